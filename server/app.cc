@@ -158,8 +158,6 @@ class App::Impl {
     auto listener = ConnectionListener::Bind(settings_.address, settings_.port, limits);
     if (!listener.ok()) return listener.status();
     listener_ = *std::move(listener);
-    admission_.unfinished_bodies().Watch(
-        [this](const std::string& connection) { return listener_->ReceivedBytes(connection); });
     return absl::OkStatus();
   }
 
@@ -328,7 +326,7 @@ class App::Impl {
         [this](const std::string& what, bool ok) { metrics_.RecordReload(what, ok); });
     housekeeping_ = std::make_unique<Periodic>(absl::Seconds(1), [this] {
       if (IsShortOfMemory()) {
-        Relieve();
+        freed_memory_.GiveBack();  // all calls are refused meanwhile
       } else {
         const BudgetCounts calls = admission_.slots().counts();
         freed_memory_.GiveBackIfGrown({calls.all(), calls.taken});
@@ -338,16 +336,6 @@ class App::Impl {
   }
 
   bool IsShortOfMemory() const { return ResidentBytes() > admission_.most_resident_bytes(); }
-
-  // All calls are refused meanwhile.
-  void Relieve() {
-    freed_memory_.GiveBack();
-    if (!IsShortOfMemory()) return;
-    const int64_t streams = entrance_->ShedUncharged();
-    if (streams == 0) return;
-    spdlog::warn("short of memory: ends {} streams whose next items may take more than is charged",
-                 streams);
-  }
 
   const Settings settings_;
   Clock& clock_;

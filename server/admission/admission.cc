@@ -65,6 +65,16 @@ absl::Status Admission::Charge(const Budget::Claim& claim, Budget::Hold& hold) {
                   "memory");
 }
 
+absl::Status Admission::ChargeReceived(const Budget::Claim& claim, int64_t beside,
+                                       Budget::Hold& hold) {
+  const Budget::Answer answer = hold.empty() ? memory_.TryTake(claim, hold, beside)
+                                             : hold.Change(claim.amount, claim.purpose, beside);
+  return StatusOf(answer, Refusal::kMemory,
+                  absl::StrCat("the server has no room for the ", claim.amount,
+                               " bytes that the connection has received of unfinished requests"),
+                  "memory");
+}
+
 absl::Status Admission::CheckOpen() {
   if (closed_) return Refused(Refusal::kDraining, "the server is draining; try another one");
   if (resident_bytes_ == nullptr || Resident() <= limits_.most_resident_bytes) {

@@ -13,7 +13,6 @@
 #include "absl/time/time.h"
 #include "server/admission/awaited_messages.h"
 #include "server/admission/budget.h"
-#include "server/admission/unfinished_bodies.h"
 #include "server/base/clock.h"
 
 namespace attendant::server {
@@ -48,12 +47,15 @@ class Admission {
   // with the reason if there is no room; INVALID_ARGUMENT if there can never be.
   absl::Status Charge(const Budget::Claim& claim, Budget::Hold& hold);
 
+  // As Charge, for what is received before it can be told whether it is ever to fit:
+  // RESOURCE_EXHAUSTED also then. `beside` as in Budget::Hold::Change.
+  absl::Status ChargeReceived(const Budget::Claim& claim, int64_t beside, Budget::Hold& hold);
+
   AwaitedMessages& awaited_messages() { return awaited_messages_; }
   // Bounds the open health watches.
   Budget& health_watches() { return health_watches_; }
   // Bounds how many streams of reflection are open.
   Budget& reflection_streams() { return reflection_streams_; }
-  UnfinishedBodies& unfinished_bodies() { return unfinished_bodies_; }
   Budget& memory() { return memory_; }
   const Budget& memory() const { return memory_; }
   const Budget& slots() const { return slots_; }
@@ -90,7 +92,6 @@ class Admission {
   AwaitedMessages awaited_messages_{512};
   Budget health_watches_{{1024, 256}};
   Budget reflection_streams_{{6, 2}};  // a caller alone has four
-  UnfinishedBodies unfinished_bodies_;
   std::atomic<bool> closed_ = false;
 
   absl::Mutex resident_mutex_;

@@ -1,5 +1,6 @@
 #include "server/admission/budget.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -35,9 +36,9 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     return true;
   }
 
-  Answer TryTake(const Claim& claim, Hold& hold) {
+  Answer TryTake(const Claim& claim, Hold& hold, int64_t beside) {
     absl::MutexLock lock(&mutex_);
-    const Answer answer = MayTake(claim.peer, claim.amount, /*own=*/0);
+    const Answer answer = MayTake(claim.peer, claim.amount, /*own=*/beside);
     if (answer == Answer::kTaken) hold = Take(claim);
     return answer;
   }
@@ -71,7 +72,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     MeetWaiting();  // the claim withdrawn may have been the one that blocked those behind it
   }
 
-  Answer Change(Hold& hold, int64_t amount, HeldFor purpose) {
+  Answer Change(Hold& hold, int64_t amount, HeldFor purpose, int64_t beside) {
     const bool less = amount < hold.amount_;
     {
       absl::MutexLock lock(&mutex_);
@@ -79,7 +80,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
       if (more > 0 || amount < 0) {
         const Answer answer = amount < 0 || amount > limits_.total
                                   ? Answer::kNever
-                                  : MayTake(hold.peer_, more, hold.amount_);
+                                  : MayTake(hold.peer_, more, hold.amount_ + beside);
         if (answer != Answer::kTaken) return answer;
       }
       Count(hold.peer_, more);
@@ -90,6 +91,21 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     }
     if (less) MeetWaiting();
     return Answer::kTaken;
+  }
+
+  void Give(Hold& from, int64_t amount, Hold& to) {
+    if (to.empty()) {
+      to.peer_ = from.peer_;
+      to.purpose_ = from.purpose_;
+      to.budget_ = shared_from_this();
+    }
+    absl::MutexLock lock(&mutex_);
+    Count(to.peer_, amount);  // first, so that the peer's entry stays
+    Count(from.peer_, -amount);
+    CountFor(to.purpose_, amount);
+    CountFor(from.purpose_, -amount);
+    to.amount_ += amount;
+    from.amount_ -= amount;
   }
 
   void GiveBack(const Hold& hold) {
@@ -247,8 +263,14 @@ Budget::Hold& Budget::Hold::operator=(Hold&& other) noexcept {
   return *this;
 }
 
-Budget::Answer Budget::Hold::Change(int64_t amount, HeldFor purpose) {
-  return budget_ == nullptr ? Answer::kTaken : budget_->Change(*this, amount, purpose);
+Budget::Answer Budget::Hold::Change(int64_t amount, HeldFor purpose, int64_t beside) {
+  return budget_ == nullptr ? Answer::kTaken : budget_->Change(*this, amount, purpose, beside);
+}
+
+void Budget::Hold::Give(int64_t amount, Hold& to) {
+  if (budget_ == nullptr || amount <= 0) return;
+  budget_->Give(*this, std::min(amount, amount_), to);
+  if (amount_ == 0) budget_.reset();
 }
 
 void Budget::Hold::Release() {
@@ -267,8 +289,8 @@ Budget::Budget(BudgetLimits limits) : impl_(std::make_shared<Impl>(limits)) {}
 Budget::~Budget() = default;
 int64_t Budget::total() const { return impl_->total(); }
 bool Budget::SetLimits(BudgetLimits limits) { return impl_->SetLimits(limits); }
-Budget::Answer Budget::TryTake(const Claim& claim, Hold& hold) {
-  return impl_->TryTake(claim, hold);
+Budget::Answer Budget::TryTake(const Claim& claim, Hold& hold, int64_t beside) {
+  return impl_->TryTake(claim, hold, beside);
 }
 std::unique_ptr<Budget::Pending> Budget::Await(Claim claim, Ready ready) {
   return impl_->Await(std::move(claim), std::move(ready));

@@ -70,7 +70,12 @@ class Budget {
     int64_t amount() const { return amount_; }
     // Changes what is held, and for which purpose. Less is always taken. If more is not, everything
     // stays as it was. A hold of nothing, which belongs to no budget, stays so: kTaken.
-    Answer Change(int64_t amount, HeldFor purpose);
+    // `beside` is what else the peer holds for the same use, which is not held against it.
+    Answer Change(int64_t amount, HeldFor purpose, int64_t beside = 0);
+    // Moves up to `amount` to another hold, which holds nothing or some of the same budget. If all
+    // is moved, this is a hold of nothing. Gives nothing back. Throws std::bad_alloc if `to` holds
+    // nothing.
+    void Give(int64_t amount, Hold& to);
     void Release();
 
    private:
@@ -109,7 +114,8 @@ class Budget {
   bool SetLimits(BudgetLimits limits);
 
   // Puts what is claimed into `hold`, which must be empty, or says why it cannot be had now.
-  Answer TryTake(const Claim& claim, Hold& hold);
+  // `beside` as in Hold::Change.
+  Answer TryTake(const Claim& claim, Hold& hold, int64_t beside = 0);
 
   // Passes a hold of what is claimed to `ready`: before this function returns if that can be had
   // and no earlier claim waits for room, otherwise as soon as it can.

@@ -40,9 +40,6 @@ class CallEntrance final : public grpc::CallbackGenericService {
   // drain. Any thread.
   void Drain() { open_streams_.Drain(); }
 
-  // See OpenStreams. Any thread.
-  int64_t ShedUncharged() { return open_streams_.ShedUncharged(); }
-
  private:
   // Sets `admitted`, or returns why the call is refused, with its account if it counts.
   absl::Status Admit(grpc::GenericCallbackServerContext& call, std::shared_ptr<Call>& admitted,

@@ -14,7 +14,7 @@ namespace {
 // Permit -> message -> job -> response.
 //
 // The request's memory is held without a gap: by the permit while the body is received
-// (call/body_receipt.h), by the job until it has ended, and by the call until the answer has left.
+// (call/message_receipt.h), by the job until it has ended, and by the call until the answer has left.
 //
 // The permit and the end of the job come on threads of their own. The job holds the call until it
 // has ended; a permit that comes late finds it ended or gone.

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/metrics/refusal.h"
 #include "server/rpc/calls.h"
 #include "server/tensors/status_mapping.h"
 
@@ -16,10 +15,11 @@ StreamReactor::StreamReactor(CallEntry entry)
       open_streams_(entry.open_streams),
       deadline_(DeadlineOf(call_, context_.clock)),
       item_account_(*std::exchange(account_, std::nullopt)),
-      permit_(std::move(memory_)),
-      awaited_(std::in_place, context_.admission.unfinished_bodies(), connection_) {}
+      permit_(std::move(memory_)) {}
 
 absl::Status StreamReactor::Begin() {
+  receiver_.emplace(connection_, Receiving());
+  receiver_->SetAllowance(permit_.amount());
   {
     absl::MutexLock lock(&mutex_);
     Advance();
@@ -29,31 +29,12 @@ absl::Status StreamReactor::Begin() {
 }
 
 void StreamReactor::Drain() {
-  React([this] {
-    const absl::Status draining = DrainingError();
-    absl::MutexLock lock(&mutex_);
-    EndInput(draining);
-  });
+  React([this] { GiveUp(DrainingError()); });
 }
 
-int64_t StreamReactor::UnchargedBytes() {
+void StreamReactor::GiveUp(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
-  if (!awaited_) return 0;
-  return std::min(awaited_->Unexplained(), context_.limits.max_request_bytes);
-}
-
-void StreamReactor::Shed() {
-  React([this] {
-    const absl::Status status =
-        Refused(Refusal::kMemory,
-                "the server is short of memory, and the stream's next item may take more than it "
-                "is charged with");
-    absl::MutexLock lock(&mutex_);
-    if (done_) return;
-    // What it waits for, such as that its answers leave, has taken too long.
-    if (std::exchange(shed_, true)) return call_.TryCancel();
-    EndInput(status);
-  });
+  EndInput(status);
 }
 
 void StreamReactor::EndInput(const absl::Status& status) {
@@ -66,7 +47,6 @@ absl::Status StreamReactor::OnNoMessage() {
   if (call_.IsCancelled()) Lose(LostCallerError(call_, context_));
   absl::MutexLock lock(&mutex_);
   reading_ = false;
-  awaited_->Finish(0);
   EndInput(absl::OkStatus());
   return absl::OkStatus();
 }
@@ -76,8 +56,8 @@ absl::Status StreamReactor::OnMessage(grpc::ByteBuffer message, Budget::Hold) {
     absl::MutexLock lock(&mutex_);
     ++in_flight_;
     LimitIdleness();
-    awaited_->Finish(static_cast<int64_t>(message.Length()));
   }
+  receiver_->TakeOver(static_cast<int64_t>(message.Length()), permit_);
   absl::StatusOr<StreamItem> item = ReceiveItem(message, context_);
   message.Clear();
   if (!item.ok()) {
@@ -88,6 +68,7 @@ absl::Status StreamReactor::OnMessage(grpc::ByteBuffer message, Budget::Hold) {
   // For this one while it waits, and for the next. A permit that finds no more room stays as it is,
   // and an item beyond it is charged at once.
   permit_.Change(std::min(recent_.bytes(), context_.limits.max_request_bytes), HeldFor::kReceiving);
+  receiver_->SetAllowance(permit_.amount());
   Taken arrived = {*std::move(item)};
   arrived.may_wait = arrived.item.bytes <= permit_.amount();
   absl::Status charged = context_.admission.TakeSlotIfFree(peer_, arrived.held.slot);
@@ -298,7 +279,6 @@ void StreamReactor::Lose(const absl::Status& status) noexcept {
 void StreamReactor::Advance() {
   if (ended_) return;
   if (ReadsOn()) {
-    awaited_->Begin(permit_.amount());
     reading_ = true;
     StartRead(&message_);
   }
@@ -339,6 +319,7 @@ absl::Status StreamReactor::OnIdle() {
 
 void StreamReactor::OnEnd() {
   open_streams_.Remove(this);
+  receiver_.reset();
   Budget::Hold permit;
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
   std::deque<Answer> responses;
@@ -346,7 +327,6 @@ void StreamReactor::OnEnd() {
   absl::Status end;
   {
     absl::MutexLock lock(&mutex_);
-    awaited_.reset();
     permit = std::move(permit_);
     responses.swap(responses_);
     sequences.swap(sequences_);

@@ -10,7 +10,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/admission/unfinished_bodies.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/execution/compute_job.h"
 #include "server/execution/prepare_request.h"
@@ -25,12 +24,12 @@ namespace attendant::server {
 // slot or no memory while others are in flight, until an answer has left. Ends OK when the client
 // has half-closed and every response has left; with INVALID_ARGUMENT, also after those responses,
 // when a message is malformed; with DEADLINE_EXCEEDED when everything is answered and no further
-// item is complete in time; with RESOURCE_EXHAUSTED when its next item takes memory that it is not
-// charged with and the server is short of it; at once when the caller is gone, whose queued items
-// are then dropped. While the server drains, accepted items are answered and new ones refused with
+// item is complete in time; with RESOURCE_EXHAUSTED when there is no room for what its connection
+// has received of unfinished messages; at once when the caller is gone, whose queued items are then
+// dropped. While the server drains, accepted items are answered and new ones refused with
 // UNAVAILABLE.
 //
-// The ends of jobs, Drain and Shed come on threads of their own. Whoever changes the state then
+// The ends of jobs, Drain and GiveUp come on threads of their own. Whoever changes the state then
 // calls Advance, the only place that starts an operation of gRPC: at most one read and one write at
 // a time, and Finish last, never beside a write. If a step fails, the stream ends without what is
 // not answered yet.
@@ -45,8 +44,6 @@ class StreamReactor final : public Call, public OpenStream {
   explicit StreamReactor(CallEntry entry);
 
   void Drain() override;
-  int64_t UnchargedBytes() override;
-  void Shed() override;
 
  private:
   // An item and the sequence that it is a chunk of, which then is its own until it ends.
@@ -74,6 +71,7 @@ class StreamReactor final : public Call, public OpenStream {
   absl::Status OnNoMessage() override;
   absl::Status OnWritten(bool ok) override;
   void OnLost() override;
+  void GiveUp(const absl::Status& status) override;
   void OnEnd() override;
   void OnFault(const absl::Status& status) noexcept override { Lose(status); }
 
@@ -119,7 +117,7 @@ class StreamReactor final : public Call, public OpenStream {
 
   // Changes only in one reaction at a time: OnMessage, which locks `mutex_` afterwards, then OnEnd.
   Budget::Hold permit_;
-  std::optional<UnfinishedBodies::AwaitedItem> awaited_ ABSL_GUARDED_BY(mutex_);  // until OnEnd
+  std::optional<MeteredConnection::Receiver> receiver_;   // until OnEnd; used as `permit_` is
   std::deque<Answer> responses_ ABSL_GUARDED_BY(mutex_);  // the write owns the first's message
   // Null: an item has taken it.
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences_ ABSL_GUARDED_BY(mutex_);
@@ -131,7 +129,6 @@ class StreamReactor final : public Call, public OpenStream {
   bool working_ ABSL_GUARDED_BY(mutex_) = false;  // on an item, and none is held back meanwhile
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  bool shed_ ABSL_GUARDED_BY(mutex_) = false;
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;  // the caller is gone: nothing more to answer
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
 };

@@ -197,10 +197,6 @@ void ConnectionListener::Close() { impl_->Close(); }
 int64_t ConnectionListener::AwaitSent(absl::Time deadline) const {
   return impl_->connections().AwaitSent(deadline);
 }
-std::optional<int64_t> ConnectionListener::ReceivedBytes(const std::string& connection) const {
-  return impl_->connections().ReceivedBytes(connection);
-}
-
 int64_t ConnectionListener::EndReading(absl::Time deadline) const {
   return impl_->connections().EndReading(deadline);
 }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -47,9 +46,6 @@ class ConnectionListener {
   // Both wait for the connections that were accepted: see OpenConnections.
   int64_t AwaitSent(absl::Time deadline) const;
   int64_t EndReading(absl::Time deadline) const;
-
-  // See OpenConnections.
-  std::optional<int64_t> ReceivedBytes(const std::string& connection) const;
 
   int port() const;  // 0 for a Unix socket
   // Returns "ADDRESS port PORT", or a Unix address as it is.

@@ -3,59 +3,51 @@
 #include <algorithm>
 
 namespace attendant::server {
-namespace {
 
-// Frame types and a flag (RFC 9113, section 6).
-constexpr uint8_t kData = 0, kHeaders = 1, kReset = 3, kContinuation = 9;
-constexpr uint8_t kEndStream = 1;
-
-}  // namespace
-
-bool FrameMeter::Accept(absl::string_view received, int64_t sent, absl::Time now) {
-  Save(sent, now);
-  while (!received.empty() && !cut_) {
-    if (to_skip_ > 0) {
-      const size_t skipped = std::min(to_skip_, received.size());
-      received.remove_prefix(skipped);
-      to_skip_ -= skipped;
-      continue;
-    }
-    const size_t more = std::min(head_.size() - head_bytes_, received.size());
-    std::copy_n(received.begin(), more, head_.begin() + head_bytes_);
-    received.remove_prefix(more);
-    head_bytes_ += more;
-    if (head_bytes_ < head_.size()) break;
-    head_bytes_ = 0;
-    cut_ = !AcceptFrame();
+bool FrameMeter::Receive(absl::string_view bytes, absl::Time now) {
+  Save(now);
+  while (!bytes.empty() && !cut_) {
+    absl::string_view payload;
+    const bool begins = received_frames_.Read(bytes, payload);
+    const FrameReader::Frame& frame = received_frames_.frame();
+    if (begins) cut_ = !AcceptFrame(frame);
+    if (frame.type == kDataFrame) messages_.Receive(frame.stream, payload);
+    // Not before all of the last frame is there, as its message is not whole without it.
+    if (frame.ends_stream() && received_frames_.complete()) messages_.EndByClient(frame.stream);
   }
   return !cut_;
 }
 
+void FrameMeter::Send(absl::string_view bytes) {
+  sent_ += static_cast<int64_t>(bytes.size());
+  while (!bytes.empty()) {
+    absl::string_view payload;
+    if (!sent_frames_.Read(bytes, payload)) continue;
+    const FrameReader::Frame& frame = sent_frames_.frame();
+    if (frame.ends_stream()) messages_.EndByServer(frame.stream);
+  }
+}
+
 // Time alone never allows more frames than a new connection has, so an old idle connection cannot
 // send a larger flood.
-void FrameMeter::Save(int64_t sent, absl::Time now) {
+void FrameMeter::Save(absl::Time now) {
   const double by_time =
       frames_left_ + absl::ToDoubleSeconds(now - seen_at_) * limits_.frames_per_second;
   frames_left_ = std::max(frames_left_, std::min(by_time, limits_.first_frames));
   const double by_answers =
-      frames_left_ + static_cast<double>(sent - sent_) / limits_.sent_bytes_per_frame;
+      frames_left_ + static_cast<double>(sent_ - seen_sent_) / limits_.sent_bytes_per_frame;
   frames_left_ = std::max(frames_left_, std::min(by_answers, limits_.most_saved_frames));
   seen_at_ = now;
-  sent_ = sent;
+  seen_sent_ = sent_;
 }
 
-bool FrameMeter::AcceptFrame() {
-  const size_t length = size_t{head_[0]} << 16 | size_t{head_[1]} << 8 | head_[2];
-  const uint8_t type = head_[3], flags = head_[4];
-  to_skip_ = length;
-  const bool may_end = type == kData || type == kHeaders;
-  const bool ends = type == kReset || (may_end && (flags & kEndStream) != 0);
-  half_open_calls_ = std::max<int64_t>(0, half_open_calls_ + (type == kHeaders) - ends);
-  if (half_open_calls_ > limits_.half_open_calls) return false;
-  if (type == kHeaders || type == kContinuation) {
-    return AcceptHeaders(type == kContinuation, static_cast<int64_t>(length));
+bool FrameMeter::AcceptFrame(const FrameReader::Frame& frame) {
+  if (frame.type == kHeadersFrame || frame.type == kContinuationFrame) {
+    if (frame.type == kHeadersFrame) messages_.Begin(frame.stream);
+    return static_cast<int64_t>(messages_.open_streams()) <= limits_.half_open_calls &&
+           AcceptHeaders(frame.type == kContinuationFrame, static_cast<int64_t>(frame.length));
   }
-  if (type == kData && (length > 0 || (flags & kEndStream) != 0)) return true;
+  if (frame.type == kDataFrame && (frame.length > 0 || frame.ends_stream())) return true;
   return --frames_left_ >= 0;
 }
 

@@ -1,12 +1,12 @@
-// FrameMeter, which detects floods of HTTP/2 frames.
+// FrameMeter, which detects floods of HTTP/2 frames and counts the bytes of unfinished messages.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/transport/frame_reader.h"
+#include "server/transport/unfinished_messages.h"
 
 namespace attendant::server {
 
@@ -29,11 +29,11 @@ struct FrameLimits {
   int64_t half_open_calls = 256;
 };
 
-// Parses the frame headers in the bytes that a client sends (RFC 9113, section 4.1).
+// Follows the frames of a connection in both directions (RFC 9113).
 //
 // gRPC 1.51 buffers header blocks of any size (CVE-2023-33953), queues acknowledgements of SETTINGS
 // and PING frames even if the client does not read them, and starts each call before it reads the
-// reset (CVE-2023-44487).
+// reset (CVE-2023-44487). It ends a connection whose DATA frames are padded.
 //
 // Not thread-safe.
 class FrameMeter {
@@ -41,27 +41,31 @@ class FrameMeter {
   explicit FrameMeter(absl::Time now, const FrameLimits& limits = {})
       : limits_(limits), frames_left_(limits.first_frames), seen_at_(now) {}
 
-  // Parses the next received bytes. `sent` is the total number of bytes sent on the connection.
-  // Once this has returned false, the connection must be cut, and every later call returns false.
-  bool Accept(absl::string_view received, int64_t sent, absl::Time now);
+  // Parses the next bytes that the client sends. Once this has returned false, the connection must
+  // be cut, and every later call returns false. Throws std::bad_alloc.
+  bool Receive(absl::string_view bytes, absl::Time now);
+  // Parses the next bytes that the server sends.
+  void Send(absl::string_view bytes);
+
+  const UnfinishedMessages& messages() const { return messages_; }
 
  private:
-  void Save(int64_t sent, absl::Time now);
-  bool AcceptFrame();
+  void Save(absl::Time now);
+  bool AcceptFrame(const FrameReader::Frame& frame);
   bool AcceptHeaders(bool continues, int64_t bytes);
 
   const FrameLimits limits_;
   double frames_left_;
   absl::Time seen_at_;
-  int64_t sent_ = 0;
+  int64_t sent_ = 0;       // bytes
+  int64_t seen_sent_ = 0;  // of these, saved
   bool cut_ = false;
 
-  size_t to_skip_ = 24;  // bytes of a payload, at first of the connection preface
-  std::array<uint8_t, 9> head_ = {};
-  size_t head_bytes_ = 0;  // received
+  FrameReader received_frames_{/*preface=*/24};
+  FrameReader sent_frames_{/*preface=*/0};
+  UnfinishedMessages messages_;
   int64_t block_bytes_ = 0;
   int continuations_ = 0;
-  int64_t half_open_calls_ = 0;
 };
 
 }  // namespace attendant::server

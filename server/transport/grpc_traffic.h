@@ -1,18 +1,28 @@
 // The traffic of gRPC's connections, metered before gRPC sees it.
 #pragma once
 
-#include <atomic>
 #include <memory>
+#include <string>
+
+#include "server/transport/metered_connection.h"
 
 namespace attendant::server {
 
-// gRPC has no hook for received bytes. This library therefore defines recvmsg, sendmsg and
-// SSL_read, which wrap the functions of libc and OpenSSL. The linker prefers these definitions for
-// the whole program, including shared libraries.
+// gRPC has no hook for received bytes. This library therefore defines recvmsg, sendmsg, SSL_read,
+// SSL_write and getpeername, which wrap the functions of libc and OpenSSL. The linker prefers these
+// definitions for the whole program, including shared libraries.
 
-// Meters the frames of a connection (frame_meter.h) from now on. To be called before the connection
-// is handed to gRPC, on the same thread. Cuts the connection on a flood: gRPC's next read then
-// returns end of file. Returns a flag that becomes true when the connection is cut.
-std::shared_ptr<const std::atomic<bool>> MeterTraffic(int socket, bool encrypted);
+// Meters a connection from now on. To be called before the connection is handed to gRPC, on the
+// same thread. Cuts the connection as MeteredConnection says: gRPC's next read then returns end of
+// file. An empty `name` stands for a Unix socket, which gets a name that gRPC then takes for its
+// peer: "unix-abstract:NAME".
+std::shared_ptr<MeteredConnection> MeterTraffic(int socket, bool encrypted, std::string name);
+
+// Returns the metered connection of that name. If it has been closed, returns one that receives
+// nothing.
+std::shared_ptr<MeteredConnection> FindConnection(const std::string& name);
+
+// To be called once the connection is closed.
+void ForgetConnection(MeteredConnection& connection);
 
 }  // namespace attendant::server

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/sockios.h>
-#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -47,11 +46,15 @@ bool HasSentAll(int connection) {
   return ioctl(connection, SIOCOUTQ, &unsent) != 0 || unsent == 0;
 }
 
-std::optional<int64_t> ReceivedBytesOf(int connection) {
-  tcp_info info;
-  socklen_t size = sizeof info;
-  if (getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
-  return static_cast<int64_t>(info.tcpi_bytes_received);
+// Returns a duplicate of `connection` that `epoll` watches for a hang-up, or -1.
+int Watch(int epoll, int connection) {
+  const int duplicate = fcntl(connection, F_DUPFD_CLOEXEC, 0);
+  if (duplicate < 0) return -1;
+  epoll_event hang_up = {};  // is reported without being asked for
+  hang_up.data.fd = duplicate;
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, duplicate, &hang_up) == 0) return duplicate;
+  close(duplicate);
+  return -1;
 }
 
 }  // namespace
@@ -77,6 +80,7 @@ OpenConnections::~OpenConnections() {
   for (const auto& [duplicate, peer] : connections_) {
     epoll_ctl(epoll_, EPOLL_CTL_DEL, duplicate, nullptr);
     close(duplicate);
+    ForgetConnection(*peer.connection);
   }
 }
 
@@ -96,9 +100,8 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
   const std::string name = endpoint ? absl::StrCat(address, " port ", endpoint->port) : "";
   // The entries, while nothing is changed if there is no memory for them.
   std::map<int, Peer> added;
-  Peer& added_peer = added.emplace(connection, Peer{address, name}).first->second;
+  Peer& added_peer = added.emplace(connection, Peer{address}).first->second;
   std::map<std::string, int64_t> counted = {{address, 0}};
-  std::map<std::string, int> named = {{name, 0}};
   absl::MutexLock lock(&mutex_);
   FreePlaces(absl::Now());
   if (static_cast<int64_t>(connections_.size()) >= limits_.total) return ConnectionRefusal::kTotal;
@@ -107,13 +110,10 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
       of_address->second >= limits_.per_address) {
     return ConnectionRefusal::kAddress;
   }
-  added_peer.cut = MeterTraffic(connection, limits_.encrypted);
-  const int duplicate = fcntl(connection, F_DUPFD_CLOEXEC, 0);
-  if (duplicate < 0) return ConnectionRefusal::kDescriptors;
-  epoll_event hang_up = {};  // is reported without being asked for
-  hang_up.data.fd = duplicate;
-  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, duplicate, &hang_up) != 0) {
-    close(duplicate);
+  added_peer.connection = MeterTraffic(connection, limits_.encrypted, name);
+  const int duplicate = Watch(epoll_, connection);
+  if (duplicate < 0) {
+    ForgetConnection(*added_peer.connection);
     return ConnectionRefusal::kDescriptors;
   }
   auto entry = added.extract(connection);
@@ -122,8 +122,6 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
   if (endpoint) {
     per_address_.merge(counted);
     ++per_address_.find(address)->second;
-    by_name_.merge(named);
-    by_name_.find(name)->second = duplicate;
   }
   return std::nullopt;
 }
@@ -151,30 +149,26 @@ void OpenConnections::FreePlaces(absl::Time now) {
 }
 
 std::optional<ConnectionRefusal> OpenConnections::OnHangUp(int duplicate) {
-  absl::MutexLock lock(&mutex_);
-  const auto connection = connections_.find(duplicate);
-  if (connection == connections_.end()) return std::nullopt;
-  const Peer peer = std::move(connection->second);
-  if (!*peer.cut || !KeepPlace(peer.address)) FreePlace(peer.address);
-  // The name may belong to a newer connection of the same port already.
-  const auto named = by_name_.find(peer.name);
-  if (named != by_name_.end() && named->second == duplicate) by_name_.erase(named);
-  connections_.erase(connection);
-  // The epoll instance would keep watching as long as gRPC has its descriptor.
-  epoll_ctl(epoll_, EPOLL_CTL_DEL, duplicate, nullptr);
-  close(duplicate);
-  return *peer.cut ? std::optional(ConnectionRefusal::kFrames) : std::nullopt;
+  std::shared_ptr<MeteredConnection> closed;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = connections_.find(duplicate);
+    if (found == connections_.end()) return std::nullopt;
+    const Peer peer = std::move(found->second);
+    closed = peer.connection;
+    if (!closed->is_cut() || !KeepPlace(peer.address)) FreePlace(peer.address);
+    connections_.erase(found);
+    // The epoll instance would keep watching as long as gRPC has its descriptor.
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, duplicate, nullptr);
+    close(duplicate);
+  }
+  ForgetConnection(*closed);  // without the mutex, as it may run calls that wait for memory
+  return closed->is_cut() ? std::optional(ConnectionRefusal::kFrames) : std::nullopt;
 }
 
 int64_t OpenConnections::count() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int64_t>(connections_.size());
-}
-
-std::optional<int64_t> OpenConnections::ReceivedBytes(const std::string& name) const {
-  absl::MutexLock lock(&mutex_);
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? std::nullopt : ReceivedBytesOf(found->second);
 }
 
 int64_t OpenConnections::AwaitSent(absl::Time deadline) {

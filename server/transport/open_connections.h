@@ -3,7 +3,6 @@
 
 #include <sys/socket.h>
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/transport/metered_connection.h"
 
 namespace attendant::server {
 
@@ -48,8 +48,9 @@ class OpenConnections {
   OpenConnections(const OpenConnections&) = delete;
   OpenConnections& operator=(const OpenConnections&) = delete;
 
-  // Counts and meters `connection`, which came from `peer`, until OnHangUp. To be called on the
-  // thread that hands it to gRPC. On a refusal nothing is counted.
+  // Counts and meters `connection`, which came from `peer`, until OnHangUp. Its name
+  // (grpc_traffic.h) is "ADDRESS port PORT" of the other end. To be called on the thread that hands
+  // it to gRPC. On a refusal nothing is counted.
   // The caller keeps its descriptor either way. Does not throw.
   std::optional<ConnectionRefusal> Add(int connection, const sockaddr_storage& peer) noexcept;
 
@@ -58,10 +59,6 @@ class OpenConnections {
   std::optional<ConnectionRefusal> OnHangUp(int duplicate);
 
   int64_t count() const;
-
-  // The bytes that a connection has received so far, by its name, "ADDRESS port PORT" of the other
-  // end; none if it is closed, or is one of a Unix socket.
-  std::optional<int64_t> ReceivedBytes(const std::string& name) const;
 
   // Waits until each connection has, at some moment since the call, had nothing left to send in the
   // kernel: the other end's kernel has acknowledged every byte by then. Returns the number of
@@ -76,9 +73,8 @@ class OpenConnections {
  private:
   struct Peer {
     std::string address;  // empty for a Unix socket
-    std::string name;
-    std::shared_ptr<const std::atomic<bool>> cut = nullptr;  // see MeterTraffic
-    bool awaited = false;                                    // by AwaitSent
+    std::shared_ptr<MeteredConnection> connection = nullptr;
+    bool awaited = false;  // by AwaitSent
   };
 
   // As Add, but may throw std::bad_alloc, as long as nothing is counted.
@@ -93,7 +89,6 @@ class OpenConnections {
   mutable absl::Mutex mutex_;
   // Not Abseil's maps, which break if they find no memory to grow.
   std::map<int, Peer> connections_ ABSL_GUARDED_BY(mutex_);  // by the duplicate
-  std::map<std::string, int> by_name_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int64_t> per_address_ ABSL_GUARDED_BY(mutex_);
   // Addresses of cut connections that per_address_ still counts, by the time when that ends.
   std::multimap<absl::Time, std::string> kept_places_ ABSL_GUARDED_BY(mutex_);

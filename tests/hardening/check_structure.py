@@ -41,10 +41,10 @@ server/base
 server/security
 server/http
 server/page
-server/transport
 server/wire
 server/batching
 server/admission
+server/transport
 server/tensors
 server/host
 server/models

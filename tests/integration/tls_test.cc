@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -18,7 +19,9 @@
 #include "gtest/gtest.h"
 #include "tests/client/commands/run_command_line.h"
 #include "tests/integration/server_process.h"
+#include "tests/server/support/wire_tensors.h"
 #include "tests/support/raw_call.h"
+#include "tests/support/tcp_gate.h"
 #include "tests/support/test_certificates.h"
 #include "tests/support/tls_client.h"
 
@@ -275,6 +278,35 @@ TEST_F(TlsTest, NoHandshakeFailsWhileCertificatesRotate) {
   stop = true;
   caller.join();
   EXPECT_EQ(failures, 0) << "of " << calls;
+}
+
+// The gate lets a part of the request pass.
+TEST_F(TlsTest, HalfSentBodiesAreChargedUntilTheirConnectionCloses) {
+  std::vector<std::string> flags = Flags();
+  flags.push_back("--model=t=synthetic:tiny");
+  ReadyServer server(flags);
+  TcpGate gate(server.port());
+  gate.StallRequests(/*after=*/1'000'000);
+  const auto stub = v1::EncoderService::NewStub(
+      grpc::CreateChannel(gate.address(), grpc::SslCredentials({ca_.certificate(), "", ""})));
+  grpc::ClientContext context;
+  v1::AttendResponse response;
+  const v1::AttendRequest request =
+      AttendOf("t", FloatTensor({1, 12'000, 32}, std::vector<float>(12'000 * 32)));
+  std::thread caller([&] { (void)stub->Attend(&context, request, &response); });
+  const auto receiving = [&] {
+    const std::string name = "\nattendant_receiving_bytes ";
+    const std::string metrics = HttpsGet(server.http_port(), "/metrics", {});
+    const size_t at = metrics.find(name);
+    return at == std::string::npos ? -1.0 : std::strtod(&metrics[at + name.size()], nullptr);
+  };
+  const absl::Time patience = absl::Now() + absl::Seconds(30);
+  while (receiving() < 800'000 && absl::Now() < patience) continue;
+  EXPECT_GE(receiving(), 800'000);
+  gate.Cut();
+  caller.join();
+  while (receiving() != 0 && absl::Now() < patience) continue;
+  EXPECT_EQ(receiving(), 0);
 }
 
 TEST_F(TlsTest, TheCommandLineTalksTls) {

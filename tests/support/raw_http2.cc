@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,13 +53,28 @@ sockaddr_in AddressOf(const std::string& host, int port) {
   return address;
 }
 
+int Connect(int port, const std::string& source) {
+  const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in from = AddressOf(source, 0), to = AddressOf("127.0.0.1", port);
+  EXPECT_EQ(bind(connection, reinterpret_cast<const sockaddr*>(&from), sizeof from), 0);
+  EXPECT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  return connection;
+}
+
+int ConnectUnix(const std::string& path) {
+  const int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un to = {};
+  to.sun_family = AF_UNIX;
+  path.copy(to.sun_path, sizeof to.sun_path - 1);
+  EXPECT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  return connection;
+}
+
 }  // namespace
 
 RawHttp2::RawHttp2(int port, const RawHttp2Options& options)
-    : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  const sockaddr_in from = AddressOf(options.source, 0), to = AddressOf("127.0.0.1", port);
-  EXPECT_EQ(bind(socket_, reinterpret_cast<const sockaddr*>(&from), sizeof from), 0);
-  EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    : socket_(options.unix_path.empty() ? Connect(port, options.source)
+                                        : ConnectUnix(options.unix_path)) {
   const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   EXPECT_EQ(send(socket_, preface.data(), preface.size(), MSG_NOSIGNAL),
             static_cast<ssize_t>(preface.size()));

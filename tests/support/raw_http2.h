@@ -11,11 +11,12 @@ namespace attendant::server {
 
 struct RawHttp2Options {
   std::string source = "127.0.0.1";  // address to connect from
+  std::string unix_path = {};        // of a Unix socket to connect to instead
   uint32_t initial_window = 65535;   // that each answer gets
 };
 
-// One connection to 127.0.0.1. Not thread-safe. What a call sends waits for the server's windows.
-// Any wait ends after a minute, and fails the test.
+// One connection, to 127.0.0.1 unless the options say otherwise. Not thread-safe. What a call sends
+// waits for the server's windows. Any wait ends after a minute, and fails the test.
 class RawHttp2 {
  public:
   RawHttp2(int port, const RawHttp2Options& options = {});

@@ -1,13 +1,18 @@
 #include "server/rpc/call/call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/base/clock.h"
-#include "server/rpc/call/body_receipt.h"
 #include "server/rpc/call/peer.h"
-#include "server/rpc/call/small_receipt.h"
+#include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {
+namespace {
+
+constexpr absl::Duration kMostTimeOfSmall = absl::Seconds(2);
+
+}  // namespace
 
 grpc::ServerGenericBidiReactor* Call::Start(const std::shared_ptr<Call>& call) {
   {
@@ -23,14 +28,22 @@ Call::Call(CallEntry entry)
       context_(entry.context.service),
       call_(entry.call),
       peer_(std::move(entry.peer)),
-      connection_(ConnectionOf(call_.peer())),
+      connection_(FindConnection(ConnectionOf(call_.peer()))),
       started_(context_.clock.Now()),
       place_(std::move(entry.place)),
       memory_(std::move(entry.memory)),
       account_(std::move(entry.account)),
       counted_(account_.has_value()) {}
 
-void Call::Receive(std::unique_ptr<MessageReceipt> receipt) {
+ReceivingCall Call::Receiving() {
+  return {context_.admission, peer_, [this, weak = weak_from_this()](const absl::Status& status) {
+            if (const auto self = weak.lock()) React([&] { GiveUp(status); });
+          }};
+}
+
+void Call::Receive(const ReceiptLimits& limits, Budget::Hold permit) {
+  auto receipt = std::make_unique<MessageReceipt>(connection_, Receiving(), limits,
+                                                  std::move(permit), RealClock().Now());
   absl::MutexLock lock(&mutex_);
   if (ended_) return;
   receipt_ = std::move(receipt);
@@ -40,18 +53,13 @@ void Call::Receive(std::unique_ptr<MessageReceipt> receipt) {
 
 void Call::ReceiveBody(Budget::Hold permit) {
   const ServiceLimits& limits = context_.limits;
-  Receive(std::make_unique<BodyReceipt>(
-      context_.admission,
-      ReceiptLimits{limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
-      peer_, connection_, std::move(permit), RealClock().Now()));
+  Receive({limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
+          std::move(permit));
 }
 
 void Call::ReceiveSmall() {
-  auto evict = [this, weak = weak_from_this()] {
-    if (const auto self = weak.lock()) React([this] { EndReceiving(TooManyAwaitedError()); });
-  };
-  Receive(std::make_unique<SmallReceipt>(context_.admission, peer_, connection_, std::move(evict),
-                                         context_.limits.receive_timeout));
+  const ServiceLimits& limits = context_.limits;
+  Receive({0, std::min(limits.receive_timeout, kMostTimeOfSmall), limits.min_receive_rate}, {});
 }
 
 void Call::OnReadDone(bool ok) {

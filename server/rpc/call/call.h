@@ -79,6 +79,10 @@ class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_fr
   void End(CallEnd end) noexcept;
   // Ends the call if it waits for the message of a receipt.
   void EndReceiving(const absl::Status& status) noexcept;
+  // There is no room for what the call receives: calls EndReceiving, unless it is overridden.
+  virtual void GiveUp(const absl::Status& status) { EndReceiving(status); }
+  // Describes the call to its connection.
+  ReceivingCall Receiving();
   // Starts to finish the call, which has no write under way and counts no request.
   void FinishNow(const absl::Status& status) noexcept ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -95,7 +99,7 @@ class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_fr
   const ServiceContext& context_;
   grpc::CallbackServerContext& call_;  // only in reactions, and before done_
   const std::string peer_;
-  const std::string connection_;  // its name, see ConnectionOf
+  const std::shared_ptr<MeteredConnection> connection_;
   const absl::Time started_;
 
   mutable absl::Mutex mutex_;
@@ -109,7 +113,7 @@ class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_fr
   bool done_ ABSL_GUARDED_BY(mutex_) = false;   // `call_` is gone
 
  private:
-  void Receive(std::unique_ptr<MessageReceipt> receipt);
+  void Receive(const ReceiptLimits& limits, Budget::Hold permit);
   absl::Status TakeMessage(bool ok);
   void OnLimit(uint64_t number, Expired expired);
   void LimitReceiving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,7 +1,6 @@
 // The streams that are open now.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 
@@ -16,12 +15,6 @@ class OpenStream {
   // thread.
   virtual void Drain() = 0;
 
-  // Returns how many bytes of a message that it waits for it may hold without being charged for
-  // them. Any thread.
-  virtual int64_t UnchargedBytes() { return 0; }
-  // Ends because of them. If it was told before and has not ended, it is cut off. Any thread.
-  virtual void Shed() {}
-
  protected:
   ~OpenStream() = default;
 };
@@ -34,10 +27,6 @@ class OpenStreams {
 
   // Drains those that are open, and at once any that is added later.
   void Drain();
-
-  // Lets those streams end that may hold at least half as much without charge as the one that may
-  // hold most does, and at least 1 MiB. Returns their number.
-  int64_t ShedUncharged();
 
  private:
   absl::Mutex mutex_;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace attendant::server {
 namespace {
@@ -47,7 +48,7 @@ std::string PeerOf(const std::string& transport_peer, const std::string& forward
 
 std::string ConnectionOf(const std::string& transport_peer) {
   const std::optional<IpAddress> address = AddressOf(transport_peer);
-  if (!address) return "";
+  if (!address) return std::string(absl::StripPrefix(transport_peer, "unix-abstract:"));
   return absl::StrCat(FormatAddress(*address), " port ",
                       transport_peer.substr(transport_peer.rfind(':') + 1));
 }

@@ -32,8 +32,8 @@ absl::StatusOr<std::string> IdentifyPeer(const grpc::ServerContextBase& call,
                                          const std::vector<Network>& trusted,
                                          const ServerSecrets& secrets);
 
-// Returns the name of a connection from what gRPC calls its peer: "ADDRESS port PORT", as
-// OpenConnections has it; of a Unix socket, which has no name, an empty text.
+// Returns the name of a connection (transport/grpc_traffic.h) from what gRPC calls its peer:
+// "ADDRESS port PORT", or that of a Unix socket.
 std::string ConnectionOf(const std::string& transport_peer);
 
 }  // namespace attendant::server

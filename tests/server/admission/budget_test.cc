@@ -75,6 +75,41 @@ TEST(BudgetTest, AHoldMovesWithWhatItHas) {
   EXPECT_EQ(budget.counts().all(), 6);
 }
 
+TEST(BudgetTest, AHoldGivesAPartToAnother) {
+  Budget budget({10});
+  Budget::Hold first, second, third, none;
+  budget.TryTake({"a", 6, HeldFor::kReceiving}, first);
+  budget.TryTake({"b", 3}, second);
+  first.Give(2, second);
+  EXPECT_EQ(first.amount(), 4);
+  EXPECT_EQ(second.amount(), 5);
+  EXPECT_EQ(budget.held_by("a"), 4);
+  EXPECT_EQ(budget.held_by("b"), 5);
+  EXPECT_EQ(budget.counts().held_for(HeldFor::kReceiving), 4);
+  first.Give(-1, second);
+  first.Give(1, third);
+  EXPECT_EQ(budget.held_by("a"), 4);
+  first.Give(100, third);
+  EXPECT_TRUE(first.empty());
+  EXPECT_EQ(third.amount(), 4);
+  EXPECT_EQ(budget.counts().held_for(HeldFor::kReceiving), 4);
+  none.Give(1, third);
+  EXPECT_EQ(third.amount(), 4);
+  third.Release();
+  EXPECT_EQ(budget.counts().all(), 5);
+}
+
+TEST(BudgetTest, OneUseMayHaveSeveralHolds) {
+  Budget budget({10});
+  Budget::Hold permit, more, others;
+  budget.TryTake({"a", 4}, permit);
+  budget.TryTake({"b", 3}, others);
+  EXPECT_EQ(budget.TryTake({"a", 1}, more), Answer::kShare);
+  EXPECT_EQ(budget.TryTake({"a", 1}, more, /*beside=*/4), Answer::kTaken);
+  EXPECT_EQ(more.Change(2, HeldFor::kRequest), Answer::kShare);
+  EXPECT_EQ(more.Change(2, HeldFor::kRequest, /*beside=*/4), Answer::kTaken);
+}
+
 TEST(BudgetTest, AHoldChangesSizeAndPurpose) {
   Budget budget({10});
   Budget::Hold hold, other, none;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
@@ -43,83 +44,70 @@ TEST(HalfSentTest, ABodyThatStopsIsGivenUp) {
   server.ExpectMetrics(HasSubstr("code=\"DEADLINE_EXCEEDED\""));
 }
 
-// The permit of each begins at 64 KiB; what has come is seen at the first look.
 TEST(HalfSentTest, WhatHasArrivedIsCharged) {
   TestServer server;
   RawHttp2 connection(server.port());
+  std::vector<uint32_t> calls;
   for (int call = 0; call < 3; ++call) {
-    const uint32_t stream = connection.StartCall("/attendant.v1.EncoderService/Attend");
-    connection.SendMessage(stream, 500 << 10, std::string(300 << 10, 'x'));
+    calls.push_back(connection.StartCall("/attendant.v1.EncoderService/Attend"));
+    connection.SendMessage(calls.back(), 500 << 10, std::string(300 << 10, 'x'));
   }
   server.AwaitReceiving(900 << 10);
   EXPECT_EQ(server.admission().slots().counts().all(), 3);
-}
-
-TEST(HalfSentTest, WhatHasNoRoomIsRefused) {
-  TestServerOptions options;
-  options.admission.memory = {int64_t{400} << 10};
-  TestServer server(options);
-  RawHttp2 connection(server.port());
-  const uint32_t call = connection.StartCall("/attendant.v1.EncoderService/Attend");
-  connection.SendMessage(call, 500 << 10, std::string(450 << 10, 'x'));
-  EXPECT_THAT(connection.AwaitEnd(call), HasSubstr("grpc-status"));
+  for (const uint32_t call : calls) connection.Reset(call);
   server.AwaitInflight(0);
   server.AwaitNothingReceiving();
 }
 
-// Sheds until a stream has been told; what was sent may still be on its way before.
-void AwaitShed(TestServer& server) {
-  int64_t shed = 0;
-  while (shed == 0) shed = server.service().ShedUncharged();
-  EXPECT_EQ(shed, 1);
+TEST(HalfSentTest, NothingIsChargedForAConnectionThatIsClosed) {
+  TestServer server;
+  {
+    RawHttp2 connection(server.port());
+    const uint32_t call = connection.StartCall("/attendant.v1.EncoderService/Attend");
+    connection.SendMessage(call, 500 << 10, std::string(300 << 10, 'x'));
+    server.AwaitReceiving(300 << 10);
+  }
+  server.AwaitInflight(0);
+  server.AwaitNothingReceiving();
 }
 
-TestServerOptions LargeItems() {
+TestServerOptions LittleMemory() {
   TestServerOptions options;
-  options.limits.max_request_bytes = int64_t{8} << 20;
+  options.admission.memory = {int64_t{400} << 10};
   return options;
 }
 
-TEST(HalfSentTest, AnItemThatTakesMoreThanIsChargedEndsItsStream) {
-  TestServer server(LargeItems());
-  grpc::ClientContext context;
-  const auto idle = server.stub().EncodeStream(&context);
-  server.AwaitStreams(1);
-  EXPECT_EQ(server.service().ShedUncharged(), 0);
-  RawHttp2 connection(server.port());
-  const uint32_t call = connection.StartCall("/attendant.v1.EncoderService/EncodeStream");
-  connection.SendMessage(call, 5 << 20, std::string(3 << 20, 'x'));
-  AwaitShed(server);
-  const std::string trailers = connection.AwaitEnd(call);
-  EXPECT_THAT(trailers, HasSubstr("the stream's next item may take more than it is charged with"));
-  EXPECT_THAT(trailers, HasSubstr("attendant-reason"));
-  EXPECT_THAT(trailers, HasSubstr("memory"));
-  server.AwaitStreams(1);
-  EXPECT_EQ(server.service().ShedUncharged(), 0);
-  v1::EncodeStreamRequest request;
-  request.set_id(7);
-  v1::EncodeStreamResponse response;
-  EXPECT_TRUE(idle->Write(request));
-  EXPECT_TRUE(idle->Read(&response));
-  EXPECT_EQ(response.id(), 7);
-  EXPECT_TRUE(idle->WritesDone());
-  EXPECT_TRUE(idle->Finish().ok());
+TEST(HalfSentTest, WhatHasNoRoomIsRefused) {
+  TestServer server(LittleMemory());
+  for (const char* method : {"Attend", "GetModel", "EncodeStream"}) {
+    RawHttp2 connection(server.port());
+    const uint32_t call =
+        connection.StartCall(std::string("/attendant.v1.EncoderService/") + method);
+    connection.SendMessage(call, 500 << 10, std::string(450 << 10, 'x'));
+    const std::string trailers = connection.AwaitEnd(call);
+    EXPECT_THAT(trailers, HasSubstr("the connection has received of unfinished requests"));
+    EXPECT_THAT(trailers, HasSubstr("attendant-reason"));
+    EXPECT_THAT(trailers, HasSubstr("memory"));
+    EXPECT_THAT(trailers, HasSubstr("grpc-retry-pushback-ms"));
+    server.AwaitInflight(0);
+    server.AwaitStreams(0);
+    server.AwaitNothingReceiving();
+  }
 }
 
-TEST(HalfSentTest, ItsStreamIsCutOffIfItsAnswersDoNotLeave) {
-  TestServer server(LargeItems());
-  RawHttp2 connection(server.port(), {.initial_window = 0});
-  const uint32_t call = connection.StartCall("/attendant.v1.EncoderService/EncodeStream");
-  v1::EncodeStreamRequest request;
-  request.set_id(7);
-  const std::string item = request.SerializeAsString();
-  connection.SendMessage(call, static_cast<uint32_t>(item.size()), item);
-  connection.SendMessage(call, 5 << 20, std::string(3 << 20, 'x'));
-  AwaitShed(server);
-  EXPECT_FALSE(connection.HasEnded(call));
-  AwaitShed(server);
+TEST(HalfSentTest, ABodyThatFitsIsServedAfterOneThatDidNot) {
+  TestServer server(LittleMemory());
+  RawHttp2 connection(server.port());
+  const uint32_t call = connection.StartCall("/attendant.v1.EncoderService/Attend");
+  connection.SendMessage(call, 500 << 10, std::string(450 << 10, 'x'));
   connection.AwaitEnd(call);
-  server.AwaitStreams(0);
+  server.AwaitNothingReceiving();
+  const uint32_t next = connection.StartCall("/attendant.v1.EncoderService/Attend");
+  const std::string body =
+      AttendOf("tiny", FloatTensor({1, 200, 32}, SomeValues(200 * 32, 1))).SerializeAsString();
+  connection.SendMessage(next, static_cast<uint32_t>(body.size()), body);
+  server.ExpectMetrics(
+      HasSubstr(R"(attendant_requests_total{code="OK",method="Attend",model="tiny"} 1)"));
 }
 
 // More of them than are read at the same time before they are looked at.

@@ -119,13 +119,14 @@ TEST(HealthTest, HalfSentBodiesAreGivenUp) {
   EXPECT_EQ(NextStatus(*Ask(server, kCheck, "")), kServing);
 }
 
-TEST(HealthTest, ABodyThatBecomesTooLargeIsGivenUpEarly) {
-  TestServer server;
+TEST(HealthTest, WhatALargeBodyTakesIsCharged) {
+  TestServer server({.admission = {.memory = {400 << 10}}});
   RawHttp2 connection(server.port());
   const uint32_t call = connection.StartCall(kCheck);
   connection.SendMessage(call, 1 << 20, std::string(512 << 10, 'x'));
   EXPECT_THAT(connection.AwaitEnd(call),
-              HasSubstr("the request's body is too large for this method: "));
+              HasSubstr("the connection has received of unfinished requests"));
+  server.AwaitNothingReceiving();
 }
 
 // A full server of two addresses that keep as many calls as HTTP/2 lets them have.

@@ -162,8 +162,6 @@ TestServer::TestServer(TestServerOptions options)
   limits.max_answer_bytes = options.limits.max_answer_bytes;
   limits.receive_quota_bytes = int64_t{256} << 20;
   listener_ = OrThrow(ConnectionListener::Bind("127.0.0.1", 0, {}));
-  admission_.unfinished_bodies().Watch(
-      [this](const std::string& connection) { return listener_->ReceivedBytes(connection); });
   grpc_ = OrThrow(StartGrpcServer(limits, service_, *listener_, metrics_));
   channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(port()),
                                  grpc::InsecureChannelCredentials());

@@ -24,6 +24,7 @@ TEST(PeerTest, IsTheAddressWithoutThePort) {
   EXPECT_EQ(ConnectionOf("ipv6:%5Bfe80::1%25eth0%5D:5000"), "fe80::1 port 5000");
   EXPECT_EQ(PeerOf("unix:/run/socket", "", {}), "unix");
   EXPECT_EQ(PeerOf("unix:", "", {}), "unix");
+  EXPECT_EQ(PeerOf("unix-abstract:unix-7", "", {}), "unix");
 }
 
 TEST(PeerTest, BelievesOnlyTrustedProxies) {
@@ -68,7 +69,7 @@ TEST(ConnectionTest, HasTheNameOfTheListener) {
   EXPECT_EQ(ConnectionOf("ipv4:127.0.0.1:5000"), "127.0.0.1 port 5000");
   EXPECT_EQ(ConnectionOf("ipv6:%5B::1%5D:5000"), "::1 port 5000");
   EXPECT_EQ(ConnectionOf("ipv6:%5B::ffff:192.0.2.1%5D:5000"), "192.0.2.1 port 5000");
-  EXPECT_EQ(ConnectionOf("unix:/run/socket"), "");
+  EXPECT_EQ(ConnectionOf("unix-abstract:unix-7"), "unix-7");
 }
 
 }  // namespace peer_test

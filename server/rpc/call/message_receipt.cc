@@ -1,0 +1,54 @@
+#include "server/rpc/call/message_receipt.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/fault.h"
+#include "server/metrics/refusal.h"
+
+namespace attendant::server {
+namespace {
+
+absl::Status TooManyAwaitedError() {
+  return Refused(Refusal::kPeerShare,
+                 "the request's body has not arrived, and the caller has begun more such requests "
+                 "than any other");
+}
+
+std::unique_ptr<AwaitedMessages::Place> AwaitSmall(const ReceivingCall& call) {
+  return call.admission.awaited_messages().Add(
+      call.peer, [give_up = call.give_up] { give_up(Guarded(TooManyAwaitedError)); });
+}
+
+}  // namespace
+
+MessageReceipt::MessageReceipt(std::shared_ptr<MeteredConnection> connection, ReceivingCall call,
+                               const ReceiptLimits& limits, Budget::Hold permit, absl::Time now)
+    : limits_(limits),
+      begun_(now),
+      time_(limits.timeout),
+      permit_(std::move(permit)),
+      place_(permit_.empty() ? AwaitSmall(call) : nullptr),
+      receiver_(std::move(connection), std::move(call)) {
+  receiver_.SetAllowance(permit_.amount());
+}
+
+absl::Status MessageReceipt::Look(absl::Time now) {
+  const auto arrived = static_cast<double>(std::min(receiver_.received(), limits_.most));
+  time_ = limits_.timeout + absl::Seconds(arrived / static_cast<double>(limits_.min_rate));
+  if (now < next_look()) return absl::OkStatus();
+  const std::string time = limits_.most == 0
+                               ? "in time"
+                               : absl::StrCat("within ", absl::FormatDuration(limits_.timeout),
+                                              " and a second for each ", limits_.min_rate,
+                                              " bytes (--min-receive-rate)");
+  return absl::DeadlineExceededError(absl::StrCat("the request's body did not arrive ", time));
+}
+
+Budget::Hold MessageReceipt::Finish(int64_t bytes) {
+  receiver_.TakeOver(bytes, permit_);
+  return std::move(permit_);
+}
+
+}  // namespace attendant::server
