@@ -19,7 +19,6 @@
 #include "server/inference/infer.h"
 #include "server/request/service_context.h"
 #include "server/rest/body_buffer.h"
-#include "server/rest/infer_json.h"
 #include "server/rest/worker_threads.h"
 #include "server/rpc/call/request_end.h"
 
