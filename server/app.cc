@@ -112,6 +112,7 @@ class App::Impl {
 
   void Drain() {
     ready_ = false;
+    http_->Drain();
     entrance_->health().Shutdown();
     if (repository_) repository_->Stop();
     if (loader_) loader_->Stop();

@@ -20,31 +20,26 @@ int MakeEvent() {
 
 HttpReplyQueue::HttpReplyQueue() : event_(MakeEvent()) {}
 
-HttpReplyQueue::~HttpReplyQueue() { close(event_); }
+HttpReplyQueue::~HttpReplyQueue() {
+  close(event_);
+  // One after the other, so that the stack does not grow.
+  while (newest_ != nullptr) newest_ = std::move(newest_->next);
+}
 
 void HttpReplyQueue::Push(std::shared_ptr<HttpExchange> exchange) noexcept {
   absl::MutexLock lock(&mutex_);
-  if (closed_) return;
   exchange->next = std::move(newest_);
   newest_ = std::move(exchange);
   eventfd_write(event_, 1);
 }
+
+void HttpReplyQueue::Wake() noexcept { eventfd_write(event_, 1); }
 
 std::shared_ptr<HttpExchange> HttpReplyQueue::TakeAll() noexcept {
   absl::MutexLock lock(&mutex_);
   eventfd_t unused;
   eventfd_read(event_, &unused);
   return std::move(newest_);
-}
-
-void HttpReplyQueue::Close() noexcept {
-  std::shared_ptr<HttpExchange> dropped;
-  {
-    absl::MutexLock lock(&mutex_);
-    closed_ = true;
-    dropped = std::move(newest_);
-  }
-  while (dropped != nullptr) dropped = std::move(dropped->next);
 }
 
 }  // namespace attendant::server

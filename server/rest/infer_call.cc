@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/fault.h"
+#include "server/rest/infer_body.h"
 #include "server/rest/infer_content.h"
 #include "server/rest/rest_answer.h"
 #include "server/rpc/call/trace_context.h"
@@ -44,13 +45,6 @@ InferCall::InferCall(InferEntry entry)
       started_(context_.clock.Now()),
       body_(entry_.body_bytes.value_or(context_.limits.max_request_bytes)),
       slot_(std::move(entry_.slot)) {}
-
-HttpAnswer InferCall::Refuse(const absl::Status& why) {
-  entry_.account.Report(why, context_);
-  HttpAnswer answer = ErrorAnswer(why, RetryAfter(context_));
-  if (!entry_.trace.empty()) answer.headers.emplace_back(kTraceParent, entry_.trace);
-  return answer;
-}
 
 void InferCall::OnBody(std::string_view bytes) {
   if (!received_.ok()) return;
@@ -116,23 +110,22 @@ absl::StatusOr<PreparedInfer> InferCall::ReadMessage() {
     return InvalidField(kJsonLength, absl::StrCat("at most the ", bytes, " bytes of the body"),
                         absl::StrCat(json_bytes));
   }
-  absl::StatusOr<RestInferHead> head = ReadInferHead(*body, json_bytes);
-  if (!head.ok()) return head.status();
-  const int64_t packed = head->packed_bytes();
-  absl::Status status = Charge(receiving_.amount() + packed, HeldFor::kReceiving);
-  if (!status.ok()) return status;
-  const absl::StatusOr<std::vector<Payload>> data = ReadInferData(*head, body, json_bytes);
-  if (!data.ok()) return data.status();
-  status = CheckOutputForms(head->message, head->binary_outputs, head->binary_by_default);
+  const int64_t received = receiving_.amount();
+  absl::StatusOr<InferBody> read = ReadInferBody(body, json_bytes, [&](int64_t packed) {
+    return Charge(received + packed, HeldFor::kReceiving);
+  });
+  if (!read.ok()) return read.status();
+  const absl::Status status =
+      CheckOutputForms(read->message, read->binary_outputs, read->binary_by_default);
   if (!status.ok()) return status;
   // Without binary tensors the body is not needed any more.
   const int64_t kept = json_bytes < bytes ? bytes : 0;
   body.reset();
-  head->message.set_model_name(entry_.model);
-  head->message.set_model_version(entry_.version);
-  binary_outputs_ = std::move(head->binary_outputs);
-  binary_by_default_ = head->binary_by_default;
-  return PrepareInferMessage(head->message, *data, kept + packed, context_);
+  read->message.set_model_name(entry_.model);
+  read->message.set_model_version(entry_.version);
+  binary_outputs_ = std::move(read->binary_outputs);
+  binary_by_default_ = read->binary_by_default;
+  return PrepareInferMessage(read->message, read->data, kept + read->packed_bytes, context_);
 }
 
 absl::Status InferCall::Submit(PreparedInfer prepared) {

@@ -19,7 +19,6 @@
 #include "server/inference/infer.h"
 #include "server/request/service_context.h"
 #include "server/rest/body_buffer.h"
-#include "server/rest/infer_json.h"
 #include "server/rest/worker_threads.h"
 #include "server/rpc/call/request_end.h"
 
@@ -52,8 +51,6 @@ class InferCall final : public HttpCall, public std::enable_shared_from_this<Inf
  public:
   explicit InferCall(InferEntry entry);
 
-  bool brief() const override { return false; }
-  HttpAnswer Refuse(const absl::Status& why) override;
   void OnBody(std::string_view bytes) override;
   std::optional<HttpAnswer> OnRequest() override;
   void OnGone() override;

@@ -13,7 +13,7 @@
 namespace attendant::server {
 namespace {
 
-constexpr size_t kMostNumberBytes = 32;  // with its comma
+constexpr ptrdiff_t kMostNumberBytes = 32;  // with its comma
 
 }  // namespace
 
@@ -75,43 +75,37 @@ size_t InferContent::Write(const Part& part, size_t index, char* to) {
 }
 
 size_t InferContent::Read(char* to, size_t most) {
-  size_t written = std::min(most, left_.size());
-  std::memcpy(to, left_.data(), written);
-  left_.erase(0, written);
-  const auto copy = [&](const char* from, size_t size) {
-    const size_t step = std::min(most - written, size - at_);
-    std::memcpy(to + written, from + at_, step);
+  size_t written = 0;
+  while (written < most && (!piece_.empty() || NextPiece())) {
+    const size_t step = std::min(most - written, piece_.size());
+    std::memcpy(to + written, piece_.data(), step);
+    piece_.remove_prefix(step);
     written += step;
-    at_ += step;
-    return at_ == size;
-  };
-  while (written < most && part_ < parts_.size()) {
-    const Part& part = parts_[part_];
-    if (!in_tensor_) {
-      if (!copy(part.text.data(), part.text.size())) break;
-      in_tensor_ = true;
-      at_ = 0;
-    } else if (!part.as_numbers) {
-      if (!copy(reinterpret_cast<const char*>(part.tensor.begin()), part.tensor.size())) break;
-      in_tensor_ = false;
-      at_ = 0;
-      ++part_;
-    } else if (at_ == Elements(part)) {
-      in_tensor_ = false;
-      at_ = 0;
-      ++part_;
-    } else if (most - written >= kMostNumberBytes) {
-      written += Write(part, at_++, to + written);
-    } else {
-      char number[kMostNumberBytes];
-      const size_t size = Write(part, at_++, number);
-      const size_t step = std::min(size, most - written);
-      std::memcpy(to + written, number, step);
-      left_.assign(number + step, size - step);
-      written += step;
-    }
   }
   return written;
+}
+
+bool InferContent::NextPiece() {
+  if (part_ == parts_.size()) return false;
+  const Part& part = parts_[part_];
+  if (!in_tensor_) {
+    in_tensor_ = true;
+    element_ = 0;
+    piece_ = part.text;
+  } else if (part.as_numbers && element_ < Elements(part)) {
+    char* end = numbers_;
+    while (element_ < Elements(part) && numbers_ + sizeof numbers_ - end >= kMostNumberBytes) {
+      end += Write(part, element_++, end);
+    }
+    piece_ = {numbers_, static_cast<size_t>(end - numbers_)};
+  } else {
+    in_tensor_ = false;
+    ++part_;
+    if (!part.as_numbers) {
+      piece_ = {reinterpret_cast<const char*>(part.tensor.begin()), part.tensor.size()};
+    }
+  }
+  return true;
 }
 
 }  // namespace attendant::server

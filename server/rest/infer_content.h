@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/http/http_message.h"
@@ -40,16 +41,19 @@ class InferContent final : public HttpContent {
   static size_t Write(const Part& part, size_t index, char* to);
   static size_t Elements(const Part& part) { return part.tensor.size() / sizeof(float); }
   void Measure();
+  // Makes the next piece, which may be empty. Returns false at the end.
+  bool NextPiece();
 
   std::vector<Part> parts_;
   int64_t json_bytes_ = 0;
   int64_t binary_bytes_ = 0;
   bool has_binary_ = false;
 
-  size_t part_ = 0;
-  size_t at_ = 0;  // bytes of the part's text, then bytes or elements of its tensor
-  bool in_tensor_ = false;
-  std::string left_;  // of a number that did not fit
+  std::string_view piece_;  // of the body, what comes next
+  size_t part_ = 0;         // the part behind the piece
+  bool in_tensor_ = false;  // the text of the part is done
+  size_t element_ = 0;      // of the part's numbers
+  char numbers_[4096];
 };
 
 }  // namespace attendant::server

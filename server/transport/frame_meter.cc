@@ -43,9 +43,8 @@ void FrameMeter::Save(absl::Time now) {
 
 bool FrameMeter::AcceptFrame(const FrameReader::Frame& frame) {
   if (frame.type == kHeadersFrame || frame.type == kContinuationFrame) {
-    if (frame.type == kHeadersFrame) messages_.Begin(frame.stream);
-    return static_cast<int64_t>(messages_.open_streams()) <= limits_.half_open_calls &&
-           AcceptHeaders(frame.type == kContinuationFrame, static_cast<int64_t>(frame.length));
+    if (frame.type == kHeadersFrame && !messages_.Begin(frame.stream)) return false;
+    return AcceptHeaders(frame.type == kContinuationFrame, static_cast<int64_t>(frame.length));
   }
   if (frame.type == kDataFrame && (frame.length > 0 || frame.ends_stream())) return true;
   return --frames_left_ >= 0;

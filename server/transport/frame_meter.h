@@ -39,10 +39,13 @@ struct FrameLimits {
 class FrameMeter {
  public:
   explicit FrameMeter(absl::Time now, const FrameLimits& limits = {})
-      : limits_(limits), frames_left_(limits.first_frames), seen_at_(now) {}
+      : limits_(limits),
+        frames_left_(limits.first_frames),
+        seen_at_(now),
+        messages_(static_cast<size_t>(limits.half_open_calls)) {}
 
   // Parses the next bytes that the client sends. Once this has returned false, the connection must
-  // be cut, and every later call returns false. Throws std::bad_alloc.
+  // be cut, and every later call returns false.
   bool Receive(absl::string_view bytes, absl::Time now);
   // Parses the next bytes that the server sends.
   void Send(absl::string_view bytes);

@@ -12,8 +12,10 @@
 namespace attendant::server {
 namespace {
 
-// The budget is asked for this many bytes at a time, and a call ends for each so many without room.
+// The budget is asked for this many bytes at a time.
 constexpr int64_t kStep = UnfinishedMessages::kFirstWindow;
+// Another call ends for each so many bytes without room.
+constexpr int64_t kEndedFor = int64_t{512} << 10;
 constexpr int64_t kMostUncharged = int64_t{4} << 20;
 // A message that has come whole is taken over by its call meanwhile.
 constexpr absl::Duration kGiveBackDelay = absl::Milliseconds(20);
@@ -113,15 +115,11 @@ int64_t MeteredConnection::Excess() const {
 bool MeteredConnection::ChargeExcess() {
   const int64_t excess = Excess();
   if (excess <= held_.amount()) {
-    ended_calls_ = 0;
     GiveBackSoon();
     return true;
   }
   const absl::Status status = Charge((excess + kStep - 1) / kStep * kStep);
-  if (status.ok()) {
-    ended_calls_ = 0;
-    return true;
-  }
+  if (status.ok()) return true;
   const int64_t uncharged = excess - held_.amount();
   EndCalls(uncharged, status);
   return uncharged <= kMostUncharged;
@@ -147,11 +145,11 @@ absl::Status MeteredConnection::Charge(int64_t bytes) {
 
 void MeteredConnection::EndCalls(int64_t uncharged, const absl::Status& status) {
   std::vector<std::function<void(const absl::Status&)>> ending;
-  for (auto newest = calls_.rbegin(); newest != calls_.rend(); ++newest) {
-    if (ended_calls_ * kStep >= uncharged) break;
+  // The newest messages probably belong to the newest calls, but some calls receive nothing.
+  int64_t to_end = meter_.messages().NewestHolding(uncharged) + uncharged / kEndedFor;
+  for (auto newest = calls_.rbegin(); newest != calls_.rend() && to_end > 0; ++newest, --to_end) {
     if (newest->second.give_up == nullptr) continue;
     ending.push_back(std::exchange(newest->second.give_up, nullptr));
-    ++ended_calls_;
   }
   if (ending.empty()) return;
   SharedTimer().Set(absl::Now(), [ending = std::move(ending), status] {

@@ -31,8 +31,8 @@ struct ReceivingCall {
 // A call receives up to an allowance, which is charged elsewhere, or up to the first window, which
 // is not charged. What the connection's unfinished messages take beyond the allowances of its calls
 // is held from the memory budget, in the name of their peer, or of the address if they have several
-// peers. While that finds no room, calls end, the newest first: one for each 64 KiB. A connection
-// that receives 4 MiB more is to be cut.
+// peers. While that finds no room, calls end, the newest first. A connection that receives 4 MiB
+// more is to be cut.
 //
 // gRPC calls Receive and Send with its locks held. They therefore give nothing back and end no
 // call, as that runs other calls; the thread of the timer does so.
@@ -104,7 +104,6 @@ class MeteredConnection : public std::enable_shared_from_this<MeteredConnection>
   std::map<uint64_t, ReceivingCall> calls_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   Budget::Hold held_ ABSL_GUARDED_BY(mutex_);
-  int64_t ended_calls_ ABSL_GUARDED_BY(mutex_) = 0;  // since the excess last found room
   bool gives_back_ ABSL_GUARDED_BY(mutex_) = false;  // GiveBack is to come
 };
 

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -20,8 +20,12 @@ class UnfinishedMessages {
   // window grows to the length that a message announces once the server reads the message.
   static constexpr int64_t kFirstWindow = int64_t{64} << 10;
 
-  // The client begins a stream. Does nothing if it has begun already.
-  void Begin(uint32_t stream);
+  // For at most so many open streams. Nothing else is allocated, because reading must not fail.
+  explicit UnfinishedMessages(size_t most_streams) { streams_.reserve(most_streams); }
+
+  // The client begins a stream, or continues one that it has begun. Returns false if it has too
+  // many.
+  bool Begin(uint32_t stream);
   // The client has sent more of the stream's messages, each with its prefix of five bytes.
   void Receive(uint32_t stream, absl::string_view data);
   // The client sends nothing more on the stream.
@@ -29,24 +33,27 @@ class UnfinishedMessages {
   // The server has ended the stream, so gRPC drops what is received of it.
   void EndByServer(uint32_t stream);
 
-  // Returns the number of streams that the client has begun and not ended.
-  size_t open_streams() const { return streams_.size(); }
   // Returns the bytes received of unfinished messages, without the first window of each stream.
   int64_t beyond_first_windows() const { return beyond_first_windows_; }
   // Returns the bytes received of the unfinished message that has most of them.
   int64_t largest() const;
+  // Returns the number of the newest streams that together have received so many of the bytes.
+  int64_t NewestHolding(int64_t bytes) const;
 
  private:
   struct Stream {
+    uint32_t id = 0;
     bool ended_by_server = false;
     int prefix_bytes = 0;  // received
     uint32_t length = 0;   // of the message, once its prefix is complete
     int64_t received = 0;  // of the message
   };
 
+  std::vector<Stream>::iterator LowerBound(uint32_t id);
+  Stream* Find(uint32_t id);  // null: it is not open
   void SetReceived(Stream& stream, int64_t bytes);
 
-  std::map<uint32_t, Stream> streams_;
+  std::vector<Stream> streams_;  // that the client has begun and not ended, by id
   int64_t beyond_first_windows_ = 0;
 };
 

@@ -1,34 +1,15 @@
-#include "server/rest/infer_json.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/data_type.h"
-#include "server/inference/datatypes.h"
 #include "server/inference/infer.h"
-#include "server/tensors/tensor_check.h"
+#include "server/rest/infer_body.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/server/support/service_parts.h"
 
 namespace attendant {
-namespace {
-
-// What an input's data has to be by what was counted.
-std::string CheckSize(const server::RestInferHead& head, size_t i, int64_t bytes) {
-  const server::RestInferHead::Input& input = head.inputs[i];
-  const server::Datatype* type =
-      server::FindDatatype(head.message.inputs(static_cast<int>(i)).datatype());
-  int64_t expected = input.binary_bytes.value_or(0);
-  if (input.has_data && type != nullptr) {
-    expected = input.elements * ByteWidth(*server::FromWire(type->wire));
-  }
-  return bytes == expected ? "" : absl::StrCat("input ", i, " has ", bytes, " bytes");
-}
-
-}  // namespace
 
 std::string FuzzInferJson(absl::string_view input) {
   static auto& parts = *new server::ServiceParts(absl::Milliseconds(1));
@@ -42,20 +23,23 @@ std::string FuzzInferJson(absl::string_view input) {
     body->emplace_back(std::string(input.substr(at, piece)));
   }
   const auto json_bytes = static_cast<int64_t>(input.size() - behind);
-  const absl::StatusOr<server::RestInferHead> head = server::ReadInferHead(*body, json_bytes);
-  if (!head.ok()) {
-    return absl::IsInvalidArgument(head.status()) ? "" : head.status().ToString();
+  int64_t reserved = 0;
+  auto read = server::ReadInferBody(body, json_bytes, [&](int64_t bytes) {
+    reserved = bytes;
+    return absl::OkStatus();
+  });
+  // Eight bytes for each element, which has two characters, and one more of each of 256 tensors.
+  if (reserved > 4 * json_bytes + 256 * 8) return absl::StrCat("reserved ", reserved, " bytes");
+  if (!read.ok()) return absl::IsInvalidArgument(read.status()) ? "" : read.status().ToString();
+  int64_t data = 0;
+  for (const server::Payload& payload : read->data) data += payload.size();
+  if (data != read->packed_bytes + static_cast<int64_t>(behind)) {
+    return absl::StrCat("the data has ", data, " bytes");
   }
-  const auto data = server::ReadInferData(*head, body, json_bytes);
-  if (!data.ok()) return absl::IsInvalidArgument(data.status()) ? "" : data.status().ToString();
-  for (size_t i = 0; i < data->size(); ++i) {
-    const std::string wrong = CheckSize(*head, i, (*data)[i].size());
-    if (!wrong.empty()) return wrong;
-  }
-  inference::ModelInferRequest message = head->message;
-  message.set_model_name("tiny");
+  read->message.set_model_name("tiny");
   const absl::Status status =
-      server::PrepareInferMessage(message, *data, static_cast<int64_t>(input.size()), context)
+      server::PrepareInferMessage(read->message, read->data, static_cast<int64_t>(input.size()),
+                                  context)
           .status();
   const bool expected =
       status.ok() || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);

@@ -81,7 +81,7 @@ HEAVY = {
     "hwy/": ({"engine/kernels/"}, True),
     "nlohmann/json.hpp": ({"engine/checkpoint/files", "proto", "server/describe", "server/host", "server/rest", "client/cli",
                            "client/files", "client/inspect", "client/json", "client/load_report", "client/load_requests"},
-                          {"engine/checkpoint/files/json.h", "server/rest/infer_walk.h"}),
+                          {"engine/checkpoint/files/json.h", "server/rest/infer_json_reader.h"}),
     "grpcpp/": ({"server/wire", "server/tensors", "server/request", "server/execution", "server/inference", "server/rpc/",
                  "server/rest", "client", "client/commands", "client/examples/cpp"}, True),
     "spdlog/": ({"server/"}, False),

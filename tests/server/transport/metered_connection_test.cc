@@ -141,20 +141,20 @@ TEST_F(MeteredConnectionTest, ACallTakesOverWhatIsHeldForItsMessage) {
 TEST_F(MeteredConnectionTest, TheNewestCallsEndWhenThereIsNoRoom) {
   Budget::Hold others;
   ASSERT_EQ(admission_.memory().TryTake({"q", 1984 * kKiB}, others), Budget::Answer::kTaken);
-  const auto one = Begin(1), two = Begin(2), three = Begin(3);
+  const auto one = Begin(1), two = Begin(2), three = Begin(3), four = Begin(4);
   EXPECT_TRUE(Receive(HalfSent(1, 128 * kKiB)));
   EXPECT_TRUE(Receive(More(1, 1)));
-  EXPECT_THAT(AwaitGivenUp(1), ElementsAre(3));
+  EXPECT_THAT(AwaitGivenUp(1), ElementsAre(4));
   EXPECT_EQ(status_.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ReasonOf(status_), "memory");
   EXPECT_THAT(std::string(status_.message()), HasSubstr("unfinished requests"));
   EXPECT_TRUE(Receive(More(1, 63 * kKiB)));
-  EXPECT_THAT(given_up_, ElementsAre(3));
-  EXPECT_TRUE(Receive(More(1, 64 * kKiB)));
-  EXPECT_THAT(AwaitGivenUp(2), ElementsAre(3, 2));
+  EXPECT_THAT(given_up_, ElementsAre(4));
+  EXPECT_TRUE(Receive(More(1, 512 * kKiB)));
+  EXPECT_THAT(AwaitGivenUp(2), ElementsAre(4, 3));
   others.Release();
   EXPECT_TRUE(Receive(More(1, 1024 * kKiB)));
-  EXPECT_THAT(given_up_, ElementsAre(3, 2));
+  EXPECT_THAT(given_up_, ElementsAre(4, 3));
 }
 
 TEST_F(MeteredConnectionTest, IsCutWhenItReceivesFurtherMuch) {

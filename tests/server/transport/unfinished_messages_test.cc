@@ -17,7 +17,7 @@ std::string Message(uint32_t length, char flag = 0) {
 }
 
 TEST(UnfinishedMessagesTest, TheFirstWindowOfEachStreamIsLeftOut) {
-  UnfinishedMessages messages;
+  UnfinishedMessages messages(3);
   for (const uint32_t stream : {1, 3}) {
     messages.Begin(stream);
     const std::string message = Message(500'000);
@@ -32,7 +32,7 @@ TEST(UnfinishedMessagesTest, TheFirstWindowOfEachStreamIsLeftOut) {
 }
 
 TEST(UnfinishedMessagesTest, AStreamMayHaveManyMessages) {
-  UnfinishedMessages messages;
+  UnfinishedMessages messages(3);
   messages.Begin(1);
   const std::string compressed = Message(200'000, /*flag=*/1);
   messages.Receive(1, Message(0) + Message(100'000) + Message(3) + compressed.substr(0, 150'000));
@@ -47,7 +47,7 @@ TEST(UnfinishedMessagesTest, AStreamMayHaveManyMessages) {
 }
 
 TEST(UnfinishedMessagesTest, AMessageMayHaveAnyLength) {
-  UnfinishedMessages messages;
+  UnfinishedMessages messages(3);
   messages.Begin(1);
   messages.Receive(1, std::string("\0\xff\xff\xff\xff", 5));
   messages.Receive(1, std::string(300'000, 'x'));
@@ -56,11 +56,10 @@ TEST(UnfinishedMessagesTest, AMessageMayHaveAnyLength) {
 }
 
 TEST(UnfinishedMessagesTest, StreamsThatAreNotOpenCountNothing) {
-  UnfinishedMessages messages;
+  UnfinishedMessages messages(3);
   messages.Receive(1, Message(500'000).substr(0, 400'000));
   messages.Begin(1);
   messages.Begin(3);
-  EXPECT_EQ(messages.open_streams(), 2u);
   messages.Receive(1, Message(500'000).substr(0, 400'000));
   messages.Begin(1);  // trailers
   EXPECT_EQ(messages.largest(), 400'000 - 5);
@@ -68,11 +67,31 @@ TEST(UnfinishedMessagesTest, StreamsThatAreNotOpenCountNothing) {
   messages.EndByServer(7);
   messages.Receive(1, std::string(400'000, 'x'));
   EXPECT_EQ(messages.largest(), 0);
-  EXPECT_EQ(messages.open_streams(), 2u);
   messages.EndByClient(1);
   messages.EndByClient(7);
-  EXPECT_EQ(messages.open_streams(), 1u);
   EXPECT_EQ(messages.beyond_first_windows(), 0);
+}
+
+TEST(UnfinishedMessagesTest, AClientHasSoManyStreams) {
+  UnfinishedMessages messages(3);
+  for (const uint32_t stream : {7, 1, 5}) EXPECT_TRUE(messages.Begin(stream));
+  EXPECT_TRUE(messages.Begin(5));
+  EXPECT_FALSE(messages.Begin(9));
+  messages.EndByServer(1);
+  EXPECT_FALSE(messages.Begin(9));
+  messages.EndByClient(1);
+  EXPECT_TRUE(messages.Begin(9));
+}
+
+TEST(UnfinishedMessagesTest, FindsTheNewestThatHoldTheBytes) {
+  UnfinishedMessages messages(3);
+  for (const uint32_t stream : {1, 3, 5}) messages.Begin(stream);
+  messages.Receive(1, Message(500).substr(0, 105));
+  messages.Receive(5, Message(500).substr(0, 205));
+  EXPECT_EQ(messages.NewestHolding(0), 0);
+  EXPECT_EQ(messages.NewestHolding(200), 1);
+  EXPECT_EQ(messages.NewestHolding(201), 2);
+  EXPECT_EQ(messages.NewestHolding(1000), 2);
 }
 
 }  // namespace unfinished_messages_test

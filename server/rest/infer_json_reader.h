@@ -1,4 +1,5 @@
-// InferWalk, the way through the JSON document of an inference request.
+// InferJsonReader, which reads the JSON document of an inference request from its first character
+// to its last.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "server/inference/infer_value.h"
+#include "server/rest/json_source.h"
 #include "server/wire/payload.h"
 
 namespace attendant::server {
@@ -17,7 +19,7 @@ namespace attendant::server {
 // where they are. Refuses a document whose shape is not the protocol's, whose objects have a key
 // twice or more than 64 keys, or that is nested deeper than 32. Passes over members that the
 // protocol does not know, and those that are null.
-class InferWalk : public nlohmann::json_sax<nlohmann::json> {
+class InferJsonReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   enum class At {
     kRoot,        // {"id": …, "parameters": …, "inputs": …, "outputs": …}
@@ -31,8 +33,9 @@ class InferWalk : public nlohmann::json_sax<nlohmann::json> {
     kSkipped
   };
 
-  // Walks through the first `bytes` of the slices. INVALID_ARGUMENT: what is wrong, and where.
-  absl::Status Walk(const MessageSlices& slices, int64_t bytes);
+  // Reads the first `bytes` of the slices. INVALID_ARGUMENT: what is wrong, and where. Other errors
+  // are those of derived classes.
+  absl::Status Read(const MessageSlices& slices, int64_t bytes);
 
   bool null() override { return Scalar({}); }
   bool boolean(bool value) override;
@@ -51,16 +54,20 @@ class InferWalk : public nlohmann::json_sax<nlohmann::json> {
 
  protected:
   // An element, or the member called key() of an object, is this value; of a parameter that is a
-  // list or an object, kNested stands for all of it. Each returns OK or what is wrong, without the
-  // place.
+  // list or an object, kNested stands for all of it. Each returns OK or INVALID_ARGUMENT, what is
+  // wrong without the place; any other error is passed on as it is.
   virtual absl::Status OnScalar(At at, const InferValue& value) = 0;
   // Into a list or an object, and out of it.
   virtual absl::Status OnEnter(At) { return absl::OkStatus(); }
   virtual absl::Status OnLeave(At) { return absl::OkStatus(); }
 
   const std::string& key() const { return frames_.back().key; }
-  // The place that holds the one where the walk is, such as kInput for kData's outermost list.
+  // The place that holds the current one, such as kInput for kData's outermost list.
   At outer() const { return frames_.size() < 2 ? At::kRoot : frames_[frames_.size() - 2].at; }
+  const JsonSource& text() const { return *text_; }
+  // Reads the bytes [begin, end) of the slices, which have been read before, once more, as the
+  // member `key` of the current object. Errors are those of Read.
+  void ReadAgain(const char* key, int64_t begin, int64_t end);
 
  private:
   struct Frame {
@@ -74,9 +81,12 @@ class InferWalk : public nlohmann::json_sax<nlohmann::json> {
   bool Enter(bool object);
   bool Leave();
   bool Note(const absl::Status& status);
+  // The place is put before what is wrong.
+  bool NoteHere(const absl::Status& status);
   std::string Place() const;
-  absl::Status CheckTokens(const MessageSlices& slices, int64_t bytes) const;
 
+  const MessageSlices* slices_ = nullptr;
+  JsonSource* text_ = nullptr;  // while it is read
   std::vector<Frame> frames_;
   absl::Status status_;
 };

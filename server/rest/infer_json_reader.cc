@@ -1,22 +1,20 @@
-#include "server/rest/infer_walk.h"
+#include "server/rest/infer_json_reader.h"
 
+#include <istream>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/rest/slice_iterator.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 namespace {
 
-using At = InferWalk::At;
+using At = InferJsonReader::At;
 using Kind = InferValue::Kind;
 
 constexpr size_t kMostDepth = 32, kMostKeys = 64;
-// A text or number, which the parser holds several times.
-constexpr int64_t kMostTokenBytes = 4096;
 
 struct Nested {
   At at;
@@ -70,55 +68,50 @@ const char* NameOf(bool object) { return object ? "an object" : "a list"; }
 
 }  // namespace
 
-bool InferWalk::boolean(bool value) { return Scalar(InferValue::OfFlag(value)); }
-bool InferWalk::number_integer(number_integer_t value) {
+bool InferJsonReader::boolean(bool value) { return Scalar(InferValue::OfFlag(value)); }
+bool InferJsonReader::number_integer(number_integer_t value) {
   return Scalar(InferValue::OfSigned(value));
 }
-bool InferWalk::number_unsigned(number_unsigned_t value) {
+bool InferJsonReader::number_unsigned(number_unsigned_t value) {
   return Scalar(InferValue::OfUnsigned(value));
 }
-bool InferWalk::number_float(number_float_t value, const string_t&) {
+bool InferJsonReader::number_float(number_float_t value, const string_t&) {
   return Scalar(InferValue::OfFloat(value));
 }
-bool InferWalk::string(string_t& value) { return Scalar({.kind = Kind::kText, .text = &value}); }
+bool InferJsonReader::string(string_t& value) {
+  return Scalar({.kind = Kind::kText, .text = &value});
+}
 
-absl::Status InferWalk::Walk(const MessageSlices& slices, int64_t bytes) {
-  status_ = CheckTokens(slices, bytes);
-  if (!status_.ok()) return status_;
+absl::Status InferJsonReader::Read(const MessageSlices& slices, int64_t bytes) {
+  JsonSource text(slices, 0, bytes);
+  slices_ = &slices;
+  text_ = &text;
+  status_ = absl::OkStatus();
   frames_.clear();
-  const SliceIterator begin(slices, 0), end(slices, bytes);
-  const bool whole = nlohmann::json::sax_parse(begin, end, this);
+  std::istream stream(&text);
+  const bool whole = nlohmann::json::sax_parse(stream, this);
+  text_ = nullptr;
   if (!whole && status_.ok()) status_ = absl::InvalidArgumentError("the body is no JSON");
   return status_;
 }
 
-absl::Status InferWalk::CheckTokens(const MessageSlices& slices, int64_t bytes) const {
-  const SliceIterator end(slices, bytes);
-  bool in_text = false, escaped = false;
-  int64_t token = 0;
-  for (SliceIterator at(slices, 0); at != end; ++at) {
-    const char c = *at;
-    if (++token > kMostTokenBytes) {
-      return InvalidField("the body",
-                          absl::StrCat("texts and numbers of at most ", kMostTokenBytes, " bytes"),
-                          "a longer one");
-    }
-    if (in_text) {
-      if (c == '"' && !escaped) in_text = false;
-      escaped = c == '\\' && !escaped;
-    } else if (c == '"') {
-      in_text = true;
-      token = 0;
-    } else if (c == ',' || c == ':' || c == '[' || c == ']' || c == '{' || c == '}' ||
-               static_cast<unsigned char>(c) <= ' ') {
-      token = 0;
-    }
-  }
-  return absl::OkStatus();
+void InferJsonReader::ReadAgain(const char* key, int64_t begin, int64_t end) {
+  JsonSource text(*slices_, begin, end);
+  JsonSource* const outer = std::exchange(text_, &text);
+  frames_.back().key = key;
+  std::istream stream(&text);
+  nlohmann::json::sax_parse(stream, this);
+  text_ = outer;
 }
 
-bool InferWalk::parse_error(std::size_t position, const std::string& /*token*/,
-                            const nlohmann::detail::exception& error) {
+bool InferJsonReader::parse_error(std::size_t position, const std::string& /*token*/,
+                                  const nlohmann::detail::exception& error) {
+  if (text_->has_long_token()) {
+    return Note(InvalidField(
+        "the body",
+        absl::StrCat("texts and numbers of at most ", JsonSource::kMostTokenBytes, " bytes"),
+        "a longer one"));
+  }
   constexpr int kOutOfRange = 406;  // the library's number for a float that is too large
   const std::string at = absl::StrCat(" at byte ", position);
   if (error.id == kOutOfRange) {
@@ -131,13 +124,18 @@ bool InferWalk::parse_error(std::size_t position, const std::string& /*token*/,
   return Note(InvalidField("the body", "strict JSON in UTF-8", "something else" + at));
 }
 
-bool InferWalk::Note(const absl::Status& status) {
+bool InferJsonReader::Note(const absl::Status& status) {
   if (status_.ok()) status_ = status;
   return status_.ok();
 }
 
+bool InferJsonReader::NoteHere(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status)) return Note(status);
+  return Note(absl::InvalidArgumentError(absl::StrCat(Place(), ": ", status.message())));
+}
+
 // "inputs[1].shape[0]".
-std::string InferWalk::Place() const {
+std::string InferJsonReader::Place() const {
   std::string place;
   for (const Frame& frame : frames_) {
     if (IsList(frame.at)) {
@@ -149,7 +147,7 @@ std::string InferWalk::Place() const {
   return place.empty() ? "the body" : place;
 }
 
-bool InferWalk::key(string_t& name) {
+bool InferJsonReader::key(string_t& name) {
   Frame& frame = frames_.back();
   if (frame.at == At::kSkipped) return true;
   if (!frame.keys.insert(name).second) {
@@ -165,7 +163,7 @@ bool InferWalk::key(string_t& name) {
   return true;
 }
 
-bool InferWalk::Scalar(const InferValue& value) {
+bool InferJsonReader::Scalar(const InferValue& value) {
   if (frames_.empty()) return Note(InvalidField("the body", "a JSON object", Describe(value)));
   Frame& frame = frames_.back();
   ++frame.elements;
@@ -175,12 +173,10 @@ bool InferWalk::Scalar(const InferValue& value) {
     return Note(
         InvalidField(Place(), NameOf(NestedIn(frame.at, frame.key)->object), Describe(value)));
   }
-  const absl::Status status = OnScalar(frame.at, value);
-  if (status.ok()) return true;
-  return Note(absl::InvalidArgumentError(absl::StrCat(Place(), ": ", status.message())));
+  return NoteHere(OnScalar(frame.at, value));
 }
 
-bool InferWalk::Enter(bool object) {
+bool InferJsonReader::Enter(bool object) {
   if (frames_.size() == kMostDepth) {
     return Note(InvalidField("the body",
                              absl::StrCat("at most ", kMostDepth, " lists and objects in another"),
@@ -204,15 +200,13 @@ bool InferWalk::Enter(bool object) {
     frames_.push_back({nested->at});
     status = OnEnter(nested->at);
   }
-  if (status.ok()) return true;
-  return Note(absl::InvalidArgumentError(absl::StrCat(Place(), ": ", status.message())));
+  return NoteHere(status);
 }
 
-bool InferWalk::Leave() {
+bool InferJsonReader::Leave() {
   const absl::Status status = OnLeave(frames_.back().at);
   frames_.pop_back();
-  if (status.ok()) return true;
-  return Note(absl::InvalidArgumentError(absl::StrCat(Place(), ": ", status.message())));
+  return status_.ok() && NoteHere(status);
 }
 
 }  // namespace attendant::server

@@ -1,0 +1,43 @@
+// JsonSource, the characters of a JSON text that lies in several slices, for the stream of a
+// parser.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <streambuf>
+
+#include "server/wire/payload.h"
+
+namespace attendant::server {
+
+// Ends early at a text or number that is longer than kMostTokenBytes, because the parser holds such
+// a token several times. Not thread-safe.
+class JsonSource final : public std::streambuf {
+ public:
+  static constexpr int64_t kMostTokenBytes = 4096;
+
+  // The bytes [begin, end) of the slices, which have them and outlive this.
+  JsonSource(const MessageSlices& slices, int64_t begin, int64_t end);
+
+  int64_t position() const { return position_; }  // in the slices, of the next character
+  int64_t left() const { return end_ - position_; }
+  bool has_long_token() const { return token_ > kMostTokenBytes; }
+
+ protected:
+  int_type underflow() override;
+  int_type uflow() override;
+
+ private:
+  void FollowTokens(char c);
+
+  const MessageSlices& slices_;
+  int64_t position_;
+  const int64_t end_;
+  size_t slice_ = 0;
+  size_t offset_;      // in the slice
+  int64_t token_ = 0;  // bytes of the text or number so far
+  bool in_text_ = false;
+  bool escaped_ = false;
+};
+
+}  // namespace attendant::server
