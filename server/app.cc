@@ -119,6 +119,7 @@ class App::Impl {
 
   void Drain() {
     ready_ = false;
+    http_->Drain();
     entrance_->health().Shutdown();
     if (repository_ != nullptr) repository_->Stop();
     BeLameDuck();

@@ -50,11 +50,11 @@ AdmissionLimits AdmissionLimitsOf(const Settings& settings, const MemoryLimit& l
 }
 
 HttpLimits HttpLimitsOf(const Settings& settings, HttpLimits limits) {
-  const auto most = static_cast<int64_t>(limits.calls.calls);
-  limits.calls.calls = static_cast<int>(std::min(settings.max_inflight, most));
-  limits.calls.receive_timeout = settings.receive_timeout;
-  limits.calls.min_receive_rate = settings.min_receive_rate;
-  limits.calls.send_timeout = settings.send_timeout;
+  limits.calls = static_cast<int>(std::min<int64_t>(settings.max_inflight, limits.calls));
+  limits.idle_timeout = settings.http_idle_timeout;
+  limits.receive_timeout = settings.receive_timeout;
+  limits.min_receive_rate = settings.min_receive_rate;
+  limits.send_timeout = settings.send_timeout;
   return limits;
 }
 

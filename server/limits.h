@@ -26,7 +26,7 @@ BudgetLimits WithReserve(int64_t total, const Settings& settings);
 // Without the memory for requests, which is known once the models are.
 AdmissionLimits AdmissionLimitsOf(const Settings& settings, const MemoryLimit& limit);
 
-// `limits`, those of the process, with what the settings say about calls.
+// `limits`, those of the process, with what the settings say.
 HttpLimits HttpLimitsOf(const Settings& settings, HttpLimits limits);
 
 }  // namespace attendant::server

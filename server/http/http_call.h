@@ -5,10 +5,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 
-#include "absl/status/status.h"
 #include "server/http/http_message.h"
 
 namespace attendant::server {
@@ -21,17 +21,12 @@ class HttpReply {
   virtual void Send(HttpAnswer answer) noexcept = 0;
 };
 
-// All functions are called on the thread of the HTTP port, in this order, and must be quick. If one
-// of them throws, the connection is closed without an answer. Refuse comes in place of all that
-// follow it.
+// Has the places and times for calls (HttpLimits). All functions are called on the thread of the
+// HTTP port, in this order, and must be quick. If one of them throws, the connection is closed
+// without an answer.
 class HttpCall {
  public:
   virtual ~HttpCall() = default;
-  // A brief call is answered by OnRequest, and keeps the place and the lifetime of its connection.
-  // Any other has the places and times for calls (HttpLimits).
-  virtual bool brief() const = 0;
-  // The port has no place for the call, which is not brief. Returns the answer.
-  virtual HttpAnswer Refuse(const absl::Status& why) = 0;
   // Some of the body.
   virtual void OnBody(std::string_view bytes) = 0;
   // All of the body has come. Returns the answer, or nothing if that goes by HttpReply later.
@@ -45,8 +40,15 @@ class HttpCall {
   virtual void OnEnd(End end) = 0;
 };
 
-// An answer at once, without reading a body; a call; or neither, as the path is another's.
-using HttpStart = std::variant<std::monostate, HttpAnswer, std::shared_ptr<HttpCall>>;
+// Returns the answer to a request by its body, of which it gets the first 64 KiB. As quick as the
+// functions of HttpCall.
+using HttpBodyHandler = std::function<HttpAnswer(const std::string& body)>;
+inline constexpr size_t kMostHandledBytes = 64 << 10;
+
+// An answer without reading a body, which ends the connection if there is one; an answer once the
+// body was read; a call; or none of them, as the path is another's.
+using HttpStart =
+    std::variant<std::monostate, HttpAnswer, HttpBodyHandler, std::shared_ptr<HttpCall>>;
 
 // Called once the head of a request is complete. The request is gone when it returns.
 using HttpCallHandler =

@@ -5,64 +5,69 @@
 #include <microhttpd.h>
 
 #include <memory>
+#include <utility>
 
+#include "absl/status/statusor.h"
+#include "server/http/http_connections.h"
+#include "server/http/http_credentials.h"
 #include "server/http/http_exchange.h"
-#include "server/http/http_listener.h"
-#include "server/security/certificates.h"
+#include "server/security/reloaded.h"
 
 namespace attendant::server {
 
-// Answers the requests of a daemon, which calls it in Run and Add.
-class HttpDaemonHandler {
- public:
-  virtual ~HttpDaemonHandler() = default;
-  // Called once the head of a request is complete: an answer, or a call. If it throws, the
-  // connection is closed without an answer.
-  virtual HttpStart Begin(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) = 0;
-  // The connection is from now on that of a call which is not brief.
-  virtual void OnCall(const std::shared_ptr<HttpExchange>& exchange) = 0;
-  // The connection with this descriptor is closed.
-  virtual void OnClosed(int connection) = 0;
+// The parts that a daemon works with.
+struct HttpDaemonParts {
+  HttpConnections& open;  // outlives the daemon, which enters the phases of its connections
+  std::shared_ptr<HttpWaker> waker;  // for answers to calls
+  HttpCallHandler begin;             // returns an answer or a call
+  // Null: no TLS. Otherwise connections are TLS 1.2 or newer, each handshake uses the newest
+  // certificates, and clients are asked for one of their own if there is a client CA.
+  const Reloaded<Certificates>* certificates;
 };
 
 // For one thread. The destructor closes all connections.
 class HttpDaemon {
  public:
-  // Takes about this many connections; HttpConnections and HttpCalls keep the limit. With
-  // `certificates` they are TLS 1.2 or newer, and callers are asked for a certificate if there is a
-  // client CA, but need none until something needs one. Returns null, with errno, if it cannot
-  // start, for example with certificates that GnuTLS does not take. `handler` must outlive it.
-  static std::unique_ptr<HttpDaemon> Start(HttpDaemonHandler& handler,
-                                           std::shared_ptr<HttpReplyQueue> replies, int connections,
-                                           std::shared_ptr<const Certificates> certificates);
+  // Returns UNAVAILABLE with the reason if the library cannot start, and INVALID_ARGUMENT if GnuTLS
+  // does not take the certificates.
+  static absl::StatusOr<std::unique_ptr<HttpDaemon>> Start(HttpDaemonParts parts, int connections);
 
-  // Takes over the descriptor. Returns false if it has closed it instead.
-  bool Add(const AcceptedConnection& connection);
-  int connections() const;
+  // Takes over the descriptor of a connection of `open`. The next Run removes the connection if the
+  // library could not take it, and has closed it.
+  void Take(const HttpConnection& connection, const sockaddr* peer, socklen_t peer_size);
   int events() const;     // descriptor that poll finds readable when Run has something to do
-  bool has_work() const;  // Run has something to do, whatever poll finds
-  void Run();             // does all that can be done without waiting
-  // Goes on with an exchange that waits for its answer, in the next Run of its daemon: sends the
-  // answer, or closes the connection if the exchange is abandoned.
-  static void Resume(HttpExchange& exchange);
+  bool has_work() const;  // Run has something to do, whatever poll finds, or so the library says
+  // Whether Run has begun a request, received some of one or read some of an answer since the last
+  // call.
+  bool TakeWorks() { return std::exchange(works_, false); }
+  void Run();  // does all that can be done without waiting
+  // Goes on with a connection that waits, in the next Run: sends the answer, or closes the
+  // connection if it is closing.
+  static void Resume(HttpConnection& connection) { MHD_resume_connection(connection.library); }
+  // Every answer from now on ends its connection.
+  void EndConnections() { ends_connections_ = true; }
 
  private:
-  HttpDaemon(HttpDaemonHandler& handler, std::shared_ptr<HttpReplyQueue> replies,
-             std::shared_ptr<const Certificates> certificates);
+  explicit HttpDaemon(HttpDaemonParts parts)
+      : parts_(std::move(parts)), daemon_(nullptr, MHD_stop_daemon) {}
 
   MHD_Daemon* StartLibrary(int connections);
-  MHD_Result Begin(MHD_Connection* connection, const char* path, const char* method,
-                   void** context);
-  static MHD_Result Continue(HttpExchange& exchange, const char* body, size_t* size);
-  bool HasGoodCertificate(MHD_Connection* connection) const;
-  static void OnConnection(void* self, MHD_Connection* connection, void** context,
+  // Returns the newest certificates that GnuTLS takes; null: no TLS.
+  const std::shared_ptr<const HttpCredentials>& NewestCredentials();
+  MHD_Result Begin(HttpConnection& connection, const char* path, const char* method);
+  MHD_Result Continue(HttpConnection& connection, const char* body, size_t* size);
+  MHD_Result Send(const HttpConnection& connection);  // the answer of its exchange
+  void Open(HttpConnection& connection);
+  static void OnConnection(void* self, MHD_Connection* library, void** context,
                            MHD_ConnectionNotificationCode event);
-  static void OnCompleted(void* self, MHD_Connection* connection, void** context,
+  static void OnCompleted(void* self, MHD_Connection* library, void** context,
                           MHD_RequestTerminationCode end);
 
-  HttpDaemonHandler& handler_;
-  const std::shared_ptr<HttpReplyQueue> replies_;
-  const std::shared_ptr<const Certificates> certificates_;  // null: no TLS
+  const HttpDaemonParts parts_;
+  bool ends_connections_ = false;
+  bool works_ = false;
+  std::shared_ptr<const HttpCredentials> credentials_;     // the newest that GnuTLS takes
+  std::shared_ptr<const Certificates> seen_certificates_;  // the newest
   std::unique_ptr<MHD_Daemon, decltype(&MHD_stop_daemon)> daemon_;
 };
 

@@ -1,76 +1,52 @@
-// HttpExchange, a call on its connection, from its head until its answer has left.
+// HttpExchange, a request on its connection, from its head until its response has been sent.
 #pragma once
 
-#include <microhttpd.h>
-
-#include <chrono>
-#include <cstdint>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "server/http/http_call.h"
 
 namespace attendant::server {
 
-class HttpExchange;
-
-// Answers on their way from any thread to that of the HTTP port. Allocates nothing once made, so
-// that no answer is lost for want of memory.
-class HttpReplyQueue {
+// Wakes the thread of the HTTP port from any other. Allocates nothing once made.
+class HttpWaker {
  public:
-  HttpReplyQueue();  // throws std::system_error if the process may open no descriptor
-  ~HttpReplyQueue();
+  HttpWaker();  // throws std::system_error if the process may open no descriptor
+  ~HttpWaker();
+  HttpWaker(const HttpWaker&) = delete;
+  HttpWaker& operator=(const HttpWaker&) = delete;
 
-  int event() const { return event_; }  // descriptor that poll finds readable after Push
-  void Push(std::shared_ptr<HttpExchange> exchange) noexcept;
-  // Returns the exchanges pushed since, the newest first, linked by `next`.
-  std::shared_ptr<HttpExchange> TakeAll() noexcept;
-  // Drops what is there and what is pushed from now on.
-  void Close() noexcept;
+  int event() const { return event_; }  // descriptor that poll finds readable from Wake to Reset
+  void Wake() noexcept;
+  void Reset() noexcept;
 
  private:
   const int event_;
-  absl::Mutex mutex_;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  std::shared_ptr<HttpExchange> newest_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Everything but Send is for the thread of the HTTP port.
-class HttpExchange final : public HttpReply, public std::enable_shared_from_this<HttpExchange> {
+class HttpExchange final : public HttpReply {
  public:
-  using TimePoint = std::chrono::steady_clock::time_point;
-  // Its body is received; its answer is waited for, while the connection is suspended; it is sent.
-  enum class Phase { kReceiving, kWaiting, kSending };
+  explicit HttpExchange(std::shared_ptr<HttpWaker> waker) : waker_(std::move(waker)) {}
 
-  // `caller` is HttpRequest::peer.
-  HttpExchange(std::shared_ptr<HttpReplyQueue> queue, std::string caller)
-      : peer(std::move(caller)), queue_(std::move(queue)) {}
-
-  void Send(HttpAnswer answer) noexcept override {
-    answer_ = std::move(answer);
-    queue_->Push(shared_from_this());
+  void Send(HttpAnswer result) noexcept override {
+    answer = std::move(result);
+    answered_.store(true, std::memory_order_release);
+    waker_->Wake();
   }
-  HttpAnswer TakeAnswer() { return std::move(answer_); }
-  // Whether its caller waits for the answer.
-  bool waits() const { return phase == Phase::kWaiting && !gone; }
+  // Whether Send was called, so that `answer` may be read.
+  bool answered() const { return answered_.load(std::memory_order_acquire); }
 
-  const std::string peer;
-  std::shared_ptr<HttpCall> call;
-  MHD_Connection* connection = nullptr;  // null once it is over
-  int descriptor = -1;                   // of the connection
-  Phase phase = Phase::kReceiving;
-  bool gone = false;       // OnGone was called
-  bool abandoned = false;  // ends without an answer
-  int64_t received = 0;    // bytes of the body
-  TimePoint since = {};    // the start of the phase
-  std::shared_ptr<HttpExchange> next;
+  std::shared_ptr<HttpCall> call;  // null: there is none
+  HttpBodyHandler handler;         // null: there is an answer, or a call
+  std::string body;                // for the handler
+  HttpAnswer answer;
 
  private:
-  const std::shared_ptr<HttpReplyQueue> queue_;
-  HttpAnswer answer_;  // written before Push, read after TakeAll
+  const std::shared_ptr<HttpWaker> waker_;
+  std::atomic<bool> answered_ = false;
 };
 
 }  // namespace attendant::server

@@ -61,6 +61,16 @@ std::string AcceptedConnection::address() const {
   return Bytes(v6.sin6_addr.s6_addr + kMappedV4, sizeof(in_addr));
 }
 
+std::string AcceptedConnection::name() const {
+  char host[NI_MAXHOST], port[NI_MAXSERV];
+  if (getnameinfo(reinterpret_cast<const sockaddr*>(&peer), peer_size, host, sizeof host, port,
+                  sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "";
+  }
+  return peer.ss_family == AF_INET ? absl::StrCat("ipv4:", host, ":", port)
+                                   : absl::StrCat("ipv6:[", host, "]:", port);
+}
+
 absl::StatusOr<HttpListener> HttpListener::Open(const std::string& address, int port) {
   const auto cannot = [&](const char* reason) {
     return absl::UnavailableError(

@@ -19,6 +19,8 @@ struct AcceptedConnection {
   // Returns the bytes of the peer's IPv4 address, or the /64 network of its IPv6 address, all of
   // which belongs to one caller.
   std::string address() const;
+  // Returns HttpRequest::peer.
+  std::string name() const;
 };
 
 // Movable. The destructor closes the socket.

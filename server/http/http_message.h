@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace attendant::server {
 
 struct HttpRequest {
@@ -19,6 +21,7 @@ struct HttpRequest {
   std::string authorization = {};  // the header; empty: none
   bool has_certificate = true;     // that the server asks for, or it asks for none
   std::string peer = {};           // as gRPC names it, "ipv4:10.0.0.1:5000"
+  absl::Status call_room = {};     // an error: the HTTP port has no place for a call
   // Returns the value of a header, several values separated by commas; empty if there is none. May
   // be null, for a request without headers.
   std::function<std::string(const char* name)> header = {};

@@ -2,16 +2,14 @@
 // calls that it is given handlers for.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "server/http/http_call.h"
-#include "server/http/http_calls.h"
+#include "server/http/http_connections.h"
 #include "server/http/http_routes.h"
 #include "server/security/server_secrets.h"
 
@@ -25,18 +23,6 @@ struct HttpHandlers {
   std::vector<HttpRoute> routes = {};  // further ones, which anybody may have
 };
 
-struct HttpLimits {
-  int connections = 128;                       // in total; an address may have half of them
-  absl::Duration lifetime = absl::Seconds(5);  // of a connection, from its start to its end
-  HttpCallLimits calls = {};                   // whose connections do not count any more
-};
-
-// Returns the limits for a process that may have this many descriptors. Connections take at most an
-// eighth of them, and calls as many, so that the HTTP port cannot use up those that gRPC needs.
-HttpLimits HttpLimitsFor(uint64_t descriptors);
-// Returns the limits for this process, from its RLIMIT_NOFILE.
-HttpLimits HttpLimitsOfProcess();
-
 // /healthz answers 200 as long as the process runs, /readyz 200 or 503, /metrics 200, and any other
 // path that is no further route 404. Methods other than GET and HEAD are refused with 405, and
 // requests with a body with 413. If a handler throws, the connection is closed without an answer.
@@ -47,13 +33,13 @@ HttpLimits HttpLimitsOfProcess();
 // neither. A handler for calls looks after its own.
 //
 // One thread serves all connections, because answers are quick: /metrics of 20 models that have
-// served requests, 198 KiB, took 1.8 ms. http_connections.h has the rule by which one connection
-// makes room for another. A connection serves one request, so that its lifetime bounds the request.
-// It has 8 KiB for the heads of the request and the answer: a request whose first line does not fit
-// is refused with 414, one whose other lines do not with 431, and one that leaves no room for the
-// head of the answer is closed. The connection of a call that is not brief leaves the rule for
-// connections at the head of its request and has the places and times of HttpCallLimits; one that
-// finds no place is refused with 429. Thread-safe.
+// served requests, 198 KiB, took 1.8 ms. A connection serves one request after the other, in their
+// order, until a client ends it or asks for the end (Connection: close, HTTP/1.0), a request with a
+// body is refused at its head, or its time is over: http_connections.h has the times, and the rule
+// by which one connection makes room for another. It has 8 KiB for the heads of the request and the
+// answer: a request whose first line does not fit is refused with 414, one whose other lines do not
+// with 431, and one that leaves no room for the head of the answer is closed. A call that is not
+// brief has places and times of its own; one that finds no place is refused with 429. Thread-safe.
 class HttpServer {
  public:
   // Binds the port and starts serving. Port 0 stands for any free port. Returns UNAVAILABLE, with
@@ -64,6 +50,9 @@ class HttpServer {
       const HttpLimits& limits = HttpLimitsOfProcess(), const ServerSecrets& secrets = {});
   // Closes all connections and waits for the thread to end.
   ~HttpServer();
+  // Closes the connections that are between two requests, and those with a request after its
+  // answer. Goes on serving: one request on each connection.
+  void Drain();
   int port() const;  // the port in use
 
  private:

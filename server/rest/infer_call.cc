@@ -46,13 +46,6 @@ InferCall::InferCall(InferEntry entry)
       body_(entry_.body_bytes.value_or(context_.limits.max_request_bytes)),
       slot_(std::move(entry_.slot)) {}
 
-HttpAnswer InferCall::Refuse(const absl::Status& why) {
-  entry_.account.Report(why, context_);
-  HttpAnswer answer = ErrorAnswer(why, RetryAfter(context_));
-  if (!entry_.trace.empty()) answer.headers.emplace_back(kTraceParent, entry_.trace);
-  return answer;
-}
-
 void InferCall::OnBody(std::string_view bytes) {
   if (!received_.ok()) return;
   const absl::Status status = Guarded([&] { return Receive(bytes); });

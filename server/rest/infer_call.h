@@ -51,8 +51,6 @@ class InferCall final : public HttpCall, public std::enable_shared_from_this<Inf
  public:
   explicit InferCall(InferEntry entry);
 
-  bool brief() const override { return false; }
-  HttpAnswer Refuse(const absl::Status& why) override;
   void OnBody(std::string_view bytes) override;
   std::optional<HttpAnswer> OnRequest() override;
   void OnGone() override;

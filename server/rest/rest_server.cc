@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/inference/inference_methods.h"
 #include "server/metrics/refusal.h"
-#include "server/rest/brief_call.h"
 #include "server/rest/infer_call.h"
 #include "server/rest/rest_answer.h"
 #include "server/rpc/call/peer.h"
@@ -36,8 +35,7 @@ std::optional<int64_t> LengthIn(const HttpRequest& request, const char* header) 
 HttpStart Refuse(HttpAnswer answer, const HttpRequest& request) {
   const bool asks = !request.Header("Expect").empty();
   if (!request.has_body || asks || answer.status == 413) return answer;
-  return std::make_shared<BriefCall>(
-      [answer = std::move(answer)](const std::string&) { return answer; });
+  return [answer = std::move(answer)](const std::string&) { return answer; };
 }
 
 HttpAnswer RefusedVerb(const RestPath& path) {
@@ -72,7 +70,7 @@ HttpAnswer AnswerOf(const absl::StatusOr<Response>& response, Make make) {
 HttpAnswer AnswerIndex(const std::string& body, const MethodContext& context) {
   inference::RepositoryIndexRequest request;
   if (!body.empty()) {
-    if (body.size() == BriefCall::kMostBytes) {
+    if (body.size() == kMostHandledBytes) {
       return ErrorAnswer(absl::OutOfRangeError("the body: expected less than 64 KiB"));
     }
     const auto document = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
@@ -132,11 +130,9 @@ HttpStart RestServer::Start(const HttpRequest& request, const RestPath& path,
     case RestMethod::kModelInfer:
       return Infer(request, path, *std::move(token), *context, reply);
     case RestMethod::kRepositoryIndex:
-      return std::make_shared<BriefCall>(
-          [context](const std::string& body) { return AnswerIndex(body, *context); });
+      return [context](const std::string& body) { return AnswerIndex(body, *context); };
     case RestMethod::kSharedMemoryUnregister:
-      return std::make_shared<BriefCall>(
-          [](const std::string&) { return JsonAnswer(RestJson::object()); });
+      return [](const std::string&) { return JsonAnswer(RestJson::object()); };
     default:
       return AnswerQuick(path, *context);
   }
@@ -172,44 +168,37 @@ HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path, st
   const ServiceContext& service = context.service;
   const std::string trace = ParseTraceParent(request.Header(kTraceParent));
   RequestAccount account("ModelInfer", trace, service.clock.Now());
+  const auto refuse = [&](const absl::Status& status, unsigned http_status = 0) {
+    account.Report(status, service);
+    HttpAnswer refusal = ErrorAnswer(status, RetryAfter(service));
+    if (http_status != 0) refusal.status = http_status;
+    if (!trace.empty()) refusal.headers.emplace_back(kTraceParent, trace);
+    return Refuse(std::move(refusal), request);
+  };
   const bool chunked = !request.Header("Transfer-Encoding").empty();
   std::optional<int64_t> length;
   if (!chunked) length = LengthIn(request, "Content-Length").value_or(0);
   const int64_t most = service.limits.max_request_bytes;
   if (length.value_or(0) > most) {
-    const absl::Status status = absl::OutOfRangeError(
-        absl::StrCat("the body: expected at most ", most, " bytes; got ", *length));
-    account.Report(status, service);
-    return ErrorAnswer(status);
+    return refuse(absl::OutOfRangeError(
+        absl::StrCat("the body: expected at most ", most, " bytes; got ", *length)));
   }
   const std::string encoding = request.Header("Content-Encoding");
   if (!encoding.empty() && encoding != "identity") {
-    const absl::Status status =
-        absl::InvalidArgumentError("expected a body without Content-Encoding");
-    account.Report(status, service);
-    return Refuse(JsonAnswer({{"error", std::string(status.message())}}, /*status=*/415), request);
+    return refuse(absl::InvalidArgumentError("expected a body without Content-Encoding"),
+                  /*http_status=*/415);
   }
   if (peer.empty()) {
     peer = PeerOf(request.peer, request.Header("X-Forwarded-For"), service.limits.trusted_proxies);
   }
-  InferEntry entry = {service,
-                      workers_,
-                      path.model,
-                      path.version,
-                      std::move(peer),
-                      trace,
-                      length,
-                      LengthIn(request, "Inference-Header-Content-Length"),
-                      {},
-                      std::move(account),
-                      reply};
-  if (absl::Status status = service.admission.TakeSlot(entry.peer, entry.slot); !status.ok()) {
-    entry.account.Report(status, service);
-    HttpAnswer refusal = ErrorAnswer(status, RetryAfter(service));
-    if (!trace.empty()) refusal.headers.emplace_back(kTraceParent, trace);
-    return Refuse(std::move(refusal), request);
-  }
-  return std::make_shared<InferCall>(std::move(entry));
+  Budget::Hold slot;
+  absl::Status status = request.call_room;
+  if (status.ok()) status = service.admission.TakeSlot(peer, slot);
+  if (!status.ok()) return refuse(status);
+  return std::make_shared<InferCall>(
+      InferEntry{service, workers_, path.model, path.version, std::move(peer), trace, length,
+                 LengthIn(request, "Inference-Header-Content-Length"), std::move(slot),
+                 std::move(account), reply});
 }
 
 }  // namespace attendant::server

@@ -78,6 +78,7 @@ struct Settings {
   int max_connections = 1024;
   int max_connections_per_address = 64;
   absl::Duration max_connection_age = absl::Hours(1);
+  absl::Duration http_idle_timeout = absl::Seconds(75);
 
   int instances = 0;             // 0: chosen from the CPU budget
   int threads_per_instance = 0;  // 0: chosen from the CPU budget

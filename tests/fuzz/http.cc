@@ -12,7 +12,9 @@ namespace attendant {
 std::string FuzzHttp(absl::string_view input) {
   static const auto server = server::HttpServer::Start(
       "127.0.0.1", 0, {.metrics = [] { return "m 1\n"; }, .ready = [] { return true; }},
-      {.connections = 4, .lifetime = absl::Milliseconds(20)});
+      {.connections = 4,
+       .idle_timeout = absl::Milliseconds(20),
+       .brief_timeout = absl::Milliseconds(20)});
   if (!server.ok()) return server.status().ToString();
   const int port = (*server)->port();
   static int calls = 0;

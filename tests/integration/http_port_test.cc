@@ -48,8 +48,18 @@ TEST(HttpPortTest, ListensOnItsOwnAddress) {
   const int port = std::atoi(line.c_str() + line.find(page) + page.size());
   TcpClient client(port, "127.0.0.1", "127.0.0.2");
   ASSERT_TRUE(client.Send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"));
-  EXPECT_THAT(client.ReceiveAll(), EndsWith("\r\n\r\nready\n"));
+  EXPECT_THAT(client.ReceiveAnswer(), EndsWith("\r\n\r\nready\n"));
   EXPECT_FALSE(TcpClient(port).connected());
+}
+
+TEST(HttpPortTest, ConnectionsStayOpenUntilTheyAreIdleForTooLong) {
+  ReadyServer server({"--http-idle-timeout=1s"});
+  TcpClient client(server.http_port());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(client.Send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"));
+    EXPECT_THAT(client.ReceiveAnswer(), EndsWith("\r\n\r\nready\n"));
+  }
+  EXPECT_EQ(client.ReceiveAll(), "");
 }
 
 TEST(HttpPortTest, AHeaderLineWithoutEndIsNotKept) {
@@ -99,7 +109,7 @@ TEST(HttpPortTest, MoreIdleConnectionsThanDescriptorsStopNeitherPort) {
     // From another address too.
     TcpClient other(server.http_port(), "127.0.0.2");
     ASSERT_TRUE(other.Send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"));
-    EXPECT_THAT(other.ReceiveAll(), EndsWith("\r\n\r\nready\n"));
+    EXPECT_THAT(other.ReceiveAnswer(), EndsWith("\r\n\r\nready\n"));
   }
   EXPECT_THAT(server.Get("/healthz"), StartsWith("HTTP/1.1 200"));
   EXPECT_TRUE(AnswersGrpc(server));

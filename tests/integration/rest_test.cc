@@ -67,13 +67,18 @@ TEST(RestOfTheServerTest, BadSwitchesAreRefused) {
 TEST(RestOfTheServerTest, AcceptedRequestsAreAnsweredOnSigterm) {
   ReadyServer server;
   const std::string request = Request(3);
-  TcpClient client(server.http_port());
+  TcpClient idle(server.http_port()), client(server.http_port());
+  ASSERT_TRUE(idle.Send("GET /readyz HTTP/1.1\r\n\r\n"));
+  EXPECT_THAT(idle.ReceiveAnswer(), StartsWith("HTTP/1.1 200"));
   ASSERT_TRUE(client.Send(request.substr(0, request.size() - 10)));
   AwaitMetric(server, "attendant_inflight_requests", 1);
   server.process().Signal(SIGTERM);
   server.process().AwaitLine("draining: 1 requests in flight");
+  EXPECT_EQ(idle.ReceiveAll(), "");
   ASSERT_TRUE(client.Send(request.substr(request.size() - 10)));
-  EXPECT_THAT(client.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+  const std::string answer = client.ReceiveAll();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(answer, HasSubstr("\r\nConnection: close\r\n"));
   EXPECT_EQ(server.process().AwaitEnd().code, 0);
 }
 
@@ -89,9 +94,9 @@ TEST(RestOfTheServerTest, SpeaksTlsWithCertificatesOfCallers) {
                       "--tls-client-ca=" + folder + "/ca"});
   const std::string request = Request(1);
   TlsClient known(server.http_port(), {.ca = ca.certificate(), .own = ca.Issue()});
-  EXPECT_THAT(known.Exchange(request), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(known.Ask(request), StartsWith("HTTP/1.1 200"));
   TlsClient unknown(server.http_port(), {.ca = ca.certificate()});
-  const std::string refused = unknown.Exchange(request);
+  const std::string refused = unknown.Ask(request);
   EXPECT_THAT(refused, StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(refused, HasSubstr("the call needs a valid certificate"));
   EXPECT_THAT(HttpsGet(server.http_port(), "/v2/health/ready", {.ca = ca.certificate()}),

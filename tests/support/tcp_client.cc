@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "tests/support/http_answer.h"
 
 namespace attendant {
 namespace {
@@ -41,11 +44,14 @@ TcpClient::~TcpClient() {
 }
 
 TcpClient::TcpClient(TcpClient&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), connected_(other.connected_) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      connected_(other.connected_),
+      received_(std::move(other.received_)) {}
 
 TcpClient& TcpClient::operator=(TcpClient&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(connected_, other.connected_);
+  std::swap(received_, other.received_);
   return *this;
 }
 
@@ -58,16 +64,29 @@ bool TcpClient::Send(const std::string& bytes) {
   return true;
 }
 
-std::string TcpClient::ReceiveAll() {
-  std::string all;
+bool TcpClient::ReceiveMore() {
   char bytes[4096];
-  ssize_t got;
-  while ((got = recv(descriptor_, bytes, sizeof bytes, 0)) > 0) {
-    all.append(bytes, static_cast<size_t>(got));
-  }
+  const ssize_t got = recv(descriptor_, bytes, sizeof bytes, 0);
   EXPECT_FALSE(got < 0 && errno == EAGAIN) << "the connection is still open";
-  return all;
+  if (got <= 0) return false;
+  received_.append(bytes, static_cast<size_t>(got));
+  return true;
 }
+
+std::string TcpClient::ReceiveAll() {
+  while (ReceiveMore()) continue;
+  return std::exchange(received_, "");
+}
+
+std::string TcpClient::ReceiveAnswer(bool head_only) {
+  std::optional<size_t> size;
+  while (!(size = test_support::SizeOfAnswer(received_, head_only)) && ReceiveMore()) continue;
+  const std::string answer = received_.substr(0, size.value_or(received_.size()));
+  received_.erase(0, answer.size());
+  return answer;
+}
+
+void TcpClient::EndSending() { shutdown(descriptor_, SHUT_WR); }
 
 bool TcpClient::AwaitInput(int milliseconds) {
   pollfd readable = {descriptor_, POLLIN, 0};
@@ -77,7 +96,7 @@ bool TcpClient::AwaitInput(int milliseconds) {
 std::string Exchange(int port, const std::string& bytes) {
   TcpClient client(port);
   if (!client.connected() || !client.Send(bytes)) return "";
-  return client.ReceiveAll();
+  return client.ReceiveAnswer(absl::StartsWith(bytes, "HEAD "));
 }
 
 }  // namespace attendant

@@ -8,7 +8,11 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <optional>
 #include <stdexcept>
+#include <utility>
+
+#include "tests/support/http_answer.h"
 
 namespace attendant::test_support {
 namespace {
@@ -90,19 +94,33 @@ TlsClient::TlsClient(int port, const TlsClientOptions& options)
 
 TlsClient::~TlsClient() = default;
 
-std::string TlsClient::Exchange(const std::string& bytes) {
+bool TlsClient::Send(const std::string& bytes) {
   SSL* tls = session_->tls.get();
-  if (!connected_ || SSL_write(tls, bytes.data(), static_cast<int>(bytes.size())) <= 0) return "";
-  std::string received;
+  return connected_ && SSL_write(tls, bytes.data(), static_cast<int>(bytes.size())) > 0;
+}
+
+bool TlsClient::ReceiveMore() {
   char buffer[4096];
-  for (int got; (got = SSL_read(tls, buffer, sizeof buffer)) > 0;) {
-    received.append(buffer, static_cast<size_t>(got));
-  }
-  return received;
+  const int got = SSL_read(session_->tls.get(), buffer, sizeof buffer);
+  if (got > 0) received_.append(buffer, static_cast<size_t>(got));
+  return got > 0;
+}
+
+std::string TlsClient::ReceiveAll() {
+  while (ReceiveMore()) continue;
+  return std::exchange(received_, "");
+}
+
+std::string TlsClient::ReceiveAnswer() {
+  std::optional<size_t> size;
+  while (!(size = SizeOfAnswer(received_)) && ReceiveMore()) continue;
+  const std::string answer = received_.substr(0, size.value_or(received_.size()));
+  received_.erase(0, answer.size());
+  return answer;
 }
 
 std::string HttpsGet(int port, const std::string& path, const TlsClientOptions& options) {
-  return TlsClient(port, options).Exchange("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  return TlsClient(port, options).Ask("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
 }
 
 }  // namespace attendant::test_support

@@ -21,14 +21,27 @@ class TlsClient {
   ~TlsClient();
 
   bool connected() const { return connected_; }
-  // Sends the bytes and returns everything that the other end sends until it ends the connection;
-  // nothing if the handshake has failed.
-  std::string Exchange(const std::string& bytes);
+  // Returns false if the handshake has failed or the connection has ended.
+  bool Send(const std::string& bytes);
+  // Returns everything that the other end sends until it ends the connection.
+  std::string ReceiveAll();
+  // Sends the bytes and returns what ReceiveAll does; nothing if the handshake has failed.
+  std::string Exchange(const std::string& bytes) { return Send(bytes) ? ReceiveAll() : ""; }
+  // Returns the next answer over HTTP, or what has come of it until the other end ends the
+  // connection.
+  std::string ReceiveAnswer();
+  // Sends a request and returns its answer; nothing if the handshake has failed.
+  std::string Ask(const std::string& request) { return Send(request) ? ReceiveAnswer() : ""; }
 
  private:
   struct Session;
+
+  // Appends what comes next to `received_`. Returns false at the end of the connection.
+  bool ReceiveMore();
+
   std::unique_ptr<Session> session_;
   bool connected_ = false;
+  std::string received_;  // not returned yet
 };
 
 // Returns the head and the body of the answer to GET `path`; nothing if the handshake fails.

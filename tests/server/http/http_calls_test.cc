@@ -1,7 +1,4 @@
-// Tests of calls that are answered later, and of their places and times.
-#include "server/http/http_calls.h"
-
-#include <functional>
+// Tests of calls that are answered later.
 #include <memory>
 #include <new>
 #include <string>
@@ -13,8 +10,8 @@
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/http/http_call.h"
 #include "server/http/http_server.h"
-#include "server/metrics/refusal.h"
 #include "tests/support/tcp_client.h"
 
 namespace attendant::server {
@@ -23,61 +20,11 @@ namespace http_calls_test {
 using ::testing::EndsWith;
 using ::testing::StartsWith;
 
-using Phase = HttpExchange::Phase;
-
-std::shared_ptr<HttpExchange> ExchangeOf(int descriptor,
-                                         const std::string& peer = "ipv4:1.2.3.4:5") {
-  auto exchange = std::make_shared<HttpExchange>(std::make_shared<HttpReplyQueue>(), peer);
-  exchange->descriptor = descriptor;
-  return exchange;
-}
-
-TEST(HttpCallsTest, AnAddressHasSevenOfEightPlaces) {
-  HttpCalls calls({.calls = 8});
-  for (int i = 0; i < 7; ++i) {
-    EXPECT_TRUE(calls.CheckRoomFor("ipv4:1.2.3.4:1").ok());
-    calls.Add(ExchangeOf(i));
-  }
-  EXPECT_EQ(ReasonOf(calls.CheckRoomFor("ipv4:1.2.3.4:1")), "peer_share");
-  EXPECT_TRUE(calls.CheckRoomFor("ipv4:1.2.3.5:1").ok());
-  calls.Add(ExchangeOf(7, "ipv4:1.2.3.5:1"));
-  EXPECT_EQ(ReasonOf(calls.CheckRoomFor("ipv4:1.2.3.6:1")), "slots");
-  calls.Remove(3);
-  EXPECT_TRUE(calls.CheckRoomFor("ipv4:1.2.3.6:1").ok());
-}
-
-TEST(HttpCallsTest, BodiesAndAnswersHaveTheirTimes) {
-  HttpCalls calls({.receive_timeout = absl::Seconds(10),
-                   .min_receive_rate = 1000,
-                   .send_timeout = absl::Seconds(30)});
-  EXPECT_FALSE(calls.next_end());
-  const auto exchange = ExchangeOf(1);
-  calls.Add(exchange);
-  const HttpExchange::TimePoint begun = exchange->since;
-  const auto after = [&](int seconds) { return begun + std::chrono::seconds(seconds); };
-  EXPECT_EQ(calls.next_end(), after(10));
-  exchange->received = 5000;
-  EXPECT_EQ(calls.next_end(), after(15));
-  EXPECT_EQ(calls.TakeEnded(after(14)), nullptr);
-  exchange->phase = Phase::kWaiting;
-  EXPECT_FALSE(calls.next_end());
-  EXPECT_TRUE(exchange->waits());
-  EXPECT_EQ(calls.TakeEnded(after(1000)), nullptr);
-  exchange->phase = Phase::kSending;
-  exchange->since = after(1000);
-  EXPECT_EQ(calls.next_end(), after(1030));
-  EXPECT_EQ(calls.TakeEnded(after(1030)), exchange);
-  EXPECT_TRUE(exchange->abandoned);
-  EXPECT_EQ(calls.TakeEnded(after(1030)), nullptr);
-}
-
 // A call that does what a test says.
 class TestCall final : public HttpCall {
  public:
   explicit TestCall(std::shared_ptr<HttpReply> to) : reply(std::move(to)) {}
 
-  bool brief() const override { return false; }
-  HttpAnswer Refuse(const absl::Status&) override { return {429}; }
   void OnBody(std::string_view bytes) override {
     body.append(bytes);
     if (body.find("throw in body") != std::string::npos) throw std::bad_alloc();
@@ -141,7 +88,7 @@ TEST_F(HttpCallTest, IsAnsweredFromAnotherThread) {
   EXPECT_EQ(call->body, body);
   EXPECT_THAT(Exchange(server_->port(), "GET /healthz HTTP/1.1\r\n\r\n"), EndsWith("alive\n"));
   std::thread([&] { call->reply->Send({201, "later"}); }).join();
-  const std::string answer = client.ReceiveAll();
+  const std::string answer = client.ReceiveAnswer();
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 201"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\nlater"));
   call->ended.WaitForNotification();

@@ -22,6 +22,8 @@ using attendant::test_support::HttpsGet;
 using attendant::test_support::IssuedCertificate;
 using attendant::test_support::TestCa;
 using attendant::test_support::TlsClient;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class HttpSecurityTest : public ::testing::Test {
@@ -45,7 +47,8 @@ class HttpSecurityTest : public ::testing::Test {
     HttpHandlers handlers;
     handlers.metrics = [] { return std::string("attendant_ready 1\n"); };
     handlers.ready = [] { return true; };
-    return HttpServer::Start("127.0.0.1", 0, std::move(handlers), {8, absl::Hours(1)}, secrets);
+    return HttpServer::Start("127.0.0.1", 0, std::move(handlers),
+                             {.connections = 8, .brief_timeout = absl::Hours(1)}, secrets);
   }
 
   const TestCa ca_;
@@ -63,7 +66,7 @@ TEST_F(HttpSecurityTest, ConnectionsOutliveTheirCertificates) {
   TlsClient second(server_->port(), {next.certificate()});
   ASSERT_TRUE(second.connected());
   for (TlsClient* client : {&first, &second}) {
-    EXPECT_THAT(client->Exchange("GET /readyz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(client->Ask("GET /readyz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200"));
   }
 }
 
@@ -80,10 +83,48 @@ TEST_F(HttpSecurityTest, ALargeAnswerArrivesWhole) {
   HttpHandlers handlers;
   handlers.metrics = [] { return std::string(8 << 20, 'x'); };
   handlers.ready = [] { return true; };
-  const auto server = HttpServer::Start("127.0.0.1", 0, std::move(handlers), {8, absl::Hours(1)},
+  const auto server = HttpServer::Start("127.0.0.1", 0, std::move(handlers),
+                                        {.connections = 8, .brief_timeout = absl::Hours(1)},
                                         {certificates_.get(), nullptr})
                           .value();
   EXPECT_GT(HttpsGet(server->port(), "/metrics").size(), size_t{8} << 20);
+}
+
+// So that no client stays with old certificates for as long as it has requests.
+TEST_F(HttpSecurityTest, AConnectionEndsOnceThereAreNewerCertificates) {
+  TlsClient client(server_->port(), {ca_.certificate()});
+  EXPECT_THAT(client.Ask("GET /readyz HTTP/1.1\r\n\r\n"), Not(HasSubstr("close")));
+  Write(ca_.Issue());
+  ASSERT_TRUE(certificates_->Reload().value());
+  TlsClient next(server_->port(), {ca_.certificate()});
+  const std::string last = client.Exchange("GET /readyz HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(last, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(last, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_THAT(next.Ask("GET /readyz HTTP/1.1\r\n\r\n"), Not(HasSubstr("close")));
+}
+
+// Also those of connections that are older.
+TEST_F(HttpSecurityTest, RequestsNeedACertificateOfTheNewestClientCa) {
+  std::ofstream(Path("ca")) << ca_.certificate();
+  const auto certificates =
+      Reloaded<Certificates>::Load({Path("cert"), Path("key"), Path("ca")}, CheckCertificates)
+          .value();
+  const auto server = Serve({certificates.get(), nullptr}).value();
+  const TestCa next;
+  const std::string request = "GET /metrics HTTP/1.1\r\n\r\n";
+  TlsClient of_old(server->port(), {.ca = ca_.certificate(), .own = ca_.Issue()});
+  TlsClient of_next(server->port(), {.ca = ca_.certificate(), .own = next.Issue()});
+  EXPECT_THAT(of_old.Ask(request), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(of_next.Ask(request), StartsWith("HTTP/1.1 403"));
+  std::ofstream(Path("ca")) << next.certificate();
+  ASSERT_TRUE(certificates->Reload().value());
+  EXPECT_THAT(of_old.Ask(request), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(of_next.Ask(request), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(HttpsGet(server->port(), "/metrics", {.ca = ca_.certificate(), .own = ca_.Issue()}),
+              StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(HttpsGet(server->port(), "/metrics", {.ca = ca_.certificate(), .own = next.Issue()}),
+              StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(HttpsGet(server->port(), "/healthz"), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(HttpSecurityTest, ManyChangesLeaveItServing) {

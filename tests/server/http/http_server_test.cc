@@ -134,13 +134,6 @@ TEST(HttpServerHandlersTest, AHandlerThatThrowsClosesItsConnectionAlone) {
               StartsWith("HTTP/1.1 200"));
 }
 
-TEST_F(HttpServerTest, OneRequestAConnection) {
-  const std::string answer =
-      Exchange(server_->port(), "GET /healthz HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n");
-  EXPECT_EQ(answer.find("HTTP/1.1", 1), std::string::npos) << answer;
-  EXPECT_THAT(answer, HasSubstr("Connection: close"));
-}
-
 TEST_F(HttpServerTest, RefusesLongLinesAndServesOn) {
   EXPECT_THAT(Get("/" + std::string(10000, 'x')), StartsWith("HTTP/1.1 414"));
   const std::string answer =

@@ -57,11 +57,14 @@ inline std::string PostHead(const std::string& path, size_t size, const std::str
 
 class RestFixture {
  public:
-  explicit RestFixture(TestServerOptions options = {}, const HttpCallLimits& calls = {},
+  // Places and times that no test waits for.
+  static HttpLimits Limits() { return {.connections = 16, .brief_timeout = absl::Hours(1)}; }
+
+  explicit RestFixture(TestServerOptions options = {}, const HttpLimits& limits = Limits(),
                        const ServerSecrets& secrets = {})
       : server_(std::move(options)), rest_(secrets) {
     rest_.Open(server_.service().method_context());
-    Serve(calls, secrets);
+    Serve(limits, secrets);
   }
   ~RestFixture() {
     server_.gate().Open();
@@ -88,16 +91,14 @@ class RestFixture {
   }
 
  private:
-  void Serve(const HttpCallLimits& calls, const ServerSecrets& secrets) {
+  void Serve(const HttpLimits& limits, const ServerSecrets& secrets) {
     HttpHandlers handlers;
     handlers.metrics = [this] { return server_.Scrape(); };
     handlers.ready = [] { return true; };
     handlers.call = [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
       return rest_.Begin(request, reply);
     };
-    http_ =
-        HttpServer::Start("127.0.0.1", 0, std::move(handlers), {16, absl::Hours(1), calls}, secrets)
-            .value();
+    http_ = HttpServer::Start("127.0.0.1", 0, std::move(handlers), limits, secrets).value();
   }
 
   TestServer server_;

@@ -24,8 +24,8 @@ TestServerOptions GateClosed() {
   return options;
 }
 
-HttpCallLimits ShortTimes() {
-  HttpCallLimits limits;
+HttpLimits ShortTimes() {
+  HttpLimits limits = RestFixture::Limits();
   limits.receive_timeout = limits.send_timeout = absl::Milliseconds(50);
   limits.min_receive_rate = int64_t{1} << 40;
   return limits;
@@ -49,7 +49,7 @@ TEST(RestFlowTest, ManyCallsWaitWithoutThreads) {
   rest.server().AwaitInflight(12);
   EXPECT_EQ(rest.Get("/v2/health/ready").status, 200);
   rest.server().gate().Open();
-  for (auto& caller : callers) EXPECT_EQ(ParseResult(caller->ReceiveAll()).status, 200);
+  for (auto& caller : callers) EXPECT_EQ(ParseResult(caller->ReceiveAnswer()).status, 200);
   ExpectNothingHeld(rest);
 }
 
@@ -67,7 +67,7 @@ TEST(RestFlowTest, RefusesWhenThereIsNoSlot) {
   rest.server().ExpectMetrics(
       HasSubstr("attendant_refusals_total{method=\"ModelInfer\",reason=\"slots\"} 1\n"));
   rest.server().gate().Open();
-  EXPECT_EQ(ParseResult(first->ReceiveAll()).status, 200);
+  EXPECT_EQ(ParseResult(first->ReceiveAnswer()).status, 200);
 }
 
 TEST(RestFlowTest, ARefusedCallerIsToldToWaitForTheBacklog) {
@@ -82,11 +82,11 @@ TEST(RestFlowTest, ARefusedCallerIsToldToWaitForTheBacklog) {
   EXPECT_EQ(second.status, 429);
   EXPECT_EQ(second.header("retry-after"), "10");  // the most
   rest.server().gate().Open();
-  EXPECT_EQ(ParseResult(first->ReceiveAll()).status, 200);
+  EXPECT_EQ(ParseResult(first->ReceiveAnswer()).status, 200);
 }
 
 TEST(RestFlowTest, RefusesWhenThePortHasNoPlace) {
-  HttpCallLimits limits;
+  HttpLimits limits = RestFixture::Limits();
   limits.calls = 1;
   RestFixture rest(GateClosed(), limits);
   const auto first = Begin(rest, IdsBody().dump());
@@ -99,7 +99,7 @@ TEST(RestFlowTest, RefusesWhenThePortHasNoPlace) {
   rest.server().ExpectMetrics(
       HasSubstr("attendant_refusals_total{method=\"ModelInfer\",reason=\"slots\"} 1\n"));
   rest.server().gate().Open();
-  EXPECT_EQ(ParseResult(first->ReceiveAll()).status, 200);
+  EXPECT_EQ(ParseResult(first->ReceiveAnswer()).status, 200);
 }
 
 TEST(RestFlowTest, RefusesWhenThereIsNoMemory) {
@@ -119,11 +119,64 @@ TEST(RestFlowTest, ALongBodyIsRefusedAtItsHead) {
   RestFixture rest;
   TcpClient client(rest.port());
   ASSERT_TRUE(client.Send(PostHead(kPath, (1 << 20) + 1)));
-  const RestResult result = ParseResult(client.ReceiveAll());
+  const RestResult result = ParseResult(client.ReceiveAnswer());
   EXPECT_EQ(result.status, 413);
   EXPECT_EQ(result.error(), "the body: expected at most 1048576 bytes; got 1048577");
   rest.server().ExpectMetrics(
       HasSubstr("attendant_requests_total{code=\"OUT_OF_RANGE\",method=\"ModelInfer\""));
+}
+
+TEST(RestFlowTest, AConnectionServesOneCallAfterTheOther) {
+  RestFixture rest;
+  TcpClient client(rest.port());
+  const std::string good = IdsBody().dump(), bad = "{";
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(
+        client.Send(PostHead(kPath, good.size()) + good + PostHead(kPath, bad.size()) + bad));
+    EXPECT_EQ(ParseResult(client.ReceiveAnswer()).status, 200);
+    EXPECT_EQ(ParseResult(client.ReceiveAnswer()).status, 400);
+    ASSERT_TRUE(client.Send("GET /v2/health/ready HTTP/1.1\r\n\r\n"));
+    EXPECT_EQ(ParseResult(client.ReceiveAnswer()).status, 200);
+  }
+  ExpectNothingHeld(rest);
+}
+
+TEST(RestFlowTest, ABodyThatIsTooLongEndsItsConnection) {
+  RestFixture rest;
+  TcpClient client(rest.port());
+  ASSERT_TRUE(client.Send(PostHead(kPath, (1 << 20) + 1)));
+  const RestResult result = ParseResult(client.ReceiveAnswer());
+  EXPECT_EQ(result.status, 413);
+  EXPECT_EQ(result.header("connection"), "close");
+  EXPECT_THAT(client.ReceiveAll(), IsEmpty());
+}
+
+TEST(RestFlowTest, TheBodyOfARefusedCallIsReadAndTheConnectionStaysOpen) {
+  RestFixture rest;
+  TcpClient client(rest.port());
+  ASSERT_TRUE(client.Send(PostHead(kPath, 500'000, "Content-Encoding: gzip\r\n")));
+  ASSERT_TRUE(client.Send(std::string(500'000, 'x') + "GET /v2/health/ready HTTP/1.1\r\n\r\n"));
+  EXPECT_EQ(ParseResult(client.ReceiveAnswer()).status, 415);
+  EXPECT_EQ(ParseResult(client.ReceiveAnswer()).status, 200);
+}
+
+TEST(RestFlowTest, TheBodyOfARefusedCallHasTheTimeOfABriefRequest) {
+  HttpLimits limits = RestFixture::Limits();
+  limits.brief_timeout = absl::Milliseconds(50);
+  RestFixture rest({}, limits);
+  TcpClient client(rest.port());
+  ASSERT_TRUE(client.Send(PostHead(kPath, 500'000, "Content-Encoding: gzip\r\n")));
+  EXPECT_THAT(client.ReceiveAll(), IsEmpty());
+}
+
+TEST(RestFlowTest, ASlowBodyOfALaterCallIsGivenUp) {
+  RestFixture rest({}, ShortTimes());
+  TcpClient client(rest.port());
+  ASSERT_TRUE(client.Send("GET /v2/health/ready HTTP/1.1\r\n\r\n"));
+  EXPECT_EQ(ParseResult(client.ReceiveAnswer()).status, 200);
+  ASSERT_TRUE(client.Send(PostHead(kPath, 1000) + "{"));
+  EXPECT_THAT(client.ReceiveAll(), IsEmpty());
+  ExpectNothingHeld(rest);
 }
 
 TEST(RestFlowTest, ACompressedBodyIsRefusedAndCounted) {
@@ -150,7 +203,7 @@ TEST(RestFlowTest, ALongChunkedBodyIsNotKept) {
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(client.Send(chunk));
   rest.server().AwaitNothingReceiving();
   ASSERT_TRUE(client.Send("0\r\n\r\n"));
-  const RestResult result = ParseResult(client.ReceiveAll());
+  const RestResult result = ParseResult(client.ReceiveAnswer());
   EXPECT_EQ(result.status, 413);
   EXPECT_EQ(result.error(), "the body: expected at most 1048576 bytes; got more");
   ExpectNothingHeld(rest);
@@ -200,7 +253,7 @@ TEST(RestFlowTest, ACallerWhoIsGoneIsNotComputed) {
   rest.server().AwaitQueued(0);
   rest.server().AwaitInflight(1);
   rest.server().gate().Open();
-  EXPECT_EQ(ParseResult(first->ReceiveAll()).status, 200);
+  EXPECT_EQ(ParseResult(first->ReceiveAnswer()).status, 200);
   ExpectNothingHeld(rest);
   EXPECT_EQ(rest.server().gate().passed(), 1);
 }
@@ -233,7 +286,7 @@ TEST(RestFlowTest, DrainingAnswersWhatIsAccepted) {
   EXPECT_EQ(late.header("attendant-reason"), "draining");
   EXPECT_EQ(late.header("retry-after"), "1");
   rest.server().gate().Open();
-  EXPECT_EQ(ParseResult(accepted->ReceiveAll()).status, 200);
+  EXPECT_EQ(ParseResult(accepted->ReceiveAnswer()).status, 200);
   EXPECT_EQ(rest.server().admission().AwaitIdle(absl::Minutes(1)), 0);
 }
 
@@ -262,7 +315,7 @@ TEST(RestFlowTest, AConnectionThatComputesMakesNoRoom) {
   for (int i = 0; i < 40; ++i) silent.push_back(std::make_unique<TcpClient>(rest.port()));
   EXPECT_EQ(rest.Get("/v2").status, 200);
   rest.server().gate().Open();
-  EXPECT_EQ(ParseResult(computed->ReceiveAll()).status, 200);
+  EXPECT_EQ(ParseResult(computed->ReceiveAnswer()).status, 200);
 }
 
 }  // namespace rest_flow_test

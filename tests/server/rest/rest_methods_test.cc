@@ -210,7 +210,7 @@ class RestTokensTest : public ::testing::Test {
 };
 
 TEST_F(RestTokensTest, CallsNeedATokenForInfer) {
-  RestFixture rest({}, {}, {nullptr, tokens_.get()});
+  RestFixture rest({}, RestFixture::Limits(), {nullptr, tokens_.get()});
   const std::string body = IdsBody().dump();
   const auto call = [&](const std::string& token) {
     return rest.Post("/v2/models/tiny/infer", body,

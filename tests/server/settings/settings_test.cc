@@ -108,6 +108,7 @@ TEST(SettingsTest, ReadsEveryKind) {
                                   "--trusted-proxies=10.0.0.0/8,::1",
                                   "--address=::1",
                                   "--http-address=127.0.0.1",
+                                  "--http-idle-timeout=2m",
                                   "--port-file=ports",
                                   "--stream-idle-timeout=24h",
                                   "--model-repository=models",
@@ -115,6 +116,7 @@ TEST(SettingsTest, ReadsEveryKind) {
                                   "--repository-width=768"});
   EXPECT_EQ(settings.receive_timeout, absl::Milliseconds(250));
   EXPECT_EQ(settings.stream_idle_timeout, absl::Hours(24));
+  EXPECT_EQ(settings.http_idle_timeout, absl::Minutes(2));
   EXPECT_EQ(settings.drain_timeout, absl::Minutes(1));
   EXPECT_EQ(settings.lame_duck, absl::Seconds(5));
   EXPECT_EQ(settings.slow_request, absl::Seconds(2));
@@ -230,6 +232,9 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
             "--max-connections-per-address: expected an integer from 1 to 1048576, got \"many\"");
   EXPECT_EQ(Error({"--max-connection-age=0"}),
             "--max-connection-age: expected a duration from 1s to 168h, such as 250ms, 10s or 1m, "
+            "got \"0\"");
+  EXPECT_EQ(Error({"--http-idle-timeout=0"}),
+            "--http-idle-timeout: expected a duration from 1s to 24h, such as 250ms, 10s or 1m, "
             "got \"0\"");
   EXPECT_EQ(Error({"--trusted-proxies=10.0.0.0/33"}),
             "--trusted-proxies: expected networks such as 10.0.0.0/8,fd00::/8, got "
