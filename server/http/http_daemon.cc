@@ -223,9 +223,9 @@ MHD_Result HttpDaemon::Begin(HttpConnection& connection, const char* path, const
   request.peer = connection.peer;
   request.call_room = parts_.open.CheckRoomForCall(connection.address);
   request.header = [library](const char* name) { return AllOf(library, name); };
-  connection.exchange = std::make_shared<HttpExchange>(parts_.waker);
-  HttpExchange& exchange = *connection.exchange;
-  HttpStart start = parts_.begin(request, connection.exchange);
+  HttpExchange& exchange = connection.exchange.emplace();
+  exchange.reply = std::make_shared<HttpReply>(parts_.waker);
+  HttpStart start = parts_.begin(request, exchange.reply);
   if (auto* call = std::get_if<std::shared_ptr<HttpCall>>(&start)) {
     exchange.call = std::move(*call);
     connection.Enter(Phase::kReceiving);
@@ -256,21 +256,23 @@ MHD_Result HttpDaemon::Continue(HttpConnection& connection, const char* body, si
   }
   if (connection.phase == Phase::kWaiting) {
     connection.Enter(Phase::kSending);
+    exchange.answer = exchange.reply->Take();
     return Send(connection);
   }
   connection.Enter(Phase::kWaiting);
   MHD_suspend_connection(connection.library);
   try {
     std::optional<HttpAnswer> answer = exchange.call->OnRequest();
-    if (answer) exchange.Send(*std::move(answer));
+    if (answer) exchange.reply->Send(*std::move(answer));
   } catch (const std::exception&) {
-    connection.closing = true;
-    exchange.Send({});  // so that it is resumed, and then closed
+    connection.closing = true;  // which the next run does
+    Resume(connection);
+    parts_.waker->Wake();
   }
   return MHD_YES;
 }
 
-MHD_Result HttpDaemon::Send(const HttpConnection& connection) {
+MHD_Result HttpDaemon::Send(HttpConnection& connection) {
   HttpAnswer& answer = connection.exchange->answer;
   const std::unique_ptr<MHD_Response, decltype(&MHD_destroy_response)> response(
       ResponseOf(answer, works_), MHD_destroy_response);
@@ -291,18 +293,16 @@ MHD_Result HttpDaemon::Send(const HttpConnection& connection) {
 void HttpDaemon::OnCompleted(void* /*self*/, MHD_Connection* library, void** context,
                              MHD_RequestTerminationCode end) {
   HttpConnection& connection = ConnectionOf(library);
-  const std::shared_ptr<HttpExchange> exchange = std::move(connection.exchange);
+  const std::optional<HttpExchange> exchange = std::exchange(connection.exchange, std::nullopt);
   *context = nullptr;
   connection.received = 0;
   connection.gone = false;
   connection.Enter(Phase::kIdle);
-  if (exchange == nullptr || exchange->call == nullptr) return;
-  // Breaks the cycle between the two.
-  const std::shared_ptr<HttpCall> call = std::move(exchange->call);
+  if (!exchange || exchange->call == nullptr) return;
   try {
-    call->OnEnd(end == MHD_REQUEST_TERMINATED_COMPLETED_OK ? HttpCall::End::kSent
-                : connection.closing                       ? HttpCall::End::kTooLate
-                                                           : HttpCall::End::kLost);
+    exchange->call->OnEnd(end == MHD_REQUEST_TERMINATED_COMPLETED_OK ? HttpCall::End::kSent
+                          : connection.closing                       ? HttpCall::End::kTooLate
+                                                                     : HttpCall::End::kLost);
   } catch (const std::exception&) {
     // What it holds goes with it.
   }

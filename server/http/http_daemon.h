@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "server/http/http_connections.h"
 #include "server/http/http_credentials.h"
-#include "server/http/http_exchange.h"
 #include "server/security/reloaded.h"
 
 namespace attendant::server {
@@ -56,7 +55,7 @@ class HttpDaemon {
   const std::shared_ptr<const HttpCredentials>& NewestCredentials();
   MHD_Result Begin(HttpConnection& connection, const char* path, const char* method);
   MHD_Result Continue(HttpConnection& connection, const char* body, size_t* size);
-  MHD_Result Send(const HttpConnection& connection);  // the answer of its exchange
+  MHD_Result Send(HttpConnection& connection);  // the answer of its exchange
   void Open(HttpConnection& connection);
   static void OnConnection(void* self, MHD_Connection* library, void** context,
                            MHD_ConnectionNotificationCode event);

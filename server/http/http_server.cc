@@ -186,7 +186,7 @@ class HttpServer::Impl {
     waker_->Reset();
     for (const auto& connection : open_.all()) {
       const bool waits = connection->phase == HttpConnection::Phase::kWaiting;
-      if (waits && connection->exchange->answered()) HttpDaemon::Resume(*connection);
+      if (waits && connection->exchange->reply->sent()) HttpDaemon::Resume(*connection);
     }
   }
 

@@ -1,4 +1,4 @@
-#include "server/http/http_exchange.h"
+#include "server/http/http_reply.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
