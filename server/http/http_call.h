@@ -10,16 +10,9 @@
 #include <variant>
 
 #include "server/http/http_message.h"
+#include "server/http/http_reply.h"
 
 namespace attendant::server {
-
-// The way back of one call. Outlives the server if need be; nothing is sent then.
-class HttpReply {
- public:
-  virtual ~HttpReply() = default;
-  // To be called once at most. Any thread.
-  virtual void Send(HttpAnswer answer) noexcept = 0;
-};
 
 // Has the places and times for calls (HttpLimits). All functions are called on the thread of the
 // HTTP port, in this order, and must be quick. If one of them throws, the connection is closed

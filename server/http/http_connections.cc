@@ -80,8 +80,19 @@ HttpConnection& HttpConnections::Add(HttpConnection connection) {
   return *all_.back();
 }
 
+HttpConnection* HttpConnections::Find(int descriptor) const {
+  for (const auto& connection : all_) {
+    if (connection->descriptor == descriptor) return connection.get();
+  }
+  return nullptr;
+}
+
 void HttpConnections::Remove(int descriptor) {
   std::erase_if(all_, [&](const auto& connection) { return connection->descriptor == descriptor; });
+}
+
+void HttpConnections::RemoveUnserved() {
+  std::erase_if(all_, [](const auto& connection) { return connection->library == nullptr; });
 }
 
 std::optional<HttpConnections::TimePoint> HttpConnections::EndOf(

@@ -13,11 +13,20 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/http/http_call.h"
 
 namespace attendant::server {
 
-class HttpExchange;
 class HttpCredentials;
+
+// A request, from its head until its answer has been sent.
+struct HttpExchange {
+  std::shared_ptr<HttpReply> reply;  // of the call
+  std::shared_ptr<HttpCall> call;    // null: there is none
+  HttpBodyHandler handler;           // null: there is an answer, or a call
+  std::string body;                  // for the handler
+  HttpAnswer answer;
+};
 
 struct HttpLimits {
   int connections = 384;  // open at the same time
@@ -67,7 +76,7 @@ struct HttpConnection {
   bool gone = false;     // the client has hung up while it waited for the response
   bool closing = false;  // the library closes it in its next run
   MHD_Connection* library = nullptr;
-  std::shared_ptr<HttpExchange> exchange = {};              // the request that is under way
+  std::optional<HttpExchange> exchange = {};                // the request that is under way
   std::shared_ptr<const HttpCredentials> credentials = {};  // of the handshake; null: no TLS
 };
 
@@ -91,7 +100,9 @@ class HttpConnections {
   // another call, or for one from this address.
   absl::Status CheckRoomForCall(const std::string& address) const;
   HttpConnection& Add(HttpConnection connection);
-  void Remove(int descriptor);  // does nothing if it is not there
+  HttpConnection* Find(int descriptor) const;  // null: it is not there
+  void Remove(int descriptor);                 // does nothing if it is not there
+  void RemoveUnserved();                       // those that the library does not have
 
   // Returns the end of the first phase that ends; none if no time runs.
   std::optional<TimePoint> next_end() const;

@@ -60,6 +60,10 @@ std::string AllOf(MHD_Connection* connection, const char* name) {
   return found.values;
 }
 
+int DescriptorOf(MHD_Connection* library) {
+  return MHD_get_connection_info(library, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
 HttpConnection& ConnectionOf(MHD_Connection* library) {
   const MHD_ConnectionInfo* info =
       MHD_get_connection_info(library, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -174,12 +178,8 @@ MHD_Daemon* HttpDaemon::StartLibrary(int connections) {
                           options.data(), MHD_OPTION_END);
 }
 
-void HttpDaemon::Take(HttpConnection& connection, const sockaddr* peer, socklen_t peer_size) {
-  const int descriptor = connection.descriptor;
-  taken_ = &connection;
-  const MHD_Result taken = MHD_add_connection(daemon_.get(), descriptor, peer, peer_size);
-  taken_ = nullptr;
-  if (taken != MHD_YES) parts_.open.Remove(descriptor);  // the library has closed it
+void HttpDaemon::Take(const HttpConnection& connection, const sockaddr* peer, socklen_t peer_size) {
+  MHD_add_connection(daemon_.get(), connection.descriptor, peer, peer_size);
 }
 
 int HttpDaemon::events() const {
@@ -192,7 +192,10 @@ bool HttpDaemon::has_work() const {
   return MHD_get_timeout(daemon_.get(), &unused) == MHD_YES;
 }
 
-void HttpDaemon::Run() { MHD_run(daemon_.get()); }
+void HttpDaemon::Run() {
+  MHD_run(daemon_.get());
+  parts_.open.RemoveUnserved();
+}
 
 const std::shared_ptr<const HttpCredentials>& HttpDaemon::NewestCredentials() {
   if (parts_.certificates == nullptr) return credentials_;
@@ -220,9 +223,9 @@ MHD_Result HttpDaemon::Begin(HttpConnection& connection, const char* path, const
   request.peer = connection.peer;
   request.call_room = parts_.open.CheckRoomForCall(connection.address);
   request.header = [library](const char* name) { return AllOf(library, name); };
-  connection.exchange = std::make_shared<HttpExchange>(parts_.replies, &connection);
-  HttpExchange& exchange = *connection.exchange;
-  HttpStart start = parts_.begin(request, connection.exchange);
+  HttpExchange& exchange = connection.exchange.emplace();
+  exchange.reply = std::make_shared<HttpReply>(parts_.waker);
+  HttpStart start = parts_.begin(request, exchange.reply);
   if (auto* call = std::get_if<std::shared_ptr<HttpCall>>(&start)) {
     exchange.call = std::move(*call);
     connection.Enter(Phase::kReceiving);
@@ -253,21 +256,23 @@ MHD_Result HttpDaemon::Continue(HttpConnection& connection, const char* body, si
   }
   if (connection.phase == Phase::kWaiting) {
     connection.Enter(Phase::kSending);
+    exchange.answer = exchange.reply->Take();
     return Send(connection);
   }
   connection.Enter(Phase::kWaiting);
   MHD_suspend_connection(connection.library);
   try {
     std::optional<HttpAnswer> answer = exchange.call->OnRequest();
-    if (answer) exchange.Send(*std::move(answer));
+    if (answer) exchange.reply->Send(*std::move(answer));
   } catch (const std::exception&) {
-    connection.closing = true;
-    exchange.Send({});  // so that it is resumed, and then closed
+    connection.closing = true;  // which the next run does
+    Resume(connection);
+    parts_.waker->Wake();
   }
   return MHD_YES;
 }
 
-MHD_Result HttpDaemon::Send(const HttpConnection& connection) {
+MHD_Result HttpDaemon::Send(HttpConnection& connection) {
   HttpAnswer& answer = connection.exchange->answer;
   const std::unique_ptr<MHD_Response, decltype(&MHD_destroy_response)> response(
       ResponseOf(answer, works_), MHD_destroy_response);
@@ -288,41 +293,41 @@ MHD_Result HttpDaemon::Send(const HttpConnection& connection) {
 void HttpDaemon::OnCompleted(void* /*self*/, MHD_Connection* library, void** context,
                              MHD_RequestTerminationCode end) {
   HttpConnection& connection = ConnectionOf(library);
-  const std::shared_ptr<HttpExchange> exchange = std::move(connection.exchange);
+  const std::optional<HttpExchange> exchange = std::exchange(connection.exchange, std::nullopt);
   *context = nullptr;
   connection.received = 0;
   connection.gone = false;
   connection.Enter(Phase::kIdle);
-  if (exchange == nullptr) return;
-  exchange->connection = nullptr;
-  // Breaks the cycle between the two.
-  const std::shared_ptr<HttpCall> call = std::move(exchange->call);
-  if (call == nullptr) return;
+  if (!exchange || exchange->call == nullptr) return;
   try {
-    call->OnEnd(end == MHD_REQUEST_TERMINATED_COMPLETED_OK ? HttpCall::End::kSent
-                : connection.closing                       ? HttpCall::End::kTooLate
-                                                           : HttpCall::End::kLost);
+    exchange->call->OnEnd(end == MHD_REQUEST_TERMINATED_COMPLETED_OK ? HttpCall::End::kSent
+                          : connection.closing                       ? HttpCall::End::kTooLate
+                                                                     : HttpCall::End::kLost);
   } catch (const std::exception&) {
     // What it holds goes with it.
   }
 }
 
-void HttpDaemon::Open(MHD_Connection* library, void** context) {
-  *context = taken_;
-  taken_->library = library;
+void HttpDaemon::Open(HttpConnection& connection) {
   try {
-    taken_->credentials = NewestCredentials();
+    connection.credentials = NewestCredentials();
   } catch (const std::bad_alloc&) {
-    taken_->credentials = credentials_;
+    connection.credentials = credentials_;
   }
-  if (taken_->credentials != nullptr) taken_->credentials->GiveTo(SessionOf(library));
+  if (connection.credentials != nullptr) {
+    connection.credentials->GiveTo(SessionOf(connection.library));
+  }
 }
 
 void HttpDaemon::OnConnection(void* self, MHD_Connection* library, void** context,
                               MHD_ConnectionNotificationCode event) {
   auto& daemon = *static_cast<HttpDaemon*>(self);
-  if (event == MHD_CONNECTION_NOTIFY_STARTED) return daemon.Open(library, context);
-  daemon.parts_.open.Remove(static_cast<HttpConnection*>(*context)->descriptor);
+  const int descriptor = DescriptorOf(library);
+  if (event == MHD_CONNECTION_NOTIFY_CLOSED) return daemon.parts_.open.Remove(descriptor);
+  HttpConnection* connection = daemon.parts_.open.Find(descriptor);
+  *context = connection;
+  connection->library = library;
+  daemon.Open(*connection);
 }
 
 }  // namespace attendant::server

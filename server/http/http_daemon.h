@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "server/http/http_connections.h"
 #include "server/http/http_credentials.h"
-#include "server/http/http_exchange.h"
 #include "server/security/reloaded.h"
 
 namespace attendant::server {
@@ -18,8 +17,8 @@ namespace attendant::server {
 // The parts that a daemon works with.
 struct HttpDaemonParts {
   HttpConnections& open;  // outlives the daemon, which enters the phases of its connections
-  std::shared_ptr<HttpReplyQueue> replies;
-  HttpCallHandler begin;  // returns an answer or a call
+  std::shared_ptr<HttpWaker> waker;  // for answers to calls
+  HttpCallHandler begin;             // returns an answer or a call
   // Null: no TLS. Otherwise connections are TLS 1.2 or newer, each handshake uses the newest
   // certificates, and clients are asked for one of their own if there is a client CA.
   const Reloaded<Certificates>* certificates;
@@ -32,8 +31,9 @@ class HttpDaemon {
   // does not take the certificates.
   static absl::StatusOr<std::unique_ptr<HttpDaemon>> Start(HttpDaemonParts parts, int connections);
 
-  // Takes over the descriptor of a connection of `open`; removes the connection if it cannot.
-  void Take(HttpConnection& connection, const sockaddr* peer, socklen_t peer_size);
+  // Takes over the descriptor of a connection of `open`. The next Run removes the connection if the
+  // library could not take it, and has closed it.
+  void Take(const HttpConnection& connection, const sockaddr* peer, socklen_t peer_size);
   int events() const;     // descriptor that poll finds readable when Run has something to do
   bool has_work() const;  // Run has something to do, whatever poll finds, or so the library says
   // Whether Run has begun a request, received some of one or read some of an answer since the last
@@ -55,8 +55,8 @@ class HttpDaemon {
   const std::shared_ptr<const HttpCredentials>& NewestCredentials();
   MHD_Result Begin(HttpConnection& connection, const char* path, const char* method);
   MHD_Result Continue(HttpConnection& connection, const char* body, size_t* size);
-  MHD_Result Send(const HttpConnection& connection);  // the answer of its exchange
-  void Open(MHD_Connection* library, void** context);
+  MHD_Result Send(HttpConnection& connection);  // the answer of its exchange
+  void Open(HttpConnection& connection);
   static void OnConnection(void* self, MHD_Connection* library, void** context,
                            MHD_ConnectionNotificationCode event);
   static void OnCompleted(void* self, MHD_Connection* library, void** context,
@@ -65,7 +65,6 @@ class HttpDaemon {
   const HttpDaemonParts parts_;
   bool ends_connections_ = false;
   bool works_ = false;
-  HttpConnection* taken_ = nullptr;                        // while the library takes it
   std::shared_ptr<const HttpCredentials> credentials_;     // the newest that GnuTLS takes
   std::shared_ptr<const Certificates> seen_certificates_;  // the newest
   std::unique_ptr<MHD_Daemon, decltype(&MHD_stop_daemon)> daemon_;

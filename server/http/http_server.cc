@@ -33,7 +33,7 @@ constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 constexpr int kIdleRounds = 8;
 constexpr auto kWorkPause = std::chrono::milliseconds(10);
 // What Run waits for before all connections.
-enum OwnEvent : size_t { kListener, kReplies, kLibrary, kOwnEvents };
+enum OwnEvent : size_t { kListener, kWaker, kLibrary, kOwnEvents };
 
 // Returns the answer to a caller who may not have what needs a token of this scope; none to one who
 // may.
@@ -114,7 +114,7 @@ class HttpServer::Impl {
       return start;
     };
     auto daemon =
-        HttpDaemon::Start({open_, replies_, begin, secrets_.certificates}, limits_.connections);
+        HttpDaemon::Start({open_, waker_, begin, secrets_.certificates}, limits_.connections);
     if (!daemon.ok()) return daemon.status();
     daemon_ = *std::move(daemon);
     ready_.reserve(kOwnEvents + 2 * static_cast<size_t>(limits_.connections));
@@ -124,7 +124,7 @@ class HttpServer::Impl {
 
   void Drain() {
     draining_ = true;
-    replies_->Wake();
+    waker_->Wake();
   }
   int port() const { return listener_.port(); }
 
@@ -136,7 +136,7 @@ class HttpServer::Impl {
       while (HttpConnection* ended = open_.Ended(now)) Close(*ended);
       if (draining_) EndIdleConnections();
       ready_.assign({{listener_.descriptor(), 0, 0},
-                     {replies_->event(), POLLIN, 0},
+                     {waker_->event(), POLLIN, 0},
                      {daemon_->events(), POLLIN, 0}});
       if (accepts_from_ <= now) ready_[kListener].events = POLLIN;
       for (const auto& connection : open_.all()) {
@@ -149,7 +149,7 @@ class HttpServer::Impl {
       if ((ready_[kListener].revents & POLLHUP) != 0) return AbandonCalls();
       FollowConnections();
       if ((ready_[kListener].revents & POLLIN) != 0) Accept();
-      if (ready_[kReplies].revents != 0) ResumeAnswered();
+      if (ready_[kWaker].revents != 0) ResumeAnswered();
       daemon_->Run();
     }
   }
@@ -183,16 +183,15 @@ class HttpServer::Impl {
   }
 
   void ResumeAnswered() {
-    std::shared_ptr<HttpExchange> answered = replies_->TakeAll();
-    while (answered != nullptr) {
-      if (answered->connection != nullptr) HttpDaemon::Resume(*answered->connection);
-      answered = std::exchange(answered->next, nullptr);
+    waker_->Reset();
+    for (const auto& connection : open_.all()) {
+      const bool waits = connection->phase == HttpConnection::Phase::kWaiting;
+      if (waits && connection->exchange->reply->sent()) HttpDaemon::Resume(*connection);
     }
   }
 
   // The library cannot end while a connection is suspended.
   void AbandonCalls() {
-    ResumeAnswered();
     for (const auto& connection : open_.all()) {
       connection->closing = true;
       if (connection->phase != HttpConnection::Phase::kWaiting) continue;
@@ -243,7 +242,7 @@ class HttpServer::Impl {
   }
 
   HttpListener listener_;
-  const std::shared_ptr<HttpReplyQueue> replies_ = std::make_shared<HttpReplyQueue>();
+  const std::shared_ptr<HttpWaker> waker_ = std::make_shared<HttpWaker>();
   const HttpLimits limits_;
   const ServerSecrets secrets_;
   const HttpCallHandler call_handler_;
