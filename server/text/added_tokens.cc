@@ -83,7 +83,9 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
       normalizer.Apply(items);
       content = ToUtf8(items);
     }
-    if (!content.empty()) entries[tokens_[i].normalized].emplace_back(std::move(content), i);
+    if (content.empty()) continue;
+    first_[tokens_[i].normalized].any[ToCodes(content)[0] % FirstCharacters::kCount] = true;
+    entries[tokens_[i].normalized].emplace_back(std::move(content), i);
   }
   for (int i = 0; i < 2; ++i) tries_[i] = ByteTrie(std::move(entries[i]));
 }
@@ -114,6 +116,10 @@ void AddedTokens::Find(const Items& items, Piece text, bool normalized,
   const uint16_t* flags = CodeFlags();
   uint32_t rest = text.first;  // where the text after the last token begins
   for (uint32_t at = text.first; at < text.last && trie.size() > 0;) {
+    if (!first_[normalized].Has(items[at].code)) {
+      ++at;
+      continue;
+    }
     const auto [end, which] = Longest(items, at, text.last, trie);
     if (which == ByteTrie::kNoValue) {
       ++at;

@@ -1,6 +1,7 @@
 // The "added_tokens" of tokenizer.json: texts that are tokens wherever they stand.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -41,8 +42,16 @@ class AddedTokens {
   std::pair<uint32_t, uint32_t> Longest(const Items& items, uint32_t at, uint32_t last,
                                         const ByteTrie& trie) const;
 
+  // The first characters of tokens, by the last bits of their codes: most texts have none of them.
+  struct FirstCharacters {
+    static constexpr uint32_t kCount = 1024;
+    std::array<bool, kCount> any = {};
+    bool Has(char32_t code) const { return any[code % kCount]; }
+  };
+
   std::vector<AddedToken> tokens_;
   ByteTrie tries_[2];
+  FirstCharacters first_[2];
 };
 
 }  // namespace attendant::text

@@ -78,6 +78,17 @@ std::vector<Change> ComposeChanges(const std::vector<ClassedChange>& decomposed)
   return composed;
 }
 
+void NormalizeStretch(const NormalForm& form, Items& items) {
+  Decomposer decomposer(form.compatible);
+  for (const Item& item : items) decomposer.Add(item.code);
+  const std::vector<ClassedChange> decomposed = decomposer.Finish();
+  if (form.compose) return ApplyChanges(ComposeChanges(decomposed), items);
+  std::vector<Change> changes;
+  changes.reserve(decomposed.size());
+  for (const ClassedChange& classed : decomposed) changes.push_back(classed.change);
+  ApplyChanges(changes, items);
+}
+
 }  // namespace
 
 void ApplyChanges(const std::vector<Change>& changes, Items& items) {
@@ -98,19 +109,27 @@ void ApplyChanges(const std::vector<Change>& changes, Items& items) {
 }
 
 void Normalize(const NormalForm& form, Items& items) {
-  // Below these, no character decomposes, or it is composed again.
+  // Below these, no character decomposes, or it is composed again; and none is composed with what
+  // is before it. So only stretches of others, each with the character before it, are looked at.
   const char32_t simple = form.compatible ? 0xA0 : form.compose ? 0x300 : 0xC0;
-  if (std::all_of(items.begin(), items.end(), [&](const Item& i) { return i.code < simple; })) {
-    return;
+  const auto is_simple = [&](const Item& item) { return item.code < simple; };
+  auto next = std::find_if_not(items.begin(), items.end(), is_simple);
+  if (next == items.end()) return;
+  Items result, stretch;
+  result.reserve(items.size() + items.size() / 4);
+  auto copied = items.begin();
+  while (next != items.end()) {
+    const auto first = next == items.begin() || next == copied ? next : next - 1;
+    const auto last = std::find_if(next, items.end(), is_simple);
+    result.insert(result.end(), copied, first);
+    stretch.assign(first, last);
+    NormalizeStretch(form, stretch);
+    result.insert(result.end(), stretch.begin(), stretch.end());
+    copied = last;
+    next = std::find_if_not(last, items.end(), is_simple);
   }
-  Decomposer decomposer(form.compatible);
-  for (const Item& item : items) decomposer.Add(item.code);
-  const std::vector<ClassedChange> decomposed = decomposer.Finish();
-  if (form.compose) return ApplyChanges(ComposeChanges(decomposed), items);
-  std::vector<Change> changes;
-  changes.reserve(decomposed.size());
-  for (const ClassedChange& classed : decomposed) changes.push_back(classed.change);
-  ApplyChanges(changes, items);
+  result.insert(result.end(), copied, items.end());
+  items.swap(result);
 }
 
 }  // namespace attendant::text

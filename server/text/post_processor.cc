@@ -26,6 +26,7 @@ absl::StatusOr<SpecialIds> LoadSpecialIds(const Fields& fields) {
     absl::StatusOr<std::vector<JsonValue>> ids = token->Array("ids");
     if (!ids.ok()) return ids.status();
     std::vector<uint32_t>& read = special[std::string(keys[i])];
+    read.clear();  // the last of equal keys counts
     for (const JsonValue& value : *ids) {
       const std::optional<uint32_t> id = value.AsId();
       if (!id.has_value()) return Unexpected(token->PathOf("ids"), "ids", value);

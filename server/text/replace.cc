@@ -14,7 +14,9 @@ constexpr size_t kMaxContent = 64;
 // Replaces a text, or runs of spaces, by another text.
 class Replace : public Normalizer {
  public:
-  enum class Runs { kNone, kSpaces, kWhitespace };
+  // Of runs of whitespace, kLong replaces those of two or more, and lines' ends and tabs by
+  // themselves.
+  enum class Runs { kNone, kSpaces, kWhitespace, kLong };
 
   Replace(std::u32string pattern, Runs runs, std::u32string content)
       : pattern_(std::move(pattern)), runs_(runs), content_(std::move(content)) {}
@@ -45,7 +47,9 @@ class Replace : public Normalizer {
     if (runs_ != Runs::kNone) {
       size_t end = at;
       while (end < items.size() && IsOfRun(items[end].code)) ++end;
-      return runs_ == Runs::kSpaces && end - at < 2 ? 0 : end - at;
+      const bool is_long = end - at >= 2 || runs_ == Runs::kWhitespace ||
+                           (runs_ == Runs::kLong && end > at && IsLineOrTab(items[at].code));
+      return is_long ? end - at : 0;
     }
     if (items.size() - at < pattern_.size()) return 0;
     for (size_t i = 0; i < pattern_.size(); ++i) {
@@ -53,6 +57,8 @@ class Replace : public Normalizer {
     }
     return pattern_.size();
   }
+
+  static bool IsLineOrTab(char32_t code) { return code == '\n' || code == '\r' || code == '\t'; }
 
   bool IsOfRun(char32_t code) const {
     return runs_ == Runs::kSpaces ? code == U' ' : HasFlag(CodeFlags(), code, kWhitespace);
@@ -85,14 +91,15 @@ absl::StatusOr<std::unique_ptr<Normalizer>> LoadReplace(const Fields& fields) {
   if (pattern->Find("Regex").has_value()) {
     absl::StatusOr<std::string> regex = pattern->String("Regex");
     if (!regex.ok()) return regex.status();
-    if (*regex == " {2,}") {
-      return std::make_unique<Replace>(U"", Replace::Runs::kSpaces, *std::move(content));
-    }
-    if (*regex == "\\s+") {
-      return std::make_unique<Replace>(U"", Replace::Runs::kWhitespace, *std::move(content));
+    constexpr std::pair<absl::string_view, Replace::Runs> kKnown[] = {
+        {" {2,}", Replace::Runs::kSpaces},
+        {"\\s+", Replace::Runs::kWhitespace},
+        {"\\s{2,}|[\\n\\r\\t]", Replace::Runs::kLong}};
+    for (const auto& [known, runs] : kKnown) {
+      if (known == *regex) return std::make_unique<Replace>(U"", runs, *std::move(content));
     }
     return Unsupported(pattern->PathOf("Regex"), json->Find("Regex")->Describe(),
-                       "a String, \" {2,}\" or \"\\\\s+\"");
+                       "a String, \" {2,}\", \"\\\\s+\" or \"\\\\s{2,}|[\\\\n\\\\r\\\\t]\"");
   }
   absl::StatusOr<std::u32string> text = LoadContent(*pattern, "String");
   if (!text.ok()) return text.status();

@@ -83,8 +83,11 @@ class Tokenizer::Run {
   void AppendTo(uint8_t text, uint32_t type_id, bool places, Encoding& encoding) const {
     encoding.type_ids.insert(encoding.type_ids.end(), tokens_.size(), type_id);
     encoding.text_of.insert(encoding.text_of.end(), tokens_.size(), text);
+    encoding.ids.reserve(encoding.ids.size() + tokens_.size());
     for (const PlacedToken& token : tokens_) encoding.ids.push_back(token.id);
     if (!places) return;
+    encoding.code_points.reserve(encoding.ids.size());
+    encoding.bytes.reserve(encoding.ids.size());
     for (size_t i = 0; i < tokens_.size(); ++i) {
       TextRange place = tokens_[i].bytes;
       if (!is_ascii_) place = {CodePointAt(place.begin), CodePointAt(place.end)};
@@ -126,6 +129,7 @@ class Tokenizer::Run {
     const std::unique_ptr<ModelScratch> scratch = parts_.model->MakeScratch();
     std::vector<ModelToken> model_tokens;
     const std::vector<Piece>& pieces = pieces_.pieces;
+    tokens_.reserve(pieces.size() + pieces.size() / 2);
     const bool from_right = side == TruncationSide::kLeft;
     for (size_t i = 0; i < pieces.size(); ++i) {
       const Piece& piece = pieces[from_right ? pieces.size() - 1 - i : i];

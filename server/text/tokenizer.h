@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,11 +52,20 @@ struct Encoding {
   bool is_special(size_t token) const { return text_of[token] == kNoText; }
 };
 
-// Settings that replace parts of tokenizer.json, each the JSON of its part.
+struct AddedTokenFlags {
+  bool single_word = false, lstrip = false, rstrip = false, normalized = false;
+};
+
+// Settings that replace parts of tokenizer.json, each the JSON of its part. In that of the
+// post-processor, {{TOKEN}} stands for the id of a token.
 struct TokenizerOverrides {
   std::optional<std::string> normalizer, pre_tokenizer, post_processor;
-  // Texts are lower-cased before anything else.
+  // Of added tokens, by their texts.
+  std::map<std::string, AddedTokenFlags> added_flags;
+  // Texts are lower-cased before anything else, if the normalizer does not do so.
   bool lowercase = false;
+  // Names the origin of the parts, for notes.
+  std::string reason = "a setting";
 };
 
 // The use of a vocabulary by itself, one token a line: as of BERT.
@@ -73,9 +83,11 @@ class Tokenizer {
 
   // Reads tokenizer.json. INVALID_ARGUMENT names the key that is not as expected, UNIMPLEMENTED the
   // key of something that is not supported. Truncation and padding in the file are not used, as in
-  // transformers, but for truncation_side().
+  // transformers, but for truncation_side(). `notes`, unless null, gets a sentence for each part of
+  // the file that the overrides change.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Load(absl::string_view tokenizer_json,
-                                                         const TokenizerOverrides& overrides = {});
+                                                         const TokenizerOverrides& overrides = {},
+                                                         std::vector<std::string>* notes = nullptr);
 
   // Reads vocab.txt.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> LoadVocabulary(absl::string_view vocab_txt,
@@ -105,16 +117,17 @@ class Tokenizer {
   // The side at which the file says that tokens are cut off.
   TruncationSide truncation_side() const;
 
+  struct Parts;  // of no use outside
+
  private:
-  struct Parts;
   class Run;
 
   explicit Tokenizer(std::unique_ptr<const Parts> parts);
 
   // Reads all but the model, which is there.
   static absl::Status Assemble(const TokenizerOverrides& overrides, const Fields& file,
-                               std::vector<std::pair<std::string, uint32_t>> vocabulary,
-                               Parts& parts);
+                               const std::vector<std::pair<std::string, uint32_t>>& vocabulary,
+                               Parts& parts, std::vector<std::string>* notes);
   absl::StatusOr<Encoding> EncodeAll(absl::Span<const absl::string_view> texts,
                                      const EncodeOptions& options) const;
 

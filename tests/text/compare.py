@@ -10,6 +10,7 @@ import time
 
 import tokenizers
 
+import folders
 import parity
 import program as programs
 import speed
@@ -66,7 +67,9 @@ def main():
     if options.only != "speed":
         count = options.count or (1_000_000 if options.long else 20_000)
         made, texts, mismatches = compare(options.program.resolve(), count, options.tokenizers)
-        figures.update({"text.tokenizers": made, "text.strings": texts, "text.mismatches": mismatches})
+        folder_count, folder_mismatches = folders.compare(options.program.resolve(), strings.texts(3, 2000), charsmap())
+        mismatches += folder_mismatches
+        figures.update({"text.folders": folder_count, "text.tokenizers": made, "text.strings": texts, "text.mismatches": mismatches})
     if options.only != "parity":
         figures.update(speed.measure(options.program.resolve()))
     for name, value in figures.items():

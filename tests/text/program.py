@@ -23,9 +23,12 @@ def frame(requests):
 
 
 def call(program, tokenizer_json, requests, *arguments):
+    """`tokenizer_json` is the text of one, or the path of a folder."""
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "tokenizer.json"
-        path.write_text(tokenizer_json)
+        path = tokenizer_json
+        if not isinstance(path, pathlib.Path):
+            path = pathlib.Path(folder) / "tokenizer.json"
+            path.write_text(tokenizer_json)
         done = subprocess.run([program, path, *map(str, arguments)], input=frame(requests), capture_output=True)
     if done.returncode == 3:
         raise Refused(done.stderr.decode().strip())

@@ -37,6 +37,10 @@ ByteTrie::ByteTrie(std::vector<std::pair<std::string, uint32_t>> entries) {
       at = next;
     }
   }
+  root_.fill(kNone);
+  for (Node child = states_[0].first; child < states_[0].first + states_[0].children; ++child) {
+    root_[labels_[child]] = child;
+  }
 }
 
 }  // namespace attendant::text

@@ -1,6 +1,7 @@
 // A set of byte strings with a number for each, to find those that a text goes on with.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -28,8 +29,15 @@ class ByteTrie {
 
   // The node that `byte` leads to, or kNone.
   Node Child(Node node, unsigned char byte) const {
+    if (node == 0) return root_[byte];
     const State& state = states_[node];
-    if (state.children == 1) return labels_[state.first] == byte ? state.first : kNone;
+    // Most nodes have few children.
+    if (state.children <= kFew) {
+      for (Node child = state.first; child < state.first + state.children; ++child) {
+        if (labels_[child] == byte) return child;
+      }
+      return kNone;
+    }
     const void* found = std::memchr(labels_.data() + state.first, byte, state.children);
     return found == nullptr
                ? kNone
@@ -60,6 +68,9 @@ class ByteTrie {
   };
 
   std::vector<State> states_;
+  static constexpr uint16_t kFew = 4;
+
+  std::array<Node, 256> root_;  // its children
   uint32_t size_ = 0;
   std::vector<unsigned char> labels_;  // by which a node's parent leads to it
 };

@@ -62,6 +62,13 @@ TEST(NormalizerTest, ReplaceTakesThePlaceOfTheLastCharacter) {
       "_0:1 a1:2 _4:5 b5:6");
 }
 
+TEST(NormalizerTest, ReplaceKnowsLongRunsAndLines) {
+  EXPECT_EQ(ShowNormalized(
+                R"({"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "})",
+                "a\u00A0b\nc \td"),
+            "a0:1 \u00A01:2 b2:3 _3:4 c4:5 _6:7 d7:8");
+}
+
 TEST(NormalizerTest, PrependNeedsAText) {
   const std::string json = R"({"type":"Prepend","prepend":"▁"})";
   EXPECT_EQ(ShowNormalized(json, "ab"), "▁0:1 a0:1 b1:2");
@@ -104,9 +111,9 @@ TEST(NormalizerTest, AlternatingMarksTakeLinearTime) {
 }
 
 TEST(NormalizerTest, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(
-      ShowNormalized(R"({"type":"Replace","pattern":{"Regex":"a+"},"content":""})", ""),
-      "normalizer.pattern.Regex: \"a+\" not supported; use a String, \" {2,}\" or \"\\\\s+\"");
+  EXPECT_EQ(ShowNormalized(R"({"type":"Replace","pattern":{"Regex":"a+"},"content":""})", ""),
+            "normalizer.pattern.Regex: \"a+\" not supported; use a String, \" {2,}\", "
+            "\"\\\\s+\" or \"\\\\s{2,}|[\\\\n\\\\r\\\\t]\"");
   EXPECT_EQ(ShowNormalized(R"({"type":"Replace","pattern":{"String":""},"content":""})", ""),
             "normalizer.pattern.String: expected a text; got \"\"");
   EXPECT_EQ(ShowNormalized(R"({"type":"NFC","form":1})", ""),

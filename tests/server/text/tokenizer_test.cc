@@ -231,6 +231,14 @@ TEST(TokenizerTest, RefusesOtherVersionsAndKeys) {
               HasSubstr("at most 64 nested values"));
 }
 
+TEST(TokenizerTest, RefusesNormalizersThatMultiplyTexts) {
+  const std::string step =
+      R"({"type":"Replace","pattern":{"String":"a"},"content":")" + std::string(60, 'a') + "\"}";
+  EXPECT_EQ(Encoded("a", "", "a",
+                    absl::StrCat(R"({"type":"Sequence","normalizers":[)", step, ",", step, "]}")),
+            "normalizer: a character that may become 3600 is not supported; use 1024 or less");
+}
+
 TEST(TokenizerTest, AVocabularyByItselfIsOfBert) {
   const auto tokenizer =
       Tokenizer::LoadVocabulary("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nun\n##able\n", {});
