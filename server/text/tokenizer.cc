@@ -191,7 +191,9 @@ class Tokenizer::Run {
   std::vector<uint32_t> code_points_;  // of each byte
 };
 
-Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {
+  CodeFlags();  // made when a tokenizer is loaded, not when a text is
+}
 Tokenizer::~Tokenizer() = default;
 
 absl::StatusOr<Encoding> Tokenizer::Encode(absl::string_view text,

@@ -58,7 +58,7 @@ struct AllSettings {
   }
 };
 
-std::string Text(bool value) { return value ? "true" : "false"; }
+std::string BoolJson(bool value) { return value ? "true" : "false"; }
 
 std::string Quoted(absl::string_view text) {
   std::string quoted = "\"";
@@ -73,7 +73,8 @@ std::string Quoted(absl::string_view text) {
 std::string IdOf(absl::string_view token) { return absl::StrCat("{{", token, "}}"); }
 
 // A template like "$A SEP $B", whose words but $A and $B are special tokens.
-std::string Template(const std::vector<std::string>& single, const std::vector<std::string>& pair) {
+std::string TemplateJson(const std::vector<std::string>& single,
+                         const std::vector<std::string>& pair) {
   std::string special;
   const auto parts = [&](const std::vector<std::string>& words) {
     std::string list;
@@ -106,8 +107,8 @@ absl::Status BertParts(const AllSettings& settings, TokenizerOverrides& parts) {
   absl::StatusOr<bool> strip = fields.Bool("strip_accents", *lowercase);
   if (!strip.ok()) return strip.status();
   parts.normalizer = absl::StrCat(
-      R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)", Text(*chinese),
-      R"(,"strip_accents":)", Text(*strip), R"(,"lowercase":)", Text(*lowercase), "}");
+      R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)", BoolJson(*chinese),
+      R"(,"strip_accents":)", BoolJson(*strip), R"(,"lowercase":)", BoolJson(*lowercase), "}");
   parts.pre_tokenizer = R"({"type":"BertPreTokenizer"})";
   return absl::OkStatus();
 }
@@ -115,7 +116,7 @@ absl::Status BertParts(const AllSettings& settings, TokenizerOverrides& parts) {
 absl::Status LikeBert(const AllSettings& settings, const Fields&, TokenizerOverrides& parts) {
   const std::string cls = settings.Token("cls_token", "[CLS]"),
                     sep = settings.Token("sep_token", "[SEP]");
-  parts.post_processor = Template({cls, "$A", sep}, {cls, "$A", sep, "$B:1", sep + ":1"});
+  parts.post_processor = TemplateJson({cls, "$A", sep}, {cls, "$A", sep, "$B:1", sep + ":1"});
   return BertParts(settings, parts);
 }
 
@@ -124,7 +125,7 @@ std::string RobertaEnds(const AllSettings& settings, bool trims, bool prefix) {
                     sep = settings.Token("sep_token", "</s>");
   return absl::StrCat(R"({"type":"RobertaProcessing","sep":[)", Quoted(sep), ",", IdOf(sep),
                       R"(],"cls":[)", Quoted(cls), ",", IdOf(cls), R"(],"trim_offsets":)",
-                      Text(trims), R"(,"add_prefix_space":)", Text(prefix), "}");
+                      BoolJson(trims), R"(,"add_prefix_space":)", BoolJson(prefix), "}");
 }
 
 absl::Status LikeMpnet(const AllSettings& settings, const Fields&, TokenizerOverrides& parts) {
@@ -140,18 +141,18 @@ absl::Status LikeRoberta(const AllSettings& settings, const Fields&, TokenizerOv
   parts.normalizer = "null";
   parts.pre_tokenizer = absl::StrCat(
       R"({"type":"ByteLevel","trim_offsets":true,"use_regex":true,"add_prefix_space":)",
-      Text(*prefix), "}");
+      BoolJson(*prefix), "}");
   parts.post_processor = RobertaEnds(settings, *trims, *prefix);
   return absl::OkStatus();
 }
 
-std::string Metaspace(bool always, absl::string_view otherwise) {
+std::string MetaspaceJson(bool always, absl::string_view otherwise) {
   return absl::StrCat(R"({"type":"Metaspace","replacement":"▁","split":true,"prepend_scheme":")",
                       always ? "always" : otherwise, "\"}");
 }
 
 // The map of characters in a file's normalizer, alone or in a sequence; or null.
-std::string Charsmap(const Fields& file) {
+std::string CharsmapJson(const Fields& file) {
   const std::optional<JsonValue> normalizer = file.Find("normalizer");
   if (!normalizer.has_value()) return "null";
   std::vector<JsonValue> steps = {*normalizer};
@@ -169,10 +170,10 @@ absl::Status SentencePieceParts(const AllSettings& settings, const Fields& file,
                                 TokenizerOverrides& parts) {
   absl::StatusOr<bool> prefix = settings.tokenizer.fields().Bool("add_prefix_space", true);
   if (!prefix.ok()) return prefix.status();
-  parts.normalizer = Charsmap(file);
+  parts.normalizer = CharsmapJson(file);
   parts.pre_tokenizer =
       absl::StrCat(R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},)",
-                   Metaspace(*prefix, "never"), "]}");
+                   MetaspaceJson(*prefix, "never"), "]}");
   return absl::OkStatus();
 }
 
@@ -180,16 +181,16 @@ absl::Status LikeXlmRoberta(const AllSettings& settings, const Fields& file,
                             TokenizerOverrides& parts) {
   const std::string bos = settings.Token("bos_token", "<s>"),
                     eos = settings.Token("eos_token", "</s>");
-  parts.post_processor = Template({bos, "$A", eos}, {bos, "$A", eos, eos, "$B", eos});
+  parts.post_processor = TemplateJson({bos, "$A", eos}, {bos, "$A", eos, eos, "$B", eos});
   return SentencePieceParts(settings, file, parts);
 }
 
 absl::Status LikeT5(const AllSettings& settings, const Fields& file, TokenizerOverrides& parts) {
-  parts.post_processor = Template({"$A", "</s>"}, {"$A", "</s>", "$B", "</s>"});
+  parts.post_processor = TemplateJson({"$A", "</s>"}, {"$A", "</s>", "$B", "</s>"});
   absl::Status status = SentencePieceParts(settings, file, parts);
   parts.pre_tokenizer =
       absl::StrCat(R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},)",
-                   Metaspace(true, ""), "]}");
+                   MetaspaceJson(true, ""), "]}");
   return status;
 }
 
@@ -208,10 +209,10 @@ absl::Status LikeDeberta(const AllSettings& settings, const Fields&, TokenizerOv
   parts.pre_tokenizer =
       absl::StrCat(R"({"type":"Sequence","pretokenizers":[)",
                    *punctuation ? R"({"type":"Punctuation","behavior":"Isolated"},)" : "",
-                   Metaspace(*prefix, "first"), "]}");
+                   MetaspaceJson(*prefix, "first"), "]}");
   const std::string cls = settings.Token("cls_token", "[CLS]"),
                     sep = settings.Token("sep_token", "[SEP]");
-  parts.post_processor = Template({cls, "$A", sep}, {cls, "$A", sep, "$B:1", sep + ":1"});
+  parts.post_processor = TemplateJson({cls, "$A", sep}, {cls, "$A", sep, "$B:1", sep + ":1"});
   return absl::OkStatus();
 }
 
