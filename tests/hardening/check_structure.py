@@ -38,6 +38,9 @@ server/hub
 server/settings
 server/metrics
 server/base
+server/text/base
+server/text/models
+server/text
 server/security
 server/http
 server/page
@@ -79,7 +82,7 @@ USES = {"proto": {"proto"}, "engine": {"engine"}, "server": {"server", "engine",
 HEAVY = {
     "CLI/": ({"client/flags", "server/settings"}, False),
     "hwy/": ({"engine/kernels/"}, True),
-    "nlohmann/json.hpp": ({"engine/checkpoint/files", "proto", "server/describe", "server/host", "server/rest", "client/cli",
+    "nlohmann/json.hpp": ({"engine/checkpoint/files", "proto", "server/describe", "server/host", "server/rest", "server/text/base", "client/cli",
                            "client/files", "client/inspect", "client/json", "client/load_report", "client/load_requests"},
                           {"engine/checkpoint/files/json.h", "server/rest/infer_json_reader.h"}),
     "grpcpp/": ({"server/wire", "server/tensors", "server/request", "server/execution", "server/inference", "server/rpc/",

@@ -20,7 +20,7 @@ ROOT, BIN, SCRATCH = (pathlib.Path(argument).resolve() for argument in sys.argv[
 FOLDERS = (".github", "client", "docker", "engine", "proto", "server", "tests")
 PATH = rf"(?:\.ci|{'|'.join(map(re.escape, FOLDERS))})/[\w./-]+"  # relative to ROOT
 SCRIPTS = ("server/run", "tests/run", "tests/bench/run", "tests/families/run", "tests/python/run",
-           "tests/reliability/run", "tests/interop/run", "tests/deploy/run")
+           "tests/reliability/run", "tests/interop/run", "tests/deploy/run", "tests/text/run")
 # The models that commands name, which do not need their files here.
 STAND_INS = ["--model", "minilm=synthetic:minilm-l6", "--model", "m=synthetic:tiny"]
 

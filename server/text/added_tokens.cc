@@ -1,0 +1,150 @@
+#include "server/text/added_tokens.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "server/text/base/json_fields.h"
+#include "server/text/base/unicode.h"
+
+namespace attendant::text {
+namespace {
+
+constexpr size_t kMaxAddedBytes = 256;
+
+absl::StatusOr<AddedToken> ReadToken(JsonValue json, const std::string& field) {
+  absl::StatusOr<Fields> fields = Fields::Open(json, field);
+  if (!fields.ok()) return fields.status();
+  AddedToken token;
+  absl::StatusOr<uint32_t> id = fields->Id("id");
+  if (!id.ok()) return id.status();
+  token.id = *id;
+  absl::StatusOr<std::string> content = fields->String("content");
+  if (!content.ok()) return content.status();
+  token.content = *std::move(content);
+  if (token.content.size() > kMaxAddedBytes) {
+    return Unexpected(fields->PathOf("content"), absl::StrCat("at most ", kMaxAddedBytes, " bytes"),
+                      absl::StrCat(token.content.size()));
+  }
+  const std::pair<absl::string_view, bool*> flags[] = {{"single_word", &token.single_word},
+                                                       {"lstrip", &token.lstrip},
+                                                       {"rstrip", &token.rstrip},
+                                                       {"normalized", &token.normalized},
+                                                       {"special", &token.special}};
+  for (const auto& [key, flag] : flags) {
+    absl::StatusOr<bool> read = fields->Bool(key);
+    if (!read.ok()) return read.status();
+    *flag = *read;
+  }
+  return token;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<AddedToken>> LoadAddedTokens(JsonValue json, const Model& model) {
+  if (json.is_null()) return std::vector<AddedToken>();
+  if (!json.is_array()) return Unexpected("added_tokens", "an array", json);
+  std::vector<AddedToken> tokens;
+  absl::flat_hash_map<std::string, size_t> known;  // where a text is in `tokens`
+  uint32_t next_id = model.size();
+  const std::vector<JsonValue> list = json.Elements();
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string field = absl::StrCat("added_tokens[", i, "]");
+    absl::StatusOr<AddedToken> token = ReadToken(list[i], field);
+    if (!token.ok()) return token.status();
+    if (token->content.empty()) continue;
+    const auto [before, is_new] = known.try_emplace(token->content, tokens.size());
+    uint32_t id = is_new ? model.Find(token->content) : tokens[before->second].id;
+    if (id == Model::kNoId) id = next_id++;
+    if (id != token->id) {
+      return Unexpected(
+          absl::StrCat(field, ".id"),
+          absl::StrCat(id, " (its place in the vocabulary, or the next one after it)"),
+          absl::StrCat(token->id));
+    }
+    if (is_new) {
+      tokens.push_back(*std::move(token));
+    } else {
+      tokens[before->second] = *std::move(token);
+    }
+  }
+  return tokens;
+}
+
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer)
+    : tokens_(std::move(tokens)) {
+  std::vector<std::pair<std::string, uint32_t>> entries[2];
+  for (uint32_t i = 0; i < tokens_.size(); ++i) {
+    std::string content = tokens_[i].content;
+    if (tokens_[i].normalized) {
+      Items items;
+      AppendItems(content, items);
+      normalizer.Apply(items);
+      content = ToUtf8(items);
+    }
+    if (content.empty()) continue;
+    first_[tokens_[i].normalized].any[ToCodes(content)[0] % FirstCharacters::kCount] = true;
+    entries[tokens_[i].normalized].emplace_back(std::move(content), i);
+  }
+  for (int i = 0; i < 2; ++i) tries_[i] = ByteTrie(std::move(entries[i]));
+}
+
+std::pair<uint32_t, uint32_t> AddedTokens::Longest(const Items& items, uint32_t at, uint32_t last,
+                                                   const ByteTrie& trie) const {
+  std::pair<uint32_t, uint32_t> longest = {at, ByteTrie::kNoValue};
+  ByteTrie::Node node = trie.root();
+  std::string bytes;
+  for (; at < last; ++at) {
+    const char32_t code = items[at].code;
+    if (code < 0x80) {
+      node = trie.Child(node, static_cast<unsigned char>(code));
+    } else {
+      bytes.clear();
+      AppendUtf8(code, bytes);
+      node = trie.Walk(node, bytes);
+    }
+    if (node == ByteTrie::kNone) break;
+    if (trie.Value(node) != ByteTrie::kNoValue) longest = {at + 1, trie.Value(node)};
+  }
+  return longest;
+}
+
+void AddedTokens::Find(const Items& items, Piece text, bool normalized,
+                       std::vector<Piece>& pieces) const {
+  const ByteTrie& trie = tries_[normalized];
+  const uint16_t* flags = CodeFlags();
+  uint32_t rest = text.first;  // where the text after the last token begins
+  for (uint32_t at = text.first; at < text.last && trie.size() > 0;) {
+    if (!first_[normalized].Has(items[at].code)) {
+      ++at;
+      continue;
+    }
+    const auto [end, which] = Longest(items, at, text.last, trie);
+    if (which == ByteTrie::kNoValue) {
+      ++at;
+      continue;
+    }
+    const AddedToken& token = tokens_[which];
+    const bool within_word = (at > text.first && HasFlag(flags, items[at - 1].code, kWord)) ||
+                             (end < text.last && HasFlag(flags, items[end].code, kWord));
+    uint32_t first = at, last = end;
+    at = end;
+    if (token.single_word && within_word) continue;
+    // Whitespace that the token before has taken is taken.
+    if (token.lstrip) first = std::max(first, rest);
+    while (token.lstrip && first > rest && HasFlag(flags, items[first - 1].code, kWhitespace)) {
+      --first;
+    }
+    while (token.rstrip && last < text.last && HasFlag(flags, items[last].code, kWhitespace)) {
+      ++last;
+    }
+    if (first >= last) continue;  // it is whitespace, and taken
+    if (first > rest) pieces.push_back({rest, first});
+    pieces.push_back({first, last, token.id});
+    rest = last;
+  }
+  if (rest < text.last) pieces.push_back({rest, text.last});
+}
+
+}  // namespace attendant::text

@@ -1,0 +1,57 @@
+// The "added_tokens" of tokenizer.json: texts that are tokens wherever they stand.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/text/base/items.h"
+#include "server/text/base/json_tree.h"
+#include "server/text/models/byte_trie.h"
+#include "server/text/models/model.h"
+#include "server/text/normalizer.h"
+
+namespace attendant::text {
+
+struct AddedToken {
+  uint32_t id = 0;
+  std::string content;
+  bool single_word = false, lstrip = false, rstrip = false, normalized = false, special = false;
+};
+
+// Reads the list, and gives each token its id as the original does: that of the vocabulary, or the
+// next one after it. INVALID_ARGUMENT if the list has another id.
+absl::StatusOr<std::vector<AddedToken>> LoadAddedTokens(JsonValue json, const Model& model);
+
+// Immutable; thread-safe.
+class AddedTokens {
+ public:
+  AddedTokens() = default;
+  AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer);
+
+  // Splits [first, last) of the items at tokens that are looked for in the text as it is, or as it
+  // is normalized. Takes a step for each byte of the longest token at each byte at most.
+  void Find(const Items& items, Piece text, bool normalized, std::vector<Piece>& pieces) const;
+
+  bool empty(bool normalized) const { return tries_[normalized].size() == 0; }
+
+ private:
+  // The longest token at an item: where it ends, and which it is; or kNoValue.
+  std::pair<uint32_t, uint32_t> Longest(const Items& items, uint32_t at, uint32_t last,
+                                        const ByteTrie& trie) const;
+
+  // The first characters of tokens, by the last bits of their codes: most texts have none of them.
+  struct FirstCharacters {
+    static constexpr uint32_t kCount = 1024;
+    std::array<bool, kCount> any = {};
+    bool Has(char32_t code) const { return any[code % kCount]; }
+  };
+
+  std::vector<AddedToken> tokens_;
+  ByteTrie tries_[2];
+  FirstCharacters first_[2];
+};
+
+}  // namespace attendant::text

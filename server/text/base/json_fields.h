@@ -1,0 +1,55 @@
+// Reading of fields of tokenizer.json, with errors that name the field.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/text/base/json_tree.h"
+
+namespace attendant::text {
+
+// INVALID_ARGUMENT: "FIELD: expected WHAT; got VALUE".
+absl::Status Unexpected(absl::string_view field, absl::string_view what, absl::string_view got);
+absl::Status Unexpected(absl::string_view field, absl::string_view what, JsonValue got);
+
+// UNIMPLEMENTED: "FIELD: VALUE not supported; use WHAT".
+absl::Status Unsupported(absl::string_view field, absl::string_view value, absl::string_view what);
+
+// An object of tokenizer.json, and the path at which it is.
+class Fields {
+ public:
+  // `json` has to be an object; see Open.
+  Fields(JsonValue json, std::string path) : json_(json), path_(std::move(path)) {}
+  static absl::StatusOr<Fields> Open(JsonValue json, const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string PathOf(absl::string_view key) const;
+  JsonValue json() const { return json_; }
+
+  // The value of a key that has to be there.
+  absl::StatusOr<JsonValue> Get(absl::string_view key) const;
+  // The value of a key that is there and not null.
+  std::optional<JsonValue> Find(absl::string_view key) const;
+
+  absl::StatusOr<bool> Bool(absl::string_view key) const;
+  absl::StatusOr<bool> Bool(absl::string_view key, bool otherwise) const;
+  absl::StatusOr<std::string> String(absl::string_view key) const;
+  absl::StatusOr<std::string> String(absl::string_view key, absl::string_view otherwise) const;
+  absl::StatusOr<uint32_t> Id(absl::string_view key) const;
+  absl::StatusOr<std::vector<JsonValue>> Array(absl::string_view key) const;
+
+  // UNIMPLEMENTED if there is a key beside "type" and those of the comma-separated `known`: a newer
+  // version of the format may mean something by it.
+  absl::Status RequireKnown(absl::string_view known) const;
+
+ private:
+  JsonValue json_;
+  std::string path_;
+};
+
+}  // namespace attendant::text

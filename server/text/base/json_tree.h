@@ -1,0 +1,99 @@
+// A JSON document of up to millions of values, as compact as vocabularies need it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace attendant::text {
+
+class JsonTree;
+
+// A value in a JsonTree, which has to outlive it. Copyable; thread-safe.
+class JsonValue {
+ public:
+  enum class Kind : uint8_t { kNull, kFalse, kTrue, kNumber, kString, kArray, kObject };
+
+  JsonValue(const JsonTree* tree, uint32_t node) : tree_(tree), node_(node) {}
+
+  Kind kind() const;
+  bool is_null() const { return kind() == Kind::kNull; }
+  bool is_array() const { return kind() == Kind::kArray; }
+  bool is_object() const { return kind() == Kind::kObject; }
+  bool is_string() const { return kind() == Kind::kString; }
+
+  // The characters of a string, or a number as it is written.
+  absl::string_view text() const;
+  // Nothing unless the value is true or false.
+  std::optional<bool> AsBool() const;
+  // Nothing unless the value is an integer in 0..2^32-1.
+  std::optional<uint32_t> AsId() const;
+
+  // The elements of an array, or the values of an object.
+  std::vector<JsonValue> Elements() const;
+  // The keys of an object, in the order of Elements().
+  std::vector<absl::string_view> Keys() const;
+  size_t size() const;
+  // The value of the last `key` of an object, as in serde and Python; nothing if there is none or
+  // the value is not an object.
+  std::optional<JsonValue> Find(absl::string_view key) const;
+
+  // Describes the value for an error: `"a"`, `3`, `an object`; long strings are shortened.
+  std::string Describe() const;
+
+  // Calls `visit(key, value)` for each element; the key is empty in arrays.
+  template <typename Visit>
+  void ForEach(Visit visit) const;
+
+ private:
+  const JsonTree* tree_;
+  uint32_t node_;
+};
+
+// Immutable after Parse; thread-safe.
+class JsonTree {
+ public:
+  static constexpr size_t kMaxBytes = size_t{1} << 28;
+  static constexpr size_t kMaxValues = size_t{1} << 24;
+  static constexpr int kMaxDepth = 64;
+
+  // Parses strict UTF-8 JSON. INVALID_ARGUMENT names `file` and the byte.
+  static absl::StatusOr<std::unique_ptr<JsonTree>> Parse(absl::string_view json,
+                                                         absl::string_view file);
+
+  JsonValue root() const { return JsonValue(this, 0); }
+
+ private:
+  friend class JsonValue;
+  friend class JsonTreeBuilder;
+
+  struct Node {
+    uint32_t key_begin, key_size;
+    uint32_t text_begin;  // in text_; strings and numbers
+    uint32_t size;        // of the text, or the number of elements
+    uint32_t next;        // the node after this one and all in it
+    JsonValue::Kind kind;
+  };
+
+  std::vector<Node> nodes_;
+  std::string text_;
+};
+
+template <typename Visit>
+void JsonValue::ForEach(Visit visit) const {
+  const JsonTree::Node& node = tree_->nodes_[node_];
+  if (node.kind != Kind::kArray && node.kind != Kind::kObject) return;
+  for (uint32_t i = node_ + 1; i < node.next; i = tree_->nodes_[i].next) {
+    const JsonTree::Node& child = tree_->nodes_[i];
+    visit(absl::string_view(tree_->text_).substr(child.key_begin, child.key_size),
+          JsonValue(tree_, i));
+  }
+}
+
+}  // namespace attendant::text

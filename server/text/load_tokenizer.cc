@@ -1,0 +1,288 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "server/text/base/json_fields.h"
+#include "server/text/base/json_tree.h"
+#include "server/text/base/unicode.h"
+#include "server/text/tokenizer_parts.h"
+
+namespace attendant::text {
+namespace {
+
+// Whether two values mean the same; keys that are in one of them alone, or null, have defaults.
+bool Agree(JsonValue a, JsonValue b) {
+  if (a.is_null() || b.is_null()) return a.is_null() && b.is_null();
+  if (a.kind() != b.kind() || a.text() != b.text()) return false;
+  if (a.is_array() && a.size() != b.size()) return false;
+  bool agree = true;
+  const std::vector<JsonValue> elements = a.is_array() ? b.Elements() : std::vector<JsonValue>();
+  size_t next = 0;
+  a.ForEach([&](absl::string_view key, JsonValue value) {
+    const std::optional<JsonValue> other = a.is_array() ? elements[next++] : b.Find(key);
+    if (!other.has_value() || value.is_null() || other->is_null()) return;
+    agree = agree && Agree(value, *other);
+  });
+  return agree;
+}
+
+// A part of tokenizer.json, or the text that replaces it.
+class PartJson {
+ public:
+  // Adds a note if the two differ.
+  static absl::StatusOr<PartJson> Read(const Fields& file, absl::string_view key,
+                                       const std::optional<std::string>& instead,
+                                       absl::string_view reason, std::vector<std::string>* notes) {
+    PartJson part;
+    absl::StatusOr<std::unique_ptr<JsonTree>> tree =
+        JsonTree::Parse(instead.has_value() ? absl::string_view(*instead) : "null", key);
+    if (!tree.ok()) return tree.status();
+    part.tree_ = *std::move(tree);
+    const std::optional<JsonValue> own = file.Find(key);
+    if (!instead.has_value()) {
+      part.value_ = own;
+    } else if (notes != nullptr && !Agree(own.value_or(part.Null()), part.tree_->root())) {
+      notes->push_back(absl::StrCat(reason, " replaces the ", key, " of tokenizer.json"));
+    }
+    return part;
+  }
+
+  JsonValue value() const { return value_.value_or(tree_->root()); }
+
+ private:
+  static JsonValue Null() {
+    static const JsonTree* const null = JsonTree::Parse("null", "")->release();
+    return null->root();
+  }
+
+  std::unique_ptr<JsonTree> tree_;
+  std::optional<JsonValue> value_;
+};
+
+absl::Status CheckVersion(const Fields& file) {
+  absl::StatusOr<std::string> version = file.String("version", "1.0");
+  if (!version.ok()) return version.status();
+  if (*version != "1.0") return Unsupported("version", *version, "1.0");
+  return file.RequireKnown(
+      "version,truncation,padding,added_tokens,normalizer,pre_tokenizer,post_processor,decoder,"
+      "model");
+}
+
+TruncationSide ReadSide(const Fields& file) {
+  const std::optional<JsonValue> truncation = file.Find("truncation");
+  const std::optional<JsonValue> side =
+      truncation.has_value() ? truncation->Find("direction") : std::nullopt;
+  return side.has_value() && side->text() == "Left" ? TruncationSide::kLeft
+                                                    : TruncationSide::kRight;
+}
+
+absl::flat_hash_map<uint32_t, Padding> FindPadding(const Vocabulary& vocabulary) {
+  absl::flat_hash_map<uint32_t, Padding> all;
+  Items items;
+  for (const auto& [token, id] : vocabulary) {
+    items.clear();
+    AppendItems(token, items);
+    const Padding padding = PaddingOf(items);
+    if (padding.leading > 0 || padding.trailing > 0) all[id] = padding;
+  }
+  return all;
+}
+
+// Whether a normalizer, or one of a sequence, lower-cases.
+bool Lowercases(JsonValue normalizer) {
+  if (const auto type = normalizer.Find("type"); type.has_value() && type->text() == "Lowercase") {
+    return true;
+  }
+  if (const auto flag = normalizer.Find("lowercase")) return flag->AsBool().value_or(false);
+  bool found = false;
+  if (const auto list = normalizer.Find("normalizers")) {
+    list->ForEach([&](absl::string_view, JsonValue step) { found = found || Lowercases(step); });
+  }
+  return found;
+}
+
+// Returns whether the flags of a token changed.
+bool ApplyFlags(const std::map<std::string, AddedTokenFlags>& all, AddedToken& token) {
+  const auto found = all.find(token.content);
+  if (found == all.end()) return false;
+  const AddedTokenFlags& flags = found->second;
+  const AddedToken before = token;
+  token.single_word = flags.single_word;
+  token.lstrip = flags.lstrip;
+  token.rstrip = flags.rstrip;
+  token.normalized = flags.normalized;
+  return std::tie(before.single_word, before.lstrip, before.rstrip, before.normalized) !=
+         std::tie(token.single_word, token.lstrip, token.rstrip, token.normalized);
+}
+
+// Replaces {{TOKEN}} by the token's id.
+absl::StatusOr<std::optional<std::string>> WithIds(const std::optional<std::string>& json,
+                                                   const Tokenizer::Parts& parts) {
+  if (!json.has_value()) return json;
+  std::string result;
+  absl::string_view rest = *json;
+  for (size_t at; (at = rest.find("{{")) != absl::string_view::npos;) {
+    const size_t end = rest.find("}}", at);
+    const absl::string_view token = rest.substr(at + 2, end - at - 2);
+    const auto added = parts.added_ids.find(token);
+    const uint32_t id = added == parts.added_ids.end() ? parts.model->Find(token) : added->second;
+    if (id == Model::kNoId) {
+      return Unexpected("tokenizer_config.json", "special tokens of the vocabulary",
+                        absl::StrCat("\"", token, "\""));
+    }
+    absl::StrAppend(&result, rest.substr(0, at), id);
+    rest = rest.substr(end + 2);
+  }
+  absl::StrAppend(&result, rest);
+  return std::optional<std::string>(std::move(result));
+}
+
+uint32_t FindIdLimit(const Vocabulary& vocabulary, const std::vector<AddedToken>& tokens,
+                     const PostProcessor& processor) {
+  uint32_t limit = 0;
+  const auto add = [&](uint32_t id) { limit = std::max(limit, id + 1); };
+  for (const auto& [token, id] : vocabulary) add(id);
+  for (const AddedToken& token : tokens) add(token.id);
+  for (const bool is_pair : {false, true}) {
+    for (const TemplatePart& part : processor.parts(is_pair)) {
+      for (const uint32_t id : part.ids) add(id);
+    }
+  }
+  return limit;
+}
+
+// The most characters that normalizing and splitting may make of one.
+constexpr uint64_t kMaxGrowth = 1024;
+
+constexpr absl::string_view kBertPreTokenizer = R"({"type": "BertPreTokenizer"})";
+
+}  // namespace
+
+absl::Status Tokenizer::Assemble(const TokenizerOverrides& overrides, const Fields& file,
+                                 const Vocabulary& vocabulary, Parts& parts,
+                                 std::vector<std::string>* notes) {
+  const auto read = [&](absl::string_view key, const std::optional<std::string>& instead) {
+    return PartJson::Read(file, key, instead, overrides.reason, notes);
+  };
+  absl::StatusOr<PartJson> normalizer = read("normalizer", overrides.normalizer);
+  if (!normalizer.ok()) return normalizer.status();
+  auto read_normalizer = LoadNormalizer(normalizer->value(), "normalizer");
+  if (!read_normalizer.ok()) return read_normalizer.status();
+  parts.normalizer = *std::move(read_normalizer);
+  if (overrides.lowercase && !Lowercases(normalizer->value())) {
+    parts.normalizer = LowercaseBefore(std::move(parts.normalizer));
+    if (notes != nullptr) notes->push_back("do_lower_case lower-cases texts before tokenizer.json");
+  }
+  absl::StatusOr<PartJson> pre = read("pre_tokenizer", overrides.pre_tokenizer);
+  if (!pre.ok()) return pre.status();
+  auto read_pre = LoadPreTokenizer(pre->value(), "pre_tokenizer");
+  if (!read_pre.ok()) return read_pre.status();
+  parts.pre_tokenizer = *std::move(read_pre);
+  const uint64_t growth = uint64_t{parts.normalizer->growth()} * parts.pre_tokenizer->growth();
+  if (growth > kMaxGrowth) {
+    return Unsupported("normalizer", absl::StrCat("a character that may become ", growth, " is"),
+                       absl::StrCat(kMaxGrowth, " or less"));
+  }
+  absl::StatusOr<PartJson> added = read("added_tokens", std::nullopt);
+  if (!added.ok()) return added.status();
+  auto tokens = LoadAddedTokens(added->value(), *parts.model);
+  if (!tokens.ok()) return tokens.status();
+  for (AddedToken& token : *tokens) {
+    parts.added_ids[token.content] = token.id;
+    if (ApplyFlags(overrides.added_flags, token) && notes != nullptr) {
+      notes->push_back(absl::StrCat("added_tokens_decoder changes the flags of ", token.content));
+    }
+  }
+  absl::StatusOr<std::optional<std::string>> processor = WithIds(overrides.post_processor, parts);
+  if (!processor.ok()) return processor.status();
+  absl::StatusOr<PartJson> post = read("post_processor", *processor);
+  if (!post.ok()) return post.status();
+  auto read_post = LoadPostProcessor(post->value(), "post_processor");
+  if (!read_post.ok()) return read_post.status();
+  parts.post_processor = *std::move(read_post);
+  parts.id_limit = FindIdLimit(vocabulary, *tokens, parts.post_processor);
+  parts.added = AddedTokens(*std::move(tokens), *parts.normalizer);
+  if (!parts.post_processor.trims.empty()) parts.padding = FindPadding(vocabulary);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(absl::string_view tokenizer_json,
+                                                           const TokenizerOverrides& overrides,
+                                                           std::vector<std::string>* notes) {
+  absl::StatusOr<std::unique_ptr<JsonTree>> tree =
+      JsonTree::Parse(tokenizer_json, "tokenizer.json");
+  if (!tree.ok()) return tree.status();
+  if (!(*tree)->root().is_object()) {
+    return Unexpected("tokenizer.json", "an object", (*tree)->root());
+  }
+  const Fields file((*tree)->root(), "");
+  if (absl::Status status = CheckVersion(file); !status.ok()) return status;
+  absl::StatusOr<JsonValue> json = file.Get("model");
+  if (!json.ok()) return json.status();
+  absl::StatusOr<Fields> fields = Fields::Open(*json, "model");
+  if (!fields.ok()) return fields.status();
+  auto parts = std::make_unique<Parts>();
+  Vocabulary vocabulary;
+  absl::StatusOr<std::unique_ptr<Model>> model = LoadModel(*fields, vocabulary);
+  if (!model.ok()) return model.status();
+  parts->model = *std::move(model);
+  parts->truncation_side = ReadSide(file);
+  absl::Status status = Assemble(overrides, file, vocabulary, *parts, notes);
+  if (!status.ok()) return status;
+  return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(parts)));
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::LoadVocabulary(absl::string_view vocab_txt,
+                                                                     const BertSettings& settings) {
+  Vocabulary vocabulary;
+  absl::flat_hash_map<std::string, uint32_t> ids;
+  const size_t valid = ValidPrefix(vocab_txt);
+  if (valid != vocab_txt.size()) {
+    return Unexpected("vocab.txt", "UTF-8", absl::StrCat("something else at byte ", valid));
+  }
+  while (absl::ConsumeSuffix(&vocab_txt, "\n")) {
+  }
+  for (absl::string_view line : absl::StrSplit(vocab_txt, '\n')) {
+    absl::ConsumeSuffix(&line, "\r");
+    if (line.size() > kMaxTokenBytes) {
+      return Unexpected("vocab.txt", absl::StrCat("lines of at most ", kMaxTokenBytes, " bytes"),
+                        absl::StrCat(line.size()));
+    }
+    const uint32_t id = static_cast<uint32_t>(vocabulary.size());
+    vocabulary.emplace_back(line, id);
+    ids[std::string(line)] = id;
+  }
+  auto parts = std::make_unique<Parts>();
+  absl::StatusOr<std::unique_ptr<Model>> model = MakeWordPiece({}, vocabulary);
+  if (!model.ok()) return model.status();
+  parts->model = *std::move(model);
+  for (const absl::string_view token : {"[CLS]", "[SEP]"}) {
+    if (!ids.contains(token)) return Unexpected("vocab.txt", token, "no such line");
+  }
+  std::string added = "[";
+  for (const absl::string_view token : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    if (!ids.contains(token)) continue;
+    absl::StrAppend(&added, added.size() > 1 ? "," : "", R"({"id":)", ids[token], R"(,"content":")",
+                    token, R"(","single_word":false,"lstrip":false,"rstrip":false,)",
+                    R"("normalized":false,"special":true})");
+  }
+  const auto text = [](bool value) { return value ? "true" : "false"; };
+  const std::string json = absl::StrCat(
+      R"({"added_tokens":)", added, R"(],"pre_tokenizer":)", kBertPreTokenizer,
+      R"(,"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)",
+      text(settings.tokenize_chinese_chars), R"(,"lowercase":)", text(settings.lowercase),
+      R"(,"strip_accents":)", text(settings.strip_accents.value_or(settings.lowercase)),
+      R"(},"post_processor":{"type":"BertProcessing","cls":["[CLS]",)", ids["[CLS]"],
+      R"(],"sep":["[SEP]",)", ids["[SEP]"], "]}}");
+  absl::StatusOr<std::unique_ptr<JsonTree>> tree = JsonTree::Parse(json, "vocab.txt");
+  if (!tree.ok()) return tree.status();
+  absl::Status status = Assemble({}, Fields((*tree)->root(), ""), vocabulary, *parts, nullptr);
+  if (!status.ok()) return status;
+  return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(parts)));
+}
+
+}  // namespace attendant::text

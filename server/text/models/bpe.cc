@@ -1,0 +1,271 @@
+// Byte-pair encoding: characters, or bytes that stand for them, merged by a list of pairs.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "server/text/base/byte_characters.h"
+#include "server/text/models/bpe_merges.h"
+#include "server/text/models/model.h"
+
+namespace attendant::text {
+namespace {
+
+using TokenIds = absl::flat_hash_map<std::string, uint32_t>;
+
+struct BpeOptions {
+  std::string unk_token;
+  bool has_unk = false;
+  std::string prefix, suffix;
+  bool fuse_unk = false, byte_fallback = false, ignore_merges = false;
+};
+
+// The tokens of one character.
+class CharacterIds {
+ public:
+  // Of tokens that begin with `prefix` and end with `suffix`, the character between them counts.
+  CharacterIds(const TokenIds& ids, absl::string_view prefix, absl::string_view suffix) {
+    low_.fill(Model::kNoId);
+    for (const auto& [token, id] : ids) {
+      absl::string_view rest = token;
+      if (!absl::ConsumePrefix(&rest, prefix) || !absl::ConsumeSuffix(&rest, suffix)) continue;
+      if (rest.empty() || rest.size() > 4) continue;
+      const std::u32string codes = ToCodes(rest);
+      if (codes.size() != 1) continue;
+      (codes[0] < low_.size() ? low_[codes[0]] : high_[codes[0]]) = id;
+    }
+  }
+
+  uint32_t Find(char32_t code) const {
+    if (code < low_.size()) return low_[code];
+    const auto found = high_.find(code);
+    return found == high_.end() ? Model::kNoId : found->second;
+  }
+
+ private:
+  std::array<uint32_t, 512> low_;  // which all characters for bytes are among
+  absl::flat_hash_map<char32_t, uint32_t> high_;
+};
+
+struct BpeScratch : public ModelScratch {
+  std::vector<BpeSymbol> symbols;
+  MergeScratch merging;
+};
+
+class Bpe : public Model {
+ public:
+  Bpe(const BpeOptions& options, TokenIds ids, BpeMerges merges)
+      : options_(options),
+        ids_(std::move(ids)),
+        merges_(std::move(merges)),
+        unk_id_(options.has_unk ? Find(options.unk_token) : kNoId),
+        characters_{CharacterIds(ids_, "", ""), CharacterIds(ids_, "", options_.suffix),
+                    CharacterIds(ids_, options_.prefix, ""),
+                    CharacterIds(ids_, options_.prefix, options_.suffix)} {
+    for (size_t byte = 0; byte < 256; ++byte) {
+      byte_ids_[byte] = options_.byte_fallback ? Find(absl::StrFormat("<0x%02X>", byte)) : kNoId;
+    }
+  }
+
+  std::unique_ptr<ModelScratch> MakeScratch() const override {
+    return std::make_unique<BpeScratch>();
+  }
+  uint32_t Find(absl::string_view token) const override {
+    const auto found = ids_.find(token);
+    return found == ids_.end() ? kNoId : found->second;
+  }
+  uint32_t size() const override { return static_cast<uint32_t>(ids_.size()); }
+  size_t scratch_bytes() const override {
+    return 2 * sizeof(BpeSymbol) + 4 * sizeof(MergeScratch::Waiting) + sizeof(MergeScratch::Link);
+  }
+
+  void Tokenize(ItemSpan piece, ModelScratch& scratch,
+                std::vector<ModelToken>& tokens) const override {
+    if (options_.ignore_merges) {
+      if (const uint32_t id = Find(ToUtf8(piece)); id != kNoId) {
+        tokens.push_back({id, 0, static_cast<uint32_t>(piece.size())});
+        return;
+      }
+    }
+    auto& [symbols, merging] = static_cast<BpeScratch&>(scratch);
+    symbols.clear();
+    AddSymbols(piece, symbols);
+    merges_.Apply(symbols, merging);
+    AddTokens(piece, symbols, tokens);
+  }
+
+ private:
+  void AddSymbols(ItemSpan piece, std::vector<BpeSymbol>& symbols) const {
+    uint32_t unknown = 0;  // bytes of unknown characters that are not symbols yet
+    const auto flush = [&] {
+      if (unknown > 0) symbols.push_back({unk_id_, unknown});
+      unknown = 0;
+    };
+    for (size_t i = 0; i < piece.size(); ++i) {
+      const char32_t code = piece[i].code;
+      const uint32_t id =
+          characters_[(i == 0 ? 0 : 2) + (i + 1 == piece.size() ? 1 : 0)].Find(code);
+      const uint32_t bytes = Utf8Size(code);
+      if (id != kNoId) {
+        flush();
+        symbols.push_back({id, bytes});
+      } else if (options_.byte_fallback && AddBytes(code, symbols)) {
+        // As in the original, unknown characters before these come after them.
+      } else if (unk_id_ != kNoId) {
+        if (!options_.fuse_unk) flush();
+        unknown += bytes;
+      }
+    }
+    flush();
+  }
+
+  bool AddBytes(char32_t code, std::vector<BpeSymbol>& symbols) const {
+    std::string bytes;
+    AppendUtf8(code, bytes);
+    const auto id_of = [&](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
+    for (const char byte : bytes) {
+      if (id_of(byte) == kNoId) return false;
+    }
+    for (const char byte : bytes) symbols.push_back({id_of(byte), 1});
+    return true;
+  }
+
+  // Finds the items of each symbol by counting bytes: after characters that are dropped, these are
+  // others, as in the original.
+  static void AddTokens(ItemSpan piece, const std::vector<BpeSymbol>& symbols,
+                        std::vector<ModelToken>& tokens) {
+    uint32_t item = 0, item_end = Utf8Size(piece[0].code), at = 0;
+    const auto move_to = [&](uint32_t byte) {
+      while (item_end <= byte && item + 1 < piece.size()) {
+        item_end += Utf8Size(piece[++item].code);
+      }
+      return item;
+    };
+    for (const BpeSymbol& symbol : symbols) {
+      const uint32_t first = move_to(at);
+      at += symbol.bytes;
+      tokens.push_back({symbol.id, first, move_to(at - 1) + 1});
+    }
+  }
+
+  const BpeOptions options_;
+  const TokenIds ids_;
+  const BpeMerges merges_;
+  const uint32_t unk_id_;
+  // In the middle of a piece, at its end, and the same after its beginning.
+  const std::array<CharacterIds, 4> characters_;
+  std::array<uint32_t, 256> byte_ids_;
+};
+
+absl::StatusOr<std::pair<std::string, std::string>> ReadMerge(JsonValue merge,
+                                                              const std::string& field) {
+  std::vector<std::string> parts;
+  if (merge.is_string()) parts = absl::StrSplit(merge.text(), ' ');
+  merge.ForEach([&](absl::string_view, JsonValue part) {
+    if (part.is_string()) parts.emplace_back(part.text());
+  });
+  if (parts.size() != 2) return Unexpected(field, "two tokens", merge);
+  return std::pair(std::move(parts[0]), std::move(parts[1]));
+}
+
+absl::StatusOr<BpeMerges> ReadMerges(const Fields& fields, const TokenIds& ids,
+                                     absl::string_view prefix) {
+  absl::StatusOr<std::vector<JsonValue>> list = fields.Array("merges");
+  if (!list.ok()) return list.status();
+  BpeMerges merges(list->size());
+  uint32_t rank = 0;
+  for (size_t i = 0; i < list->size(); ++i) {
+    const std::string field = absl::StrCat(fields.PathOf("merges"), "[", i, "]");
+    if ((*list)[i].is_string() && absl::StartsWith((*list)[i].text(), "#version")) continue;
+    absl::StatusOr<std::pair<std::string, std::string>> pair = ReadMerge((*list)[i], field);
+    if (!pair.ok()) return pair.status();
+    const auto& [left, right] = *pair;
+    if (right.size() < prefix.size()) {
+      return Unexpected(field, absl::StrCat("a second token with the prefix ", prefix), right);
+    }
+    uint32_t found[3];
+    const std::string tokens[] = {left, right, left + right.substr(prefix.size())};
+    for (int j = 0; j < 3; ++j) {
+      const auto id = ids.find(tokens[j]);
+      if (id == ids.end()) {
+        return Unexpected(field, "tokens of the vocabulary", absl::StrCat("\"", tokens[j], "\""));
+      }
+      found[j] = id->second;
+    }
+    merges.Add(found[0], found[1], {rank++, found[2]});
+  }
+  return merges;
+}
+
+absl::StatusOr<BpeOptions> ReadOptions(const Fields& fields) {
+  BpeOptions options;
+  options.has_unk = fields.Find("unk_token").has_value();
+  const std::pair<absl::string_view, std::string*> texts[] = {
+      {"unk_token", &options.unk_token},
+      {"continuing_subword_prefix", &options.prefix},
+      {"end_of_word_suffix", &options.suffix}};
+  for (const auto& [key, text] : texts) {
+    absl::StatusOr<std::string> read = fields.String(key, "");
+    if (!read.ok()) return read.status();
+    *text = *std::move(read);
+  }
+  const std::pair<absl::string_view, bool*> flags[] = {{"fuse_unk", &options.fuse_unk},
+                                                       {"byte_fallback", &options.byte_fallback},
+                                                       {"ignore_merges", &options.ignore_merges}};
+  for (const auto& [key, flag] : flags) {
+    absl::StatusOr<bool> read = fields.Bool(key, false);
+    if (!read.ok()) return read.status();
+    *flag = *read;
+  }
+  if (options.byte_fallback && !(options.prefix + options.suffix).empty()) {
+    return Unexpected(fields.PathOf("byte_fallback"),
+                      "false (there is a continuing_subword_prefix or end_of_word_suffix)", "true");
+  }
+  const std::optional<JsonValue> dropout = fields.Find("dropout");
+  if (dropout.has_value() && dropout->text() != "0" && dropout->text() != "0.0") {
+    return Unsupported(fields.PathOf("dropout"), dropout->Describe(), "null");
+  }
+  return options;
+}
+
+// Whether each byte has a character in the vocabulary, so that no text is unknown.
+bool HasAllBytes(const TokenIds& ids) {
+  for (int byte = 0; byte < 256; ++byte) {
+    std::string character;
+    AppendUtf8(ByteCharacters()[byte], character);
+    if (!ids.contains(character)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> LoadBpe(const Fields& fields, Vocabulary& vocabulary) {
+  if (absl::Status status = fields.RequireKnown(
+          "dropout,unk_token,continuing_subword_prefix,end_of_word_suffix,fuse_unk,byte_fallback,"
+          "ignore_merges,vocab,merges");
+      !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<BpeOptions> options = ReadOptions(fields);
+  if (!options.ok()) return options.status();
+  absl::StatusOr<Vocabulary> read = LoadVocabulary(fields);
+  if (!read.ok()) return read.status();
+  vocabulary = *std::move(read);
+  TokenIds ids;
+  ids.reserve(vocabulary.size());
+  for (const auto& [token, id] : vocabulary) ids[token] = id;
+  if (options->has_unk && !ids.contains(options->unk_token) && !HasAllBytes(ids)) {
+    return Unexpected(fields.PathOf("unk_token"), "a token of the vocabulary",
+                      absl::StrCat("\"", options->unk_token, "\""));
+  }
+  absl::StatusOr<BpeMerges> merges = ReadMerges(fields, ids, options->prefix);
+  if (!merges.ok()) return merges.status();
+  return std::make_unique<Bpe>(*options, std::move(ids), *std::move(merges));
+}
+
+}  // namespace attendant::text

@@ -1,0 +1,63 @@
+// The merges of byte-pair encoding, and applying them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace attendant::text {
+
+// Symbols beside one another, with the bytes of the piece that each stands for.
+struct BpeSymbol {
+  uint32_t id;
+  uint32_t bytes;
+};
+
+// Memory that merging reuses.
+struct MergeScratch {
+  struct Waiting {
+    uint32_t rank, place, id;
+  };
+  struct Link {
+    uint32_t before, after;
+  };
+  std::vector<Waiting> waiting;
+  std::vector<Link> links;
+};
+
+// A table from pairs of symbols to what they become. Immutable but for Add; thread-safe then.
+class BpeMerges {
+ public:
+  static constexpr uint32_t kNoRank = 0xFFFFFFFF;
+
+  struct Merge {
+    uint32_t rank = kNoRank;
+    uint32_t id = 0;
+  };
+
+  explicit BpeMerges(size_t most_merges);
+
+  // A pair that is added again gets its last rank.
+  void Add(uint32_t left, uint32_t right, const Merge& merge);
+
+  // Merges the pair with the lowest rank, the leftmost of equal ones, until there is none. Takes
+  // n·log(n) time for n symbols.
+  void Apply(std::vector<BpeSymbol>& symbols, MergeScratch& scratch) const;
+
+ private:
+  struct Slot {
+    uint64_t pair = kEmpty;
+    Merge merge;
+  };
+  static constexpr uint64_t kEmpty = ~uint64_t{0};
+
+  Merge Find(uint32_t left, uint32_t right) const;
+  size_t SlotOf(uint64_t pair) const;
+  void ApplyToFew(std::vector<BpeSymbol>& symbols) const;
+  void ApplyToMany(std::vector<BpeSymbol>& symbols, MergeScratch& scratch) const;
+
+  std::vector<Slot> slots_;  // a power of two
+  int shift_;
+};
+
+}  // namespace attendant::text

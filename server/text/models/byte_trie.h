@@ -1,0 +1,78 @@
+// A set of byte strings with a number for each, to find those that a text goes on with.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace attendant::text {
+
+// Immutable; thread-safe. Nodes are in the order of their depth, so that the children of each are
+// beside one another, and building takes the time of sorting, whatever the strings.
+class ByteTrie {
+ public:
+  using Node = uint32_t;
+  static constexpr Node kNone = 0xFFFFFFFF;
+  static constexpr uint32_t kNoValue = 0xFFFFFFFF;
+
+  ByteTrie() : ByteTrie(std::vector<std::pair<std::string, uint32_t>>()) {}
+  // Of equal strings the last one counts.
+  explicit ByteTrie(std::vector<std::pair<std::string, uint32_t>> entries);
+
+  Node root() const { return 0; }
+  uint32_t size() const { return size_; }  // different strings
+
+  // The node that `byte` leads to, or kNone.
+  Node Child(Node node, unsigned char byte) const {
+    if (node == 0) return root_[byte];
+    const State& state = states_[node];
+    // Most nodes have few children.
+    if (state.children <= kFew) {
+      for (Node child = state.first; child < state.first + state.children; ++child) {
+        if (labels_[child] == byte) return child;
+      }
+      return kNone;
+    }
+    const void* found = std::memchr(labels_.data() + state.first, byte, state.children);
+    return found == nullptr
+               ? kNone
+               : static_cast<Node>(static_cast<const unsigned char*>(found) - labels_.data());
+  }
+
+  // The number of the string that ends at a node, or kNoValue.
+  uint32_t Value(Node node) const { return states_[node].value; }
+
+  Node Walk(Node node, absl::string_view bytes) const {
+    for (size_t i = 0; i < bytes.size() && node != kNone; ++i) {
+      node = Child(node, static_cast<unsigned char>(bytes[i]));
+    }
+    return node;
+  }
+
+  // The number of a string, or kNoValue.
+  uint32_t Find(absl::string_view bytes) const {
+    const Node node = Walk(root(), bytes);
+    return node == kNone ? kNoValue : Value(node);
+  }
+
+ private:
+  struct State {
+    uint32_t first = 0;  // child
+    uint32_t value = kNoValue;
+    uint16_t children = 0;
+  };
+
+  std::vector<State> states_;
+  static constexpr uint16_t kFew = 4;
+
+  std::array<Node, 256> root_;  // its children
+  uint32_t size_ = 0;
+  std::vector<unsigned char> labels_;  // by which a node's parent leads to it
+};
+
+}  // namespace attendant::text

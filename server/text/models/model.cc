@@ -1,0 +1,49 @@
+#include "server/text/models/model.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace attendant::text {
+
+absl::StatusOr<Vocabulary> LoadVocabulary(const Fields& fields) {
+  absl::StatusOr<JsonValue> json = fields.Get("vocab");
+  if (!json.ok()) return json.status();
+  if (!json->is_object()) return Unexpected(fields.PathOf("vocab"), "an object", *json);
+  Vocabulary vocabulary;
+  vocabulary.reserve(json->size());
+  absl::Status status;
+  json->ForEach([&](absl::string_view token, JsonValue value) {
+    const std::optional<uint32_t> id = value.AsId();
+    if (!id.has_value() || *id >= Model::kNoId) {
+      status = Unexpected(absl::StrCat(fields.PathOf("vocab"), "[\"", token.substr(0, 100), "\"]"),
+                          "an id", value);
+    } else if (token.size() > kMaxTokenBytes) {
+      status = Unexpected(fields.PathOf("vocab"),
+                          absl::StrCat("tokens of at most ", kMaxTokenBytes, " bytes"),
+                          absl::StrCat(token.size()));
+    } else {
+      vocabulary.emplace_back(token, *id);
+    }
+  });
+  if (!status.ok()) return status;
+  return vocabulary;
+}
+
+absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields, Vocabulary& vocabulary) {
+  struct Kind {
+    absl::string_view type;
+    absl::StatusOr<std::unique_ptr<Model>> (*load)(const Fields&, Vocabulary&);
+  };
+  constexpr Kind kKinds[] = {{"WordPiece", LoadWordPiece},
+                             {"BPE", LoadBpe},
+                             {"Unigram", LoadUnigram},
+                             {"WordLevel", LoadWordLevel}};
+  absl::StatusOr<std::string> type = fields.String("type");
+  if (!type.ok()) return type.status();
+  for (const Kind& kind : kKinds) {
+    if (kind.type == *type) return kind.load(fields, vocabulary);
+  }
+  return Unsupported(fields.PathOf("type"), fields.Find("type")->Describe(),
+                     "WordPiece, BPE, Unigram or WordLevel");
+}
+
+}  // namespace attendant::text

@@ -1,0 +1,175 @@
+// Unigram: of all ways to split a piece into tokens, the one with the highest sum of scores.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/text/models/byte_trie.h"
+#include "server/text/models/model.h"
+#include "server/text/models/score.h"
+
+namespace attendant::text {
+namespace {
+
+// What a character that is no token costs beyond the least likely token.
+constexpr double kUnknownPenalty = 10.0;
+
+// The best way to a place in the piece: a token from `begin` to there.
+struct Step {
+  double score;
+  uint32_t begin;
+  uint32_t id;
+};
+constexpr uint32_t kUnreached = 0xFFFFFFFF;
+
+struct UnigramScratch : public ModelScratch {
+  PieceBytes bytes;
+  std::vector<Step> steps;
+};
+
+class Unigram : public Model {
+ public:
+  Unigram(Vocabulary vocabulary, std::vector<double> scores, uint32_t unk_id, bool byte_fallback)
+      : scores_(std::move(scores)),
+        unk_id_(unk_id),
+        unk_score_(*std::min_element(scores_.begin(), scores_.end()) - kUnknownPenalty),
+        trie_(std::move(vocabulary)) {
+    byte_ids_.fill(kNoId);
+    for (size_t byte = 0; byte < 256 && byte_fallback; ++byte) {
+      byte_ids_[byte] = trie_.Find(absl::StrFormat("<0x%02X>", byte));
+    }
+  }
+
+  std::unique_ptr<ModelScratch> MakeScratch() const override {
+    return std::make_unique<UnigramScratch>();
+  }
+  uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
+  // As the original counts them: equal tokens each.
+  uint32_t size() const override { return static_cast<uint32_t>(scores_.size()); }
+  bool has_surface_text() const override { return true; }
+  size_t scratch_bytes() const override { return 5 + sizeof(Step); }
+
+  void Tokenize(ItemSpan piece, ModelScratch& scratch,
+                std::vector<ModelToken>& tokens) const override {
+    auto& [bytes, steps] = static_cast<UnigramScratch&>(scratch);
+    bytes.Assign(piece);
+    FindBest(bytes.bytes(), steps);
+    const size_t before = tokens.size();
+    for (uint32_t end = static_cast<uint32_t>(bytes.bytes().size()); end > 0;) {
+      const uint32_t id = steps[end].id;
+      uint32_t begin = steps[end].begin;
+      if (id != unk_id_) {
+        AddToken(bytes, begin, end, id, tokens);
+      } else {
+        // Unknown characters beside one another are one token, which may be one of the vocabulary.
+        while (begin > 0 && steps[begin].id == unk_id_) begin = steps[begin].begin;
+        AddUnknown(bytes, begin, end, tokens);
+      }
+      end = begin;
+    }
+    std::reverse(tokens.begin() + before, tokens.end());
+  }
+
+ private:
+  static uint32_t CharacterSize(unsigned char lead) {
+    return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  }
+
+  static void Improve(double score, uint32_t begin, uint32_t id, Step& step) {
+    if (step.begin == kUnreached || score > step.score) step = {score, begin, id};
+  }
+
+  void FindBest(absl::string_view bytes, std::vector<Step>& steps) const {
+    steps.assign(bytes.size() + 1, {0.0, kUnreached, 0});
+    for (size_t begin = 0; begin < bytes.size();) {
+      const uint32_t first = static_cast<uint32_t>(begin);
+      const double so_far = steps[begin].score;
+      const size_t next = begin + CharacterSize(static_cast<unsigned char>(bytes[begin]));
+      bool has_character = false;
+      ByteTrie::Node node = trie_.root();
+      for (size_t at = begin; at < bytes.size();) {
+        node = trie_.Child(node, static_cast<unsigned char>(bytes[at++]));
+        if (node == ByteTrie::kNone) break;
+        const uint32_t id = trie_.Value(node);
+        if (id == ByteTrie::kNoValue) continue;
+        Improve(scores_[id] + so_far, first, id, steps[at]);
+        has_character |= at == next;
+      }
+      if (!has_character) Improve(unk_score_ + so_far, first, unk_id_, steps[next]);
+      begin = next;
+    }
+  }
+
+  static void AddToken(const PieceBytes& bytes, uint32_t begin, uint32_t end, uint32_t id,
+                       std::vector<ModelToken>& tokens) {
+    tokens.push_back({id, bytes.ItemAt(begin), bytes.ItemAt(end - 1) + 1});
+  }
+
+  // Adds them in reverse, as Tokenize goes.
+  void AddUnknown(const PieceBytes& bytes, uint32_t begin, uint32_t end,
+                  std::vector<ModelToken>& tokens) const {
+    const absl::string_view surface = bytes.bytes().substr(begin, end - begin);
+    const uint32_t id = trie_.Find(surface);
+    const bool falls_back =
+        id == kNoId && std::all_of(surface.begin(), surface.end(), [&](char byte) {
+          return byte_ids_[static_cast<unsigned char>(byte)] != kNoId;
+        });
+    if (!falls_back) return AddToken(bytes, begin, end, id == kNoId ? unk_id_ : id, tokens);
+    for (size_t i = surface.size(); i > 0; --i) {
+      AddToken(bytes, begin, end, byte_ids_[static_cast<unsigned char>(surface[i - 1])], tokens);
+    }
+  }
+
+  const std::vector<double> scores_;
+  const uint32_t unk_id_;
+  const double unk_score_;
+  const ByteTrie trie_;
+  std::array<uint32_t, 256> byte_ids_;
+};
+
+absl::Status LoadPieces(const Fields& fields, Vocabulary& vocabulary, std::vector<double>& scores) {
+  absl::StatusOr<std::vector<JsonValue>> pieces = fields.Array("vocab");
+  if (!pieces.ok()) return pieces.status();
+  for (size_t i = 0; i < pieces->size(); ++i) {
+    const std::string field = absl::StrCat(fields.PathOf("vocab"), "[", i, "]");
+    const std::vector<JsonValue> pair = (*pieces)[i].Elements();
+    if (pair.size() != 2 || !(*pieces)[i].is_array() || !pair[0].is_string()) {
+      return Unexpected(field, "a token and its score", (*pieces)[i]);
+    }
+    if (pair[0].text().size() > kMaxTokenBytes) {
+      return Unexpected(field, absl::StrCat("at most ", kMaxTokenBytes, " bytes"),
+                        absl::StrCat(pair[0].text().size()));
+    }
+    const std::optional<double> score =
+        pair[1].kind() == JsonValue::Kind::kNumber ? ParseScore(pair[1].text()) : std::nullopt;
+    if (!score.has_value()) return Unexpected(field, "a finite score", pair[1]);
+    vocabulary.emplace_back(pair[0].text(), static_cast<uint32_t>(i));
+    scores.push_back(*score);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> LoadUnigram(const Fields& fields, Vocabulary& vocabulary) {
+  if (absl::Status status = fields.RequireKnown("unk_id,vocab,byte_fallback"); !status.ok()) {
+    return status;
+  }
+  std::vector<double> scores;
+  if (absl::Status status = LoadPieces(fields, vocabulary, scores); !status.ok()) return status;
+  absl::StatusOr<uint32_t> unk_id = fields.Id("unk_id");
+  if (!unk_id.ok()) return unk_id.status();
+  if (*unk_id >= scores.size()) {
+    return Unexpected(fields.PathOf("unk_id"), absl::StrCat("less than ", scores.size()),
+                      absl::StrCat(*unk_id));
+  }
+  absl::StatusOr<bool> byte_fallback = fields.Bool("byte_fallback", false);
+  if (!byte_fallback.ok()) return byte_fallback.status();
+  return std::make_unique<Unigram>(vocabulary, std::move(scores), *unk_id, *byte_fallback);
+}
+
+}  // namespace attendant::text

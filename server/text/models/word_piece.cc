@@ -1,0 +1,146 @@
+// WordPiece: the longest tokens from the left; and WordLevel: a word is a token, or unknown.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/text/models/byte_trie.h"
+#include "server/text/models/model.h"
+
+namespace attendant::text {
+namespace {
+
+// Each of a word's bytes may take as many steps as the word is long.
+constexpr uint32_t kMaxWordCharacters = 1000;
+
+struct WordScratch : public ModelScratch {
+  PieceBytes bytes;
+};
+
+class WordPiece : public Model {
+ public:
+  WordPiece(const WordPieceOptions& options, uint32_t unk_id, Vocabulary vocabulary)
+      : max_characters_(options.max_input_chars_per_word),
+        unk_id_(unk_id),
+        trie_(std::move(vocabulary)),
+        continued_(trie_.Walk(trie_.root(), options.continuing_subword_prefix)) {}
+
+  std::unique_ptr<ModelScratch> MakeScratch() const override {
+    return std::make_unique<WordScratch>();
+  }
+  uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
+  uint32_t size() const override { return trie_.size(); }
+  size_t scratch_bytes() const override { return 5; }
+
+  void Tokenize(ItemSpan piece, ModelScratch& scratch,
+                std::vector<ModelToken>& tokens) const override {
+    const size_t before = tokens.size();
+    if (piece.size() <= max_characters_ && Split(piece, scratch, tokens)) return;
+    tokens.resize(before);
+    tokens.push_back({unk_id_, 0, static_cast<uint32_t>(piece.size())});
+  }
+
+ private:
+  bool Split(ItemSpan piece, ModelScratch& scratch, std::vector<ModelToken>& tokens) const {
+    PieceBytes& word = static_cast<WordScratch&>(scratch).bytes;
+    word.Assign(piece);
+    const absl::string_view bytes = word.bytes();
+    for (size_t begin = 0; begin < bytes.size();) {
+      ByteTrie::Node node = begin == 0 ? trie_.root() : continued_;
+      uint32_t id = kNoId;
+      size_t end = begin;
+      for (size_t at = begin; node != ByteTrie::kNone && at < bytes.size();) {
+        node = trie_.Child(node, static_cast<unsigned char>(bytes[at++]));
+        if (node == ByteTrie::kNone) break;
+        if (trie_.Value(node) != ByteTrie::kNoValue) {
+          id = trie_.Value(node);
+          end = at;
+        }
+      }
+      if (id == kNoId) return false;
+      tokens.push_back({id, word.ItemAt(begin), word.ItemAt(end - 1) + 1});
+      begin = end;
+    }
+    return true;
+  }
+
+  const uint32_t max_characters_, unk_id_;
+  const ByteTrie trie_;
+  const ByteTrie::Node continued_;
+};
+
+class WordLevel : public Model {
+ public:
+  WordLevel(uint32_t unk_id, Vocabulary vocabulary)
+      : unk_id_(unk_id), trie_(std::move(vocabulary)) {}
+
+  std::unique_ptr<ModelScratch> MakeScratch() const override {
+    return std::make_unique<WordScratch>();
+  }
+  uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
+  uint32_t size() const override { return trie_.size(); }
+  size_t scratch_bytes() const override { return 5; }
+
+  void Tokenize(ItemSpan piece, ModelScratch& scratch,
+                std::vector<ModelToken>& tokens) const override {
+    PieceBytes& word = static_cast<WordScratch&>(scratch).bytes;
+    word.Assign(piece);
+    const uint32_t id = trie_.Find(word.bytes());
+    tokens.push_back({id == kNoId ? unk_id_ : id, 0, static_cast<uint32_t>(piece.size())});
+  }
+
+ private:
+  const uint32_t unk_id_;
+  const ByteTrie trie_;
+};
+
+absl::StatusOr<uint32_t> FindUnknown(absl::string_view token, const std::string& field,
+                                     const Vocabulary& vocabulary) {
+  for (const auto& [other, id] : vocabulary) {
+    if (other == token) return id;
+  }
+  return Unexpected(field, "a token of the vocabulary", absl::StrCat("\"", token, "\""));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> MakeWordPiece(const WordPieceOptions& options,
+                                                     const Vocabulary& vocabulary) {
+  absl::StatusOr<uint32_t> unk = FindUnknown(options.unk_token, "model.unk_token", vocabulary);
+  if (!unk.ok()) return unk.status();
+  if (options.max_input_chars_per_word > kMaxWordCharacters) {
+    return Unexpected("model.max_input_chars_per_word", absl::StrCat("0..", kMaxWordCharacters),
+                      absl::StrCat(options.max_input_chars_per_word));
+  }
+  return std::make_unique<WordPiece>(options, *unk, vocabulary);
+}
+
+absl::StatusOr<std::unique_ptr<Model>> LoadWordPiece(const Fields& fields, Vocabulary& vocabulary) {
+  if (absl::Status status =
+          fields.RequireKnown("unk_token,continuing_subword_prefix,max_input_chars_per_word,vocab");
+      !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<std::string> unk = fields.String("unk_token");
+  if (!unk.ok()) return unk.status();
+  absl::StatusOr<std::string> prefix = fields.String("continuing_subword_prefix");
+  if (!prefix.ok()) return prefix.status();
+  absl::StatusOr<uint32_t> longest = fields.Id("max_input_chars_per_word");
+  if (!longest.ok()) return longest.status();
+  absl::StatusOr<Vocabulary> read = LoadVocabulary(fields);
+  if (!read.ok()) return read.status();
+  vocabulary = *std::move(read);
+  return MakeWordPiece({*unk, *prefix, *longest}, vocabulary);
+}
+
+absl::StatusOr<std::unique_ptr<Model>> LoadWordLevel(const Fields& fields, Vocabulary& vocabulary) {
+  if (absl::Status status = fields.RequireKnown("unk_token,vocab"); !status.ok()) return status;
+  absl::StatusOr<std::string> unk = fields.String("unk_token");
+  if (!unk.ok()) return unk.status();
+  absl::StatusOr<Vocabulary> read = LoadVocabulary(fields);
+  if (!read.ok()) return read.status();
+  vocabulary = *std::move(read);
+  absl::StatusOr<uint32_t> unk_id = FindUnknown(*unk, fields.PathOf("unk_token"), vocabulary);
+  if (!unk_id.ok()) return unk_id.status();
+  return std::make_unique<WordLevel>(*unk_id, vocabulary);
+}
+
+}  // namespace attendant::text

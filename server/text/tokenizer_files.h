@@ -1,0 +1,41 @@
+// The tokenizer of a checkpoint: tokenizer.json or vocab.txt, and what the settings beside it
+// change.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/text/tokenizer.h"
+
+namespace attendant::text {
+
+// Contents of the files of a checkpoint, without those that it does not have.
+struct TokenizerFiles {
+  std::optional<std::string> tokenizer_json = std::nullopt;
+  std::optional<std::string> vocab_txt = std::nullopt;
+  std::optional<std::string> tokenizer_config_json = std::nullopt;      // of transformers
+  std::optional<std::string> special_tokens_map_json = std::nullopt;    // of its older versions
+  std::optional<std::string> config_json = std::nullopt;                // the model's
+  std::optional<std::string> sentence_bert_config_json = std::nullopt;  // of sentence-transformers
+};
+
+struct EffectiveTokenizer {
+  std::unique_ptr<Tokenizer> tokenizer;
+  // The tokens at which texts are cut, special ones included; 0 if no file says so.
+  size_t max_length = 0;
+  TruncationSide truncation_side = TruncationSide::kRight;
+  // What the settings changed in tokenizer.json, for the log: one sentence each.
+  std::vector<std::string> notes;
+};
+
+// Loads a tokenizer that gives the ids of transformers 5 with the same files: its classes for BERT,
+// DistilBERT, MPNet, RoBERTa, XLM-RoBERTa, T5 and DeBERTa v2 take the vocabulary from
+// tokenizer.json and build the rest by themselves; others use the file as it is. NOT_FOUND if there
+// is neither tokenizer.json nor vocab.txt. Other errors are those of Tokenizer::Load, and name the
+// file whose setting is not as expected.
+absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& files);
+
+}  // namespace attendant::text

@@ -1,0 +1,33 @@
+// The parts of a tokenizer, and loading them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/text/added_tokens.h"
+#include "server/text/models/model.h"
+#include "server/text/normalizer.h"
+#include "server/text/post_processor.h"
+#include "server/text/pre_tokenizer.h"
+#include "server/text/tokenizer.h"
+
+namespace attendant::text {
+
+struct Tokenizer::Parts {
+  std::unique_ptr<Normalizer> normalizer;
+  AddedTokens added;
+  absl::flat_hash_map<std::string, uint32_t> added_ids;
+  std::unique_ptr<PreTokenizer> pre_tokenizer;
+  std::unique_ptr<Model> model;
+  PostProcessor post_processor;
+  // Of tokens of the vocabulary that begin or end with whitespace, where places are trimmed.
+  absl::flat_hash_map<uint32_t, Padding> padding;
+  uint32_t id_limit = 0;
+  TruncationSide truncation_side = TruncationSide::kRight;
+};
+
+// Whitespace at the ends of a text.
+Padding PaddingOf(ItemSpan text);
+
+}  // namespace attendant::text

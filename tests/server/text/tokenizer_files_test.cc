@@ -1,0 +1,130 @@
+#include "server/text/tokenizer_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace attendant::text {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// A cased BERT, whose words are "A", "a" and "é".
+std::string CasedBert() {
+  const auto added = [](int id, const char* content) {
+    return absl::StrCat(
+        R"({"id":)", id, R"(,"content":")", content,
+        R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,)",
+        R"("special":true})");
+  };
+  return absl::StrCat(
+      R"({"version":"1.0","truncation":{"direction":"Left","max_length":3,"strategy":"LongestFirst",)",
+      R"("stride":0},"added_tokens":[)", added(0, "[UNK]"), ",", added(1, "[CLS]"), ",",
+      added(2, "[SEP]"),
+      R"(],"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,)",
+      R"("strip_accents":false,"lowercase":false},"pre_tokenizer":{"type":"BertPreTokenizer"},)",
+      R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"[CLS]",)",
+      R"("type_id":0}},{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"[SEP]",)",
+      R"("type_id":0}}],"pair":[],"special_tokens":{"[CLS]":{"id":"[CLS]","ids":[1],)",
+      R"("tokens":["[CLS]"]},"[SEP]":{"id":"[SEP]","ids":[2],"tokens":["[SEP]"]}}},)",
+      R"("model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##",)",
+      R"("max_input_chars_per_word":100,"vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"A":3,"a":4,"é":5}}})");
+}
+
+EffectiveTokenizer Load(const TokenizerFiles& files) {
+  auto effective = LoadTokenizerFiles(files);
+  EXPECT_TRUE(effective.ok()) << effective.status();
+  return *std::move(effective);
+}
+
+TEST(TokenizerFilesTest, AFileOfNoKnownClassIsUsedAsItIs) {
+  const EffectiveTokenizer effective = Load({.tokenizer_json = CasedBert()});
+  EXPECT_THAT(effective.tokenizer->Encode("A é", {})->ids, ElementsAre(1, 3, 5, 2));
+  EXPECT_THAT(effective.notes, IsEmpty());
+  EXPECT_EQ(effective.max_length, 0u);
+  EXPECT_EQ(effective.truncation_side, TruncationSide::kLeft);
+}
+
+TEST(TokenizerFilesTest, BertsClassLowercasesUnlessToldNotTo) {
+  TokenizerFiles files = {.tokenizer_json = CasedBert(),
+                          .tokenizer_config_json = R"({"tokenizer_class":"BertTokenizerFast"})"};
+  const EffectiveTokenizer lower = Load(files);
+  EXPECT_THAT(lower.tokenizer->Encode("A é", {})->ids, ElementsAre(1, 4, 0, 2));
+  EXPECT_THAT(
+      lower.notes,
+      ::testing::Contains("transformers' BertTokenizer replaces the normalizer of tokenizer.json"));
+  files.tokenizer_config_json =
+      R"({"tokenizer_class":"BertTokenizer","do_lower_case":false,"strip_accents":true})";
+  EXPECT_THAT(Load(files).tokenizer->Encode("A á", {})->ids, ElementsAre(1, 3, 4, 2));
+}
+
+TEST(TokenizerFilesTest, TheModelsTypeNamesTheClassIfNothingElseDoes) {
+  const EffectiveTokenizer effective =
+      Load({.tokenizer_json = CasedBert(), .config_json = R"({"model_type":"bert"})"});
+  EXPECT_THAT(effective.tokenizer->Encode("A", {})->ids, ElementsAre(1, 4, 2));
+}
+
+TEST(TokenizerFilesTest, SpecialTokensOfTheClassAreFoundInTheVocabulary) {
+  const EffectiveTokenizer effective =
+      Load({.tokenizer_json = CasedBert(),
+            .tokenizer_config_json =
+                R"({"tokenizer_class":"BertTokenizer","cls_token":{"content":"A"}})"});
+  EXPECT_THAT(effective.tokenizer->Encode("a", {})->ids, ElementsAre(3, 4, 2));
+  const auto refused = LoadTokenizerFiles(
+      {.tokenizer_json = CasedBert(),
+       .tokenizer_config_json = R"({"tokenizer_class":"BertTokenizer","cls_token":"<s>"})"});
+  EXPECT_EQ(refused.status().message(),
+            "tokenizer_config.json: expected special tokens of the vocabulary; got \"<s>\"");
+}
+
+TEST(TokenizerFilesTest, LengthsComeFromThreeFiles) {
+  TokenizerFiles files = {.tokenizer_json = CasedBert(),
+                          .tokenizer_config_json = R"({"model_max_length":1e30})"};
+  EXPECT_EQ(Load(files).max_length, 0u);
+  files.config_json = R"({"max_position_embeddings":512})";
+  EXPECT_EQ(Load(files).max_length, 512u);
+  files.tokenizer_config_json = R"({"model_max_length":128,"truncation_side":"right"})";
+  EXPECT_EQ(Load(files).max_length, 128u);
+  EXPECT_EQ(Load(files).truncation_side, TruncationSide::kRight);
+  files.sentence_bert_config_json = R"({"max_seq_length":1024,"do_lower_case":true})";
+  const EffectiveTokenizer effective = Load(files);
+  EXPECT_EQ(effective.max_length, 1024u);
+  EXPECT_THAT(effective.tokenizer->Encode("A", {})->ids, ElementsAre(1, 4, 2));
+}
+
+TEST(TokenizerFilesTest, FlagsOfAddedTokensWin) {
+  const EffectiveTokenizer effective = Load(
+      {.tokenizer_json = CasedBert(),
+       .tokenizer_config_json =
+           R"({"added_tokens_decoder":{"2":{"content":"[SEP]","lstrip":true,"normalized":false}}})"});
+  EXPECT_EQ(effective.tokenizer->Encode("A  [SEP]", {})->code_points[2].begin, 1u);
+  EXPECT_THAT(effective.notes, ElementsAre("added_tokens_decoder changes the flags of [SEP]"));
+}
+
+TEST(TokenizerFilesTest, AVocabularyFollowsTheSettingsOfBert) {
+  const EffectiveTokenizer effective =
+      Load({.vocab_txt = "[UNK]\n[CLS]\n[SEP]\nA\na\n",
+            .tokenizer_config_json = R"({"do_lower_case":false})"});
+  EXPECT_THAT(effective.tokenizer->Encode("A a", {})->ids, ElementsAre(1, 3, 4, 2));
+}
+
+TEST(TokenizerFilesTest, RefusesMissingAndWrongFiles) {
+  EXPECT_EQ(LoadTokenizerFiles({}).status().message(),
+            "tokenizer.json: not found; add it, or vocab.txt, to the checkpoint");
+  EXPECT_EQ(
+      LoadTokenizerFiles({.tokenizer_json = CasedBert(), .config_json = "[]"}).status().message(),
+      "config.json: expected an object; got an array");
+  EXPECT_EQ(LoadTokenizerFiles({.tokenizer_json = CasedBert(),
+                                .tokenizer_config_json =
+                                    R"({"tokenizer_class":"BertTokenizer","do_lower_case":"yes"})"})
+                .status()
+                .message(),
+            "tokenizer_config.json.do_lower_case: expected true or false; got \"yes\"");
+}
+
+}  // namespace
+}  // namespace attendant::text

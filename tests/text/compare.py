@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""compare.py --program FILE [--long] [--json FILE] [--tokenizers FOLDER]: what tests/text/run does after building."""
+
+import argparse
+import json
+import pathlib
+import platform
+import sys
+import time
+
+import tokenizers
+
+import folders
+import parity
+import program as programs
+import speed
+import strings
+import tokenizers_made
+
+
+def charsmap():
+    """Returns SentencePiece's own normalizer, which its trainer puts into each model."""
+    import io
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(strings.corpus(300)), model_writer=model, vocab_size=1000, minloglevel=2,
+        normalization_rule_name="nmt_nfkc", hard_vocab_limit=False)
+    parsed = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+    return tokenizers.normalizers.Precompiled(parsed.normalizer_spec.precompiled_charsmap)
+
+
+def all_tokenizers(folder):
+    yield from tokenizers_made.made(strings.corpus(), charsmap())
+    for path in sorted(folder.rglob("tokenizer.json")) if folder else []:
+        yield f"published: {path.parent.parent.name}", tokenizers.Tokenizer.from_file(str(path))
+
+
+def compare(program, count, folder):
+    """Returns the number of tokenizers, texts and mismatches."""
+    made = texts = mismatches = 0
+    for seed, (name, tokenizer) in enumerate(all_tokenizers(folder)):
+        start, own, shown = time.time(), 0, 0
+        for part in range(0, count, 20000):
+            batch = strings.texts(1000 * seed + part, min(20000, count - part))
+            for request, expected, found in parity.all_differences(program, tokenizer, batch):
+                own += 1
+                if (shown := shown + 1) <= 3:
+                    print(f"  {name}: {request!r}\n    expected {expected.tolist()}\n    got      "
+                          f"{None if found is None else found[:, :5].tolist()}"[:600], flush=True)
+        print(f"{name:44} {count:8} texts {own:6} mismatches {time.time() - start:6.1f} s", flush=True)
+        made, texts, mismatches = made + 1, texts + count, mismatches + own
+    return made, texts, mismatches
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True, type=pathlib.Path)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--tokenizers", type=pathlib.Path)
+    parser.add_argument("--only", choices=["parity", "speed"])
+    options = parser.parse_args()
+    figures = {}
+    if options.only != "speed":
+        count = options.count or (1_000_000 if options.long else 20_000)
+        made, texts, mismatches = compare(options.program.resolve(), count, options.tokenizers)
+        folder_count, folder_mismatches = folders.compare(options.program.resolve(), strings.texts(3, 2000), charsmap())
+        mismatches += folder_mismatches
+        figures.update({"text.folders": folder_count, "text.tokenizers": made, "text.strings": texts, "text.mismatches": mismatches})
+    if options.only != "parity":
+        figures.update(speed.measure(options.program.resolve()))
+    for name, value in figures.items():
+        print(f"{name:44} {value}")
+    if options.json:
+        machine = {"cpu": platform.machine(), "isa": speed.isa(), "tokenizers": tokenizers.__version__}
+        options.json.write_text(json.dumps({"machine": machine, "figures": figures}, indent=2) + "\n")
+    return 1 if figures.get("text.mismatches") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""Folders whose settings beside tokenizer.json change it, against PyPI's transformers: ids of texts and of pairs."""
+
+import json
+import logging
+import pathlib
+import tempfile
+
+import program as programs
+import strings
+import tokenizers_made
+from tokenizers import normalizers, pre_tokenizers
+
+
+def sources(corpus, charsmap):
+    """Yields (tokenizer, class, [settings])."""
+    n, p = normalizers, pre_tokenizers
+    bert = tokenizers_made.wordpiece(corpus, n.BertNormalizer(lowercase=False))
+    yield bert, "BertTokenizer", [{}, {"do_lower_case": False}, {"do_lower_case": False, "strip_accents": True},
+                                  {"strip_accents": False}, {"tokenize_chinese_chars": False}, {"cls_token": "[MASK]"}]
+    yield bert, "DistilBertTokenizer", [{}, {"do_lower_case": False}]
+    yield bert, "PreTrainedTokenizerFast", [{}, {"do_lower_case": True}]
+    mpnet = tokenizers_made.wordpiece(corpus, n.BertNormalizer())
+    mpnet.add_special_tokens(["<s>", "</s>", "<pad>", "<mask>"])
+    tokenizers_made.roberta_ends(mpnet, add_prefix_space=False)
+    names = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "[UNK]", "pad_token": "<pad>", "mask_token": "<mask>",
+             "cls_token": "<s>", "sep_token": "</s>"}
+    yield mpnet, "MPNetTokenizer", [names, {**names, "do_lower_case": False}]
+    roberta = tokenizers_made.roberta_ends(tokenizers_made.bpe(
+        corpus, pre=p.ByteLevel(add_prefix_space=False), special=tokenizers_made.ROBERTA_SPECIAL), add_prefix_space=False)
+    yield roberta, "RobertaTokenizer", [{}, {"add_prefix_space": True}]
+    # transformers' class takes the fourth piece for the unknown one.
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    xlm_r = tokenizers_made.template(
+        tokenizers_made.unigram(corpus, n.Sequence([charsmap, n.Replace(tokenizers_made.Regex(" {2,}"), " ")]), special=special),
+        "<s> $A </s>", "<s> $A </s> </s> $B </s>", ["<s>", "</s>"])
+    yield xlm_r, "XLMRobertaTokenizer", [{}, {"add_prefix_space": False}]
+    t5 = tokenizers_made.template(
+        tokenizers_made.unigram(corpus, charsmap, special=["<pad>", "</s>", "<unk>"]), "$A </s>", "$A </s> $B </s>", ["</s>"])
+    yield t5, "T5Tokenizer", [{"extra_ids": 0}]
+    deberta = tokenizers_made.template(
+        tokenizers_made.unigram(corpus, n.Sequence([n.Strip(), charsmap]), special=tokenizers_made.BERT_SPECIAL, unk="[UNK]"),
+        "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", ["[CLS]", "[SEP]"])
+    yield deberta, "DebertaV2Tokenizer", [{}, {"do_lower_case": True}, {"split_by_punct": True}]
+
+
+def write(folder, tokenizer, name, settings):
+    added = {str(index): {"content": token.content, "single_word": token.single_word, "lstrip": token.lstrip,
+                          "rstrip": token.rstrip, "normalized": token.normalized, "special": token.special}
+             for index, token in tokenizer.get_added_tokens_decoder().items()}
+    (folder / "tokenizer.json").write_text(tokenizer.to_str())
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": name, "added_tokens_decoder": added, **settings}))
+
+
+def compare(program, texts, charsmap):
+    """Returns the number of folders, and of texts with other ids."""
+    import transformers
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    count = mismatches = 0
+    for tokenizer, name, variants in sources(strings.corpus(), charsmap):
+        for settings in variants:
+            with tempfile.TemporaryDirectory() as place:
+                folder = pathlib.Path(place)
+                write(folder, tokenizer, name, settings)
+                peer = transformers.AutoTokenizer.from_pretrained(folder)
+                own = 0
+                requests = [[text] for text in texts] + [[a, b] for a, b in zip(texts[:200], texts[200:])]
+                found = programs.encode(program, folder, requests)
+                for request, rows in zip(requests, found):
+                    wanted = peer(*request)["input_ids"]
+                    if rows is None or rows[:, 0].tolist() != wanted:
+                        own += 1
+                        if own <= 2:
+                            print(f"  {name} {settings}: {request!r}\n    expected {wanted}\n    got      "
+                                  f"{None if rows is None else rows[:, 0].tolist()}"[:600], flush=True)
+            print(f"{name} {json.dumps(settings):48} {own:6} mismatches", flush=True)
+            count, mismatches = count + 1, mismatches + own
+    return count, mismatches
