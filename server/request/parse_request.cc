@@ -33,7 +33,9 @@ FoundModel MakerOf(const v1::EncodeRequest&, const ComputeRequest& compute, cons
 template <typename Request>
 absl::StatusOr<ComputeRequest> ParseEither(const Request& request, const RequestPayloads& payloads,
                                            const ServiceContext& context,
-                                           ComputeRequest compute = {}) {
+                                           std::shared_ptr<StreamSequence> sequence = nullptr) {
+  ComputeRequest compute;
+  if (sequence != nullptr) compute.keys = Chunk{std::move(sequence)};
   FoundModel maker = MakerOf(request, compute, context);
   if (!maker.ok()) return maker.status();
   FoundModel model = FindModel(*context.models.Snapshot(), request.model(), *std::move(maker));
@@ -70,9 +72,7 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
                                             const RequestPayloads& payloads,
                                             const ServiceContext& context,
                                             std::shared_ptr<StreamSequence> sequence) {
-  ComputeRequest compute;
-  if (sequence != nullptr) compute.keys = Chunk{std::move(sequence)};
-  return ParseEither(request, payloads, context, std::move(compute));
+  return ParseEither(request, payloads, context, std::move(sequence));
 }
 
 }  // namespace attendant::server

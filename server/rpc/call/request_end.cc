@@ -39,6 +39,14 @@ grpc::Status EndOf(const absl::Status& status, const ServiceContext& context,
   return end;
 }
 
+void RequestAccount::Describe(const ComputeRequest& request) {
+  record_.model = request.span.model->name;
+  record_.tokens = request.tokens();
+  record_.padded_tokens = request.rows();
+  record_.sequences = request.sequences();
+  request_id_ = request.request_id;
+}
+
 void RequestAccount::Report(const absl::Status& status, const ServiceContext& context) noexcept {
   Guarded([&] {
     record_.code = status.code();

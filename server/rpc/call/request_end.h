@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/metrics/server_metrics.h"
+#include "server/request/compute_request.h"
 #include "server/request/service_context.h"
 
 namespace attendant::server {
@@ -46,15 +47,8 @@ class RequestAccount {
   // A served model's name.
   void SetModel(const std::string& name) { record_.model = name; }
 
-  // Once it is a ComputeRequest or a RegistrationRequest, which has passed validation.
-  template <typename Request>
-  void Describe(const Request& request) {
-    record_.model = request.span.model->name;
-    record_.tokens = request.tokens();
-    record_.padded_tokens = request.rows();
-    record_.sequences = request.sequences();
-    request_id_ = request.request_id;
-  }
+  // Once the request has passed validation.
+  void Describe(const ComputeRequest& request);
   void SetQueued(absl::Duration queued) { record_.queued = queued; }
 
   // Counts it, and logs one line: debug, or warn for an INTERNAL error or a slow request. To be
