@@ -208,12 +208,15 @@ void Call::Finish(const absl::Status& status, grpc::ByteBuffer* response) noexce
 
 void Call::OnDone() {
   if (open_streams_ != nullptr) open_streams_->Remove(this);
+  {
+    absl::MutexLock lock(&mutex_);
+    done_ = true;
+    Unlimit();
+  }
   React([this] { OnEnd(); });
   std::shared_ptr<Call> self;
   Budget::Hold place, memory;
   absl::MutexLock lock(&mutex_);
-  done_ = true;
-  Unlimit();
   response_.Clear();
   if (!counting_) place = std::move(place_);
   memory = std::move(memory_);
