@@ -65,10 +65,10 @@ absl::Status Admission::Charge(const Budget::Claim& claim, Budget::Hold& hold) {
                   "memory");
 }
 
-absl::Status Admission::ChargeReceived(const Budget::Claim& claim, int64_t beside,
+absl::Status Admission::ChargeReceived(const Budget::Claim& claim, int64_t exempt,
                                        Budget::Hold& hold) {
-  const Budget::Answer answer = hold.empty() ? memory_.TryTake(claim, hold, beside)
-                                             : hold.Change(claim.amount, claim.purpose, beside);
+  const Budget::Answer answer = hold.empty() ? memory_.TryTake(claim, hold, exempt)
+                                             : hold.Change(claim.amount, claim.purpose, exempt);
   return StatusOf(answer, Refusal::kMemory,
                   absl::StrCat("the server has no room for the ", claim.amount,
                                " bytes that the connection has received of unfinished requests"),

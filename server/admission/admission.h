@@ -47,9 +47,9 @@ class Admission {
   // with the reason if there is no room; INVALID_ARGUMENT if there can never be.
   absl::Status Charge(const Budget::Claim& claim, Budget::Hold& hold);
 
-  // As Charge, for what is received before it can be told whether it is ever to fit:
-  // RESOURCE_EXHAUSTED also then. `beside` as in Budget::Hold::Change.
-  absl::Status ChargeReceived(const Budget::Claim& claim, int64_t beside, Budget::Hold& hold);
+  // As Charge, for bytes of requests that are still being received: a claim that can never be met
+  // is RESOURCE_EXHAUSTED too. `exempt` is the argument of Budget::Hold::Change.
+  absl::Status ChargeReceived(const Budget::Claim& claim, int64_t exempt, Budget::Hold& hold);
 
   AwaitedMessages& awaited_messages() { return awaited_messages_; }
   // Bounds the open health watches.

@@ -36,9 +36,9 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     return true;
   }
 
-  Answer TryTake(const Claim& claim, Hold& hold, int64_t beside) {
+  Answer TryTake(const Claim& claim, Hold& hold, int64_t exempt) {
     absl::MutexLock lock(&mutex_);
-    const Answer answer = MayTake(claim.peer, claim.amount, /*own=*/beside);
+    const Answer answer = MayTake(claim.peer, claim.amount, /*own=*/exempt);
     if (answer == Answer::kTaken) hold = Take(claim);
     return answer;
   }
@@ -72,7 +72,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     MeetWaiting();  // the claim withdrawn may have been the one that blocked those behind it
   }
 
-  Answer Change(Hold& hold, int64_t amount, HeldFor purpose, int64_t beside) {
+  Answer Change(Hold& hold, int64_t amount, HeldFor purpose, int64_t exempt) {
     const bool less = amount < hold.amount_;
     {
       absl::MutexLock lock(&mutex_);
@@ -80,7 +80,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
       if (more > 0 || amount < 0) {
         const Answer answer = amount < 0 || amount > limits_.total
                                   ? Answer::kNever
-                                  : MayTake(hold.peer_, more, hold.amount_ + beside);
+                                  : MayTake(hold.peer_, more, hold.amount_ + exempt);
         if (answer != Answer::kTaken) return answer;
       }
       Count(hold.peer_, more);
@@ -108,12 +108,15 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     from.amount_ -= amount;
   }
 
-  void GiveBack(const Hold& hold) {
-    {
-      absl::MutexLock lock(&mutex_);
-      Count(hold.peer_, -hold.amount_);
-      CountFor(hold.purpose_, -hold.amount_);
-    }
+  void Vacate(Hold& hold) {
+    absl::MutexLock lock(&mutex_);
+    Count(hold.peer_, -hold.amount_);
+    CountFor(hold.purpose_, -hold.amount_);
+    hold.amount_ = 0;
+  }
+
+  void GiveBack(Hold& hold) {
+    Vacate(hold);
     MeetWaiting();
   }
 
@@ -263,14 +266,18 @@ Budget::Hold& Budget::Hold::operator=(Hold&& other) noexcept {
   return *this;
 }
 
-Budget::Answer Budget::Hold::Change(int64_t amount, HeldFor purpose, int64_t beside) {
-  return budget_ == nullptr ? Answer::kTaken : budget_->Change(*this, amount, purpose, beside);
+Budget::Answer Budget::Hold::Change(int64_t amount, HeldFor purpose, int64_t exempt) {
+  return budget_ == nullptr ? Answer::kTaken : budget_->Change(*this, amount, purpose, exempt);
 }
 
 void Budget::Hold::Give(int64_t amount, Hold& to) {
   if (budget_ == nullptr || amount <= 0) return;
   budget_->Give(*this, std::min(amount, amount_), to);
   if (amount_ == 0) budget_.reset();
+}
+
+void Budget::Hold::Vacate() {
+  if (budget_ != nullptr) budget_->Vacate(*this);
 }
 
 void Budget::Hold::Release() {
@@ -289,8 +296,8 @@ Budget::Budget(BudgetLimits limits) : impl_(std::make_shared<Impl>(limits)) {}
 Budget::~Budget() = default;
 int64_t Budget::total() const { return impl_->total(); }
 bool Budget::SetLimits(BudgetLimits limits) { return impl_->SetLimits(limits); }
-Budget::Answer Budget::TryTake(const Claim& claim, Hold& hold, int64_t beside) {
-  return impl_->TryTake(claim, hold, beside);
+Budget::Answer Budget::TryTake(const Claim& claim, Hold& hold, int64_t exempt) {
+  return impl_->TryTake(claim, hold, exempt);
 }
 std::unique_ptr<Budget::Pending> Budget::Await(Claim claim, Ready ready) {
   return impl_->Await(std::move(claim), std::move(ready));

@@ -70,13 +70,16 @@ class Budget {
     int64_t amount() const { return amount_; }
     // Changes what is held, and for which purpose. Less is always taken. If more is not, everything
     // stays as it was. A hold of nothing, which belongs to no budget, stays so: kTaken.
-    // `beside` is what else the peer holds for the same use, which is not held against it.
-    Answer Change(int64_t amount, HeldFor purpose, int64_t beside = 0);
+    // `exempt` bytes of the peer's other holds do not count towards its share.
+    Answer Change(int64_t amount, HeldFor purpose, int64_t exempt = 0);
     // Moves up to `amount` to another hold, which holds nothing or some of the same budget. If all
     // is moved, this is a hold of nothing. Gives nothing back. Throws std::bad_alloc if `to` holds
     // nothing.
     void Give(int64_t amount, Hold& to);
     void Release();
+    // Gives back all that is held now, but calls `ready` of no waiting claim before this hold is
+    // released. For threads that must not run other calls.
+    void Vacate();
 
    private:
     friend class Impl;
@@ -114,8 +117,8 @@ class Budget {
   bool SetLimits(BudgetLimits limits);
 
   // Puts what is claimed into `hold`, which must be empty, or says why it cannot be had now.
-  // `beside` as in Hold::Change.
-  Answer TryTake(const Claim& claim, Hold& hold, int64_t beside = 0);
+  // `exempt` as in Hold::Change.
+  Answer TryTake(const Claim& claim, Hold& hold, int64_t exempt = 0);
 
   // Passes a hold of what is claimed to `ready`: before this function returns if that can be had
   // and no earlier claim waits for room, otherwise as soon as it can.

@@ -93,6 +93,7 @@ bool MeteredConnection::Receive(absl::string_view bytes) noexcept {
 void MeteredConnection::Send(absl::string_view bytes) {
   absl::MutexLock lock(&mutex_);
   meter_.Send(bytes);
+  dropped_ = std::min(dropped_, meter_.messages().beyond_first_windows());
   GiveBackSoon();
 }
 
@@ -104,15 +105,21 @@ void MeteredConnection::Close() {
 }
 
 int64_t MeteredConnection::Excess() const {
-  int64_t bytes = meter_.messages().beyond_first_windows();
-  if (bytes == 0) return 0;
+  int64_t bytes = meter_.messages().beyond_first_windows() - dropped_;
+  if (bytes <= 0) return 0;
   for (const auto& [id, call] : calls_) {
     bytes -= std::max<int64_t>(0, call.allowance - UnfinishedMessages::kFirstWindow);
   }
   return std::max<int64_t>(0, bytes);
 }
 
+bool MeteredConnection::IsAwaited() const {
+  return std::any_of(calls_.begin(), calls_.end(),
+                     [](const auto& call) { return call.second.give_up != nullptr; });
+}
+
 bool MeteredConnection::ChargeExcess() {
+  dropped_ = std::min(dropped_, meter_.messages().beyond_first_windows());
   const int64_t excess = Excess();
   if (excess <= held_.amount()) {
     GiveBackSoon();
@@ -126,7 +133,7 @@ bool MeteredConnection::ChargeExcess() {
 }
 
 absl::Status MeteredConnection::Charge(int64_t bytes) {
-  if (calls_.empty()) {
+  if (!IsAwaited()) {
     const Budget::Answer answer = held_.Change(bytes, HeldFor::kReceiving);
     return answer == Budget::Answer::kTaken && !held_.empty()
                ? absl::OkStatus()
@@ -139,8 +146,8 @@ absl::Status MeteredConnection::Charge(int64_t bytes) {
   // Nobody knows which message belongs to which call.
   const std::string peer = one_peer ? oldest.peer : name_.substr(0, name_.find(' '));
   // A call that is alone on its connection is charged as if its allowance grew.
-  const int64_t beside = calls_.size() == 1 ? oldest.allowance : 0;
-  return oldest.admission.ChargeReceived({peer, bytes, HeldFor::kReceiving}, beside, held_);
+  const int64_t exempt = calls_.size() == 1 ? oldest.allowance : 0;
+  return oldest.admission.ChargeReceived({peer, bytes, HeldFor::kReceiving}, exempt, held_);
 }
 
 void MeteredConnection::EndCalls(int64_t uncharged, const absl::Status& status) {
@@ -152,7 +159,15 @@ void MeteredConnection::EndCalls(int64_t uncharged, const absl::Status& status) 
     ending.push_back(std::exchange(newest->second.give_up, nullptr));
   }
   if (ending.empty()) return;
-  SharedTimer().Set(absl::Now(), [ending = std::move(ending), status] {
+  const auto held = std::make_shared<Budget::Hold>();  // released by the timer
+  if (!IsAwaited()) {
+    // Now, because other connections would find no room and end their calls too until these have
+    // ended.
+    *held = std::move(held_);
+    dropped_ += held->amount();
+    held->Vacate();
+  }
+  SharedTimer().Set(absl::Now(), [ending = std::move(ending), held, status] {
     for (const auto& give_up : ending) give_up(status);
   });
 }

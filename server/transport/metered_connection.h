@@ -82,6 +82,8 @@ class MeteredConnection : public std::enable_shared_from_this<MeteredConnection>
   void Close();
 
  private:
+  // Whether a call receives that has not been given up.
+  bool IsAwaited() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ChargeExcess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Charge(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndCalls(int64_t uncharged, const absl::Status& status)
@@ -104,6 +106,8 @@ class MeteredConnection : public std::enable_shared_from_this<MeteredConnection>
   std::map<uint64_t, ReceivingCall> calls_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   Budget::Hold held_ ABSL_GUARDED_BY(mutex_);
+  // Bytes that calls which were given up have received, until gRPC drops them.
+  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   bool gives_back_ ABSL_GUARDED_BY(mutex_) = false;  // GiveBack is to come
 };
 

