@@ -254,12 +254,6 @@ NormalizerOr LoadCharsmap(const Fields& fields) {
   return std::make_unique<CharsmapNormalizer>(*std::move(map));
 }
 
-// Without options, an empty list of keys; with them, how they are read.
-struct NormalizerKind {
-  absl::string_view type, keys;
-  NormalizerOr (*load)(const Fields& fields);
-};
-
 template <typename Made>
 NormalizerOr LoadPlain(const Fields&) {
   return std::make_unique<Made>();
@@ -270,7 +264,7 @@ NormalizerOr LoadForm(const Fields&) {
   return std::make_unique<FormNormalizer>(NormalForm{kCompose, kCompatible});
 }
 
-constexpr NormalizerKind kKinds[] = {
+constexpr ComponentType<std::unique_ptr<Normalizer>> kKinds[] = {
     {"BertNormalizer", "clean_text,handle_chinese_chars,strip_accents,lowercase", LoadBert},
     {"NFC", "", LoadForm<true, false>},
     {"NFD", "", LoadForm<false, false>},
@@ -293,18 +287,7 @@ NormalizerOr LoadNormalizer(JsonValue json, const std::string& field) {
   if (json.is_null()) {
     return std::make_unique<NormalizerSequence>(std::vector<std::unique_ptr<Normalizer>>());
   }
-  absl::StatusOr<Fields> fields = Fields::Open(json, field);
-  if (!fields.ok()) return fields.status();
-  absl::StatusOr<std::string> type = fields->String("type");
-  if (!type.ok()) return type.status();
-  std::string known;
-  for (const NormalizerKind& kind : kKinds) {
-    absl::StrAppend(&known, known.empty() ? "" : ", ", kind.type);
-    if (kind.type != *type) continue;
-    if (absl::Status status = fields->RequireKnown(kind.keys); !status.ok()) return status;
-    return kind.load(*fields);
-  }
-  return Unsupported(fields->PathOf("type"), json.Find("type")->Describe(), known);
+  return LoadComponent(kKinds, json, field);
 }
 
 std::unique_ptr<Normalizer> LowercaseBefore(std::unique_ptr<Normalizer> next) {

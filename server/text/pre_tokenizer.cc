@@ -229,9 +229,7 @@ absl::StatusOr<SplitBehavior> LoadBehavior(const Fields& fields) {
 }
 
 absl::StatusOr<std::unique_ptr<SplitPattern>> LoadPattern(const Fields& fields) {
-  absl::StatusOr<JsonValue> json = fields.Get("pattern");
-  if (!json.ok()) return json.status();
-  absl::StatusOr<Fields> pattern = Fields::Open(*json, fields.PathOf("pattern"));
+  absl::StatusOr<Fields> pattern = fields.Object("pattern");
   if (!pattern.ok()) return pattern.status();
   if (pattern->Find("Regex").has_value()) {
     absl::StatusOr<std::string> regex = pattern->String("Regex");
@@ -346,12 +344,7 @@ PreTokenizerOr LoadWhitespaceSplit(const Fields&) {
   return MakeSplit(FlaggedCharacters(kWhitespace), SplitBehavior::kRemoved);
 }
 
-struct PreTokenizerKind {
-  absl::string_view type, keys;
-  PreTokenizerOr (*load)(const Fields& fields);
-};
-
-constexpr PreTokenizerKind kPreTokenizers[] = {
+constexpr ComponentType<std::unique_ptr<PreTokenizer>> kPreTokenizers[] = {
     {"BertPreTokenizer", "", LoadBertPieces},
     {"Whitespace", "", LoadWords},
     {"WhitespaceSplit", "", LoadWhitespaceSplit},
@@ -371,18 +364,7 @@ PreTokenizerOr LoadPreTokenizer(JsonValue json, const std::string& field) {
   if (json.is_null()) {
     return std::make_unique<PreTokenizerSequence>(std::vector<std::unique_ptr<PreTokenizer>>());
   }
-  absl::StatusOr<Fields> fields = Fields::Open(json, field);
-  if (!fields.ok()) return fields.status();
-  absl::StatusOr<std::string> type = fields->String("type");
-  if (!type.ok()) return type.status();
-  std::string known;
-  for (const PreTokenizerKind& kind : kPreTokenizers) {
-    absl::StrAppend(&known, known.empty() ? "" : ", ", kind.type);
-    if (kind.type != *type) continue;
-    if (absl::Status status = fields->RequireKnown(kind.keys); !status.ok()) return status;
-    return kind.load(*fields);
-  }
-  return Unsupported(fields->PathOf("type"), json.Find("type")->Describe(), known);
+  return LoadComponent(kPreTokenizers, json, field);
 }
 
 }  // namespace attendant::text

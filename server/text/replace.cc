@@ -84,9 +84,7 @@ absl::StatusOr<std::u32string> LoadContent(const Fields& fields, absl::string_vi
 absl::StatusOr<std::unique_ptr<Normalizer>> LoadReplace(const Fields& fields) {
   absl::StatusOr<std::u32string> content = LoadContent(fields, "content");
   if (!content.ok()) return content.status();
-  absl::StatusOr<JsonValue> json = fields.Get("pattern");
-  if (!json.ok()) return json.status();
-  absl::StatusOr<Fields> pattern = Fields::Open(*json, fields.PathOf("pattern"));
+  absl::StatusOr<Fields> pattern = fields.Object("pattern");
   if (!pattern.ok()) return pattern.status();
   if (pattern->Find("Regex").has_value()) {
     absl::StatusOr<std::string> regex = pattern->String("Regex");
@@ -98,7 +96,7 @@ absl::StatusOr<std::unique_ptr<Normalizer>> LoadReplace(const Fields& fields) {
     for (const auto& [known, runs] : kKnown) {
       if (known == *regex) return std::make_unique<Replace>(U"", runs, *std::move(content));
     }
-    return Unsupported(pattern->PathOf("Regex"), json->Find("Regex")->Describe(),
+    return Unsupported(pattern->PathOf("Regex"), pattern->Find("Regex")->Describe(),
                        "a String, \" {2,}\", \"\\\\s+\" or \"\\\\s{2,}|[\\\\n\\\\r\\\\t]\"");
   }
   absl::StatusOr<std::u32string> text = LoadContent(*pattern, "String");

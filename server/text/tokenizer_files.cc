@@ -98,7 +98,7 @@ std::string TemplateJson(const std::vector<std::string>& single,
                       R"(],"special_tokens":{)", special, "}}");
 }
 
-absl::Status BertParts(const AllSettings& settings, TokenizerOverrides& parts) {
+absl::StatusOr<BertSettings> ReadBertSettings(const AllSettings& settings) {
   const Fields fields = settings.tokenizer.fields();
   absl::StatusOr<bool> lowercase = fields.Bool("do_lower_case", true);
   if (!lowercase.ok()) return lowercase.status();
@@ -106,9 +106,16 @@ absl::Status BertParts(const AllSettings& settings, TokenizerOverrides& parts) {
   if (!chinese.ok()) return chinese.status();
   absl::StatusOr<bool> strip = fields.Bool("strip_accents", *lowercase);
   if (!strip.ok()) return strip.status();
+  return BertSettings{*lowercase, *chinese, *strip};
+}
+
+absl::Status BertParts(const AllSettings& settings, TokenizerOverrides& parts) {
+  absl::StatusOr<BertSettings> bert = ReadBertSettings(settings);
+  if (!bert.ok()) return bert.status();
   parts.normalizer = absl::StrCat(
-      R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)", BoolJson(*chinese),
-      R"(,"strip_accents":)", BoolJson(*strip), R"(,"lowercase":)", BoolJson(*lowercase), "}");
+      R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)",
+      BoolJson(bert->tokenize_chinese_chars), R"(,"strip_accents":)",
+      BoolJson(*bert->strip_accents), R"(,"lowercase":)", BoolJson(bert->lowercase), "}");
   parts.pre_tokenizer = R"({"type":"BertPreTokenizer"})";
   return absl::OkStatus();
 }
@@ -315,15 +322,9 @@ absl::Status LoadFile(const std::string& json, const AllSettings& settings,
 
 absl::Status LoadLines(const std::string& lines, const AllSettings& settings,
                        EffectiveTokenizer& effective) {
-  BertSettings bert;
-  const Fields fields = settings.tokenizer.fields();
-  absl::StatusOr<bool> lowercase = fields.Bool("do_lower_case", true);
-  if (!lowercase.ok()) return lowercase.status();
-  absl::StatusOr<bool> chinese = fields.Bool("tokenize_chinese_chars", true);
-  if (!chinese.ok()) return chinese.status();
-  absl::StatusOr<bool> strip = fields.Bool("strip_accents", *lowercase);
-  if (!strip.ok()) return strip.status();
-  auto tokenizer = Tokenizer::LoadVocabulary(lines, {*lowercase, *chinese, *strip});
+  absl::StatusOr<BertSettings> bert = ReadBertSettings(settings);
+  if (!bert.ok()) return bert.status();
+  auto tokenizer = Tokenizer::LoadVocabulary(lines, *bert);
   if (!tokenizer.ok()) return tokenizer.status();
   effective.tokenizer = *std::move(tokenizer);
   effective.notes.push_back("vocab.txt without tokenizer.json is used as BERT's");

@@ -34,6 +34,12 @@ absl::StatusOr<JsonValue> Fields::Get(absl::string_view key) const {
   return *value;
 }
 
+absl::StatusOr<Fields> Fields::Object(absl::string_view key) const {
+  absl::StatusOr<JsonValue> value = Get(key);
+  if (!value.ok()) return value.status();
+  return Open(*value, PathOf(key));
+}
+
 std::optional<JsonValue> Fields::Find(absl::string_view key) const {
   const std::optional<JsonValue> value = json_.Find(key);
   return value.has_value() && value->is_null() ? std::nullopt : value;

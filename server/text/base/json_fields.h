@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/text/base/json_tree.h"
 
@@ -42,6 +44,7 @@ class Fields {
   absl::StatusOr<std::string> String(absl::string_view key, absl::string_view otherwise) const;
   absl::StatusOr<uint32_t> Id(absl::string_view key) const;
   absl::StatusOr<std::vector<JsonValue>> Array(absl::string_view key) const;
+  absl::StatusOr<Fields> Object(absl::string_view key) const;
 
   // UNIMPLEMENTED if there is a key beside "type" and those of the comma-separated `known`: a newer
   // version of the format may mean something by it.
@@ -51,5 +54,31 @@ class Fields {
   JsonValue json_;
   std::string path_;
 };
+
+// A component of tokenizer.json: its "type", the keys that may stand with it, separated by commas,
+// and the function that reads it.
+template <typename Made>
+struct ComponentType {
+  absl::string_view type, keys;
+  absl::StatusOr<Made> (*load)(const Fields& fields);
+};
+
+// Reads a component of one of the `types`. UNIMPLEMENTED lists these.
+template <typename Made, size_t kCount>
+absl::StatusOr<Made> LoadComponent(const ComponentType<Made> (&types)[kCount], JsonValue json,
+                                   const std::string& field) {
+  absl::StatusOr<Fields> fields = Fields::Open(json, field);
+  if (!fields.ok()) return fields.status();
+  absl::StatusOr<std::string> type = fields->String("type");
+  if (!type.ok()) return type.status();
+  std::string known;
+  for (const ComponentType<Made>& each : types) {
+    absl::StrAppend(&known, known.empty() ? "" : ", ", each.type);
+    if (each.type != *type) continue;
+    if (absl::Status status = fields->RequireKnown(each.keys); !status.ok()) return status;
+    return each.load(*fields);
+  }
+  return Unsupported(fields->PathOf("type"), json.Find("type")->Describe(), known);
+}
 
 }  // namespace attendant::text

@@ -15,13 +15,11 @@ struct WordScratch : public ModelScratch {
   PieceBytes bytes;
 };
 
-class WordPiece : public Model {
+// A model that looks up parts of a word.
+class WordModel : public Model {
  public:
-  WordPiece(const WordPieceOptions& options, uint32_t unk_id, Vocabulary vocabulary)
-      : max_characters_(options.max_input_chars_per_word),
-        unk_id_(unk_id),
-        trie_(std::move(vocabulary)),
-        continued_(trie_.Walk(trie_.root(), options.continuing_subword_prefix)) {}
+  WordModel(uint32_t unk_id, Vocabulary vocabulary)
+      : unk_id_(unk_id), trie_(std::move(vocabulary)) {}
 
   std::unique_ptr<ModelScratch> MakeScratch() const override {
     return std::make_unique<WordScratch>();
@@ -29,6 +27,18 @@ class WordPiece : public Model {
   uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
   uint32_t size() const override { return trie_.size(); }
   size_t scratch_bytes() const override { return 5; }
+
+ protected:
+  const uint32_t unk_id_;
+  const ByteTrie trie_;
+};
+
+class WordPiece : public WordModel {
+ public:
+  WordPiece(const WordPieceOptions& options, uint32_t unk_id, Vocabulary vocabulary)
+      : WordModel(unk_id, std::move(vocabulary)),
+        max_characters_(options.max_input_chars_per_word),
+        continued_(trie_.Walk(trie_.root(), options.continuing_subword_prefix)) {}
 
   void Tokenize(ItemSpan piece, ModelScratch& scratch,
                 std::vector<ModelToken>& tokens) const override {
@@ -62,22 +72,13 @@ class WordPiece : public Model {
     return true;
   }
 
-  const uint32_t max_characters_, unk_id_;
-  const ByteTrie trie_;
+  const uint32_t max_characters_;
   const ByteTrie::Node continued_;
 };
 
-class WordLevel : public Model {
+class WordLevel : public WordModel {
  public:
-  WordLevel(uint32_t unk_id, Vocabulary vocabulary)
-      : unk_id_(unk_id), trie_(std::move(vocabulary)) {}
-
-  std::unique_ptr<ModelScratch> MakeScratch() const override {
-    return std::make_unique<WordScratch>();
-  }
-  uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
-  uint32_t size() const override { return trie_.size(); }
-  size_t scratch_bytes() const override { return 5; }
+  using WordModel::WordModel;
 
   void Tokenize(ItemSpan piece, ModelScratch& scratch,
                 std::vector<ModelToken>& tokens) const override {
@@ -86,10 +87,6 @@ class WordLevel : public Model {
     const uint32_t id = trie_.Find(word.bytes());
     tokens.push_back({id == kNoId ? unk_id_ : id, 0, static_cast<uint32_t>(piece.size())});
   }
-
- private:
-  const uint32_t unk_id_;
-  const ByteTrie trie_;
 };
 
 absl::StatusOr<uint32_t> FindUnknown(absl::string_view token, const std::string& field,
