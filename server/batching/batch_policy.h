@@ -23,8 +23,8 @@ struct BatchLimits {
   int instances = 1;  // batches that are computed at the same time
 };
 
-// Jobs that wait now, with their tokens and predicted seconds of one instance in total. Of a
-// job that has been handed out in part, the tokens and seconds are those of the rest.
+// Jobs that wait now, with their tokens and predicted seconds of one instance in total. If
+// a part of a job has been handed out, only the rest of the job counts.
 struct QueueCounts {
   int64_t jobs = 0;
   int64_t tokens = 0;

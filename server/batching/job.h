@@ -1,4 +1,4 @@
-// Job: a request in the queue, as the queue and the batching policy see it.
+// Job: a request in the queue, as seen by the queue and the batching policy.
 #pragma once
 
 #include <atomic>

@@ -75,8 +75,8 @@ class WaitingJobs {
   }
 
   // Adds a job, whose missing fields it fills in; or refuses it with the errors of
-  // BatchQueue::Submit. Expired jobs make room first, and are returned in `removed`, also if there
-  // is no memory for the job.
+  // BatchQueue::Submit. Expired jobs make room first, and are returned in `removed`, even if
+  // memory runs out for the job.
   absl::Status Add(const std::shared_ptr<Job>& job, absl::Time now,
                    std::vector<RemovedJob>& removed);
 

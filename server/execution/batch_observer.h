@@ -13,7 +13,7 @@
 namespace attendant::server {
 
 // Hands out the targets of probabilities, collects what the entries want of each layer, and stops
-// the run between two layers when nobody waits for any of its entries.
+// the run between two layers once all its entries are cancelled, failed or expired.
 class BatchObserver final : public RunObserver {
  public:
   // `entries` are those of the batch, in the order of their sequences.

@@ -79,7 +79,7 @@ bool ComputeJob::Over() {
   return true;
 }
 
-// Nobody else uses the job any more.
+// No other thread uses the job any more.
 void ComputeJob::EndNow() {
   request_.reset();
   End end = status_.ok() ? End{std::move(response_), queued_} : End{status_};

@@ -38,8 +38,8 @@ class HttpCall {
 using HttpBodyHandler = std::function<HttpAnswer(const std::string& body)>;
 inline constexpr size_t kMostHandledBytes = 64 << 10;
 
-// An answer without reading a body, which ends the connection if there is one; an answer once the
-// body was read; a call; or none of them, as the path is another's.
+// A response that is sent without reading a body, and ends the connection if there is a body; a
+// handler of the body; a call; or nothing, if the path belongs to another handler.
 using HttpStart =
     std::variant<std::monostate, HttpAnswer, HttpBodyHandler, std::shared_ptr<HttpCall>>;
 

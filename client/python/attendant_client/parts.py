@@ -119,7 +119,7 @@ def _places(room: _Room, count: int, most_tokens: int, first_alone: bool) -> Ite
 
 
 class _Cutter:
-    """Cuts the options of a request into those of its parts."""
+    """Splits the options of a request among its parts."""
 
     def __init__(self, options: Mapping[str, Any], batch: Batch, model: messages.GetModelResponse) -> None:
         self._options = dict(options)

@@ -128,7 +128,7 @@ class Call : public grpc::ServerGenericBidiReactor,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const bool counted_;
-  OpenStreams* const open_streams_;  // null: it is no stream
+  OpenStreams* const open_streams_;  // null if the call is not a stream
   std::shared_ptr<Call> self_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<MessageReceipt> receipt_ ABSL_GUARDED_BY(mutex_);  // while a message is read
   std::optional<Timer::Ticket> limit_ ABSL_GUARDED_BY(mutex_);       // for receiving or sending
