@@ -135,10 +135,9 @@ def joining():
     probe = make_probe()
     after = [code for code in ALL if code and len(chr(code).encode()) <= 4
              and probe.normalize_str("a" + chr(code)) == "X"]
-    before = [code for code in ALL if code > 0x7F and len(chr(code).encode()) <= 3
-              and probe.normalize_str(chr(code) + "a") == "X"]
-    control = [code for code in ALL if len(chr(code).encode()) <= 3
-               and probe.normalize_str(chr(code) + "\u0301") != "X"]
+    before = [code for code in ALL if code > 0x7F and probe.normalize_str(chr(code) + "a") == "X"]
+    # Two marks are a short cluster by themselves after what ends one, however long that is.
+    control = [code for code in ALL if probe.normalize_str(chr(code) + "\u0301\u0301") in ("XX", "\0X")]
     return after, before, control
 
 

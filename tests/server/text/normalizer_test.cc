@@ -85,6 +85,9 @@ TEST(NormalizerTest, CharsmapReplacesCharactersAndShortClusters) {
   EXPECT_EQ(ShowNormalized(map, "a\r\nb"), "a0:1 _1:2 b3:4");
   EXPECT_EQ(ShowNormalized(map, "Ａ\u0301"), "A0:1");
   EXPECT_EQ(ShowNormalized(map, "Ａ\u0301\u0301"), "A0:1 \u03011:2 \u03012:3");
+  // A character of four bytes may end a cluster, or belong to the next one.
+  EXPECT_EQ(ShowNormalized(map, "\U000E0001\u0300\u0301"), "\U000E00010:1 ^1:2");
+  EXPECT_EQ(ShowNormalized(map, "a\U000E0100\u0300\u0301"), "a0:1 \U000E01001:2 ^2:3 \u03013:4");
 }
 
 TEST(NormalizerTest, StripAndNmtAndStripAccents) {

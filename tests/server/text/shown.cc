@@ -125,7 +125,7 @@ std::string SmallCharsmap() {
   // Keys and what replaces them. A double array: the root and the first bytes are by themselves, as
   // no two of these keys share a byte before their last.
   const std::vector<std::pair<std::string, std::string>> keys = {
-      {"\x1E", ""}, {"\n", " "}, {"\r\n", " "}, {"\u2122", "TM"}, {"\uFF21", "A"}};
+      {"\x1E", ""}, {"\n", " "}, {"\r\n", " "}, {"\u2122", "TM"}, {"\uFF21", "A"}, {"\u0300", "^"}};
   std::vector<uint32_t> units(1024, 0);
   std::string strings;
   const auto set = [&](uint32_t node, uint32_t next, bool leaf, uint32_t label) {
