@@ -1,0 +1,71 @@
+// What a request of any of the text APIs asks for, and what it is answered with: the same for all
+// of them, in whatever JSON they say it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attendant/v1/encoder_service.pb.h"
+#include "engine/checkpoint/files/tokenization.h"
+
+namespace attendant::server {
+
+// A text, a pair of texts that the model reads together, or the ids of a text's tokens.
+struct TextInput {
+  std::string text;
+  std::optional<std::string> pair = {};
+  std::optional<std::vector<int32_t>> ids = {};  // instead of `text`
+};
+
+enum class TextWish {
+  kVectors,       // one for each input
+  kTokenVectors,  // the last layer's output for each token of each input
+  kSparse,        // one sparse vector over the vocabulary for each input
+  kScores,        // of the classes of each input, by the checkpoint's classification head
+  kEntities,      // labels of tokens, by its token head
+  kTokens,        // the tokens alone
+};
+
+// The function that makes scores of the outputs of a classification head.
+enum class ScoresFor { kClasses, kRanking, kRaw };
+
+struct TextTask {
+  std::string model;  // empty: the only one that can do it
+  TextWish wish = TextWish::kVectors;
+  std::vector<TextInput> inputs;  // at least one
+  std::string field;              // what the request calls its inputs, for messages
+  std::optional<std::string> prompt = {};
+  std::string prompt_name = {};
+  v1::Truncation truncation = v1::TRUNCATE_RIGHT;
+  bool normalize = false;                  // vectors to length 1
+  std::optional<int64_t> dimensions = {};  // the first ones of each vector, which is scaled again
+  ScoresFor scores = ScoresFor::kClasses;  // of kScores
+  bool add_special_tokens = true;          // of kTokens
+};
+
+struct SparseEntry {
+  int32_t word;
+  float weight;
+};
+
+struct TextResult {
+  std::string model;            // its name, as the caller knows it
+  std::vector<int64_t> tokens;  // that each input has, special ones included, after truncation
+  // kVectors: [inputs, width]. kScores: [inputs, classes], with the function applied.
+  // kTokenVectors: [sum of tokens, width]. kEntities: [sum of tokens, labels], probabilities.
+  int64_t width = 0;
+  std::vector<float> numbers;
+  std::vector<std::vector<SparseEntry>> sparse;  // kSparse: of each input, by ascending words
+  std::vector<v1::TextTokens> texts;             // kEntities, kTokens: of each input
+  std::vector<std::string> labels;               // kScores, kEntities: of the columns
+
+  int64_t total_tokens() const {
+    int64_t total = 0;
+    for (const int64_t count : tokens) total += count;
+    return total;
+  }
+};
+
+}  // namespace attendant::server
