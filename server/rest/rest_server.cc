@@ -8,12 +8,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/account/peer.h"
+#include "server/account/trace_context.h"
 #include "server/inference/inference_methods.h"
 #include "server/metrics/refusal.h"
 #include "server/rest/infer_call.h"
 #include "server/rest/rest_answer.h"
-#include "server/rpc/call/peer.h"
-#include "server/rpc/call/trace_context.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -196,9 +196,9 @@ HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path, st
   if (status.ok()) status = service.admission.TakeSlot(peer, slot);
   if (!status.ok()) return refuse(status);
   return std::make_shared<InferCall>(
-      InferEntry{service, workers_, path.model, path.version, std::move(peer), trace, length,
-                 LengthIn(request, "Inference-Header-Content-Length"), std::move(slot),
-                 std::move(account), reply});
+      BodyCallEntry{service, workers_, std::move(peer), trace, length, std::move(slot),
+                    std::move(account), reply},
+      InferTarget{path.model, path.version, LengthIn(request, "Inference-Header-Content-Length")});
 }
 
 }  // namespace attendant::server

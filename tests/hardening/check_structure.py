@@ -53,6 +53,7 @@ server/host
 server/models
 server/cross_kv
 server/request
+server/account
 server/execution
 server/repository
 server/inference
