@@ -88,7 +88,7 @@ std::optional<HttpAnswer> InferCall::OnRequest() {
 
 void InferCall::RunOnWorker(void (InferCall::*work)()) {
   const absl::Status status = Guarded([&] {
-    entry_.workers.Run([self = shared_from_this(), work] {
+    context_.workers.Run([self = shared_from_this(), work] {
       const absl::Status fault = Guarded([&] { ((*self).*work)(); });
       if (!fault.ok()) self->Fail(fault);
     });

@@ -19,15 +19,12 @@
 #include "server/inference/infer.h"
 #include "server/request/service_context.h"
 #include "server/rest/body_buffer.h"
-#include "server/rest/worker_threads.h"
 #include "server/rpc/call/request_end.h"
 
 namespace attendant::server {
 
 struct InferEntry {
-  // Both outlive the call.
-  const ServiceContext& context;
-  WorkerThreads& workers;
+  const ServiceContext& context;  // which outlives the call
 
   std::string model;
   std::string version;  // empty: the one that is served

@@ -196,7 +196,7 @@ HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path, st
   if (status.ok()) status = service.admission.TakeSlot(peer, slot);
   if (!status.ok()) return refuse(status);
   return std::make_shared<InferCall>(
-      InferEntry{service, workers_, path.model, path.version, std::move(peer), trace, length,
+      InferEntry{service, path.model, path.version, std::move(peer), trace, length,
                  LengthIn(request, "Inference-Header-Content-Length"), std::move(slot),
                  std::move(account), reply});
 }
