@@ -13,6 +13,7 @@
 #include "engine/kernels/isa.h"
 #include "proto/byte_text.h"
 #include "server/admission/admission.h"
+#include "server/base/worker_threads.h"
 #include "server/batching/instance_pool.h"
 #include "server/execution/batch_executor.h"
 #include "server/execution/prepare_model.h"
@@ -71,6 +72,7 @@ class App::Impl {
     if (grpc_.server != nullptr && !admission_.closed()) Drain();
     http_.reset();  // its calls are the service's
     rest_.reset();
+    workers_.reset();
     queue_.Close();  // so that the threads of instances_ end
   }
 
@@ -270,8 +272,9 @@ class App::Impl {
 
   absl::Status Serve() {
     const ServiceLimits limits = {settings_, memory_need_.largest_request()};
-    entrance_ = std::make_unique<CallEntrance>(ServiceContext{
-        models_, admission_, queue_, metrics_, cross_kv_, clock_, limits, plan_, Secrets()});
+    entrance_ = std::make_unique<CallEntrance>(ServiceContext{models_, admission_, queue_, metrics_,
+                                                              cross_kv_, clock_, *workers_, limits,
+                                                              plan_, Secrets()});
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
     for (const auto& [name, model] : *models) entrance_->health().Set(name, true);
     if (absl::Status status = StartRepository(); !status.ok()) return status;
@@ -354,6 +357,9 @@ class App::Impl {
   BatchQueue queue_;
   ModelTable models_;
   CrossKvStore cross_kv_;
+  // So many that a long body or text does not keep short ones waiting.
+  std::unique_ptr<WorkerThreads> workers_ =
+      std::make_unique<WorkerThreads>(std::max(2, cpu_budget_.threads / 4));
   std::unique_ptr<Reloaded<Certificates>> certificates_;  // null: no TLS
   std::unique_ptr<Reloaded<Tokens>> tokens_;              // null: calls need none
   std::unique_ptr<Reloader> reloader_;

@@ -58,7 +58,7 @@ std::optional<HttpAnswer> BodyCall::OnRequest() {
 
 void BodyCall::RunOnWorker(std::function<absl::Status()> work) {
   const absl::Status status = Guarded([&] {
-    entry_.workers.Run([self = shared_from_this(), work = std::move(work)]() mutable {
+    context_.workers.Run([self = shared_from_this(), work = std::move(work)]() mutable {
       const absl::Status end = Guarded([&] { return work(); });
       work = nullptr;  // first, so that a client that has the answer finds its room free
       if (!end.ok()) self->Fail(end);

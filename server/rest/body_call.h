@@ -18,14 +18,11 @@
 #include "server/http/http_call.h"
 #include "server/request/service_context.h"
 #include "server/rest/body_buffer.h"
-#include "server/rest/worker_threads.h"
 
 namespace attendant::server {
 
 struct BodyCallEntry {
-  // Both outlive the call.
-  const ServiceContext& context;
-  WorkerThreads& workers;
+  const ServiceContext& context;  // which outlives the call
 
   std::string peer;
   std::string trace;                       // the traceparent; empty: none

@@ -196,7 +196,7 @@ HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path, st
   if (status.ok()) status = service.admission.TakeSlot(peer, slot);
   if (!status.ok()) return refuse(status);
   return std::make_shared<InferCall>(
-      BodyCallEntry{service, workers_, std::move(peer), trace, length, std::move(slot),
+      BodyCallEntry{service, std::move(peer), trace, length, std::move(slot),
                     std::move(account), reply},
       InferTarget{path.model, path.version, LengthIn(request, "Inference-Header-Content-Length")});
 }

@@ -8,7 +8,6 @@
 #include "server/http/http_call.h"
 #include "server/request/quick_method.h"
 #include "server/rest/rest_path.h"
-#include "server/rest/worker_threads.h"
 #include "server/security/server_secrets.h"
 
 namespace attendant::server {
@@ -40,7 +39,6 @@ class RestServer {
 
   const ServerSecrets secrets_;
   std::atomic<const MethodContext*> context_ = nullptr;
-  WorkerThreads workers_{2};  // so that a long body does not keep short ones waiting
 };
 
 }  // namespace attendant::server

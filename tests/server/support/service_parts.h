@@ -31,7 +31,7 @@ struct ServiceParts {
   ServiceContext Context(ThreadPlan plan) {
     const ServiceLimits limits = TestServerOptions::SmallLimits();
     models.Replace(PrepareModels(TestModels(), {limits.max_request_tokens, plan, clock}));
-    return {models, admission, queue, metrics, cross_kv, clock, limits, std::move(plan)};
+    return {models, admission, queue, metrics, cross_kv, clock, workers, limits, std::move(plan)};
   }
 
   SteppingClock clock;
@@ -40,6 +40,7 @@ struct ServiceParts {
   Admission admission{{}};
   BatchQueue queue{clock, {}, {}};
   CrossKvStore cross_kv{clock, {}};
+  WorkerThreads workers{1};
 };
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// WorkerThreads, for work that takes too long for the thread of the HTTP port.
+// WorkerThreads, for work that takes too long for the threads of gRPC and of the HTTP port.
 #pragma once
 
 #include <deque>

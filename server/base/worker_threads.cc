@@ -1,4 +1,4 @@
-#include "server/rest/worker_threads.h"
+#include "server/base/worker_threads.h"
 
 #include <utility>
 
