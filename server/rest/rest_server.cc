@@ -196,8 +196,8 @@ HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path, st
   if (status.ok()) status = service.admission.TakeSlot(peer, slot);
   if (!status.ok()) return refuse(status);
   return std::make_shared<InferCall>(
-      BodyCallEntry{service, std::move(peer), trace, length, std::move(slot),
-                    std::move(account), reply},
+      BodyCallEntry{service, std::move(peer), trace, length, std::move(slot), std::move(account),
+                    reply},
       InferTarget{path.model, path.version, LengthIn(request, "Inference-Header-Content-Length")});
 }
 

@@ -7,10 +7,8 @@
 #include "server/account/trace_context.h"
 
 namespace attendant::server {
-namespace {
 
-std::string AddressPeerOf(const grpc::ServerContextBase& call,
-                          const std::vector<Network>& trusted) {
+std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted) {
   std::string forwarded_for;
   if (!trusted.empty()) {
     const auto [begin, end] = call.client_metadata().equal_range("x-forwarded-for");
@@ -22,8 +20,6 @@ std::string AddressPeerOf(const grpc::ServerContextBase& call,
   return PeerOf(call.peer(), forwarded_for, trusted);
 }
 
-}  // namespace
-
 absl::StatusOr<std::string> IdentifyPeer(const grpc::ServerContextBase& call,
                                          const std::vector<Network>& trusted,
                                          const ServerSecrets& secrets) {
@@ -33,7 +29,7 @@ absl::StatusOr<std::string> IdentifyPeer(const grpc::ServerContextBase& call,
       has_one ? absl::string_view(header->second.data(), header->second.size()) : "";
   absl::StatusOr<std::string> token = secrets.Identify(authorization, TokenScope::kInfer);
   if (!token.ok() || !token->empty()) return token;
-  return AddressPeerOf(call, trusted);
+  return PeerOf(call, trusted);
 }
 
 std::string TraceParentOf(const grpc::ServerContextBase& call) {

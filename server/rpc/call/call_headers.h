@@ -12,6 +12,9 @@
 
 namespace attendant::server {
 
+// Returns the name of the address that a call comes from, as PeerOf of server/account/peer.h.
+std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted);
+
 // Returns the name of the call's token, if the server has tokens: all callers with it are one peer,
 // wherever they are. Otherwise, the name of the address, as PeerOf has it. Errors are those of
 // Tokens::Identify, for TokenScope::kInfer.
