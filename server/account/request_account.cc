@@ -20,9 +20,9 @@ std::optional<absl::Duration> RetryAfter(const absl::Status& status,
 
 void RequestAccount::Describe(const ComputeRequest& request) {
   record_.model = request.span.model->name;
-  record_.tokens = request.tokens();
-  record_.padded_tokens = request.rows();
-  record_.sequences = request.sequences();
+  record_.tokens += request.tokens();
+  record_.padded_tokens += request.rows();
+  record_.sequences += request.sequences();
   request_id_ = request.request_id;
 }
 

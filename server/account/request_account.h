@@ -36,7 +36,7 @@ class RequestAccount {
   // A served model's name.
   void SetModel(const std::string& name) { record_.model = name; }
 
-  // Once the request has passed validation.
+  // Once the request, or a further part of it, has passed validation.
   void Describe(const ComputeRequest& request);
   void SetQueued(absl::Duration queued) { record_.queued = queued; }
 

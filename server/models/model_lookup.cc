@@ -79,6 +79,11 @@ FoundModel FindModel(const ServedModels& models, const std::string& name,
   return current;
 }
 
+FoundModel FindModel(const ModelTable& models, const std::string& name,
+                     std::shared_ptr<const ServedModel> own) {
+  return FindModel(*models.Snapshot(), models.Resolve(name), std::move(own));
+}
+
 absl::Status RetiredModel(const char* field, const std::string& name) {
   return absl::FailedPreconditionError(absl::StrCat(field, ": the version of model ", Quote(name),
                                                     " that made it is no longer served"));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/models/model_table.h"
 #include "server/models/served_model.h"
 
 namespace attendant::server {
@@ -21,6 +22,10 @@ FoundModel FindModel(const ServedModels& models, const std::string& name);
 // `own` may be null.
 FoundModel FindModel(const ServedModels& models, const std::string& name,
                      std::shared_ptr<const ServedModel> own);
+
+// As above, among the models that are served now, by their own names or by aliases.
+FoundModel FindModel(const ModelTable& models, const std::string& name,
+                     std::shared_ptr<const ServedModel> own = nullptr);
 
 // Returns FAILED_PRECONDITION: what `field` refers to was made by a version of the model called
 // `name` that has been retired.

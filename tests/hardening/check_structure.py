@@ -60,6 +60,7 @@ server/inference
 server/rpc/call
 server/rpc
 server/rest
+server/text_calls
 server/describe
 server
 client
@@ -87,7 +88,7 @@ HEAVY = {
                            "client/files", "client/inspect", "client/json", "client/load_report", "client/load_requests"},
                           {"engine/checkpoint/files/json.h", "server/rest/infer_json_reader.h"}),
     "grpcpp/": ({"server/wire", "server/tensors", "server/request", "server/execution", "server/inference", "server/rpc/",
-                 "server/rest", "client", "client/commands", "client/examples/cpp"}, True),
+                 "server/rest", "server/text_calls", "client", "client/commands", "client/examples/cpp"}, True),
     "spdlog/": ({"server/"}, False),
     "prometheus/": ({"server/metrics"}, {"server/metrics/model_gauges.h"}),
 }
