@@ -41,7 +41,8 @@ absl::StatusOr<std::string> ChoosePrompt(const TextFields& fields, const Tokeniz
     const auto named = known.prompts.find(fields.prompt_name);
     if (named == known.prompts.end()) {
       const std::string names = absl::StrJoin(
-          known.prompts, ", ", [](std::string* out, const auto& prompt) { *out += prompt.first; });
+          known.prompts, ", ",
+          [](std::string* out, const auto& known_prompt) { *out += known_prompt.first; });
       return InvalidField("prompt_name",
                           names.empty() ? "none, as the model has no prompts"
                                         : absl::StrCat("one of the model's prompts, ", names),
@@ -124,8 +125,8 @@ int64_t CountPromptTokens(const text::Encoding& prompt, const Tokenization& know
 }
 
 uint32_t CountCodePoints(const std::string& text) {
-  return static_cast<uint32_t>(std::count_if(
-      text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+  return static_cast<uint32_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
 }
 
 }  // namespace
@@ -136,9 +137,21 @@ int64_t TokenizedTexts::tokens() const {
   return sum;
 }
 
-v1::TextTokens DescribeTokens(const TokenizedTexts& tokenized, size_t text,
-                              const ServedModel& model) {
-  const text::Encoding& encoding = tokenized.texts[text];
+int64_t TokenizedTexts::description_bytes() const {
+  constexpr int64_t kTextBytes = 64, kNumberBytes = 7 * 5, kStringHeadBytes = 4;
+  int64_t bytes = 0;
+  for (const text::Encoding& text : texts) {
+    bytes += kTextBytes;
+    for (const uint32_t id : text.ids) {
+      bytes += kNumberBytes + kStringHeadBytes +
+               static_cast<int64_t>(tokenizer->tokenizer->TokenText(id).size());
+    }
+  }
+  return bytes;
+}
+
+v1::TextTokens TokenizedTexts::Describe(size_t text) const {
+  const text::Encoding& encoding = texts[text];
   v1::TextTokens out;
   out.mutable_ids()->Add(encoding.ids.begin(), encoding.ids.end());
   out.mutable_token_type_ids()->Add(encoding.type_ids.begin(), encoding.type_ids.end());
@@ -148,11 +161,11 @@ v1::TextTokens DescribeTokens(const TokenizedTexts& tokenized, size_t text,
     const auto place = [&](uint32_t at, uint32_t prompt) {
       return is_first ? at - std::min(at, prompt) : at;
     };
-    out.add_begins(place(encoding.code_points[i].begin, tokenized.prompt_code_points));
-    out.add_ends(place(encoding.code_points[i].end, tokenized.prompt_code_points));
-    out.add_byte_begins(place(encoding.bytes[i].begin, tokenized.prompt_bytes));
-    out.add_byte_ends(place(encoding.bytes[i].end, tokenized.prompt_bytes));
-    out.add_tokens(std::string(model.tokenizer->tokenizer->TokenText(encoding.ids[i])));
+    out.add_begins(place(encoding.code_points[i].begin, prompt_code_points));
+    out.add_ends(place(encoding.code_points[i].end, prompt_code_points));
+    out.add_byte_begins(place(encoding.bytes[i].begin, prompt_bytes));
+    out.add_byte_ends(place(encoding.bytes[i].end, prompt_bytes));
+    out.add_tokens(tokenizer->tokenizer->TokenText(encoding.ids[i]));
   }
   out.set_truncated(encoding.truncated);
   return out;
@@ -185,6 +198,7 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
   const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
   const text::EncodeOptions options = OptionsOf(fields, model);
   TokenizedTexts made;
+  made.tokenizer = model.tokenizer;
   made.prompt_bytes = static_cast<uint32_t>(prompt->size());
   made.prompt_code_points = CountCodePoints(*prompt);
   if (!prompt->empty()) {

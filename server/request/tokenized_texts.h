@@ -52,16 +52,14 @@ struct TokenizedTexts {
   // end.
   int64_t prompt_tokens = 0;
   absl::Duration duration = {};  // of tokenizing
+  std::shared_ptr<const ModelTokenizer> tokenizer;
 
   int64_t tokens() const;
+  // Upper bound of the bytes of what Describe returns for all texts.
+  int64_t description_bytes() const;
+  // The message for a text, whose places are known.
+  v1::TextTokens Describe(size_t text) const;
 };
-
-// Upper bound of the bytes of a message of DescribeTokens for each token.
-inline constexpr int64_t kTokenDescriptionBytes = 7 * 5 + 64;
-
-// The message for a text that was tokenized by this model, with its places.
-v1::TextTokens DescribeTokens(const TokenizedTexts& tokenized, size_t text,
-                              const ServedModel& model);
 
 // Upper bound of the bytes that TokenizeTexts takes, with its result.
 int64_t TokenizingBytes(const TextFields& fields, const ServedModel& model);

@@ -16,11 +16,10 @@
 
 namespace attendant::server {
 
-// The `data` of one Tensor in a request, or one element of a field of repeated bytes or texts. `path`
-// is the
-// chain of field numbers from the message to that Tensor: {4} for AttendRequest.hidden_states, {2,
-// 3} for EncodeStreamRequest.request.hidden_states; or to that field, with the element's index: {7,
-// 0} for ModelInferRequest.raw_input_contents[0].
+// The `data` of one Tensor in a request, or one element of a field of repeated bytes or texts.
+// `path` is the chain of field numbers from the message to that Tensor: {4} for
+// AttendRequest.hidden_states, {2, 3} for EncodeStreamRequest.request.hidden_states; or to that
+// field, with the element's index: {7, 0} for ModelInferRequest.raw_input_contents[0].
 struct TensorPayload {
   std::vector<int> path;
   Payload data;
@@ -34,8 +33,9 @@ inline constexpr int64_t kMostRepeatedPayloads = 1024;
 inline constexpr int64_t kMostHeadFields = 1024;
 
 // Parses `buffer` into `request`, all but the `data` of its Tensor fields and its fields of
-// repeated bytes and texts, and returns that data. Texts may be something else than UTF-8. A tensor has at most one entry: if its data was sent
-// repeatedly, the last one wins, as in protobuf. Elements of repeated fields are in their order.
+// repeated bytes and texts, and returns that data. Texts may be something else than UTF-8. A tensor
+// has at most one entry: if its data was sent repeatedly, the last one wins, as in protobuf.
+// Elements of repeated fields are in their order.
 //
 // The result agrees with request.ParseFromString for every message, whether its fields are out of
 // order, unknown, repeated, merged or packed. This function walks only along the message's

@@ -43,7 +43,7 @@ class Finder {
     const bool payloads =
         field.is_repeated() && field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
     if (!payloads && (field.type() != FieldDescriptor::TYPE_MESSAGE || field.is_repeated() ||
-                            field.real_containing_oneof() != nullptr)) {
+                      field.real_containing_oneof() != nullptr)) {
       return;
     }
     path_.push_back(field.number());

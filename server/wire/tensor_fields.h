@@ -22,9 +22,9 @@ struct PayloadField {
 };
 
 // Every `data` of a Tensor that can be reached from a message type through singular fields, and
-// every field of repeated bytes or texts there, whose elements may be as large. Other repeated fields and oneofs
-// are left out, because there a field number does not identify one tensor. So are recursive fields,
-// whose type is one of those that contain them.
+// every field of repeated bytes or texts there, whose elements may be as large. Other repeated
+// fields and oneofs are left out, because there a field number does not identify one tensor. So are
+// recursive fields, whose type is one of those that contain them.
 struct TensorFields {
   TensorField root;
   std::vector<PayloadField> payloads;
