@@ -164,21 +164,26 @@ absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inpu
 
 }  // namespace
 
-absl::StatusOr<PreparedCompute> PrepareInfer(const grpc::ByteBuffer& message,
-                                             const ServiceContext& context) {
+absl::StatusOr<Preparation> PrepareInfer(const grpc::ByteBuffer& message,
+                                         const ServiceContext& context) {
   ModelInferRequest request;
   const auto payloads = ParseRequest(message, kMaxInferHeadBytes, request);
   if (!payloads.ok()) return payloads.status();
   DropNullParameters(request);
   std::vector<Payload> raw;
   for (const TensorPayload& payload : *payloads) raw.push_back(payload.data);
-  auto prepared =
-      PrepareInferMessage(request, raw, static_cast<int64_t>(message.Length()), context);
-  if (!prepared.ok()) return prepared.status();
-  prepared->compute.to_message = [to_answer = std::move(prepared->to_answer)](Response response) {
-    return Serialize(to_answer(std::move(response)));
+  Preparation preparation;
+  preparation.prepare = [request = std::move(request), raw = std::move(raw),
+                         bytes = static_cast<int64_t>(message.Length()),
+                         &context]() -> absl::StatusOr<Prepared> {
+    auto prepared = PrepareInferMessage(request, raw, bytes, context);
+    if (!prepared.ok()) return prepared.status();
+    prepared->compute.to_message = [to_answer = std::move(prepared->to_answer)](Response response) {
+      return Serialize(to_answer(std::move(response)));
+    };
+    return std::move(prepared->compute);
   };
-  return std::move(prepared->compute);
+  return preparation;
 }
 
 absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& request,

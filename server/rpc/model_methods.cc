@@ -24,6 +24,7 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   out.set_hub_commit(model.origin.commit);
   SetDescription(description, *model.tokenization, out);
   SetStageCosts(description, out);
+  SetTexts(*model.tokenizer, out);
   SetComputeMode(model.encoder->mode(), out);
   out.set_gemm(GemmOf(model.encoder->product_plans()));
   out.set_weight_bytes(model.encoder->weight_bytes());

@@ -74,6 +74,8 @@ absl::StatusOr<std::vector<AddedToken>> LoadAddedTokens(JsonValue json, const Mo
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer)
     : tokens_(std::move(tokens)) {
+  std::stable_sort(tokens_.begin(), tokens_.end(),
+                   [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   std::vector<std::pair<std::string, uint32_t>> entries[2];
   for (uint32_t i = 0; i < tokens_.size(); ++i) {
     std::string content = tokens_[i].content;
@@ -88,6 +90,13 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
     entries[tokens_[i].normalized].emplace_back(std::move(content), i);
   }
   for (int i = 0; i < 2; ++i) tries_[i] = ByteTrie(std::move(entries[i]));
+}
+
+std::string AddedTokens::Text(uint32_t id) const {
+  const auto found =
+      std::lower_bound(tokens_.begin(), tokens_.end(), id,
+                       [](const AddedToken& token, uint32_t wanted) { return token.id < wanted; });
+  return found == tokens_.end() || found->id != id ? "" : found->content;
 }
 
 std::pair<uint32_t, uint32_t> AddedTokens::Longest(const Items& items, uint32_t at, uint32_t last,

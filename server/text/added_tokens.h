@@ -35,6 +35,9 @@ class AddedTokens {
   // is normalized. Takes a step for each byte of the longest token at each byte at most.
   void Find(const Items& items, Piece text, bool normalized, std::vector<Piece>& pieces) const;
 
+  // The text of the token with an id; empty if there is none.
+  std::string Text(uint32_t id) const;
+
   bool empty(bool normalized) const { return tries_[normalized].size() == 0; }
 
  private:
@@ -49,7 +52,7 @@ class AddedTokens {
     bool Has(char32_t code) const { return any[code % kCount]; }
   };
 
-  std::vector<AddedToken> tokens_;
+  std::vector<AddedToken> tokens_;  // by ascending ids
   ByteTrie tries_[2];
   FirstCharacters first_[2];
 };

@@ -266,6 +266,11 @@ uint32_t Tokenizer::TokenId(absl::string_view token) const {
   return added == parts_->added_ids.end() ? parts_->model->Find(token) : added->second;
 }
 
+std::string Tokenizer::TokenText(uint32_t id) const {
+  std::string added = parts_->added.Text(id);
+  return added.empty() ? parts_->model->Text(id) : added;
+}
+
 uint32_t Tokenizer::id_limit() const { return parts_->id_limit; }
 TruncationSide Tokenizer::truncation_side() const { return parts_->truncation_side; }
 

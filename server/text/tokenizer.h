@@ -111,6 +111,10 @@ class Tokenizer {
   // The id of a token of the vocabulary or an added one, or kNoId.
   uint32_t TokenId(absl::string_view token) const;
 
+  // How the vocabulary writes a token, an added one too: "[CLS]", "##ing", "▁the", "Ġthe". Empty if
+  // there is no token with this id.
+  std::string TokenText(uint32_t id) const;
+
   // One more than the largest id that a result may have.
   uint32_t id_limit() const;
 

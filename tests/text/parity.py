@@ -46,9 +46,12 @@ def differences(program, tokenizer, requests, *arguments, add_special_tokens=Tru
 
 
 def all_differences(program, tokenizer, texts):
-    """Texts alone, as pairs, and cut to several lengths at either side, with and without added tokens."""
+    """The texts of ids; texts alone, as pairs, and cut to several lengths at either side, with and without added tokens."""
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    for token_id, text in enumerate(programs.vocabulary(program, tokenizer.to_str())):
+        if text != (tokenizer.id_to_token(token_id) or ""):
+            yield token_id, numpy.array(tokenizer.id_to_token(token_id)), None
     yield from differences(program, tokenizer, [[text] for text in texts])
     few = texts[:len(texts) // 10]
     pairs = [[a, b] for a, b in zip(few, reversed(few))]

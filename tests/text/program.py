@@ -53,6 +53,16 @@ def encode(program, tokenizer_json, requests, *arguments):
     return found
 
 
+def vocabulary(program, tokenizer_json):
+    """Returns the text of each id, up to one beyond the last."""
+    answer, texts, at = call(program, tokenizer_json, [], "--vocabulary"), [], 0
+    while at < len(answer):
+        size, = struct.unpack_from("<I", answer, at)
+        texts.append(answer[at + 4:at + 4 + size].decode())
+        at += 4 + size
+    return texts
+
+
 def seconds(program, tokenizer_json, requests, rounds):
     """Returns the shortest of some rounds in seconds, and the number of tokens."""
     lines = call(program, tokenizer_json, requests, "--time", rounds).decode().split("\n")

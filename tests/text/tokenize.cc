@@ -1,10 +1,10 @@
 // Tokenizes what comes on stdin, for the comparisons of tests/text/run.
 //   tokenize TOKENIZER_JSON|FOLDER [--max-length N] [--left] [--no-special] [--lowercase] [--time
-//   ROUNDS]
+//   ROUNDS] [--vocabulary]
 // A request is the number of texts, 1 or 2, and each of them after its size; an answer is -1 for an
 // error, or the number of tokens and their ids, type ids, texts, and places in code points and
 // bytes. All are 32-bit little-endian numbers. With --time, prints the nanoseconds of each round
-// instead.
+// instead; with --vocabulary, the text of each id after its size, up to one id beyond the last.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -105,18 +105,29 @@ void Time(const Tokenizer& tokenizer, EncodeOptions options, int rounds) {
   }
 }
 
+void WriteVocabulary(const Tokenizer& tokenizer) {
+  for (uint32_t id = 0; id <= tokenizer.id_limit(); ++id) {
+    const std::string text = tokenizer.TokenText(id);
+    const uint32_t size = static_cast<uint32_t>(text.size());
+    std::fwrite(&size, sizeof(size), 1, stdout);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   EncodeOptions options;
   attendant::text::TokenizerOverrides overrides;
   int rounds = 0;
+  bool vocabulary = false;
   for (int i = 2; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--max-length") options.max_length = std::strtoul(argv[++i], nullptr, 10);
     if (argument == "--left") options.truncation_side = attendant::text::TruncationSide::kLeft;
     if (argument == "--no-special") options.add_special_tokens = false;
     if (argument == "--lowercase") overrides.lowercase = true;
+    if (argument == "--vocabulary") vocabulary = true;
     if (argument == "--time") rounds = std::atoi(argv[++i]);
   }
   const auto tokenizer = Load(argv[1], overrides);
@@ -128,7 +139,8 @@ int main(int argc, char** argv) {
     Time(**tokenizer, options, rounds);
     return 0;
   }
+  if (vocabulary) WriteVocabulary(**tokenizer);
   std::vector<std::string> texts;
-  while (ReadTexts(texts)) Write(Encode(**tokenizer, texts, options));
+  while (!vocabulary && ReadTexts(texts)) Write(Encode(**tokenizer, texts, options));
   return 0;
 }

@@ -66,6 +66,9 @@ class Bpe : public Model {
         characters_{CharacterIds(ids_, "", ""), CharacterIds(ids_, "", options_.suffix),
                     CharacterIds(ids_, options_.prefix, ""),
                     CharacterIds(ids_, options_.prefix, options_.suffix)} {
+    texts_.reserve(ids_.size());
+    for (const auto& [token, id] : ids_) texts_.emplace_back(id, &token);
+    std::sort(texts_.begin(), texts_.end());
     for (size_t byte = 0; byte < 256; ++byte) {
       byte_ids_[byte] = options_.byte_fallback ? Find(absl::StrFormat("<0x%02X>", byte)) : kNoId;
     }
@@ -77,6 +80,12 @@ class Bpe : public Model {
   uint32_t Find(absl::string_view token) const override {
     const auto found = ids_.find(token);
     return found == ids_.end() ? kNoId : found->second;
+  }
+  std::string Text(uint32_t id) const override {
+    const auto found =
+        std::lower_bound(texts_.begin(), texts_.end(), id,
+                         [](const auto& text, uint32_t wanted) { return text.first < wanted; });
+    return found == texts_.end() || found->first != id ? "" : *found->second;
   }
   uint32_t size() const override { return static_cast<uint32_t>(ids_.size()); }
   size_t scratch_bytes() const override {
@@ -154,6 +163,7 @@ class Bpe : public Model {
 
   const BpeOptions options_;
   const TokenIds ids_;
+  std::vector<std::pair<uint32_t, const std::string*>> texts_;  // those of ids_, by ascending ids
   const BpeMerges merges_;
   const uint32_t unk_id_;
   // In the middle of a piece, at its end, and the same after its beginning.

@@ -54,6 +54,9 @@ class ByteTrie {
     return node;
   }
 
+  // The string that was given with a number; empty if there is none.
+  std::string Text(uint32_t value) const;
+
   // The number of a string, or kNoValue.
   uint32_t Find(absl::string_view bytes) const {
     const Node node = Walk(root(), bytes);
@@ -67,12 +70,15 @@ class ByteTrie {
     uint16_t children = 0;
   };
 
-  std::vector<State> states_;
   static constexpr uint16_t kFew = 4;
 
+  Node Parent(Node node) const;
+
+  std::vector<State> states_;
   std::array<Node, 256> root_;  // its children
   uint32_t size_ = 0;
-  std::vector<unsigned char> labels_;  // by which a node's parent leads to it
+  std::vector<unsigned char> labels_;            // by which a node's parent leads to it
+  std::vector<std::pair<uint32_t, Node>> ends_;  // each number with its string's, ascending
 };
 
 }  // namespace attendant::text

@@ -41,6 +41,9 @@ class Model {
   // The id of a token, or kNoId.
   virtual uint32_t Find(absl::string_view token) const = 0;
 
+  // The token with an id; empty if there is none.
+  virtual std::string Text(uint32_t id) const = 0;
+
   // The number of different tokens. Ids may have gaps.
   virtual uint32_t size() const = 0;
 

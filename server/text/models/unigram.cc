@@ -48,6 +48,7 @@ class Unigram : public Model {
     return std::make_unique<UnigramScratch>();
   }
   uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
+  std::string Text(uint32_t id) const override { return trie_.Text(id); }
   // As the original counts them: equal tokens each.
   uint32_t size() const override { return static_cast<uint32_t>(scores_.size()); }
   bool has_surface_text() const override { return true; }

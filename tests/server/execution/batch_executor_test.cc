@@ -147,7 +147,7 @@ class TimeBetweenBatchesTest : public BatchExecutorTest {
     message.set_model("tiny");
     *message.mutable_memory()->mutable_hidden_states() = FloatTensor({1, 2, 32}, SomeValues(64, 1));
     const grpc::Slice bytes(message.SerializeAsString());
-    auto prepared = PreparePutMemory(grpc::ByteBuffer(&bytes, 1), context_);
+    auto prepared = PrepareNow(PreparePutMemory(grpc::ByteBuffer(&bytes, 1), context_));
     EXPECT_TRUE(prepared.ok()) << prepared.status();
     return std::move(prepared->request);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "tests/server/text/shown.h"
 
@@ -248,6 +249,35 @@ TEST(TokenizerTest, AVocabularyByItselfIsOfBert) {
   EXPECT_EQ((*tokenizer)->TokenId("##able"), 6u);
   EXPECT_EQ(Tokenizer::LoadVocabulary("[UNK]\n", {}).status().message(),
             "vocab.txt: expected [CLS]; got no such line");
+}
+
+// The texts of the ids from 0 on, with "-" for those that have none.
+std::string Texts(const std::string& model, const std::string& added) {
+  const auto tokenizer = Load(
+      absl::StrCat(R"({"version":"1.0","added_tokens":[)", added, R"(],"model":)", model, "}"));
+  std::vector<std::string> texts;
+  for (uint32_t id = 0; id <= tokenizer->id_limit(); ++id) {
+    const std::string text = tokenizer->TokenText(id);
+    texts.push_back(text.empty() ? "-" : text);
+  }
+  return absl::StrJoin(texts, " ");
+}
+
+TEST(TokenizerTest, TextsOfIdsAreThoseOfTheVocabulary) {
+  EXPECT_EQ(Texts(R"({"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##",)"
+                  R"("max_input_chars_per_word":100,)"
+                  R"("vocab":{"[UNK]":0,"un":1,"##able":2,"unable":4,"中":5}})",
+                  Added(0, "[UNK]") + "," + Added(5, "x")),
+            "[UNK] un ##able - unable x -");
+  EXPECT_EQ(
+      Texts(R"({"type":"BPE","vocab":{"Ġ":0,"t":1,"Ġt":3},"merges":["Ġ t"]})", Added(3, "<s>")),
+      "Ġ t - <s> -");
+  EXPECT_EQ(Texts(R"({"type":"Unigram","unk_id":0,)"
+                  R"("vocab":[["<unk>",0],["▁the",-1],["a",-2],["a",-3]]})",
+                  Added(4, "<m>")),
+            "<unk> ▁the a a <m> -");
+  EXPECT_EQ(Texts(R"({"type":"WordLevel","unk_token":"U","vocab":{"U":0,"a":7}})", Added(2, "x")),
+            "U - x - - - - a -");
 }
 
 TEST(TokenizerTest, HostileTextsTakeLinearTime) {
