@@ -27,6 +27,10 @@ FoundModel FindModel(const ServedModels& models, const std::string& name,
 FoundModel FindModel(const ModelTable& models, const std::string& name,
                      std::shared_ptr<const ServedModel> own = nullptr);
 
+// Returns INVALID_ARGUMENT if an alias of the table has the name of a model, or if its own model is
+// not there; `more_may_come` says that models come later.
+absl::Status CheckAliases(const ModelTable& models, bool more_may_come);
+
 // Returns FAILED_PRECONDITION: what `field` refers to was made by a version of the model called
 // `name` that has been retired.
 absl::Status RetiredModel(const char* field, const std::string& name);

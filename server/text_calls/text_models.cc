@@ -137,7 +137,10 @@ std::vector<std::string> TextModelNames(const ModelTable& models) {
 TextModelFacts FactsOf(const ServedModel& model, const std::string& name,
                        int64_t max_batch_tokens) {
   const ModelDescription& description = model.encoder->description();
-  TextModelFacts facts = {name, Name(model.encoder->mode().type), MainWish(model)};
+  TextModelFacts facts;
+  facts.name = name;
+  facts.dtype = Name(model.encoder->mode().type);
+  facts.main = MainWish(model);
   if (facts.main == TextWish::kVectors) {
     facts.pooling = model.tokenization->texts_take_mean || !description.pooling
                         ? "mean"

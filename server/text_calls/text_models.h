@@ -12,7 +12,7 @@
 
 namespace attendant::server {
 
-// What a request needs a model for.
+// The need of a request for a model.
 struct TextNeed {
   TextWish wish = TextWish::kTokens;
   bool ranks = false;  // kScores of one class
