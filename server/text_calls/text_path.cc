@@ -35,6 +35,7 @@ std::optional<TextPath> ParseOfModel(std::string_view rest,
   std::optional<TextPath> best;
   size_t longest = 0;
   bool best_is_served = false;
+  if (!rest.empty() && rest.back() == '/') rest.remove_suffix(1);
   ForEachPath([&](std::string_view path, TextPath read) {
     if (path == "/" ? rest.empty() : !EndsWith(rest, path)) return;
     const size_t length = path == "/" ? 0 : path.size();
