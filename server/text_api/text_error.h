@@ -22,13 +22,12 @@ enum class ErrorStyle {
 // kLargeBody for OUT_OF_RANGE, kNoKey, kForbidden, kBusy for RESOURCE_EXHAUSTED, kTimeout,
 // kUnavailable, kGone for CANCELLED, else kBroken.
 enum class TextErrorKind {
-  kMalformed,      // the body is not JSON
   kInvalid,        // a member is not as expected
+  kMalformed,      // the body is not JSON
   kEmpty,          // a list without elements
   kOversized,      // a text or list beyond the limits
-  kLargeBody,      // the body is beyond the limit
   kUntokenizable,  // a text or an id that the tokenizer or the model does not have
-  kSlowBody,       // the body did not come in time
+  kLargeBody,      // the body is beyond the limit
   kNoKey,
   kForbidden,
   kNoModel,
@@ -37,10 +36,11 @@ enum class TextErrorKind {
   kUnfit,  // the model cannot do that
   kBusy,
   kTimeout,
+  kSlowBody,  // the body did not come in time
   kUnavailable,
-  kGone,    // the client hung up
-  kFailed,  // the model's output cannot be returned
+  kGone,  // the client hung up
   kBroken,
+  kFailed,  // the model's output cannot be returned
 };
 
 // A status of a code that suits the kind, with the kind as a payload.
@@ -48,14 +48,13 @@ absl::Status TextError(TextErrorKind kind, const std::string& message);
 
 // The same as "<field>: expected <expected>; got <got>".
 absl::Status InvalidMember(const std::string& field, const std::string& expected,
-                           const std::string& got,
-                           TextErrorKind kind = TextErrorKind::kInvalid);
+                           const std::string& got, TextErrorKind kind = TextErrorKind::kInvalid);
 
 TextErrorKind KindOf(const absl::Status& error);
 
 // The answer to a request that failed with this error, which is not OK. Has the headers
-// Attendant-Reason (server/metrics/refusal.h) and, if it is worth trying again, Retry-After in whole
-// seconds and Retry-After-Ms.
+// Attendant-Reason (server/metrics/refusal.h) and, if it is worth trying again, Retry-After in
+// whole seconds and Retry-After-Ms.
 HttpAnswer TextErrorAnswer(ErrorStyle style, const absl::Status& error,
                            absl::Duration retry_after = absl::Seconds(1));
 

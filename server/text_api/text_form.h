@@ -61,11 +61,11 @@ const std::vector<TextRoute>& TextRoutes();
 // A model as /info and /v1/models describe it.
 struct TextModelFacts {
   std::string name;
-  std::string dtype;                // that it is computed in, "f32"
+  std::string dtype;  // that it is computed in, "f32"
   TextWish main = TextWish::kVectors;
-  std::string pooling = {};         // of kVectors, "mean"
-  std::vector<std::string> labels;  // of kScores and kEntities; kScores with one: a reranker
-  int64_t max_input_length = 0;     // tokens
+  std::string pooling = {};              // of kVectors, "mean"
+  std::vector<std::string> labels = {};  // of kScores and kEntities; kScores with one: a reranker
+  int64_t max_input_length = 0;          // tokens
   int64_t max_batch_tokens = 0;
 };
 

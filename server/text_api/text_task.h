@@ -35,8 +35,8 @@ struct TextTask {
   std::string model;  // empty: the only one that can do it
   TextWish wish = TextWish::kVectors;
   std::vector<TextInput> inputs;  // at least one
-  // Read by the model before each input, as the first text of a pair whose second one is the input's
-  // text. Set for documents that are ranked, which only a model with one class does.
+  // Read by the model before each input, as the first text of a pair whose second one is the
+  // input's text. Set for documents that are ranked, which only a model with one class does.
   std::optional<std::string> query = {};
   std::string field;  // what the request calls its inputs, for messages
   std::optional<std::string> prompt = {};
