@@ -59,7 +59,7 @@ TEST(TextFlowTest, ManyTextsGoInAsThereIsRoom) {
     EXPECT_EQ(answer["data"][i]["embedding"], alone.json()["data"][0]["embedding"]) << i;
     EXPECT_EQ(answer["data"][i]["index"], i);
   }
-  rest.server().ExpectMetrics(HasSubstr("method=\"embeddings\",model=\"tiny\"} 6"));
+  rest.server().ExpectMetrics(HasSubstr("method=\"openai_embeddings\",model=\"tiny\"} 6"));
   ExpectNothingHeld(rest);
 }
 
@@ -89,8 +89,9 @@ TEST(TextFlowTest, ACallerWhoHangsUpStopsIt) {
   rest.server().AwaitQueued(0);  // those that wait are dropped
   rest.server().gate().Open();
   ExpectNothingHeld(rest);
-  rest.server().ExpectMetrics(HasSubstr(
-      "attendant_requests_total{code=\"CANCELLED\",method=\"embeddings\",model=\"tiny\"} 1"));
+  rest.server().ExpectMetrics(
+      HasSubstr("attendant_requests_total{code=\"CANCELLED\",method=\"openai_embeddings\",model="
+                "\"tiny\"} 1"));
   EXPECT_LE(rest.server().gate().passed(), 2);
 }
 
@@ -142,7 +143,7 @@ TEST(TextFlowTest, RefusesWhenThereIsNoSlot) {
   EXPECT_EQ(second.status, 429);
   EXPECT_EQ(second.header("attendant-reason"), "slots");
   rest.server().ExpectMetrics(
-      HasSubstr("attendant_refusals_total{method=\"embeddings\",reason=\"slots\"} 1\n"));
+      HasSubstr("attendant_refusals_total{method=\"openai_embeddings\",reason=\"slots\"} 1\n"));
   rest.server().gate().Open();
   EXPECT_EQ(ParseResult(first->ReceiveAnswer()).status, 200);
 }

@@ -100,8 +100,8 @@ TEST_F(TextRefusalsTest, AnAnswerBeyondTheLimit) {
 
 TEST_F(TextRefusalsTest, AreCounted) {
   rest_->Ask("/v1/embeddings", {{"model", "none"}, {"input", "w7"}});
-  rest_->server().ExpectMetrics(
-      HasSubstr("attendant_requests_total{code=\"NOT_FOUND\",method=\"embeddings\",model=\"\"}"));
+  rest_->server().ExpectMetrics(HasSubstr(
+      "attendant_requests_total{code=\"NOT_FOUND\",method=\"openai_embeddings\",model=\"\"}"));
 }
 
 TEST(TextTokensTest, CallsNeedATokenExceptForHealth) {
