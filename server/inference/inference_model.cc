@@ -78,6 +78,10 @@ std::vector<TensorInterface> InputsOf(const InferenceModel& model) {
   if (description.embeddings->token_types > 0) {
     inputs.push_back({"token_type_ids", "INT64", {kAny, kAny}, true});
   }
+  if (model.model->tokenizer->tokenizer != nullptr) {
+    inputs.push_back({"text", "BYTES", {kAny, 1}, true});
+    inputs.push_back({"text_pair", "BYTES", {kAny, 1}, true});
+  }
   return inputs;
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/text/base/items.h"
+#include "server/text/base/memory.h"
 #include "server/text/normal_form.h"
 
 namespace attendant::text {
@@ -25,6 +26,8 @@ class Charsmap {
 
   // The most characters that a character may become.
   uint32_t growth() const { return growth_; }
+
+  size_t heap_bytes() const { return HeapBytes(units_) + HeapBytes(strings_); }
 
  private:
   // The replacement of the shortest key that `text` begins with, if there is one.

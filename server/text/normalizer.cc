@@ -151,6 +151,7 @@ class CharsmapNormalizer : public Normalizer {
   explicit CharsmapNormalizer(Charsmap map) : map_(std::move(map)) {}
   void Apply(Items& items) const override { map_.Apply(items); }
   uint32_t growth() const override { return map_.growth(); }
+  size_t memory_bytes() const override { return map_.heap_bytes(); }
 
  private:
   const Charsmap map_;
@@ -201,6 +202,11 @@ class NormalizerSequence : public Normalizer {
     uint64_t growth = 1;
     for (const auto& step : steps_) growth = std::min<uint64_t>(growth * step->growth(), 1 << 20);
     return static_cast<uint32_t>(growth);
+  }
+  size_t memory_bytes() const override {
+    size_t bytes = 0;
+    for (const auto& step : steps_) bytes += step->memory_bytes();
+    return bytes;
   }
 
  private:
