@@ -46,7 +46,7 @@ enum class TextErrorKind {
 // A status of a code that suits the kind, with the kind as a payload.
 absl::Status TextError(TextErrorKind kind, const std::string& message);
 
-// The same as "<field>: expected <expected>; got <got>".
+// Returns TextError of "<field>: expected <expected>; got <got>".
 absl::Status InvalidMember(const std::string& field, const std::string& expected,
                            const std::string& got, TextErrorKind kind = TextErrorKind::kInvalid);
 

@@ -1,5 +1,5 @@
-// What a request of any of the text APIs asks for, and what it is answered with: the same for all
-// of them, in whatever JSON they say it.
+// TextTask and TextResult: a request of any of the text APIs and its result, the same for all of them
+// in whatever JSON they write it.
 #pragma once
 
 #include <cstdint>
