@@ -37,12 +37,11 @@ absl::Status CheckVersion(const ServedModel& model, const std::string& version) 
 absl::StatusOr<InferenceModel> FindInferenceModel(const ModelTable& models, const std::string& name,
                                                   const std::string& version) {
   if (name.empty()) return InvalidField("model_name", "the name of a model", "none");
-  const std::shared_ptr<const ServedModels> served = models.Snapshot();
-  FoundModel found = FindModel(*served, name);
+  FoundModel found = FindModel(models, name);
   std::optional<InferenceInput> input;
   absl::string_view base = name;
   if (!found.ok() && absl::ConsumeSuffix(&base, kHiddenSuffix) && !base.empty()) {
-    const FoundModel hidden = FindModel(*served, std::string(base));
+    const FoundModel hidden = FindModel(models, std::string(base));
     if (hidden.ok()) {
       found = hidden;
       input = InferenceInput::kHiddenStates;
