@@ -15,6 +15,9 @@ struct Datatype {
   v1::DataType wire;
 };
 
+// That of texts.
+inline constexpr char kTextDatatype[] = "BYTES";
+
 // Null: there is none of this name here. FP64 and BYTES, which is of texts alone, have no
 // counterpart.
 const Datatype* FindDatatype(absl::string_view name);

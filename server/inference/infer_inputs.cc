@@ -67,8 +67,6 @@ class Packer {
   std::string bytes_;
 };
 
-constexpr char kBytes[] = "BYTES";
-
 // The elements of raw BYTES: each is its length, 4 bytes little-endian, and its bytes.
 absl::StatusOr<std::vector<Payload>> SplitRaw(const std::string& name, const Payload& raw) {
   constexpr int64_t kLengthBytes = 4;
@@ -203,7 +201,7 @@ absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& reque
     if (!status.ok()) return status;
     InferInput input;
     *input.head.mutable_shape() = tensor.shape();
-    if (IsText(tensor.name()) && tensor.datatype() == kBytes) {
+    if (IsText(tensor.name()) && tensor.datatype() == kTextDatatype) {
       auto texts = ReadTexts(tensor, raw.empty() ? nullptr : &raw[static_cast<size_t>(i)]);
       if (!texts.ok()) return texts.status();
       input.texts = *std::move(texts);
@@ -212,9 +210,10 @@ absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& reque
     }
     const Datatype* datatype = IsText(tensor.name()) ? nullptr : FindDatatype(tensor.datatype());
     if (datatype == nullptr) {
-      return InvalidField(tensor.name() + ".datatype",
-                          IsText(tensor.name()) ? kBytes : absl::StrCat("one of ", DatatypeNames()),
-                          Quote(tensor.datatype()));
+      return InvalidField(
+          tensor.name() + ".datatype",
+          IsText(tensor.name()) ? kTextDatatype : absl::StrCat("one of ", DatatypeNames()),
+          Quote(tensor.datatype()));
     }
     input.head.set_dtype(datatype->wire);
     if (!raw.empty()) {

@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/inference/datatypes.h"
 #include "server/models/model_lookup.h"
 #include "server/tensors/status_mapping.h"
 
@@ -79,8 +80,8 @@ std::vector<TensorInterface> InputsOf(const InferenceModel& model) {
     inputs.push_back({"token_type_ids", "INT64", {kAny, kAny}, true});
   }
   if (model.model->tokenizer->tokenizer != nullptr) {
-    inputs.push_back({"text", "BYTES", {kAny, 1}, true});
-    inputs.push_back({"text_pair", "BYTES", {kAny, 1}, true});
+    inputs.push_back({"text", kTextDatatype, {kAny, 1}, true});
+    inputs.push_back({"text_pair", kTextDatatype, {kAny, 1}, true});
   }
   return inputs;
 }
