@@ -32,7 +32,7 @@ TEST_F(TextRefusalsTest, ModelsThatAreNotThereOrCannotDoIt) {
   Expect(rest_->Ask("/v1/embeddings", {{"model", "none"}, {"input", "w7"}}), 404,
          "no model is named \\\"none\\\"");
   Expect(rest_->Ask("/v1/embeddings", {{"model", "ranker"}, {"input", "w7"}}), 400,
-         "model: expected one that makes one vector of a text; \\\"ranker\\\" does not");
+         "model: expected a model that makes one vector of a text; got \\\"ranker\\\"");
   Expect(rest_->Ask("/models/bare/embed", {{"inputs", "w7"}}), 424,
          "it takes no texts, as it does not come from a folder with a tokenizer");
   Expect(rest_->Ask("/predict", {{"inputs", "w7"}}), 422,
