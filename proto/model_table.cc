@@ -170,6 +170,11 @@ constexpr ModelRow kRows[] = {
      }},
     {"convolution", "layer.convolution convolution_layers", Convolution},
     {"embeddings", "embeddings", Embeddings},
+    {"texts", "takes_texts why_no_texts",
+     [](const Model& m) {
+       if (m.takes_texts()) return std::string("yes");
+       return m.why_no_texts().empty() ? "" : absl::StrCat("none: ", m.why_no_texts());
+     }},
     {"features", "front", Features},
     {"pooling", "pooling pooled_width",
      [](const Model& m) { return m.has_pooling() ? Pooling(m.pooling()) : ""; }},
