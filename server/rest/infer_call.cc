@@ -64,11 +64,9 @@ absl::StatusOr<PreparedInfer> InferCall::ReadMessage(MessageSlices slices) {
   read->message.set_model_version(target_.version);
   binary_outputs_ = std::move(read->binary_outputs);
   binary_by_default_ = read->binary_by_default;
-  const int64_t tokenizing_bytes = TokenizingBytes(read->message, read->data, context_);
-  if (tokenizing_bytes > 0) {
-    status = Charge(memory_.amount() + tokenizing_bytes, HeldFor::kRequest);
-    if (!status.ok()) return status;
-  }
+  const int64_t tokenizing = TokenizingBytes(read->message, read->data, context_);
+  if (tokenizing > 0) status = Charge(memory_.amount() + tokenizing, HeldFor::kReceiving);
+  if (!status.ok()) return status;
   return PrepareInferMessage(read->message, read->data, kept + read->packed_bytes, context_);
 }
 
