@@ -87,6 +87,20 @@ Json ReadTokenizer(const std::string& folder, Tokenization& read,
   return Json::array();
 }
 
+// Keeps the contents of a file, if it is there and can be read.
+void Keep(const std::string& path, const std::string& name, Tokenization& read) {
+  if (!PathExists(path)) return;
+  absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxTokenizerBytes);
+  if (text.ok()) read.files[name] = *std::move(text);
+}
+
+void KeepFiles(const std::string& transformer, Tokenization& read) {
+  for (const char* name : {"tokenizer.json", "vocab.txt", "tokenizer_config.json",
+                           "special_tokens_map.json", "config.json"}) {
+    Keep(absl::StrCat(transformer, "/", name), name, read);
+  }
+}
+
 // Returns the text of a token, which is written as a text or as an object with its content.
 std::optional<std::string> TokenText(const Json& config, const std::string& key) {
   const auto found = config.find(key);
@@ -140,6 +154,7 @@ absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read) {
   for (const char* name : kSentenceConfigs) {
     const std::string path = absl::StrCat(folder, "/", name);
     if (!PathExists(path)) continue;
+    Keep(path, kSentenceConfigs[0], read);
     return ReadStrictly(path, [&](ConfigReader& config, Problems&) {
       read.lower_case = config.Boolean({"do_lower_case"}, false);
       if (!config.Has({"max_seq_length"})) return;
@@ -162,6 +177,8 @@ void ReadPylate(ConfigReader& config, Tokenization& read) {
     prefixes.push_back(prefix);
   }
   MakeSpecial(prefixes, read.tokenizer_json);
+  const auto file = read.files.find("tokenizer.json");
+  if (file != read.files.end()) MakeSpecial(prefixes, file->second);
   if (!config.Has({"document_length"})) return;
   read.max_sequence_length = config.Integer({"document_length"}, kLengthRange);
 }
@@ -193,6 +210,7 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
                                               const std::string& transformer,
                                               std::vector<std::string>& warnings) {
   Tokenization read;
+  KeepFiles(transformer, read);
   const Json added_tokens = ReadTokenizer(transformer, read, warnings);
   const Json config = ReadLeniently(absl::StrCat(transformer, "/tokenizer_config.json"), warnings);
   ApplyTokenizerClass(config, ReadLeniently(absl::StrCat(transformer, "/config.json"), warnings),

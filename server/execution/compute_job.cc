@@ -38,6 +38,8 @@ ComputeJob::ComputeJob(ComputeRequest request, std::shared_ptr<const std::atomic
   key = request_->key();
   tokens = request_->tokens();
   cancelled = std::move(gone);
+  response_.texts = request_->texts;
+  response_.describes_texts = request_->outputs.tokens;
 }
 
 bool ComputeJob::BeginSlice() {

@@ -1,11 +1,17 @@
 #include "server/execution/prepare_request.h"
 
+#include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/models/model_lookup.h"
 #include "server/request/parse_request.h"
+#include "server/request/parse_texts.h"
+#include "server/request/tokenized_texts.h"
 #include "server/tensors/status_mapping.h"
+#include "server/wire/response_codec.h"
 
 namespace attendant::server {
 namespace {
@@ -16,17 +22,59 @@ int64_t MaxHeadBytes(const ServiceLimits& limits) {
   return (int64_t{64} << 10) + 12 * limits.max_request_tokens;
 }
 
-template <typename Request, auto ToMessage>
-absl::StatusOr<PreparedCompute> ParseAndPrepare(const grpc::ByteBuffer& message,
-                                                const ServiceContext& context) {
+template <typename Request>
+struct Received {
   Request request;
-  auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), request);
+  std::vector<TensorPayload> payloads;
+  int64_t bytes = 0;  // of the message
+};
+
+template <typename Request>
+absl::StatusOr<Received<Request>> Receive(const grpc::ByteBuffer& message,
+                                          const ServiceContext& context) {
+  Received<Request> received;
+  auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), received.request);
   if (!payloads.ok()) return payloads.status();
-  absl::StatusOr<PreparedCompute> prepared =
-      PrepareRequest(ParseRequest(request, RequestPayloads(*payloads, {}), context),
-                     static_cast<int64_t>(message.Length()), context);
-  if (prepared.ok()) prepared->to_message = ToMessage;
-  return prepared;
+  received.payloads = *std::move(payloads);
+  received.bytes = static_cast<int64_t>(message.Length());
+  return received;
+}
+
+template <typename Request, auto ToMessage>
+absl::StatusOr<Preparation> ParseAndPrepare(const grpc::ByteBuffer& message,
+                                            const ServiceContext& context) {
+  auto received = Receive<Request>(message, context);
+  if (!received.ok()) return received.status();
+  Preparation preparation;
+  if constexpr (std::is_same_v<Request, v1::EncodeRequest>) {
+    preparation.tokenizing_bytes =
+        TokenizingBytes(received->request, RequestPayloads(received->payloads, {}), context);
+  }
+  preparation.prepare = [received = *std::move(received), &context]() -> absl::StatusOr<Prepared> {
+    absl::StatusOr<PreparedCompute> prepared = PrepareRequest(
+        ParseRequest(received.request, RequestPayloads(received.payloads, {}), context),
+        received.bytes, context);
+    if (!prepared.ok()) return prepared.status();
+    prepared->to_message = ToMessage;
+    return *std::move(prepared);
+  };
+  return preparation;
+}
+
+absl::StatusOr<grpc::ByteBuffer> Tokenize(const TextFields& fields, const ServedModel& model,
+                                          const ServiceContext& context) {
+  const absl::StatusOr<TokenizedTexts> texts = TokenizeTexts(fields, model, context.clock);
+  if (!texts.ok()) return texts.status();
+  const int64_t most = context.limits.max_answer_bytes;
+  if (const int64_t bytes = texts->description_bytes(); bytes > most) {
+    return absl::InvalidArgumentError(absl::StrCat("the answer could take ", bytes,
+                                                   " bytes; the server allows ", most,
+                                                   " (--max-answer-bytes); send fewer texts"));
+  }
+  v1::TokenizeResponse response;
+  response.set_model_version(model.version);
+  for (size_t i = 0; i < texts->texts.size(); ++i) *response.add_texts() = texts->Describe(i);
+  return SerializeResponse(response, {});
 }
 
 // Checks that `first_token` and `ends` of an item fit its sequence.
@@ -60,19 +108,47 @@ absl::StatusOr<PreparedCompute> PrepareRequest(absl::StatusOr<ComputeRequest> co
   return PreparedCompute{*std::move(compute), message_bytes + bytes->response + bytes->scratch};
 }
 
-absl::StatusOr<PreparedCompute> PrepareAttend(const grpc::ByteBuffer& message,
-                                              const ServiceContext& context) {
+absl::StatusOr<Preparation> PrepareAttend(const grpc::ByteBuffer& message,
+                                          const ServiceContext& context) {
   return ParseAndPrepare<v1::AttendRequest, ToAttendResponse>(message, context);
 }
 
-absl::StatusOr<PreparedCompute> PrepareEncode(const grpc::ByteBuffer& message,
-                                              const ServiceContext& context) {
+absl::StatusOr<Preparation> PrepareEncode(const grpc::ByteBuffer& message,
+                                          const ServiceContext& context) {
   return ParseAndPrepare<v1::EncodeRequest, ToEncodeResponse>(message, context);
 }
 
-absl::StatusOr<PreparedCompute> PreparePutMemory(const grpc::ByteBuffer& message,
-                                                 const ServiceContext& context) {
+absl::StatusOr<Preparation> PreparePutMemory(const grpc::ByteBuffer& message,
+                                             const ServiceContext& context) {
   return ParseAndPrepare<v1::PutMemoryRequest, ToPutMemoryResponse>(message, context);
+}
+
+absl::StatusOr<Preparation> PrepareTokenize(const grpc::ByteBuffer& message,
+                                            const ServiceContext& context) {
+  const auto received = Receive<v1::TokenizeRequest>(message, context);
+  if (!received.ok()) return received.status();
+  FoundModel model = FindModel(*context.models.Snapshot(), received->request.model());
+  if (!model.ok()) return model.status();
+  TextFields fields = ReadTextFields(received->request, RequestPayloads(received->payloads, {}));
+  fields.add_special_tokens = !received->request.omit_special_tokens();
+  fields.places = true;
+  fields.most_tokens = context.limits.max_request_tokens;
+  Preparation preparation;
+  // Three times: for the tokens, the answer, and its message.
+  preparation.tokenizing_bytes = std::max<int64_t>(1, 3 * TokenizingBytes(fields, **model));
+  preparation.prepare = [fields = std::move(fields), model = *std::move(model),
+                         &context]() -> absl::StatusOr<Prepared> {
+    absl::StatusOr<grpc::ByteBuffer> answer = Tokenize(fields, *model, context);
+    if (!answer.ok()) return answer.status();
+    return *std::move(answer);
+  };
+  return preparation;
+}
+
+int64_t TokenizingBytes(const StreamItem& item, const ServiceContext& context) {
+  return TokenizingBytes(
+      item.message.request(),
+      RequestPayloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber}), context);
 }
 
 absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <variant>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
@@ -26,6 +28,18 @@ struct PreparedCompute {
   absl::Duration timeout = absl::InfiniteDuration();          // that the message asks for
 };
 
+// A request, or an answer that needs no queue.
+using Prepared = std::variant<PreparedCompute, grpc::ByteBuffer>;
+
+// A message that has been read, and waits to be prepared.
+struct Preparation {
+  // The bytes that are taken meanwhile, if it takes long and is to be done on a worker; 0: it is
+  // quick.
+  int64_t tokenizing_bytes = 0;
+  // To be called once. `context` outlives it.
+  absl::AnyInvocable<absl::StatusOr<Prepared>()> prepare = {};
+};
+
 // An EncodeStreamRequest.
 struct StreamItem {
   v1::EncodeStreamRequest message;  // without the tensors' data
@@ -34,13 +48,16 @@ struct StreamItem {
   absl::Time arrived;
 };
 
-// An AttendRequest; an EncodeRequest; a PutMemoryRequest. The tensors' data stays where it arrived.
-absl::StatusOr<PreparedCompute> PrepareAttend(const grpc::ByteBuffer& message,
-                                              const ServiceContext& context);
-absl::StatusOr<PreparedCompute> PrepareEncode(const grpc::ByteBuffer& message,
-                                              const ServiceContext& context);
-absl::StatusOr<PreparedCompute> PreparePutMemory(const grpc::ByteBuffer& message,
-                                                 const ServiceContext& context);
+// An AttendRequest; an EncodeRequest; a PutMemoryRequest; a TokenizeRequest. The data of tensors
+// and texts stays where it arrived.
+absl::StatusOr<Preparation> PrepareAttend(const grpc::ByteBuffer& message,
+                                          const ServiceContext& context);
+absl::StatusOr<Preparation> PrepareEncode(const grpc::ByteBuffer& message,
+                                          const ServiceContext& context);
+absl::StatusOr<Preparation> PreparePutMemory(const grpc::ByteBuffer& message,
+                                             const ServiceContext& context);
+absl::StatusOr<Preparation> PrepareTokenize(const grpc::ByteBuffer& message,
+                                            const ServiceContext& context);
 
 // Adds the bytes that a request takes, of which `message_bytes` are its message. Returns the error
 // if `compute` is one. The caller sets `to_message`.
@@ -51,6 +68,9 @@ absl::StatusOr<PreparedCompute> PrepareRequest(absl::StatusOr<ComputeRequest> co
 // INVALID_ARGUMENT: it is malformed, so that even its id is not known.
 absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
                                        const ServiceContext& context);
+
+// As Preparation::tokenizing_bytes, of PrepareItem.
+int64_t TokenizingBytes(const StreamItem& item, const ServiceContext& context);
 
 // `sequence` is the one that the item is a chunk of, or null.
 absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item,

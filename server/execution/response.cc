@@ -36,6 +36,15 @@ void PlaceAll(std::vector<std::pair<int64_t, ResponseTensor>>& tensors,
   }
 }
 
+void FillTexts(Response& response, v1::EncodeResponse& message) {
+  const TokenizedTexts& texts = *response.texts;
+  response.execution.set_tokenize_ns(absl::ToInt64Nanoseconds(texts.duration));
+  for (size_t i = 0; i < texts.texts.size(); ++i) {
+    message.add_lengths(static_cast<int64_t>(texts.texts[i].ids.size()));
+    if (response.describes_texts) *message.add_tokens() = texts.Describe(i);
+  }
+}
+
 void Fill(Response& response, const std::vector<int>& prefix, v1::EncodeResponse& message,
           Payloads& payloads) {
   using Message = v1::EncodeResponse;
@@ -68,6 +77,7 @@ void Fill(Response& response, const std::vector<int>& prefix, v1::EncodeResponse
            *message.mutable_attention_probabilities(), payloads);
   PlaceAll(response.attention_keys, Join(prefix, {Message::kAttentionKeysFieldNumber}),
            *message.mutable_attention_keys(), payloads);
+  if (response.texts) FillTexts(response, message);
   *message.mutable_execution() = std::move(response.execution);
 }
 

@@ -26,7 +26,9 @@ struct Response {
   std::optional<ResponseTensor> pooled;
   std::optional<ResponseTensor> token_vectors;
   std::optional<SparseResponse> sparse;
-  CrossKvStore::Ticket ticket;  // of what was registered
+  std::shared_ptr<const TokenizedTexts> texts = {};  // of the request; null: it had none
+  bool describes_texts = false;                      // in the message
+  CrossKvStore::Ticket ticket;                       // of what was registered
   v1::Execution execution;
 };
 

@@ -19,8 +19,8 @@ namespace attendant::server {
 // A ModelInferRequest. The raw contents stay where they arrived; all else of the message has at
 // most kMaxInferHeadBytes. NOT_FOUND: no such model or version. INVALID_ARGUMENT: names the tensor
 // or parameter, what was expected and what came.
-absl::StatusOr<PreparedCompute> PrepareInfer(const grpc::ByteBuffer& message,
-                                             const ServiceContext& context);
+absl::StatusOr<Preparation> PrepareInfer(const grpc::ByteBuffer& message,
+                                         const ServiceContext& context);
 
 // A ModelInferResponse, without its raw contents, which stand beside it in the order of its
 // outputs.
@@ -33,6 +33,10 @@ struct PreparedInfer {
   PreparedCompute compute;  // whose `to_message` is not set
   std::function<InferAnswer(Response)> to_answer;
 };
+
+// As Preparation::tokenizing_bytes, of PrepareInferMessage.
+int64_t TokenizingBytes(const inference::ModelInferRequest& request,
+                        const std::vector<Payload>& raw, const ServiceContext& context);
 
 // As above, from a parsed message of `message_bytes` bytes and its raw contents.
 absl::StatusOr<PreparedInfer> PrepareInferMessage(const inference::ModelInferRequest& request,

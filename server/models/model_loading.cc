@@ -123,6 +123,32 @@ std::string SourceOf(const ModelSetting& setting) {
   return absl::StrCat(setting.source, " (commit ", setting.origin.commit, ")");
 }
 
+// Loads the tokenizer, whose files are not needed any more then.
+void SetTokenizer(OpenedModel& opened, const ServedModel* base, const Clock& clock,
+                  ServedModel& model) {
+  if (base != nullptr) {
+    model.tokenizer = base->tokenizer;
+    return;
+  }
+  std::map<std::string, std::string> files = std::move(opened.checkpoint.tokenization.files);
+  opened.checkpoint.tokenization.files.clear();
+  std::vector<std::string> notes;
+  model.tokenizer = LoadModelTokenizer(opened.checkpoint.description, files, clock, notes);
+  for (const std::string& note : notes) spdlog::info("model {}: {}", model.name, note);
+  if (model.tokenizer->tokenizer != nullptr) return;
+  spdlog::info("model {} takes no texts: {}", model.name, model.tokenizer->why_none);
+}
+
+// Returns the most memory that the tokenizer of a model will hold, with its files while it is
+// loaded: measured at up to 4 times their size, beside tokenizer.json for those who ask for it.
+CheckedSize PredictTokenizer(const Tokenization& tokenization) {
+  CheckedSize bytes = static_cast<int64_t>(tokenization.tokenizer_json.size());
+  for (const auto& [name, contents] : tokenization.files) {
+    bytes = bytes + CheckedSize(5) * static_cast<int64_t>(contents.size());
+  }
+  return bytes;
+}
+
 absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
                                                              const ServedModel* base,
                                                              const ThreadPlan& plan,
@@ -148,6 +174,7 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
   LogProductPlans(name, encoder, base);
   auto model = std::make_shared<ServedModel>(name, copies->front(),
                                              std::move(opened.checkpoint.unused_tensors));
+  SetTokenizer(opened, base, clock, *model);
   model->tokenization =
       base == nullptr
           ? std::make_shared<const Tokenization>(std::move(opened.checkpoint.tokenization))
@@ -236,9 +263,8 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
     const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
         description, RunTokens(settings), plan.threads_per_instance, model.setting.compute);
     if (!run.ok()) return ForModel(model.setting.name, run.status());
-    const auto tokenizer =
-        static_cast<int64_t>(model.checkpoint.tokenization.tokenizer_json.size());
-    all_weights = all_weights + CheckedSize(*weights) * plan.copies() + tokenizer;
+    all_weights = all_weights + CheckedSize(*weights) * plan.copies() +
+                  PredictTokenizer(model.checkpoint.tokenization);
     all_runs = all_runs + CheckedSize(*run) * plan.instances;
   }
   need.weights = all_weights.value_or(kMost);

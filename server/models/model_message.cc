@@ -170,6 +170,13 @@ void SetCostModel(const CostModel& cost, absl::Time now, v1::GetModelResponse& o
   told.set_correction(static_cast<float>(cost.correction(now)));
 }
 
+void SetTexts(const ModelTokenizer& tokenizer, v1::GetModelResponse& out) {
+  out.set_takes_texts(tokenizer.tokenizer != nullptr);
+  out.set_why_no_texts(tokenizer.why_none);
+  out.mutable_cost_model()->set_text_bytes_per_second(
+      static_cast<float>(tokenizer.bytes_per_second));
+}
+
 void SetThreadPlan(const ThreadPlan& plan, v1::GetModelResponse& out) {
   v1::ThreadPlan& planned = *out.mutable_thread_plan();
   planned.set_instances(plan.instances);

@@ -26,6 +26,9 @@ void SetComputeMode(const ComputeMode& mode, v1::GetModelResponse& out);
 // `now` is the time for which the correction is told.
 void SetCostModel(const CostModel& cost, absl::Time now, v1::GetModelResponse& out);
 
+// Whether it takes texts, and how fast.
+void SetTexts(const ModelTokenizer& tokenizer, v1::GetModelResponse& out);
+
 // All but `rows_per_thread_from`, which is measured while the model is loaded.
 void SetThreadPlan(const ThreadPlan& plan, v1::GetModelResponse& out);
 

@@ -13,6 +13,7 @@
 #include "engine/layers/encoder.h"
 #include "engine/layers/state/row_plan.h"
 #include "server/batching/cost_model.h"
+#include "server/models/model_tokenizer.h"
 #include "server/settings/settings.h"
 
 namespace attendant::server {
@@ -35,6 +36,8 @@ struct ServedModel {
   std::vector<std::string> unused_tensors;
   // Never null. An overlay has that of its base.
   std::shared_ptr<const Tokenization> tokenization = std::make_shared<const Tokenization>();
+  // What makes token ids of texts. Never null; an overlay has that of its base.
+  std::shared_ptr<const ModelTokenizer> tokenizer = std::make_shared<const ModelTokenizer>();
   // For an overlay, the name of the model with which it shares its weights, all except those that
   // the overlay replaces. Empty for any other model.
   std::string base = {};

@@ -15,6 +15,7 @@ constexpr int64_t kTensorHeadBytes = 96;
 
 // Upper bound of the bytes that tell how many words of a sequence have weight.
 constexpr int64_t kSparseCountBytes = 5;
+constexpr int64_t kLengthBytes = 5;
 
 // Bytes of the dense probabilities of one layer: [H, length, keys] for each sequence.
 CheckedSize ProbabilityScratchBytes(const ComputeRequest& request) {
@@ -214,6 +215,10 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
   }
   if (outputs.pooled) add_tensor(request.pooled_shape());
   if (outputs.token_vectors) add_tensor(request.token_vectors_shape());
+  if (request.texts) {
+    response = response + CheckedSize(kLengthBytes) * request.layout.sequences +
+               (outputs.tokens ? request.texts->description_bytes() : 0);
+  }
   if (outputs.sparse) {
     add_tensor(request.sparse_shape());
     add(request.sparse_shape(), DataType::kInt32);

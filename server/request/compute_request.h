@@ -20,6 +20,7 @@
 #include "server/models/layer_span.h"
 #include "server/request/cross_kv_rows.h"
 #include "server/request/token_ids.h"
+#include "server/request/tokenized_texts.h"
 #include "server/tensors/tensor_check.h"
 #include "server/tensors/token_layout.h"
 
@@ -127,6 +128,7 @@ struct Outputs {
   std::optional<PooledOutput> pooled;
   std::optional<TokenVectorsOutput> token_vectors;
   bool sparse = false;  // the vectors over the vocabulary
+  bool tokens = false;  // those of `texts`
 };
 
 // The whole of a request, or a slice of it (request_slice.h).
@@ -139,7 +141,8 @@ struct ComputeRequest {
   Keys keys;
   std::optional<CheckedTensor> bias;
   std::vector<float> head_gates;  // [layers, H], or [H] for each, H of the checkpoint; or empty
-  int64_t truncated_tokens = 0;   // that `layout` no longer has
+  int64_t truncated_tokens = 0;   // that `layout` no longer has; of texts: how many were cut
+  std::shared_ptr<const TokenizedTexts> texts = {};  // null: it came with something else
   Outputs outputs;
   std::string request_id;
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/model/model_facts.h"
 #include "server/request/parse_own_fields.h"
+#include "server/request/parse_texts.h"
 #include "server/request/shared_fields.h"
 #include "server/tensors/status_mapping.h"
 
@@ -342,13 +343,15 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
 absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
                         const SharedTensors& shared, const ServiceContext& context,
                         ComputeRequest& compute) {
-  const int inputs = static_cast<int>(request.has_hidden_states()) +
-                     static_cast<int>(request.has_token_ids()) +
-                     static_cast<int>(request.has_features());
+  const int inputs =
+      static_cast<int>(request.has_hidden_states()) + static_cast<int>(request.has_token_ids()) +
+      static_cast<int>(request.has_features()) + static_cast<int>(HasTexts(payloads));
   if (inputs != 1) {
-    return InvalidField("hidden_states", "exactly one of it, token_ids and features",
+    return InvalidField("hidden_states", "exactly one of it, token_ids, features and texts",
                         absl::StrCat(inputs));
   }
+  if (HasTexts(payloads)) return ParseTexts(request, payloads, context, compute);
+  if (absl::Status status = CheckNoTextFields(request, payloads); !status.ok()) return status;
   if (request.has_token_ids()) {
     return ParseTokenIds(request, payloads, shared, context, compute);
   }

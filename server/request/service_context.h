@@ -5,6 +5,7 @@
 
 #include "server/admission/admission.h"
 #include "server/base/clock.h"
+#include "server/base/worker_threads.h"
 #include "server/batching/batch_queue.h"
 #include "server/cross_kv/cross_kv_store.h"
 #include "server/host/thread_plan.h"
@@ -28,6 +29,7 @@ struct ServiceContext {
   ServerMetrics& metrics;
   CrossKvStore& cross_kv;
   Clock& clock;
+  WorkerThreads& workers;
   ServiceLimits limits;
   ThreadPlan thread_plan;
   ServerSecrets secrets = {};  // callers with a token are told apart by it

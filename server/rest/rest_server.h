@@ -8,7 +8,6 @@
 #include "server/http/http_call.h"
 #include "server/request/quick_method.h"
 #include "server/rest/rest_path.h"
-#include "server/rest/worker_threads.h"
 #include "server/security/server_secrets.h"
 
 namespace attendant::server {
@@ -33,14 +32,10 @@ class RestServer {
  private:
   HttpStart Start(const HttpRequest& request, const RestPath& path,
                   const std::shared_ptr<HttpReply>& reply);
-  // `peer` is the name of the caller's token, or empty.
-  HttpStart Infer(const HttpRequest& request, const RestPath& path, std::string peer,
-                  const MethodContext& context, const std::shared_ptr<HttpReply>& reply);
   HttpAnswer AnswerQuick(const RestPath& path, const MethodContext& context) const;
 
   const ServerSecrets secrets_;
   std::atomic<const MethodContext*> context_ = nullptr;
-  WorkerThreads workers_{2};  // so that a long body does not keep short ones waiting
 };
 
 }  // namespace attendant::server

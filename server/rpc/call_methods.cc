@@ -35,6 +35,7 @@ absl::Span<const CallMethod> CallMethods() {
       {kEncoder, "Attend", Needs::kQueue, Queued<PrepareAttend>},
       {kEncoder, "Encode", Needs::kQueue, Queued<PrepareEncode>},
       {kEncoder, "EncodeStream", Needs::kStream, NewStreamCall},
+      {kEncoder, "Tokenize", Needs::kQueue, Queued<PrepareTokenize>},
       {kEncoder, "PutMemory", Needs::kQueue, Queued<PreparePutMemory>},
       {kEncoder, "ListModels", Needs::kSlot, Answered<ListModels>},
       {kEncoder, "GetModel", Needs::kSlot, Answered<GetModel>},

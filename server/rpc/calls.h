@@ -13,10 +13,10 @@
 
 namespace attendant::server {
 
-// A method with a job, which `prepare` makes of its message. A caller may half-close after its
-// message or not.
-using PrepareJob = absl::StatusOr<PreparedCompute> (*)(const grpc::ByteBuffer& message,
-                                                       const ServiceContext& context);
+// A method with a job, or an answer that takes long to make, which `prepare` makes of its message.
+// A caller may half-close after its message or not.
+using PrepareJob = absl::StatusOr<Preparation> (*)(const grpc::ByteBuffer& message,
+                                                   const ServiceContext& context);
 std::shared_ptr<Call> NewJobCall(CallEntry entry, PrepareJob prepare);
 
 // EncodeStream (stream_reactor.h).

@@ -9,14 +9,15 @@
 namespace attendant::server {
 namespace {
 
-// Permit -> message -> job -> response.
+// Permit -> message -> job -> response. Texts are tokenized on a worker, before the job or, if that
+// is all that is asked for, instead of it.
 //
 // The request's memory is held without a gap: by the permit while the body is received
 // (call/message_receipt.h), by the job until it has ended, and by the call until the answer has
 // left.
 //
-// The permit and the end of the job come on threads of their own. The job holds the call until it
-// has ended; a permit that comes late finds it ended or gone.
+// The permit, the worker and the end of the job come on threads of their own. The worker and the
+// job hold the call until they have ended; a permit that comes late finds it ended or gone.
 class JobCall final : public Call {
  public:
   JobCall(CallEntry entry, PrepareJob prepare)
@@ -26,6 +27,10 @@ class JobCall final : public Call {
   absl::Status Begin() override;
   absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold memory) override;
   void OnLost() override;
+  // Goes on with a request or an answer, by the deadline of the caller.
+  absl::Status Proceed(absl::StatusOr<Prepared> prepared, Budget::Hold memory, absl::Time deadline);
+  absl::Status Submit(PreparedCompute prepared, Budget::Hold memory, absl::Time deadline);
+  absl::Status CheckAwaited(absl::Time deadline) const;
 
   const PrepareJob prepare_;
   RecentSize& recent_;
@@ -49,15 +54,58 @@ absl::Status JobCall::Begin() {
 }
 
 absl::Status JobCall::OnMessage(grpc::ByteBuffer message, Budget::Hold memory) {
-  absl::StatusOr<PreparedCompute> prepared = prepare_(message, context_);
-  message.Clear();  // what is needed of it, the request holds
+  absl::StatusOr<Preparation> preparation = prepare_(message, context_);
+  if (!preparation.ok()) return preparation.status();
+  const absl::Time deadline = DeadlineOf(call_, context_.clock);
+  const auto bytes = static_cast<int64_t>(message.Length());
+  message.Clear();  // what is needed of it, the preparation holds
+  if (preparation->tokenizing_bytes == 0) {
+    return Proceed(preparation->prepare(), std::move(memory), deadline);
+  }
+  const absl::Status status = context_.admission.Charge(
+      {peer_, bytes + preparation->tokenizing_bytes, HeldFor::kRequest}, memory);
+  if (!status.ok()) return status;
+  context_.workers.Run([this, self = shared_from_this(), deadline,
+                        preparation = *std::move(preparation),
+                        memory = std::move(memory)]() mutable {
+    React([&]() -> absl::Status {
+      const absl::Status awaited = CheckAwaited(deadline);
+      if (!awaited.ok()) return awaited;
+      return Proceed(preparation.prepare(), std::move(memory), deadline);
+    });
+  });
+  return absl::OkStatus();
+}
+
+absl::Status JobCall::CheckAwaited(absl::Time deadline) const {
+  if (cancelled_->load(std::memory_order_relaxed)) {
+    return absl::CancelledError("the caller is gone");
+  }
+  return context_.clock.Now() < deadline
+             ? absl::OkStatus()
+             : absl::DeadlineExceededError("the deadline passed before the texts were tokenized");
+}
+
+absl::Status JobCall::Proceed(absl::StatusOr<Prepared> prepared, Budget::Hold memory,
+                              absl::Time deadline) {
   if (!prepared.ok()) return prepared.status();
-  recent_.Report(prepared->bytes);
+  if (auto* compute = std::get_if<PreparedCompute>(&*prepared)) {
+    return Submit(std::move(*compute), std::move(memory), deadline);
+  }
+  CallEnd answer = {absl::OkStatus(), std::get<grpc::ByteBuffer>(*std::move(prepared))};
+  memory.Change(static_cast<int64_t>(answer.response.Length()), HeldFor::kAnswer);
+  answer.memory = std::move(memory);
+  End(std::move(answer));
+  return absl::OkStatus();
+}
+
+absl::Status JobCall::Submit(PreparedCompute prepared, Budget::Hold memory, absl::Time deadline) {
+  recent_.Report(prepared.bytes);
   absl::Status status =
-      context_.admission.Charge({peer_, prepared->bytes, HeldFor::kRequest}, memory);
+      context_.admission.Charge({peer_, prepared.bytes, HeldFor::kRequest}, memory);
   if (!status.ok()) return status;
   auto end = [this, self = shared_from_this(),
-              to_message = std::move(prepared->to_message)](ComputeJob::End result) {
+              to_message = std::move(prepared.to_message)](ComputeJob::End result) {
     React([&]() -> absl::Status {
       Budget::Hold held = std::move(result.held.memory);
       if (!result.response.ok()) return result.response.status();
@@ -69,9 +117,9 @@ absl::Status JobCall::OnMessage(grpc::ByteBuffer message, Budget::Hold memory) {
       return absl::OkStatus();
     });
   };
-  auto job = std::make_shared<ComputeJob>(std::move(prepared->request), cancelled_, std::move(end));
+  auto job = std::make_shared<ComputeJob>(std::move(prepared.request), cancelled_, std::move(end));
   job->held.memory = std::move(memory);
-  job->deadline = std::min(DeadlineOf(call_, context_.clock), started_ + prepared->timeout);
+  job->deadline = std::min(deadline, started_ + prepared.timeout);
   job->peer = peer_;
   PlanJob(context_, *job);
   {

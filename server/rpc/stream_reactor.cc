@@ -61,7 +61,8 @@ absl::Status StreamReactor::OnMessage(grpc::ByteBuffer message, Budget::Hold) {
   // and an item beyond it is charged at once.
   permit_.Change(std::min(recent_.bytes(), context_.limits.max_request_bytes), HeldFor::kReceiving);
   receiver_->SetAllowance(permit_.amount());
-  Taken arrived = {*std::move(item)};
+  const int64_t tokenizing_bytes = TokenizingBytes(*item, context_);
+  Taken arrived = {*std::move(item), tokenizing_bytes};
   arrived.may_wait = arrived.item.bytes <= permit_.amount();
   absl::Status charged = context_.admission.TakeSlotIfFree(peer_, arrived.held.slot);
   if (charged.ok() && !arrived.may_wait) {
@@ -134,8 +135,14 @@ bool StreamReactor::EndSequence(const Pending& pending, bool computed) {
   return true;
 }
 
-void StreamReactor::Work(std::optional<Taken> next) {
+void StreamReactor::Work(std::optional<Taken> next, bool on_worker) {
   while (next) {
+    if (next->tokenizing_bytes > 0 && !on_worker) {
+      context_.workers.Run([this, self = shared_from_this(), next = std::move(next)]() mutable {
+        React([&] { Work(std::move(next), /*on_worker=*/true); });
+      });
+      return;
+    }
     Pending pending{next->item.message.id(), next->item.message.ends(), next->sequence,
                     item_account_.ForItem(next->item.arrived)};
     const bool alone = IsAlone();
@@ -182,9 +189,14 @@ std::optional<StreamReactor::Taken> StreamReactor::Resume() {
 }
 
 absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
+  absl::Status status;
+  if (taken.tokenizing_bytes > 0) {
+    status = Admit(taken.item.bytes + taken.tokenizing_bytes, alone, taken.held);
+    if (!status.ok()) return status;
+  }
   auto prepared = PrepareItem(taken.item, taken.sequence, context_);
   if (!prepared.ok()) return prepared.status();
-  const absl::Status status = Admit(prepared->bytes, alone, taken.held);
+  status = Admit(prepared->bytes, alone, taken.held);
   if (!status.ok()) return status;
   pending.account.Describe(prepared->request);
   pending.tokens = prepared->request.chunk_tokens();

@@ -47,6 +47,7 @@ class StreamReactor final : public Call {
   // An item and the sequence that it is a chunk of, which then is its own until it ends.
   struct Taken {
     StreamItem item;
+    int64_t tokenizing_bytes = 0;
     bool may_wait = false;  // for room: the permit covers it
     Held held = {};
     std::shared_ptr<StreamSequence> sequence = nullptr;  // null: none
@@ -80,8 +81,9 @@ class StreamReactor final : public Call {
   // Lets the next chunk have the sequence. `over`: EndSequence has released it.
   void GiveBack(const Pending& pending, bool over) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Works on the item, and if it ends at once on that which was held back for it.
-  void Work(std::optional<Taken> next);
+  // Works on the item, and if it ends at once on that which was held back for it. `on_worker`: as
+  // it is there, the item may have texts; elsewhere such an item goes there first.
+  void Work(std::optional<Taken> next, bool on_worker = false);
   // Puts it into the queue. `alone`: it is the only item in flight. Not OK: it ends so or is held
   // back.
   absl::Status Submit(Taken& taken, Pending& pending, bool alone);

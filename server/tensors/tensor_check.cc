@@ -1,5 +1,6 @@
 #include "server/tensors/tensor_check.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -103,6 +104,19 @@ std::optional<DataType> FromWire(v1::DataType dtype) {
     if (wire == dtype) return engine;
   }
   return std::nullopt;
+}
+
+std::vector<Payload> RequestPayloads::AllOf(int number) const {
+  std::vector<int> path = prefix_;
+  path.push_back(number);
+  std::vector<Payload> found;
+  for (const TensorPayload& payload : payloads_) {
+    if (payload.path.size() == path.size() + 1 &&
+        std::equal(path.begin(), path.end(), payload.path.begin())) {
+      found.push_back(payload.data);
+    }
+  }
+  return found;
 }
 
 WireTensor RequestPayloads::Of(const std::string& field, const v1::Tensor& head, int number) const {

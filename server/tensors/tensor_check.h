@@ -56,6 +56,9 @@ class RequestPayloads {
   // By the number of the tensor's field.
   WireTensor Of(const std::string& field, const v1::Tensor& head, int number) const;
 
+  // The elements of the field of repeated bytes or texts with this number, in order.
+  std::vector<Payload> AllOf(int number) const;
+
   // Those of the message in the field of this number.
   RequestPayloads Inside(int number) const {
     std::vector<int> prefix = prefix_;

@@ -20,6 +20,8 @@ class Normalizer {
 
   // The most items that one may become.
   virtual uint32_t growth() const { return 1; }
+  // The same for an item of ASCII.
+  virtual uint32_t ascii_growth() const { return 1; }
 
   // An estimate of the memory that tables take.
   virtual size_t memory_bytes() const { return 0; }

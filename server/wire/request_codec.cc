@@ -77,7 +77,7 @@ class HeadCopier {
     std::vector<ByteRange>& data = data_[static_cast<size_t>(payload)];
     if (!fields_.payloads[static_cast<size_t>(payload)].repeated) data.clear();
     if (static_cast<int64_t>(data.size()) == kMostRepeatedPayloads) {
-      return Fail(absl::StrCat("more than ", kMostRepeatedPayloads, " tensors in one field"));
+      return Fail(absl::StrCat("more than ", kMostRepeatedPayloads, " elements in one field"));
     }
     data.push_back({reader_.position(), size});
     reader_.Skip(size);

@@ -40,13 +40,14 @@ class Finder {
   }
 
   void AddField(const FieldDescriptor& field, TensorField& here) {
-    const bool repeated_bytes = field.is_repeated() && field.type() == FieldDescriptor::TYPE_BYTES;
-    if (!repeated_bytes && (field.type() != FieldDescriptor::TYPE_MESSAGE || field.is_repeated() ||
-                            field.real_containing_oneof() != nullptr)) {
+    const bool payloads =
+        field.is_repeated() && field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+    if (!payloads && (field.type() != FieldDescriptor::TYPE_MESSAGE || field.is_repeated() ||
+                      field.real_containing_oneof() != nullptr)) {
       return;
     }
     path_.push_back(field.number());
-    if (repeated_bytes) {
+    if (payloads) {
       AddPayload(here.fields[field.number()], true);
       path_.pop_back();
       return;

@@ -9,7 +9,7 @@
 namespace attendant::server {
 
 // A field on the way to tensor data: a message that can hold a Tensor, the Tensor itself, its
-// `data`, or repeated bytes.
+// `data`, or repeated bytes or texts.
 struct TensorField {
   std::map<int, TensorField> fields;  // the fields inside this one, by field number
   int payload = -1;                   // for data: index in TensorFields::payloads; otherwise -1
@@ -17,14 +17,14 @@ struct TensorField {
 
 // A field with tensor data.
 struct PayloadField {
-  std::vector<int> path;  // field numbers from the message to the Tensor, or to the repeated bytes
+  std::vector<int> path;  // field numbers from the message to the Tensor, or to the repeated field
   bool repeated = false;
 };
 
 // Every `data` of a Tensor that can be reached from a message type through singular fields, and
-// every field of repeated bytes there, whose elements are tensors. Other repeated fields and oneofs
-// are left out, because there a field number does not identify one tensor. So are recursive fields,
-// whose type is one of those that contain them.
+// every field of repeated bytes or texts there, whose elements may be as large. Other repeated
+// fields and oneofs are left out, because there a field number does not identify one tensor. So are
+// recursive fields, whose type is one of those that contain them.
 struct TensorFields {
   TensorField root;
   std::vector<PayloadField> payloads;

@@ -62,19 +62,19 @@ std::string FuzzRequest(absl::string_view input) {
   absl::Status status;
   switch (choice.method) {
     case 0:
-      status = PrepareAttend(choice.slices, context).status();
+      status = PrepareNow(PrepareAttend(choice.slices, context)).status();
       break;
     case 1:
-      status = PrepareEncode(choice.slices, context).status();
+      status = PrepareNow(PrepareEncode(choice.slices, context)).status();
       break;
     case 2:
-      status = PreparePutMemory(choice.slices, context).status();
+      status = PrepareNow(PreparePutMemory(choice.slices, context)).status();
       break;
     case 3:
       status = ReadStreamItem(choice.slices, context);
       break;
     default:
-      status = PrepareInfer(choice.slices, context).status();
+      status = PrepareNow(PrepareInfer(choice.slices, context)).status();
   }
   switch (status.code()) {
     case absl::StatusCode::kOk:

@@ -1,5 +1,4 @@
-// Tokenization: what a model's folder says about turning text into token ids. The server does not
-// do that itself; its clients do, with a binding of Hugging Face's tokenizers.
+// Tokenization: what a model's folder says about turning text into token ids.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +33,9 @@ enum class ScoreFunction {
 };
 
 struct Tokenization {
+  // The contents of the files that say how, by the names that they have in most folders, as far as
+  // they are there.
+  std::map<std::string, std::string> files = {};
   std::string tokenizer_json;  // the file as transformers reads it; empty if there is none
   std::string why_no_tokenizer =
       "it does not come from a folder of Hugging Face's";  // if tokenizer_json is empty

@@ -97,6 +97,7 @@ class Bpe : public Model {
     for (const CharacterIds& characters : characters_) bytes += characters.heap_bytes();
     return bytes;
   }
+  size_t tokens_of_item() const override { return options_.byte_fallback ? 4 : 1; }
   size_t scratch_bytes() const override {
     return 2 * sizeof(BpeSymbol) + 4 * sizeof(MergeScratch::Waiting) + sizeof(MergeScratch::Link);
   }

@@ -55,6 +55,9 @@ class Model {
 
   // The most bytes of scratch memory, and tokens, for each byte of a piece.
   virtual size_t scratch_bytes() const = 0;
+
+  // The most tokens that an item may become.
+  virtual size_t tokens_of_item() const { return 1; }
 };
 
 // Tokens and their ids, as a file lists them.

@@ -57,6 +57,7 @@ class Unigram : public Model {
     return sizeof(*this) + HeapBytes(scores_) + trie_.heap_bytes();
   }
   size_t scratch_bytes() const override { return 5 + sizeof(Step); }
+  size_t tokens_of_item() const override { return byte_ids_[0] == kNoId ? 1 : 4; }
 
   void Tokenize(ItemSpan piece, ModelScratch& scratch,
                 std::vector<ModelToken>& tokens) const override {

@@ -147,7 +147,7 @@ class TimeBetweenBatchesTest : public BatchExecutorTest {
     message.set_model("tiny");
     *message.mutable_memory()->mutable_hidden_states() = FloatTensor({1, 2, 32}, SomeValues(64, 1));
     const grpc::Slice bytes(message.SerializeAsString());
-    auto prepared = PreparePutMemory(grpc::ByteBuffer(&bytes, 1), context_);
+    auto prepared = PrepareNow(PreparePutMemory(grpc::ByteBuffer(&bytes, 1), context_));
     EXPECT_TRUE(prepared.ok()) << prepared.status();
     return std::move(prepared->request);
   }
@@ -177,9 +177,9 @@ class TimeBetweenBatchesTest : public BatchExecutorTest {
   static constexpr absl::Duration kLong = absl::Seconds(100);
 
   FakeClock clock_;
-  const ServiceContext timed_ = {context_.models,  context_.admission,  context_.queue,
-                                 context_.metrics, context_.cross_kv,   clock_,
-                                 context_.limits,  context_.thread_plan};
+  const ServiceContext timed_ = {context_.models,  context_.admission, context_.queue,
+                                 context_.metrics, context_.cross_kv,  clock_,
+                                 context_.workers, context_.limits,    context_.thread_plan};
   std::optional<BatchExecutor> executor_{std::in_place, timed_, 0};
 };
 

@@ -31,7 +31,7 @@ struct ServiceParts {
   ServiceContext Context(ThreadPlan plan) {
     const ServiceLimits limits = TestServerOptions::SmallLimits();
     models.Replace(PrepareModels(TestModels(), {limits.max_request_tokens, plan, clock}));
-    return {models, admission, queue, metrics, cross_kv, clock, limits, std::move(plan)};
+    return {models, admission, queue, metrics, cross_kv, clock, workers, limits, std::move(plan)};
   }
 
   SteppingClock clock;
@@ -40,6 +40,16 @@ struct ServiceParts {
   Admission admission{{}};
   BatchQueue queue{clock, {}, {}};
   CrossKvStore cross_kv{clock, {}};
+  WorkerThreads workers{1};
 };
+
+// Prepares a message at once, on this thread. That of a TokenizeRequest is no request: INTERNAL.
+inline absl::StatusOr<PreparedCompute> PrepareNow(absl::StatusOr<Preparation> preparation) {
+  if (!preparation.ok()) return preparation.status();
+  absl::StatusOr<Prepared> prepared = preparation->prepare();
+  if (!prepared.ok()) return prepared.status();
+  if (auto* request = std::get_if<PreparedCompute>(&*prepared)) return std::move(*request);
+  return absl::InternalError("an answer");
+}
 
 }  // namespace attendant::server

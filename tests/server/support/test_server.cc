@@ -148,7 +148,7 @@ TestServer::TestServer(TestServerOptions options)
               .instances = options.thread_plan.instances}),
       cross_kv_(*options.memory_clock, options.cross_kv, &admission_.memory()),
       service_(ServiceContext{models_, admission_, queue_, metrics_, cross_kv_, RealClock(),
-                              options.limits, options.thread_plan}) {
+                              *workers_, options.limits, options.thread_plan}) {
   if (options.gate_closed) gate_.Close();
   instances_ = std::make_unique<InstancePool>(
       queue_, options.thread_plan.instances, [this](int instance) -> RunBatch {
@@ -183,6 +183,7 @@ void TestServer::Stop(std::chrono::milliseconds grace) {
   queue_.Close();
   grpc_.server->Shutdown(std::chrono::system_clock::now() + grace);
   instances_.reset();
+  workers_.reset();
   grpc_.server.reset();
 }
 

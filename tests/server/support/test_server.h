@@ -115,6 +115,7 @@ class TestServer {
   Admission admission_;
   BatchQueue queue_;
   CrossKvStore cross_kv_;
+  std::unique_ptr<WorkerThreads> workers_ = std::make_unique<WorkerThreads>(2);
   CallEntrance service_;
   std::unique_ptr<InstancePool> instances_;
   std::unique_ptr<ConnectionListener> listener_;

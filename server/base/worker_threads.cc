@@ -1,4 +1,4 @@
-#include "server/rest/worker_threads.h"
+#include "server/base/worker_threads.h"
 
 #include <utility>
 
@@ -16,14 +16,14 @@ WorkerThreads::~WorkerThreads() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void WorkerThreads::Run(std::function<void()> work) {
+void WorkerThreads::Run(absl::AnyInvocable<void()> work) {
   absl::MutexLock lock(&mutex_);
   works_.push_back(std::move(work));
 }
 
 void WorkerThreads::Serve() {
   while (true) {
-    std::function<void()> work;
+    absl::AnyInvocable<void()> work;
     {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(this, &WorkerThreads::HasWork));

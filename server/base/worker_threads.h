@@ -1,12 +1,12 @@
-// WorkerThreads, for work that takes too long for the thread of the HTTP port.
+// WorkerThreads, for work that takes too long for the threads of gRPC and of the HTTP port.
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 
 namespace attendant::server {
@@ -19,14 +19,14 @@ class WorkerThreads {
 
   // Runs `work`, which must not throw, on one of the threads. In the order of the calls, so far as
   // there are threads.
-  void Run(std::function<void()> work);
+  void Run(absl::AnyInvocable<void()> work);
 
  private:
   void Serve();
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ending_ || !works_.empty(); }
 
   absl::Mutex mutex_;
-  std::deque<std::function<void()>> works_ ABSL_GUARDED_BY(mutex_);
+  std::deque<absl::AnyInvocable<void()>> works_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -1,0 +1,147 @@
+#include "server/request/parse_texts.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/models/model_lookup.h"
+#include "server/request/tokenized_texts.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+using Request = v1::EncodeRequest;
+
+// What speaks of rows or ids, which a caller with texts does not know.
+absl::Status CheckOnlyTexts(const Request& request, const ComputeRequest& compute) {
+  const std::pair<const char*, bool> unfit[] = {
+      {"token_type_ids", request.has_token_type_ids()},
+      {"position_ids", request.has_position_ids()},
+      {"attention_mask", request.has_attention_mask()},
+      {"lengths", request.lengths_size() > 0},
+      {"prompt_tokens", request.prompt_tokens_size() > 0},
+      {"layout", request.layout() != v1::BATCH_FIRST},
+  };
+  for (const auto& [field, is_there] : unfit) {
+    if (is_there) return InvalidField(field, "none with texts", "some");
+  }
+  if (compute.sequence() != nullptr) {
+    return InvalidField("sequence", "0 with texts", absl::StrCat(compute.sequence()->number()));
+  }
+  if (compute.span.first_layer == 0) return absl::OkStatus();
+  return InvalidField("layers.first", "0 with texts", absl::StrCat(compute.span.first_layer));
+}
+
+TextFields FieldsOf(const Request& request, const RequestPayloads& payloads,
+                    const ServiceContext& context) {
+  TextFields fields = ReadTextFields(request, payloads);
+  fields.task = request.task();
+  fields.has_default_prompt = !request.return_pooled() || request.pooling() != v1::CLASSIFIER;
+  fields.places = request.return_tokens();
+  fields.most_tokens = context.limits.max_request_tokens;
+  return fields;
+}
+
+// The tensor, [T] or [B, S], of one list of all texts.
+CheckedTensor TensorOf(const TokenizedTexts& tokenized, std::vector<uint32_t> text::Encoding::*list,
+                       const TokenLayout& layout) {
+  std::vector<uint32_t> elements(static_cast<size_t>(layout.rows));
+  auto row = elements.begin();
+  for (const text::Encoding& encoding : tokenized.texts) {
+    const std::vector<uint32_t>& ids = encoding.*list;
+    std::copy(ids.begin(), ids.end(), row);
+    row += layout.packed ? static_cast<int64_t>(ids.size()) : layout.padded_length;
+  }
+  const size_t bytes = elements.size() * sizeof(uint32_t);
+  auto message =
+      std::make_shared<const MessageSlices>(MessageSlices{grpc::Slice(elements.data(), bytes)});
+  std::vector<int64_t> shape = {layout.rows};
+  if (!layout.packed) shape = {layout.sequences, layout.padded_length};
+  return {DataType::kUInt32, std::move(shape),
+          Payload(std::move(message), 0, static_cast<int64_t>(bytes))};
+}
+
+// Leaves the prompt's tokens out of the pooled vector if the model does so.
+absl::Status ExcludePrompt(const Request& request, const TokenizedTexts& tokenized,
+                           ComputeRequest& compute) {
+  if (tokenized.prompt_tokens == 0 || !compute.outputs.pooled) return absl::OkStatus();
+  const bool by_model = std::holds_alternative<DescribedPooling>(compute.outputs.pooled->pooling) &&
+                        compute.description().pooling->excludes_prompt;
+  if (!by_model) return absl::OkStatus();
+  if (request.truncation() == v1::TRUNCATE_LEFT) {
+    return InvalidField("truncation", "another one, as the model leaves its prompt out of vectors",
+                        "TRUNCATE_LEFT");
+  }
+  compute.outputs.pooled->prompt_tokens.assign(compute.layout.sequences, tokenized.prompt_tokens);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool HasTexts(const RequestPayloads& payloads) {
+  return !payloads.AllOf(Request::kTextsFieldNumber).empty();
+}
+
+int64_t TokenizingBytes(const Request& request, const RequestPayloads& payloads,
+                        const ServiceContext& context) {
+  if (!HasTexts(payloads)) return 0;
+  const FoundModel model = FindModel(*context.models.Snapshot(), request.model());
+  if (!model.ok()) return 0;  // which ParseRequest refuses
+  return TokenizingBytes(FieldsOf(request, payloads, context), **model);
+}
+
+absl::Status CheckNoTextFields(const Request& request, const RequestPayloads& payloads) {
+  const std::pair<const char*, bool> unfit[] = {
+      {"text_pairs", !payloads.AllOf(Request::kTextPairsFieldNumber).empty()},
+      {"prompt", request.has_prompt()},
+      {"prompt_name", !request.prompt_name().empty()},
+      {"return_tokens", request.return_tokens()},
+      {"pad_texts", request.pad_texts()},
+  };
+  for (const auto& [field, is_there] : unfit) {
+    if (is_there) return InvalidField(field, "none without texts", "some");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
+                        const ServiceContext& context, ComputeRequest& compute) {
+  absl::Status status = CheckOnlyTexts(request, compute);
+  if (!status.ok()) return status;
+  absl::StatusOr<TokenizedTexts> made =
+      TokenizeTexts(FieldsOf(request, payloads, context), *compute.span.model, context.clock);
+  if (!made.ok()) return made.status();
+  auto tokenized = std::make_shared<const TokenizedTexts>(*std::move(made));
+  std::vector<int64_t> lengths;
+  for (const text::Encoding& text : tokenized->texts) {
+    lengths.push_back(static_cast<int64_t>(text.ids.size()));
+    compute.truncated_tokens += text.truncated ? 1 : 0;
+  }
+  std::vector<int64_t> shape = {tokenized->tokens()};
+  if (shape[0] == 0) return InvalidField("texts", "texts with a token", "none that has one");
+  if (request.pad_texts()) {
+    shape = {static_cast<int64_t>(lengths.size()),
+             *std::max_element(lengths.begin(), lengths.end())};
+  }
+  auto layout =
+      LayOutTokens({"texts", shape, lengths, std::nullopt}, context.limits.max_request_tokens);
+  if (!layout.ok()) return layout.status();
+  compute.layout = *std::move(layout);
+  const EmbeddingShape& embeddings = *compute.description().embeddings;
+  IdTensors ids{TensorOf(*tokenized, &text::Encoding::ids, compute.layout)};
+  if (embeddings.token_types > 1) {
+    ids.token_type_ids = TensorOf(*tokenized, &text::Encoding::type_ids, compute.layout);
+  }
+  auto kept = ReadKeptIds(ids, embeddings, {compute.layout, compute.layout});
+  if (!kept.ok()) return kept.status();
+  compute.input = *std::move(kept);
+  compute.outputs.tokens = request.return_tokens();
+  status = ExcludePrompt(request, *tokenized, compute);
+  compute.texts = std::move(tokenized);
+  return status;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,225 @@
+#include "server/request/tokenized_texts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr int64_t kTokenBytes = sizeof(uint32_t) * 2 + 1 + sizeof(text::TextRange) * 2;
+
+std::string ReadText(const Payload& payload) {
+  std::string text(static_cast<size_t>(payload.size()), '\0');
+  payload.CopyTo(0, payload.size(), text.data());
+  return text;
+}
+
+// An error of the tokenizer, which does not know what the request calls a text.
+absl::Status Rename(const absl::Status& status, int64_t index) {
+  absl::string_view message = status.message();
+  if (absl::ConsumePrefix(&message, "text_pair:")) {
+    return absl::InvalidArgumentError(absl::StrCat("text_pairs[", index, "]:", message));
+  }
+  absl::ConsumePrefix(&message, "text:");
+  return absl::InvalidArgumentError(absl::StrCat("texts[", index, "]:", message));
+}
+
+absl::StatusOr<std::string> ChoosePrompt(const TextFields& fields, const Tokenization& known) {
+  if (fields.prompt && !fields.prompt_name.empty()) {
+    return InvalidField("prompt_name", "none beside prompt", Quote(fields.prompt_name));
+  }
+  std::string prompt;
+  if (fields.prompt) {
+    prompt = *fields.prompt;
+  } else if (!fields.prompt_name.empty()) {
+    const auto named = known.prompts.find(fields.prompt_name);
+    if (named == known.prompts.end()) {
+      const std::string names = absl::StrJoin(
+          known.prompts, ", ",
+          [](std::string* out, const auto& known_prompt) { *out += known_prompt.first; });
+      return InvalidField("prompt_name",
+                          names.empty() ? "none, as the model has no prompts"
+                                        : absl::StrCat("one of the model's prompts, ", names),
+                          Quote(fields.prompt_name));
+    }
+    prompt = named->second;
+  } else if (fields.pairs.empty()) {
+    auto standard = known.prompts.find(fields.task);
+    if (standard == known.prompts.end() && fields.has_default_prompt) {
+      standard = known.prompts.find(known.default_prompt);
+    }
+    if (standard != known.prompts.end()) prompt = standard->second;
+  }
+  if (prompt.empty() || fields.pairs.empty()) return prompt;
+  return InvalidField(fields.prompt ? "prompt" : "prompt_name", "none with text_pairs", "one");
+}
+
+absl::Status CheckFields(const TextFields& fields, const ServedModel& model) {
+  if (model.tokenizer->tokenizer == nullptr) {
+    return InvalidField(
+        "texts",
+        absl::StrCat("none, as model ", model.name, " takes none: ", model.tokenizer->why_none),
+        absl::StrCat(fields.texts.size()));
+  }
+  if (fields.texts.empty()) return InvalidField("texts", "at least one text", "none");
+  if (!fields.pairs.empty() && fields.pairs.size() != fields.texts.size()) {
+    return InvalidField("text_pairs",
+                        absl::StrCat("none, or as many as there are texts, ", fields.texts.size()),
+                        absl::StrCat(fields.pairs.size()));
+  }
+  if (!v1::Truncation_IsValid(fields.truncation)) {
+    return InvalidField("truncation", "a Truncation value",
+                        absl::StrCat(static_cast<int>(fields.truncation)));
+  }
+  return absl::OkStatus();
+}
+
+text::EncodeOptions OptionsOf(const TextFields& fields, const ServedModel& model) {
+  text::EncodeOptions options;
+  options.add_special_tokens = fields.add_special_tokens;
+  options.places = fields.places;
+  if (fields.truncation == v1::NO_TRUNCATION) return options;
+  options.max_length = static_cast<size_t>(
+      MaxSequenceLength(*model.encoder->description().embeddings, *model.tokenization));
+  if (fields.truncation == v1::TRUNCATE_LEFT) {
+    options.truncation_side = text::TruncationSide::kLeft;
+  }
+  return options;
+}
+
+absl::StatusOr<text::Encoding> EncodeOne(const TextFields& fields, size_t i,
+                                         const std::string& prompt,
+                                         const text::Tokenizer& tokenizer,
+                                         const text::EncodeOptions& options) {
+  const std::string text = ReadText(fields.texts[i]);
+  if (!fields.pairs.empty()) return tokenizer.EncodePair(text, ReadText(fields.pairs[i]), options);
+  if (prompt.empty()) return tokenizer.Encode(text, options);
+  absl::StatusOr<text::Encoding> encoding = tokenizer.Encode(prompt + text, options);
+  if (encoding.ok()) return encoding;
+  const absl::Status alone = tokenizer.Encode(text, options).status();  // counts bytes of the text
+  return alone.ok() ? encoding.status() : alone;
+}
+
+absl::Status CheckLength(const text::Encoding& encoding, size_t i, const ServedModel& model) {
+  const int64_t longest = model.encoder->description().embeddings->longest_sequence();
+  const auto tokens = static_cast<int64_t>(encoding.ids.size());
+  if (longest == 0 || tokens <= longest) return absl::OkStatus();
+  return InvalidField(absl::StrCat("texts[", i, "]"),
+                      absl::StrCat("at most ", longest, " tokens, or truncation"),
+                      absl::StrCat(tokens));
+}
+
+int64_t CountPromptTokens(const text::Encoding& prompt, const Tokenization& known) {
+  const auto tokens = static_cast<int64_t>(prompt.ids.size());
+  if (tokens == 0) return 0;
+  const bool ends = prompt.is_special(prompt.ids.size() - 1) ||
+                    std::any_of(known.special_tokens.begin(), known.special_tokens.end(),
+                                [&](const auto& role) { return role.second == prompt.ids.back(); });
+  return tokens - (ends ? 1 : 0);
+}
+
+uint32_t CountCodePoints(const std::string& text) {
+  return static_cast<uint32_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+int64_t TokenizedTexts::tokens() const {
+  int64_t sum = 0;
+  for (const text::Encoding& text : texts) sum += static_cast<int64_t>(text.ids.size());
+  return sum;
+}
+
+int64_t TokenizedTexts::description_bytes() const {
+  constexpr int64_t kTextBytes = 64, kNumberBytes = 7 * 5, kStringHeadBytes = 4;
+  int64_t bytes = 0;
+  for (const text::Encoding& text : texts) {
+    bytes += kTextBytes;
+    for (const uint32_t id : text.ids) {
+      bytes += kNumberBytes + kStringHeadBytes +
+               static_cast<int64_t>(tokenizer->tokenizer->TokenText(id).size());
+    }
+  }
+  return bytes;
+}
+
+v1::TextTokens TokenizedTexts::Describe(size_t text) const {
+  const text::Encoding& encoding = texts[text];
+  v1::TextTokens out;
+  out.mutable_ids()->Add(encoding.ids.begin(), encoding.ids.end());
+  out.mutable_token_type_ids()->Add(encoding.type_ids.begin(), encoding.type_ids.end());
+  out.mutable_sources()->Add(encoding.text_of.begin(), encoding.text_of.end());
+  for (size_t i = 0; i < encoding.ids.size(); ++i) {
+    const bool is_first = encoding.text_of[i] == text::Encoding::kFirst;
+    const auto place = [&](uint32_t at, uint32_t prompt) {
+      return is_first ? at - std::min(at, prompt) : at;
+    };
+    out.add_begins(place(encoding.code_points[i].begin, prompt_code_points));
+    out.add_ends(place(encoding.code_points[i].end, prompt_code_points));
+    out.add_byte_begins(place(encoding.bytes[i].begin, prompt_bytes));
+    out.add_byte_ends(place(encoding.bytes[i].end, prompt_bytes));
+    out.add_tokens(tokenizer->tokenizer->TokenText(encoding.ids[i]));
+  }
+  out.set_truncated(encoding.truncated);
+  return out;
+}
+
+int64_t TokenizingBytes(const TextFields& fields, const ServedModel& model) {
+  if (model.tokenizer->tokenizer == nullptr) return 0;
+  const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
+  int64_t longest = 0, all = 0;
+  for (size_t i = 0; i < fields.texts.size(); ++i) {
+    const int64_t bytes =
+        fields.texts[i].size() + (i < fields.pairs.size() ? fields.pairs[i].size() : 0);
+    longest = std::max(longest, bytes);
+    all += bytes;
+  }
+  // Of the results there are never more than `most_tokens` and those of one text.
+  const auto most = [&](int64_t bytes) {
+    return static_cast<int64_t>(tokenizer.MaxEncodeBytes(static_cast<size_t>(bytes)));
+  };
+  return most(longest) + std::min(most(all), 2 * kTokenBytes * fields.most_tokens);
+}
+
+absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const ServedModel& model,
+                                             const Clock& clock) {
+  const absl::Time begun = clock.Now();
+  absl::Status status = CheckFields(fields, model);
+  if (!status.ok()) return status;
+  const absl::StatusOr<std::string> prompt = ChoosePrompt(fields, *model.tokenization);
+  if (!prompt.ok()) return prompt.status();
+  const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
+  const text::EncodeOptions options = OptionsOf(fields, model);
+  TokenizedTexts made;
+  made.tokenizer = model.tokenizer;
+  made.prompt_bytes = static_cast<uint32_t>(prompt->size());
+  made.prompt_code_points = CountCodePoints(*prompt);
+  if (!prompt->empty()) {
+    absl::StatusOr<text::Encoding> alone = tokenizer.Encode(*prompt, options);
+    if (!alone.ok()) return InvalidField("prompt", "a text", std::string(alone.status().message()));
+    made.prompt_tokens = CountPromptTokens(*alone, *model.tokenization);
+  }
+  int64_t tokens = 0;
+  for (size_t i = 0; i < fields.texts.size(); ++i) {
+    auto encoding = EncodeOne(fields, i, *prompt, tokenizer, options);
+    if (!encoding.ok()) return Rename(encoding.status(), static_cast<int64_t>(i));
+    if (status = CheckLength(*encoding, i, model); !status.ok()) return status;
+    tokens += static_cast<int64_t>(encoding->ids.size());
+    if (tokens > fields.most_tokens) {
+      return InvalidField("texts", absl::StrCat("at most ", fields.most_tokens, " tokens in all"),
+                          absl::StrCat("more, up to texts[", i, "]"));
+    }
+    made.texts.push_back(*std::move(encoding));
+  }
+  made.duration = clock.Now() - begun;
+  return made;
+}
+
+}  // namespace attendant::server
