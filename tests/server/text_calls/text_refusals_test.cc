@@ -110,7 +110,7 @@ TEST_F(TextRefusalsTest, AreCounted) {
 TEST(TextNumbersTest, ThoseThatJsonDoesNotHaveAreAnError) {
   const ModelDescription description = TestModels().at("tiny")->encoder->description();
   test_support::MemoryWeights weights = test_support::RandomWeights(description, 1);
-  weights.tensors().at("embeddings.word.weight")[7 * 32] = std::numeric_limits<float>::quiet_NaN();
+  weights.tensors().at("embeddings.word")[7 * 32] = std::numeric_limits<float>::quiet_NaN();
   auto model = std::make_shared<ServedModel>(
       "broken", *Encoder::Load(description, weights, [](int64_t, int64_t) {}));
   model->cost->SetRates({});
