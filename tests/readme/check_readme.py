@@ -24,6 +24,8 @@ SCRIPTS = ("server/run", "tests/run", "tests/bench/run", "tests/families/run", "
 # The models that commands name, which do not need their files here.
 STAND_INS = [flag for model in ("minilm=synthetic:minilm-l6", "m=synthetic:tiny", "words=synthetic:words",
                                 "worked-example=worked-example") for flag in ("--model", model)]
+TEXTS = ["--model", "words=synthetic:words"]
+NEED_A_CHECKPOINT = ("tokenizer", "classify", "rerank")
 
 WITH_PROGRAMS = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
 
@@ -98,7 +100,8 @@ def server(flags: list):
 def client_commands(page: Page) -> list:
     """Returns the arguments of each attendant-client line."""
     commands = [shlex.split(line, comments=True) for line in page.lines()]
-    return [words[1:] for words in commands if words and pathlib.Path(words[0]).name == "attendant-client"]
+    return [words[1:] for words in commands
+            if words and pathlib.Path(words[0]).name == "attendant-client" and words[1] not in NEED_A_CHECKPOINT]
 
 
 def describe_commands(page: Page) -> list:
@@ -144,18 +147,23 @@ def command_helps() -> dict:
     return {command: run([client, command, "--help"]) for command in commands}
 
 
-def run_examples(plain: str, stand_ins: str) -> None:
-    """Runs the examples of the helps, with the server at `stand_ins` where they name a model."""
+def run_examples(plain: str, stand_ins: str, texts: str) -> None:
+    """Runs the examples of the helps, with the server at `stand_ins` where they name a model, or at `texts` with texts."""
     function = f"""set -e
         attendant-client() {{
           local address={plain}
+          if [[ "$*" == *--prompt-name* ]]; then return; fi  # of a model with prompts
+          if [[ $1 == embed || $1 == tokenize || "$*" == *--text* ]]; then
+            command attendant-client "${{@/#minilm/words}}" --address {texts}
+            return
+          fi
           if [[ "$*" == *minilm* || "$*" == *--model* || $1 == drop-memory ]]; then address={stand_ins}; fi
           if [[ $1 == load-test ]]; then set -- "$@" --requests 100 --warmup 0; fi
           command attendant-client "$@" --address "$address"
         }}
         """
     for command, text in command_helps().items():
-        if command != "tokenizer":  # which needs a checkpoint
+        if command not in NEED_A_CHECKPOINT:
             run(["bash", "-c", function + text.split("\nExample\n", 1)[1]], cwd=SCRATCH, env=WITH_PROGRAMS)
 
 
@@ -196,14 +204,16 @@ def main() -> None:
         run(["bash", "-o", "pipefail", "-c", line], env=WITH_PROGRAMS)
     commands = [arguments for page in pages for arguments in client_commands(page)]
     calls = [arguments for page in pages for arguments in page.curl_commands()]
-    with server([]) as (plain, _), server(STAND_INS) as (stand_ins, http):
+    with server([]) as (plain, _), server(STAND_INS) as (stand_ins, http), server(TEXTS) as (texts, _):
         for page in pages:
             run_python(page, stand_ins)
+        (SCRATCH / "texts.txt").write_text("hello world\nThe cat sits on the mat.\n")
         for arguments in commands:
-            run_client(arguments, stand_ins if "--model" in arguments else plain)
+            takes_texts = arguments[0] in ("embed", "tokenize") or "--text" in arguments
+            run_client(arguments, stand_ins if "--model" in arguments else texts if takes_texts else plain)
         for arguments in calls:
             run_curl(arguments, http)
-        run_examples(plain, stand_ins)
+        run_examples(plain, stand_ins, texts)
     print(f"{len(pages)} pages, {len(commands)} commands of attendant-client, {len(calls)} of curl, {len(command_helps())} helps: "
           "all as shown")
 
