@@ -7,6 +7,7 @@
 #include "engine/model/model_facts.h"
 #include "server/models/model_lookup.h"
 #include "server/tensors/status_mapping.h"
+#include "server/text_api/json_value.h"
 
 namespace attendant::server {
 namespace {
@@ -131,6 +132,17 @@ std::vector<std::string> TextModelNames(const ModelTable& models) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::string ExampleOfTexts(const ModelTable& models, const std::string& url, bool wants_token) {
+  const std::shared_ptr<const ServedModels> served = models.Snapshot();
+  for (const auto& [name, model] : *served) {
+    if (!Fits(*model, {TextWish::kVectors})) continue;
+    return absl::StrCat("curl ", url, "v1/embeddings",
+                        wants_token ? " -H 'Authorization: Bearer TOKEN'" : "",
+                        " -d '{\"model\": ", QuoteJson(name), ", \"input\": [\"hello world\"]}'");
+  }
+  return "";
 }
 
 TextModelFacts FactsOf(const ServedModel& model, const std::string& name,
