@@ -208,6 +208,11 @@ class EncodeRequest(Message):
     return_sparse: bool
     prompt_tokens: MutableSequence[int]
     task: str
+    texts: MutableSequence[str]
+    text_pairs: MutableSequence[str]
+    prompt: str
+    prompt_name: str
+    return_tokens: bool
     def __init__(
         self, *,
         model: Optional[str] = ...,
@@ -239,6 +244,11 @@ class EncodeRequest(Message):
         return_sparse: Optional[bool] = ...,
         prompt_tokens: Optional[Iterable[int]] = ...,
         task: Optional[str] = ...,
+        texts: Optional[Iterable[str]] = ...,
+        text_pairs: Optional[Iterable[str]] = ...,
+        prompt: Optional[str] = ...,
+        prompt_name: Optional[str] = ...,
+        return_tokens: Optional[bool] = ...,
     ) -> None: ...
 
 class LayerTensor(Message):
@@ -259,6 +269,8 @@ class EncodeResponse(Message):
     attention_keys: MutableSequence[LayerTensor]
     token_vectors: Tensor
     sparse: SparseVectors
+    lengths: MutableSequence[int]
+    tokens: MutableSequence[TextTokens]
     def __init__(
         self, *,
         hidden_states: Optional[Tensor] = ...,
@@ -269,6 +281,59 @@ class EncodeResponse(Message):
         attention_keys: Optional[Iterable[LayerTensor]] = ...,
         token_vectors: Optional[Tensor] = ...,
         sparse: Optional[SparseVectors] = ...,
+        lengths: Optional[Iterable[int]] = ...,
+        tokens: Optional[Iterable[TextTokens]] = ...,
+    ) -> None: ...
+
+class TextTokens(Message):
+    ids: MutableSequence[int]
+    token_type_ids: MutableSequence[int]
+    sources: MutableSequence[int]
+    begins: MutableSequence[int]
+    ends: MutableSequence[int]
+    byte_begins: MutableSequence[int]
+    byte_ends: MutableSequence[int]
+    tokens: MutableSequence[str]
+    truncated: bool
+    def __init__(
+        self, *,
+        ids: Optional[Iterable[int]] = ...,
+        token_type_ids: Optional[Iterable[int]] = ...,
+        sources: Optional[Iterable[int]] = ...,
+        begins: Optional[Iterable[int]] = ...,
+        ends: Optional[Iterable[int]] = ...,
+        byte_begins: Optional[Iterable[int]] = ...,
+        byte_ends: Optional[Iterable[int]] = ...,
+        tokens: Optional[Iterable[str]] = ...,
+        truncated: Optional[bool] = ...,
+    ) -> None: ...
+
+class TokenizeRequest(Message):
+    model: str
+    texts: MutableSequence[str]
+    text_pairs: MutableSequence[str]
+    prompt: str
+    prompt_name: str
+    truncation: int
+    omit_special_tokens: bool
+    def __init__(
+        self, *,
+        model: Optional[str] = ...,
+        texts: Optional[Iterable[str]] = ...,
+        text_pairs: Optional[Iterable[str]] = ...,
+        prompt: Optional[str] = ...,
+        prompt_name: Optional[str] = ...,
+        truncation: Optional[int] = ...,
+        omit_special_tokens: Optional[bool] = ...,
+    ) -> None: ...
+
+class TokenizeResponse(Message):
+    texts: MutableSequence[TextTokens]
+    model_version: int
+    def __init__(
+        self, *,
+        texts: Optional[Iterable[TextTokens]] = ...,
+        model_version: Optional[int] = ...,
     ) -> None: ...
 
 class SparseVectors(Message):
@@ -332,6 +397,7 @@ class Execution(Message):
     truncated_tokens: int
     compute_type: str
     model_version: int
+    tokenize_ns: int
     def __init__(
         self, *,
         queue_ns: Optional[int] = ...,
@@ -344,6 +410,7 @@ class Execution(Message):
         truncated_tokens: Optional[int] = ...,
         compute_type: Optional[str] = ...,
         model_version: Optional[int] = ...,
+        tokenize_ns: Optional[int] = ...,
     ) -> None: ...
 
 class ListModelsRequest(Message):
@@ -402,6 +469,9 @@ class GetModelResponse(Message):
     text_pooling: int
     class_scores: int
     rank_scores: int
+    takes_texts: bool
+    why_no_texts: str
+    labels: MutableSequence[str]
     def __init__(
         self, *,
         name: Optional[str] = ...,
@@ -442,6 +512,9 @@ class GetModelResponse(Message):
         text_pooling: Optional[int] = ...,
         class_scores: Optional[int] = ...,
         rank_scores: Optional[int] = ...,
+        takes_texts: Optional[bool] = ...,
+        why_no_texts: Optional[str] = ...,
+        labels: Optional[Iterable[str]] = ...,
     ) -> None: ...
 
 class GetTokenizerRequest(Message):
@@ -496,12 +569,14 @@ class CostModel(Message):
     product_flops_per_second: float
     attention_flops_per_second: float
     correction: float
+    text_bytes_per_second: float
     def __init__(
         self, *,
         seconds_per_layer: Optional[float] = ...,
         product_flops_per_second: Optional[float] = ...,
         attention_flops_per_second: Optional[float] = ...,
         correction: Optional[float] = ...,
+        text_bytes_per_second: Optional[float] = ...,
     ) -> None: ...
 
 class BlockPair(Message):

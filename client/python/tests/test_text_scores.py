@@ -1,10 +1,10 @@
-"""What text has beside its tokenizer: groups of texts, scores, dimensions. Needs no package of PyPI."""
+"""Scores of classes and dimensions of vectors."""
 import numpy as np
 import pytest
 from attendant_client import InvalidArgument, messages
 from attendant_client.division import groups
 from attendant_client.text import scores
-from attendant_client.text.plan import cut
+from attendant_client.text.rows import cut
 
 
 @pytest.mark.parametrize("lengths, expected", [

@@ -6,6 +6,7 @@ import sys
 import pytest
 from attendant_client import Client
 
+pytest.register_assert_rewrite("text_cases")
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "tests"))
 

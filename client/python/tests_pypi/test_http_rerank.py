@@ -2,7 +2,8 @@
 import cohere
 import numpy as np
 import pytest
-from text_models import make_tokenizer
+from text_models import letters_tokenizer
+from tokenizers import Tokenizer
 
 QUERY, DOCUMENTS = "a cat", ["the dog", "cats are here", "no", "a cat is a cat"]
 
@@ -10,7 +11,7 @@ QUERY, DOCUMENTS = "a cat", ["the dog", "cats are here", "no", "a cat is a cat"]
 @pytest.fixture(scope="module")
 def scores(client):
     """The scores of DOCUMENTS by the native API."""
-    encoded = make_tokenizer().encode_batch([(QUERY, document) for document in DOCUMENTS])
+    encoded = Tokenizer.from_str(letters_tokenizer()).encode_batch([(QUERY, document) for document in DOCUMENTS])
     logits = client.encode("reranker", input_ids=[one.ids for one in encoded], token_type_ids=[one.type_ids for one in encoded],
                            pooling="classifier").pooled[:, 0].astype(np.float64)
     return 1 / (1 + np.exp(-logits))
@@ -24,7 +25,7 @@ def test_rerank(front, scores, path, as_objects):
     assert [one["index"] for one in answer["results"]] == list(np.argsort(-scores))
     np.testing.assert_allclose([one["relevance_score"] for one in answer["results"]], sorted(scores, reverse=True), rtol=1e-5)
     assert "document" not in answer["results"][0]
-    tokens = sum(len(one.ids) for one in make_tokenizer().encode_batch([(QUERY, document) for document in DOCUMENTS]))
+    tokens = sum(len(one.ids) for one in Tokenizer.from_str(letters_tokenizer()).encode_batch([(QUERY, document) for document in DOCUMENTS]))
     assert answer["model"] == "reranker" and answer["usage"]["total_tokens"] == tokens
     assert answer["id"] and answer["meta"]["billed_units"] == {"search_units": 1}
 

@@ -8,7 +8,8 @@ import pytest
 from attendant_client import messages
 from fake_server import serve
 from http_front import run_front
-from text_models import make_tokenizer
+from text_models import letters_tokenizer
+from tokenizers import Tokenizer
 
 STATUS = grpc.StatusCode
 BODY = {"input": [1, 2, 3]}
@@ -20,7 +21,7 @@ ANSWER = messages.EncodeResponse(
 
 
 def methods(encode):
-    tokenizer = messages.GetTokenizerResponse(tokenizer_json=make_tokenizer().to_str().encode(), max_sequence_length=8)
+    tokenizer = messages.GetTokenizerResponse(tokenizer_json=Tokenizer.from_str(letters_tokenizer()).to_str().encode(), max_sequence_length=8)
     return {"ListModels": lambda *_: messages.ListModelsResponse(names=["m"]).SerializeToString(), "GetModel": lambda *_: MODEL,
             "GetTokenizer": lambda *_: tokenizer.SerializeToString(), "Encode": encode}
 

@@ -2,7 +2,8 @@
 import numpy as np
 import pytest
 from huggingface_hub import InferenceClient
-from text_models import WORDS, ids_of, make_tokenizer
+from text_models import WORDS, ids_of, letters_tokenizer
+from tokenizers import Tokenizer
 
 TEXTS = ["a cat sat", "the dog", "c"]
 LONG = "a" * 40  # 42 tokens; the models take 24
@@ -32,7 +33,7 @@ def test_options_of_feature_extraction(front, client):
     whole = native(client, ids_of("cat"))[:, :7]
     np.testing.assert_allclose(short, whole / np.linalg.norm(whole), rtol=1e-6)
     np.testing.assert_array_equal(hub.feature_extraction(LONG, truncate=True), native(client, ids_of(LONG), normalize=True))
-    cut_left = make_tokenizer()
+    cut_left = Tokenizer.from_str(letters_tokenizer())
     cut_left.enable_truncation(24, direction="left")
     text = "b" + LONG + "cd"
     np.testing.assert_array_equal(hub.feature_extraction(text, truncate=True, truncation_direction="left"),
@@ -58,7 +59,7 @@ def test_embed_all(front, client):
 
 
 def scores(client, name, *texts):
-    encoded = make_tokenizer().encode_batch(list(texts))
+    encoded = Tokenizer.from_str(letters_tokenizer()).encode_batch(list(texts))
     return client.encode(name, input_ids=[one.ids for one in encoded], token_type_ids=[one.type_ids for one in encoded],
                          pooling="classifier").pooled.astype(np.float64)
 

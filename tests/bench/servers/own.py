@@ -1,4 +1,4 @@
-"""Attendant, called through its Python package, which tokenizes in the caller's process."""
+"""Attendant, called through its Python package."""
 import re
 import subprocess
 
@@ -7,7 +7,7 @@ from contender import MODEL_NAME, Contender
 
 class Attendant(Contender):
     name = "attendant"
-    settings = "as it comes, f32; texts are tokenized by the caller, gRPC"
+    settings = "as it comes, f32; texts, gRPC"
 
     def command(self, port: int) -> list:
         return [self.place.programs / "attendant-server", "--model", f"{MODEL_NAME}={self.place.checkpoint}",

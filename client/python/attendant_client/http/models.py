@@ -10,6 +10,7 @@ from .. import messages
 from ..aio import AsyncClient
 from ..errors import NotFound
 from ..text.tasks import Tasks
+from ..text.tokenizer import ModelTokenizer
 from .refusals import INVALID, NO_MODEL, UNFIT, Refusal
 
 # For so long, what is known of a model is taken to be true of the one that is served now.
@@ -23,6 +24,11 @@ class Served:
     name: str
     description: messages.GetModelResponse
     tasks: Tasks
+
+    @property
+    def tokenizer(self) -> ModelTokenizer:
+        assert self.tasks.tokenizer is not None
+        return self.tasks.tokenizer
 
     def embeds(self) -> bool:
         # What a classifier pools is for its classes.

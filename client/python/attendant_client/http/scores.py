@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple, cast
 
-from ..text import LabelScore, Ranked, Text, aio, plan
+from ..text import LabelScore, Ranked, Text, rows
 from .exchange import Call
 from .models import Served
 from .numbers import check_finite
@@ -26,22 +26,22 @@ class Wish:
 
 async def rerank(call: Call, served: Served, query: str, texts: Sequence[str], wish: Wish) -> Tuple[List[Ranked], int]:
     """Returns the texts by how well they fit the query, best first, and how many tokens were computed."""
-    made = served.tasks.plan_rerank(query, texts, _plan_wish(wish))
+    made = served.tasks.rerank(query, texts, _text_wish(wish))
     await _run(call, made)
-    return served.tasks.ranked(made, texts, wish.top_n, wish.raw_scores), made.tokens
+    return served.tasks.ranked(made, texts, wish.top_n, wish.raw_scores), cast(rows.LocalRows, made).tokens
 
 
 async def classify(call: Call, served: Served, texts: Sequence[Text], wish: Wish) -> List[List[LabelScore]]:
     """Returns for each text, or pair of texts, its classes, best first."""
-    made = served.tasks.plan_classify(texts, _plan_wish(wish))
+    made = served.tasks.classify(texts, _text_wish(wish))
     await _run(call, made)
     return [scores[:wish.top_n] for scores in served.tasks.classified(made, wish.raw_scores)]
 
 
-def _plan_wish(wish: Wish) -> plan.Wish:
-    return plan.Wish("classifier", truncation=wish.truncation, field=wish.field)
+def _text_wish(wish: Wish) -> rows.Wish:
+    return rows.Wish("classifier", truncation=wish.truncation, field=wish.field)
 
 
-async def _run(call: Call, made: plan.Plan) -> None:
-    await aio.run(call.front.client, made, False, call.remaining())
+async def _run(call: Call, made: rows.TextRows) -> None:
+    await call.front.client.send_texts(made, timeout=call.remaining())
     check_finite(made.rows)

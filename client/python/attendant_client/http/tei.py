@@ -92,9 +92,9 @@ async def tokenize(call: Call) -> Response:
     members = call.members
     texts = [members.text("inputs")] if isinstance(members.given("inputs"), str) else members.texts("inputs")
     with_special, prompt_name = members.flag("add_special_tokens", True), members.name("prompt_name") or None
-    tokenizer = (await _choose(call, ANY)).tasks.tokenizer
+    tokenizer = (await _choose(call, ANY)).tokenizer
     texts = [tokenizer.prompt(None, prompt_name) + text for text in texts]
-    made = await asyncio.to_thread(lambda: [tokenizer.tokens(text, truncation=None) for text in texts])
+    made = await asyncio.to_thread(lambda: [Tokens.of(one) for one in tokenizer.tokens(texts, None)])
     return JSONResponse([[token for token in _describe_tokens(text, tokens) if with_special or not token["special"]]
                          for text, tokens in zip(texts, made)])
 

@@ -8,7 +8,8 @@ from typing import List, Optional, Sequence, Tuple, cast
 import numpy as np
 
 from ..division import groups
-from ..text import aio, plan
+from ..text import rows as text_rows
+from ..text.tokenizer import check_length
 from .exchange import Call
 from .members import Input
 from .models import Served
@@ -39,15 +40,15 @@ async def embed(call: Call, served: Served, wish: Wish) -> Tuple[Floats, int]:
     if wish.dimensions is not None and wish.dimensions > width:
         raise invalid("dimensions", f"1..{width}, the width of the model's vectors", wish.dimensions)
     if all(isinstance(one, str) for one in wish.inputs):
-        made = served.tasks.plan_embed(cast(Sequence[str], wish.inputs), None, wish.prompt_name,
-                                       plan.Wish("model", wish.normalize, wish.truncation, wish.field))
-        await aio.run(call.front.client, made, False, call.remaining())
-        rows, tokens = made.rows, made.tokens
+        made = served.tasks.embed(cast(Sequence[str], wish.inputs), text_rows.Wish(
+            "model", wish.normalize, wish.truncation, prompt_name=wish.prompt_name, field=wish.field))
+        await call.front.client.send_texts(made, timeout=call.remaining())
+        rows, tokens = made.rows, cast(text_rows.LocalRows, made).tokens
     else:
         ids = await _ids(served, wish)
         rows, tokens = await _embed_ids(call, served, wish, ids), sum(map(len, ids))
     check_finite(rows)
-    return plan.cut(rows, wish.dimensions), tokens
+    return text_rows.cut(rows, wish.dimensions), tokens
 
 
 async def embed_all(call: Call, served: Served, wish: Wish) -> List[Floats]:
@@ -66,7 +67,7 @@ async def embed_all(call: Call, served: Served, wish: Wish) -> List[Floats]:
 async def _embed_ids(call: Call, served: Served, wish: Wish, ids: Sequence[List[int]]) -> Floats:
     """Returns [sequences, E]."""
     pooled = []
-    prompt = served.tasks.tokenizer.prompt(None, wish.prompt_name)
+    prompt = served.tokenizer.prompt(None, wish.prompt_name)
     left_out = served.tasks.prompt_tokens(prompt, wish.truncation)
     prompts = [left_out if isinstance(one, str) else 0 for one in wish.inputs]
     for group in groups([len(one) for one in ids], served.description.limits.max_request_tokens):
@@ -80,7 +81,7 @@ async def _embed_ids(call: Call, served: Served, wish: Wish, ids: Sequence[List[
 
 async def _ids(served: Served, wish: Wish) -> List[List[int]]:
     """Returns the ids of each input, cut if need be. Ids that are given are taken as they are, with their special tokens."""
-    tokenizer = served.tasks.tokenizer
+    tokenizer = served.tokenizer
     prompt = tokenizer.prompt(None, wish.prompt_name)
     texts = [prompt + one for one in wish.inputs if isinstance(one, str)]
     of_texts = iter(await asyncio.to_thread(tokenizer.ids, texts, wish.truncation) if texts else [])
@@ -89,7 +90,7 @@ async def _ids(served: Served, wish: Wish) -> List[List[int]]:
         field = wish.field if len(wish.inputs) == 1 else f"{wish.field}[{index}]"
         ids = next(of_texts)[0] if isinstance(one, str) else _check_ids(served, field, one)
         if wish.truncation is None:
-            tokenizer.check_length(field, len(ids))
+            check_length(field, len(ids), tokenizer.max_length)
         most = tokenizer.max_length or len(ids)
         made.append(ids[-most:] if wish.truncation == "left" else ids[:most])
     return made
