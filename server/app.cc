@@ -29,11 +29,11 @@
 #include "server/metrics/server_metrics.h"
 #include "server/models/gauges_of_model.h"
 #include "server/models/model_loading.h"
+#include "server/models/model_lookup.h"
 #include "server/page/page_routes.h"
 #include "server/pull_models.h"
 #include "server/repository/model_repository.h"
 #include "server/repository/version_loader.h"
-#include "server/rest/rest_server.h"
 #include "server/rpc/call_entrance.h"
 #include "server/rpc/grpc_server.h"
 #include "server/security/certificates.h"
@@ -41,6 +41,7 @@
 #include "server/security/reloader.h"
 #include "server/security/tokens.h"
 #include "server/settings/read_settings.h"
+#include "server/text_calls/http_apis.h"
 #include "server/transport/connection_listener.h"
 #include "server/transport/descriptor_limit.h"
 #include "server/transport/listening_socket.h"
@@ -71,7 +72,7 @@ class App::Impl {
   ~Impl() {
     if (grpc_.server != nullptr && !admission_.closed()) Drain();
     http_.reset();  // its calls are the service's
-    rest_.reset();
+    apis_.reset();
     workers_.reset();
     queue_.Close();  // so that the threads of instances_ end
   }
@@ -97,9 +98,10 @@ class App::Impl {
     if (!plan_.nodes.empty()) fresh_pages.emplace();
     absl::StatusOr<ServedModels> models = LoadModels(*std::move(opened), plan_, clock_);
     if (!models.ok()) return models.status();
+    models_.SetAliases(settings_.aliases);
     models_.Replace(PrepareModels(*models, {RunTokens(settings_), plan_, clock_}));
     if (absl::Status status = Serve(); !status.ok()) return status;
-    if (rest_ != nullptr) rest_->Open(entrance_->method_context());
+    if (apis_ != nullptr) apis_->Open(entrance_->method_context());
     ready_ = true;
     if (absl::Status status = WritePortFile(settings_.port_file, port(), http_port());
         !status.ok()) {
@@ -193,11 +195,12 @@ class App::Impl {
     HttpHandlers handlers;
     handlers.ready = [this] { return ready_.load(); };
     handlers.metrics = [this] { return metrics_.Scrape(Gauges()); };
+    handlers.cors_origins = settings_.cors_origins;
     if (settings_.page) handlers.routes = PageRoutes({settings_.rest, tokens_ != nullptr});
     if (settings_.rest) {
-      rest_ = std::make_unique<RestServer>(Secrets());
+      apis_ = std::make_unique<HttpApis>(Secrets(), ATTENDANT_VERSION);
       handlers.call = [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
-        return rest_->Begin(request, reply);
+        return apis_->Begin(request, reply);
       };
     }
     absl::StatusOr<std::unique_ptr<HttpServer>> http =
@@ -277,7 +280,9 @@ class App::Impl {
                                                               plan_, Secrets()});
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
     for (const auto& [name, model] : *models) entrance_->health().Set(name, true);
-    if (absl::Status status = StartRepository(); !status.ok()) return status;
+    absl::Status status = StartRepository();
+    if (status.ok()) status = CheckAliases(models_, !settings_.model_repository.empty());
+    if (!status.ok()) return status;
     KeepStopSignal();  // from here on there may be requests to drain
     instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [this](int instance) {
       return MakeRunner(entrance_->context(), instance);
@@ -365,7 +370,7 @@ class App::Impl {
   std::unique_ptr<Reloader> reloader_;
   FreedMemory freed_memory_{ResidentBytes};
   std::unique_ptr<ConnectionListener> listener_;
-  std::unique_ptr<RestServer> rest_;  // null: --rest off
+  std::unique_ptr<HttpApis> apis_;  // null: --rest off
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<CallEntrance> entrance_;
   std::optional<VersionLoader> loader_;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,6 +27,7 @@ struct HttpExchange {
   HttpBodyHandler handler;           // null: there is an answer, or a call
   std::string body;                  // for the handler
   HttpAnswer answer;
+  std::vector<std::pair<std::string, std::string>> headers;  // besides those of the answer
 };
 
 struct HttpLimits {

@@ -225,7 +225,9 @@ MHD_Result HttpDaemon::Begin(HttpConnection& connection, const char* path, const
   request.header = [library](const char* name) { return AllOf(library, name); };
   HttpExchange& exchange = connection.exchange.emplace();
   exchange.reply = std::make_shared<HttpReply>(parts_.waker);
-  HttpStart start = parts_.begin(request, exchange.reply);
+  exchange.headers = parts_.cors.HeadersFor(request);
+  std::optional<HttpAnswer> preflight = parts_.cors.PreflightAnswer(request);
+  HttpStart start = preflight ? *std::move(preflight) : parts_.begin(request, exchange.reply);
   if (auto* call = std::get_if<std::shared_ptr<HttpCall>>(&start)) {
     exchange.call = std::move(*call);
     connection.Enter(Phase::kReceiving);
@@ -286,7 +288,9 @@ MHD_Result HttpDaemon::Send(HttpConnection& connection) {
   if (last) add(MHD_HTTP_HEADER_CONNECTION, "close");
   add(MHD_HTTP_HEADER_ALLOW, answer.allow);
   add(MHD_HTTP_HEADER_WWW_AUTHENTICATE, answer.authenticate);
-  for (const auto& [name, value] : answer.headers) add(name.c_str(), value);
+  for (const auto* headers : {&answer.headers, &connection.exchange->headers}) {
+    for (const auto& [name, value] : *headers) add(name.c_str(), value);
+  }
   return MHD_queue_response(connection.library, answer.status, response.get());
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "server/http/cors.h"
 #include "server/http/http_connections.h"
 #include "server/http/http_credentials.h"
 #include "server/security/reloaded.h"
@@ -22,6 +23,7 @@ struct HttpDaemonParts {
   // Null: no TLS. Otherwise connections are TLS 1.2 or newer, each handshake uses the newest
   // certificates, and clients are asked for one of their own if there is a client CA.
   const Reloaded<Certificates>* certificates;
+  CorsPolicy cors = CorsPolicy();
 };
 
 // For one thread. The destructor closes all connections.

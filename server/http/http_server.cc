@@ -97,6 +97,7 @@ class HttpServer::Impl {
         limits_(limits),
         secrets_(secrets),
         call_handler_(handlers.call),
+        cors_(handlers.cors_origins),
         routes_(RoutesOf(std::move(handlers), secrets)),
         open_(limits) {}
 
@@ -113,8 +114,8 @@ class HttpServer::Impl {
       if (std::holds_alternative<std::monostate>(start)) start = AnswerFrom(routes_, request);
       return start;
     };
-    auto daemon =
-        HttpDaemon::Start({open_, waker_, begin, secrets_.certificates}, limits_.connections);
+    auto daemon = HttpDaemon::Start({open_, waker_, begin, secrets_.certificates, cors_},
+                                    limits_.connections);
     if (!daemon.ok()) return daemon.status();
     daemon_ = *std::move(daemon);
     ready_.reserve(kOwnEvents + 2 * static_cast<size_t>(limits_.connections));
@@ -246,6 +247,7 @@ class HttpServer::Impl {
   const HttpLimits limits_;
   const ServerSecrets secrets_;
   const HttpCallHandler call_handler_;
+  const CorsPolicy cors_;
   const std::vector<HttpRoute> routes_;
   HttpConnections open_;
   std::unique_ptr<HttpDaemon> daemon_;

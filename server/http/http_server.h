@@ -19,8 +19,9 @@ namespace attendant::server {
 struct HttpHandlers {
   std::function<std::string()> metrics;  // returns Prometheus text
   std::function<bool()> ready;
-  HttpCallHandler call = {};           // asked first; null: there are no calls
-  std::vector<HttpRoute> routes = {};  // further ones, which anybody may have
+  HttpCallHandler call = {};                   // asked first; null: there are no calls
+  std::vector<HttpRoute> routes = {};          // further ones, which anybody may have
+  std::vector<std::string> cors_origins = {};  // of CorsPolicy
 };
 
 // /healthz answers 200 as long as the process runs, /readyz 200 or 503, /metrics 200, and any other

@@ -15,7 +15,11 @@ struct Datatype {
   v1::DataType wire;
 };
 
-// Null: there is none of this name here. FP64 and BYTES have no counterpart.
+// That of texts.
+inline constexpr char kTextDatatype[] = "BYTES";
+
+// Null: there is none of this name here. FP64 and BYTES, which is of texts alone, have no
+// counterpart.
 const Datatype* FindDatatype(absl::string_view name);
 
 // `type` is one that a tensor of a response may have.

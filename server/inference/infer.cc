@@ -1,5 +1,7 @@
 #include "server/inference/infer.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -41,6 +43,9 @@ std::vector<std::string> AcceptedInputs(const InferenceModel& model) {
   for (const TensorInterface& input : InputsOf(model)) names.push_back(input.name);
   if (model.input != InferenceInput::kTokenIds) return names;
   names.push_back("position_ids");
+  if (model.model->tokenizer->tokenizer != nullptr) {
+    names.insert(names.end(), std::begin(kTextInputs), std::end(kTextInputs));
+  }
   if (model.model->encoder->description().embeddings->token_types == 0) {
     names.push_back(
         "token_type_ids");  // many send them anyway: the answer says that there are none
@@ -50,7 +55,8 @@ std::vector<std::string> AcceptedInputs(const InferenceModel& model) {
 
 absl::Status CheckPresent(const InferenceModel& model, const InferInputs& inputs) {
   for (const TensorInterface& input : InputsOf(model)) {
-    if (input.optional || inputs.count(input.name) > 0) continue;
+    if (input.optional || inputs.count(input.name) > 0 || inputs.count(kTextInputs[0]) > 0)
+      continue;
     return InvalidField("inputs", absl::StrCat(input.name, ", which ", model.name, " needs"),
                         "none of that name");
   }
@@ -78,11 +84,27 @@ absl::Status PlaceInputs(InferInputs inputs, google::protobuf::Message& request,
   return absl::OkStatus();
 }
 
+// Moves the texts to those of `request`.
+void PlaceTexts(InferInputs& inputs, std::vector<TensorPayload>& payloads) {
+  const std::pair<const char*, int> fields[] = {
+      {kTextInputs[0], v1::EncodeRequest::kTextsFieldNumber},
+      {kTextInputs[1], v1::EncodeRequest::kTextPairsFieldNumber}};
+  for (const auto& [name, field] : fields) {
+    const auto found = inputs.find(name);
+    if (found == inputs.end()) continue;
+    int index = 0;
+    for (Payload& text : found->second.texts)
+      payloads.push_back({{field, index++}, std::move(text)});
+  }
+}
+
 // An error about a request of attendant.v1, in the words of this protocol.
 absl::Status Translate(const absl::Status& status) {
   if (!absl::IsInvalidArgument(status)) return status;
   return absl::InvalidArgumentError(
       absl::StrReplaceAll(status.message(), {{"token_ids", "input_ids"},
+                                             {"text_pairs", "text_pair"},
+                                             {"texts", "text"},
                                              {".dtype", ".datatype"},
                                              {"FLOAT32", "FP32"},
                                              {"FLOAT16", "FP16"},
@@ -154,6 +176,7 @@ absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inpu
   const auto prepare = [&](auto& call) -> absl::StatusOr<PreparedCompute> {
     call.set_model(model.model->name);
     call.set_request_id(request.id());
+    PlaceTexts(inputs, payloads);
     absl::Status status = PlaceInputs(std::move(inputs), call, payloads);
     if (!status.ok()) return status;
     return PrepareRequest(ParseRequest(call, RequestPayloads(payloads, {}), context), bytes,
@@ -173,6 +196,7 @@ absl::StatusOr<Preparation> PrepareInfer(const grpc::ByteBuffer& message,
   std::vector<Payload> raw;
   for (const TensorPayload& payload : *payloads) raw.push_back(payload.data);
   Preparation preparation;
+  preparation.tokenizing_bytes = TokenizingBytes(request, raw, context);
   preparation.prepare = [request = std::move(request), raw = std::move(raw),
                          bytes = static_cast<int64_t>(message.Length()),
                          &context]() -> absl::StatusOr<Prepared> {
@@ -184,6 +208,17 @@ absl::StatusOr<Preparation> PrepareInfer(const grpc::ByteBuffer& message,
     return std::move(prepared->compute);
   };
   return preparation;
+}
+
+int64_t TokenizingBytes(const ModelInferRequest& request, const std::vector<Payload>& raw,
+                        const ServiceContext& context) {
+  const int64_t bytes = TextBytes(request, raw);
+  if (bytes == 0) return 0;
+  const absl::StatusOr<InferenceModel> found =
+      FindInferenceModel(context.models, request.model_name(), request.model_version());
+  if (!found.ok() || found->model->tokenizer->tokenizer == nullptr) return 0;
+  return static_cast<int64_t>(
+      found->model->tokenizer->tokenizer->MaxEncodeBytes(static_cast<size_t>(bytes)));
 }
 
 absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& request,
@@ -200,7 +235,12 @@ absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& reque
   if (absl::Status status = CheckPresent(*model, *inputs); !status.ok()) return status;
   if (raw.empty()) {
     for (const auto& [name, input] : *inputs) message_bytes += input.data.size();  // copied
+    message_bytes += TextBytes(request, raw);
   }
+  const bool by_token =
+      std::any_of(plan->outputs.begin(), plan->outputs.end(),
+                  [](const InferOutput& output) { return output.source != InferSource::kPooled; });
+  if (inputs->contains(kTextInputs[0])) plan->encode.set_pad_texts(by_token);
   absl::StatusOr<PreparedCompute> prepared =
       PreparePlanned(*plan, *std::move(inputs), request, *model, message_bytes, context);
   if (!prepared.ok()) return Translate(prepared.status());

@@ -34,6 +34,10 @@ struct PreparedInfer {
   std::function<InferAnswer(Response)> to_answer;
 };
 
+// As Preparation::tokenizing_bytes, of PrepareInferMessage.
+int64_t TokenizingBytes(const inference::ModelInferRequest& request,
+                        const std::vector<Payload>& raw, const ServiceContext& context);
+
 // As above, from a parsed message of `message_bytes` bytes and its raw contents.
 absl::StatusOr<PreparedInfer> PrepareInferMessage(const inference::ModelInferRequest& request,
                                                   const std::vector<Payload>& raw,

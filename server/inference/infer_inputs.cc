@@ -13,6 +13,7 @@
 #include "server/inference/infer_value.h"
 #include "server/tensors/status_mapping.h"
 #include "server/tensors/tensor_check.h"
+#include "server/wire/request_codec.h"
 
 namespace attendant::server {
 namespace {
@@ -65,6 +66,60 @@ class Packer {
   const size_t width_;
   std::string bytes_;
 };
+
+// The elements of raw BYTES: each is its length, 4 bytes little-endian, and its bytes.
+absl::StatusOr<std::vector<Payload>> SplitRaw(const std::string& name, const Payload& raw) {
+  constexpr int64_t kLengthBytes = 4;
+  std::vector<Payload> texts;
+  for (int64_t at = 0; at < raw.size();) {
+    const int64_t left = raw.size() - at;
+    uint8_t length[kLengthBytes] = {};
+    if (left >= kLengthBytes) raw.CopyTo(at, kLengthBytes, length);
+    const int64_t bytes = int64_t{length[0]} | int64_t{length[1]} << 8 | int64_t{length[2]} << 16 |
+                          int64_t{length[3]} << 24;
+    if (left < kLengthBytes || bytes > left - kLengthBytes) {
+      return InvalidField(name, "for each text its length in 4 bytes, and its bytes",
+                          absl::StrCat(left, " bytes for texts from the ", texts.size() + 1,
+                                       ". on, which is too short"));
+    }
+    std::string text(static_cast<size_t>(bytes), '\0');
+    raw.CopyTo(at + kLengthBytes, bytes, text.data());
+    texts.push_back(PayloadOf(text));
+    at += kLengthBytes + bytes;
+    if (static_cast<int64_t>(texts.size()) > kMostRepeatedPayloads)
+      break;  // too many for a request
+  }
+  return texts;
+}
+
+// `raw` is null if the texts are in a list.
+absl::StatusOr<std::vector<Payload>> ReadTexts(const Tensor& tensor, const Payload* raw) {
+  std::vector<Payload> texts;
+  if (raw != nullptr) {
+    absl::StatusOr<std::vector<Payload>> split = SplitRaw(tensor.name(), *raw);
+    if (!split.ok()) return split.status();
+    texts = *std::move(split);
+  } else {
+    const InferTensorContents& contents = tensor.contents();
+    if (ElementsIn(contents) > contents.bytes_contents_size()) {
+      return InvalidField(tensor.name() + ".contents", "bytes_contents", "another list");
+    }
+    for (const std::string& text : contents.bytes_contents()) texts.push_back(PayloadOf(text));
+  }
+  const bool is_column = tensor.shape_size() == 2 && tensor.shape(1) == 1;
+  if (tensor.shape_size() != 1 && !is_column) {
+    return InvalidField(tensor.name() + ".shape", "[B] or [B, 1]",
+                        absl::StrCat(tensor.shape_size(), " dimensions"));
+  }
+  const auto count = static_cast<int64_t>(texts.size());
+  if (tensor.shape(0) == count && count <= kMostRepeatedPayloads) return texts;
+  return InvalidField(tensor.name(),
+                      absl::StrCat(tensor.shape(0), " texts, as its shape says, and at most ",
+                                   kMostRepeatedPayloads),
+                      absl::StrCat(count > kMostRepeatedPayloads ? "more" : absl::StrCat(count)));
+}
+
+bool IsText(const std::string& name) { return absl::c_linear_search(kTextInputs, name); }
 
 absl::StatusOr<Payload> ReadContents(const Tensor& tensor, const Datatype& datatype) {
   const std::string field = tensor.name() + ".contents";
@@ -120,6 +175,20 @@ absl::Status CheckSources(const inference::ModelInferRequest& request,
 
 }  // namespace
 
+int64_t TextBytes(const inference::ModelInferRequest& request, const std::vector<Payload>& raw) {
+  int64_t bytes = 0;
+  for (int i = 0; i < request.inputs_size(); ++i) {
+    const Tensor& tensor = request.inputs(i);
+    if (!IsText(tensor.name())) continue;
+    if (static_cast<size_t>(i) < raw.size()) bytes += raw[static_cast<size_t>(i)].size();
+    for (const std::string& text : tensor.contents().bytes_contents()) {
+      bytes += static_cast<int64_t>(text.size());
+    }
+    bytes += 1;  // an empty text is one, too
+  }
+  return bytes;
+}
+
 absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& request,
                                        const std::vector<Payload>& raw,
                                        const std::vector<std::string>& accepted) {
@@ -130,14 +199,23 @@ absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& reque
     const Tensor& tensor = request.inputs(i);
     absl::Status status = CheckNotShared(tensor.name(), tensor.parameters());
     if (!status.ok()) return status;
-    const Datatype* datatype = FindDatatype(tensor.datatype());
-    if (datatype == nullptr) {
-      return InvalidField(tensor.name() + ".datatype", absl::StrCat("one of ", DatatypeNames()),
-                          Quote(tensor.datatype()));
-    }
     InferInput input;
-    input.head.set_dtype(datatype->wire);
     *input.head.mutable_shape() = tensor.shape();
+    if (IsText(tensor.name()) && tensor.datatype() == kTextDatatype) {
+      auto texts = ReadTexts(tensor, raw.empty() ? nullptr : &raw[static_cast<size_t>(i)]);
+      if (!texts.ok()) return texts.status();
+      input.texts = *std::move(texts);
+      inputs.emplace(tensor.name(), std::move(input));
+      continue;
+    }
+    const Datatype* datatype = IsText(tensor.name()) ? nullptr : FindDatatype(tensor.datatype());
+    if (datatype == nullptr) {
+      return InvalidField(
+          tensor.name() + ".datatype",
+          IsText(tensor.name()) ? kTextDatatype : absl::StrCat("one of ", DatatypeNames()),
+          Quote(tensor.datatype()));
+    }
+    input.head.set_dtype(datatype->wire);
     if (!raw.empty()) {
       input.data = raw[static_cast<size_t>(i)];
     } else {

@@ -1,6 +1,7 @@
 // The inputs of a ModelInfer as tensors of attendant.v1.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,16 +14,24 @@
 namespace attendant::server {
 
 struct InferInput {
-  v1::Tensor head;  // without data
-  Payload data;     // not yet compared with the shape
+  v1::Tensor head;             // without data
+  Payload data = {};           // not yet compared with the shape
+  std::vector<Payload> texts;  // of an input of BYTES, instead of data: as many as the shape has
 };
+
+// The names of a text, and of the second text of a pair.
+inline constexpr const char* kTextInputs[] = {"text", "text_pair"};
+
+// An upper bound of the bytes of all texts of a request; 0: it has none.
+int64_t TextBytes(const inference::ModelInferRequest& request, const std::vector<Payload>& raw);
 
 using InferInputs = std::map<std::string, InferInput>;  // by name
 
 // `raw` are the request's raw_input_contents, which are not copied; contents of a list are.
 // INVALID_ARGUMENT names the input, what was expected and what came: a name that is not among
 // `accepted` or comes twice, a datatype that no tensor here has, elements that are not of it, or in
-// neither place, in both, in several lists or in shared memory.
+// neither place, in both, in several lists or in shared memory. Texts, which are of BYTES alone,
+// are those of kTextInputs.
 absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& request,
                                        const std::vector<Payload>& raw,
                                        const std::vector<std::string>& accepted);

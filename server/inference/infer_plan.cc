@@ -229,6 +229,9 @@ class Planner {
     const auto task = TextIn(request_.parameters(), "task");
     if (!task.ok()) return task.status();
     if (*task && plan_.encode.return_token_vectors()) plan_.encode.set_task(**task);
+    const auto prompt_name = TextIn(request_.parameters(), "prompt_name");
+    if (!prompt_name.ok()) return prompt_name.status();
+    if (*prompt_name) plan_.encode.set_prompt_name(**prompt_name);
     const auto truncate = FlagIn(request_.parameters(), "truncate");
     if (!truncate.ok()) return truncate.status();
     if (truncate->value_or(false)) plan_.encode.set_truncation(v1::TRUNCATE_RIGHT);

@@ -29,7 +29,8 @@ void Describe(const TensorInterface& tensor,
 template <typename Configured>
 void Configure(const TensorInterface& tensor, Configured& configured) {
   configured.set_name(tensor.name);
-  configured.set_data_type(FindDatatype(tensor.datatype)->config);
+  const Datatype* datatype = FindDatatype(tensor.datatype);  // null: texts
+  configured.set_data_type(datatype == nullptr ? inference::TYPE_STRING : datatype->config);
   configured.mutable_dims()->Add(tensor.shape.begin() + 1, tensor.shape.end());
 }
 

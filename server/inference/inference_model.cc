@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/inference/datatypes.h"
 #include "server/models/model_lookup.h"
 #include "server/tensors/status_mapping.h"
 
@@ -36,12 +37,11 @@ absl::Status CheckVersion(const ServedModel& model, const std::string& version) 
 absl::StatusOr<InferenceModel> FindInferenceModel(const ModelTable& models, const std::string& name,
                                                   const std::string& version) {
   if (name.empty()) return InvalidField("model_name", "the name of a model", "none");
-  const std::shared_ptr<const ServedModels> served = models.Snapshot();
-  FoundModel found = FindModel(*served, name);
+  FoundModel found = FindModel(models, name);
   std::optional<InferenceInput> input;
   absl::string_view base = name;
   if (!found.ok() && absl::ConsumeSuffix(&base, kHiddenSuffix) && !base.empty()) {
-    const FoundModel hidden = FindModel(*served, std::string(base));
+    const FoundModel hidden = FindModel(models, std::string(base));
     if (hidden.ok()) {
       found = hidden;
       input = InferenceInput::kHiddenStates;
@@ -78,6 +78,10 @@ std::vector<TensorInterface> InputsOf(const InferenceModel& model) {
   std::vector<TensorInterface> inputs = {{"input_ids", "INT64", {kAny, kAny}}, mask};
   if (description.embeddings->token_types > 0) {
     inputs.push_back({"token_type_ids", "INT64", {kAny, kAny}, true});
+  }
+  if (model.model->tokenizer->tokenizer != nullptr) {
+    inputs.push_back({"text", kTextDatatype, {kAny, 1}, true});
+    inputs.push_back({"text_pair", kTextDatatype, {kAny, 1}, true});
   }
   return inputs;
 }

@@ -79,6 +79,26 @@ FoundModel FindModel(const ServedModels& models, const std::string& name,
   return current;
 }
 
+FoundModel FindModel(const ModelTable& models, const std::string& name,
+                     std::shared_ptr<const ServedModel> own) {
+  return FindModel(*models.Snapshot(), models.Resolve(name), std::move(own));
+}
+
+absl::Status CheckAliases(const ModelTable& models, bool more_may_come) {
+  const std::shared_ptr<const ServedModels> served = models.Snapshot();
+  for (const auto& [alias, name] : models.aliases()) {
+    if (served->count(alias) > 0) {
+      return InvalidField("--alias", "a name that no model has", Quote(alias));
+    }
+    if (served->count(name) == 0 && !more_may_come) {
+      return absl::InvalidArgumentError(absl::StrCat("--alias: ", alias, "=", name,
+                                                     ": no model is named ", Quote(name), "; ",
+                                                     NamesFor(name, *served)));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RetiredModel(const char* field, const std::string& name) {
   return absl::FailedPreconditionError(absl::StrCat(field, ": the version of model ", Quote(name),
                                                     " that made it is no longer served"));

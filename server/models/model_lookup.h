@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/models/model_table.h"
 #include "server/models/served_model.h"
 
 namespace attendant::server {
@@ -21,6 +22,14 @@ FoundModel FindModel(const ServedModels& models, const std::string& name);
 // `own` may be null.
 FoundModel FindModel(const ServedModels& models, const std::string& name,
                      std::shared_ptr<const ServedModel> own);
+
+// As above, among the models that are served now, by their own names or by aliases.
+FoundModel FindModel(const ModelTable& models, const std::string& name,
+                     std::shared_ptr<const ServedModel> own = nullptr);
+
+// Returns INVALID_ARGUMENT if an alias of the table has the name of a model, or if its own model is
+// not there; `more_may_come` says that models come later.
+absl::Status CheckAliases(const ModelTable& models, bool more_may_come);
 
 // Returns FAILED_PRECONDITION: what `field` refers to was made by a version of the model called
 // `name` that has been retired.

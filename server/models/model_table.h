@@ -40,6 +40,15 @@ class ModelTable {
     models_.swap(replaced);
   }
 
+  // Further names of models, each with the model's own. Set before anybody else uses the table.
+  void SetAliases(std::map<std::string, std::string> aliases) { aliases_ = std::move(aliases); }
+  const std::map<std::string, std::string>& aliases() const { return aliases_; }
+  // Returns the model's own name, if `name` is an alias; otherwise `name`.
+  const std::string& Resolve(const std::string& name) const {
+    const auto found = aliases_.find(name);
+    return found == aliases_.end() ? name : found->second;
+  }
+
   // The versions of the model of that name, served or not, that are refused now, the newest first.
   std::vector<RefusedVersion> Refused(const std::string& name) const {
     absl::MutexLock lock(&mutex_);
@@ -60,6 +69,7 @@ class ModelTable {
   }
 
  private:
+  std::map<std::string, std::string> aliases_;
   mutable absl::Mutex mutex_;
   std::map<std::string, std::vector<RefusedVersion>> refused_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const ServedModels> models_ ABSL_GUARDED_BY(mutex_);

@@ -22,7 +22,7 @@ absl::StatusOr<absl::Duration> CheckAge(int64_t time_to_live_ms, absl::Duration 
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
                                             const RequestPayloads& payloads,
                                             const ServiceContext& context) {
-  auto model = FindModel(*context.models.Snapshot(), request.model());
+  auto model = FindModel(context.models, request.model());
   if (!model.ok()) return model.status();
   LayerSpan span{*std::move(model)};
   absl::Status status = CheckRequestId(request.request_id());

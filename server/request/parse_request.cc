@@ -38,7 +38,7 @@ absl::StatusOr<ComputeRequest> ParseEither(const Request& request, const Request
   if (sequence != nullptr) compute.keys = Chunk{std::move(sequence)};
   FoundModel maker = MakerOf(request, compute, context);
   if (!maker.ok()) return maker.status();
-  FoundModel model = FindModel(*context.models.Snapshot(), request.model(), *std::move(maker));
+  FoundModel model = FindModel(context.models, request.model(), *std::move(maker));
   if (!model.ok()) return model.status();
   compute.span.model = *std::move(model);
   const SharedTensors shared = CollectShared(request, payloads);

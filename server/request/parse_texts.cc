@@ -45,20 +45,23 @@ TextFields FieldsOf(const Request& request, const RequestPayloads& payloads,
   return fields;
 }
 
-// The tensor [T] of one list of all texts.
-CheckedTensor Concatenate(const TokenizedTexts& tokenized,
-                          std::vector<uint32_t> text::Encoding::*list) {
-  const int64_t tokens = tokenized.tokens();
-  grpc::Slice slice(static_cast<size_t>(tokens) * sizeof(uint32_t));
-  auto* to = const_cast<uint8_t*>(slice.begin());
+// The tensor, [T] or [B, S], of one list of all texts.
+CheckedTensor TensorOf(const TokenizedTexts& tokenized, std::vector<uint32_t> text::Encoding::*list,
+                       const TokenLayout& layout) {
+  std::vector<uint32_t> elements(static_cast<size_t>(layout.rows));
+  auto row = elements.begin();
   for (const text::Encoding& encoding : tokenized.texts) {
     const std::vector<uint32_t>& ids = encoding.*list;
-    to = std::copy_n(reinterpret_cast<const uint8_t*>(ids.data()), ids.size() * sizeof(uint32_t),
-                     to);
+    std::copy(ids.begin(), ids.end(), row);
+    row += layout.packed ? static_cast<int64_t>(ids.size()) : layout.padded_length;
   }
-  const int64_t bytes = static_cast<int64_t>(slice.size());
-  auto message = std::make_shared<const MessageSlices>(MessageSlices{std::move(slice)});
-  return {DataType::kUInt32, {tokens}, Payload(std::move(message), 0, bytes)};
+  const size_t bytes = elements.size() * sizeof(uint32_t);
+  auto message =
+      std::make_shared<const MessageSlices>(MessageSlices{grpc::Slice(elements.data(), bytes)});
+  std::vector<int64_t> shape = {layout.rows};
+  if (!layout.packed) shape = {layout.sequences, layout.padded_length};
+  return {DataType::kUInt32, std::move(shape),
+          Payload(std::move(message), 0, static_cast<int64_t>(bytes))};
 }
 
 // Leaves the prompt's tokens out of the pooled vector if the model does so.
@@ -96,6 +99,7 @@ absl::Status CheckNoTextFields(const Request& request, const RequestPayloads& pa
       {"prompt", request.has_prompt()},
       {"prompt_name", !request.prompt_name().empty()},
       {"return_tokens", request.return_tokens()},
+      {"pad_texts", request.pad_texts()},
   };
   for (const auto& [field, is_there] : unfit) {
     if (is_there) return InvalidField(field, "none without texts", "some");
@@ -116,16 +120,20 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
     lengths.push_back(static_cast<int64_t>(text.ids.size()));
     compute.truncated_tokens += text.truncated ? 1 : 0;
   }
-  const int64_t tokens = tokenized->tokens();
-  if (tokens == 0) return InvalidField("texts", "texts with a token", "none that has one");
-  const std::vector<int64_t> shape = {tokens};
-  auto layout = LayOutTokens({"texts", shape, lengths, std::nullopt}, tokens);
+  std::vector<int64_t> shape = {tokenized->tokens()};
+  if (shape[0] == 0) return InvalidField("texts", "texts with a token", "none that has one");
+  if (request.pad_texts()) {
+    shape = {static_cast<int64_t>(lengths.size()),
+             *std::max_element(lengths.begin(), lengths.end())};
+  }
+  auto layout =
+      LayOutTokens({"texts", shape, lengths, std::nullopt}, context.limits.max_request_tokens);
   if (!layout.ok()) return layout.status();
   compute.layout = *std::move(layout);
   const EmbeddingShape& embeddings = *compute.description().embeddings;
-  IdTensors ids{Concatenate(*tokenized, &text::Encoding::ids), std::nullopt, std::nullopt};
+  IdTensors ids{TensorOf(*tokenized, &text::Encoding::ids, compute.layout)};
   if (embeddings.token_types > 1) {
-    ids.token_type_ids = Concatenate(*tokenized, &text::Encoding::type_ids);
+    ids.token_type_ids = TensorOf(*tokenized, &text::Encoding::type_ids, compute.layout);
   }
   auto kept = ReadKeptIds(ids, embeddings, {compute.layout, compute.layout});
   if (!kept.ok()) return kept.status();

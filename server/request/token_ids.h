@@ -32,8 +32,8 @@ struct KeptIds {
 
 struct IdTensors {
   CheckedTensor token_ids;
-  std::optional<CheckedTensor> token_type_ids;
-  std::optional<CheckedTensor> position_ids;
+  std::optional<CheckedTensor> token_type_ids = {};
+  std::optional<CheckedTensor> position_ids = {};
 };
 
 // Returns how many of the tokens move the default positions of the tokens after them on: all, or

@@ -22,6 +22,8 @@ using Parameters = google::protobuf::Map<std::string, InferParameter>;
 
 constexpr int kMostTensors = 256;
 constexpr int kMostDimensions = 16;
+// Of a text in JSON, where a character of one byte may take six: "\u0041".
+constexpr int64_t kMostTextBytes = int64_t{6} << 20;
 
 absl::Status Expected(const std::string& what, const InferValue& value) {
   return absl::InvalidArgumentError(absl::StrCat("expected ", what, "; got ", Describe(value)));
@@ -94,7 +96,9 @@ class InferBodyReader final : public InferJsonReader {
     if (at == At::kInput) return FinishInput();
     if (at != At::kData) return absl::OkStatus();
     elements().Leave();
-    if (elements().done()) inputs_.back().data_end = text().position();
+    if (!elements().done()) return absl::OkStatus();
+    inputs_.back().data_end = text().position();
+    text().SetMostTokenBytes(JsonSource::kMostTokenBytes);
     return absl::OkStatus();
   }
 
@@ -172,8 +176,10 @@ class InferBodyReader final : public InferJsonReader {
     Input& read = inputs_.back();
     const bool again = read.data_end != 0;
     if (!again) read.data_begin = text().position() - 1;
+    if (!again && !read.has_shape) return absl::OkStatus();
+    if (input().datatype() == kTextDatatype) return BeginTexts();
     const Datatype* type = FindDatatype(input().datatype());
-    if (type == nullptr || (!again && !read.has_shape)) return absl::OkStatus();
+    if (type == nullptr) return absl::OkStatus();
     if (WriterOf(type->wire) == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
           "expected the parameter binary_data_size, as JSON has no ", type->name, "; got data"));
@@ -184,6 +190,15 @@ class InferBodyReader final : public InferJsonReader {
     body_.packed_bytes += most * ByteWidth(*FromWire(type->wire));
     if (absl::Status status = reserve_(body_.packed_bytes); !status.ok()) return status;
     elements().PackAs(*type, most);
+    return absl::OkStatus();
+  }
+
+  // The parser holds a text up to three times, and packed texts are hardly longer than the JSON.
+  absl::Status BeginTexts() {
+    body_.packed_bytes += 4 * std::min(text().left(), kMostTextBytes) + 2 * text().left();
+    if (absl::Status status = reserve_(body_.packed_bytes); !status.ok()) return status;
+    elements().PackTexts();
+    text().SetMostTokenBytes(kMostTextBytes);
     return absl::OkStatus();
   }
 
@@ -198,7 +213,10 @@ class InferBodyReader final : public InferJsonReader {
       return absl::InvalidArgumentError(absl::StrCat(
           "expected data or the parameter binary_data_size; got ", has_data ? "both" : "neither"));
     }
-    if (!has_data || FindDatatype(input().datatype()) == nullptr) return absl::OkStatus();
+    const std::string& type = input().datatype();
+    if (!has_data || (type != kTextDatatype && FindDatatype(type) == nullptr)) {
+      return absl::OkStatus();
+    }
     if (absl::Status status = elements().CheckFit(input().shape()); !status.ok()) return status;
     if (!elements().is_packed()) ReadAgain("data", read.data_begin, read.data_end);
     return absl::OkStatus();

@@ -25,7 +25,7 @@ struct InferBody {
 // that stands before the `shape` or the `datatype` of its input is read again once both are known.
 // Elements become those of their datatype at once, in memory that is allocated after `reserve` was
 // called with all that is needed so far and has returned OK; other errors are returned. No number
-// in the body decides how much that is: it is at most four times the size of the JSON. Binary
+// in the body decides how much that is: it is at most six times the size of the JSON. Binary
 // tensors stay where they are and share the slices.
 //
 // INVALID_ARGUMENT says what is wrong, and where: not strict JSON, a key twice, `data` that is not

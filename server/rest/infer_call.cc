@@ -4,11 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/fault.h"
 #include "server/rest/infer_body.h"
 #include "server/rest/infer_content.h"
-#include "server/rest/rest_answer.h"
-#include "server/rpc/call/trace_context.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -39,78 +36,20 @@ absl::Status CheckOutputForms(const inference::ModelInferRequest& message,
 
 }  // namespace
 
-InferCall::InferCall(InferEntry entry)
-    : entry_(std::move(entry)),
-      context_(entry_.context),
-      started_(context_.clock.Now()),
-      body_(entry_.body_bytes.value_or(context_.limits.max_request_bytes)),
-      slot_(std::move(entry_.slot)) {}
-
-void InferCall::OnBody(std::string_view bytes) {
-  if (!received_.ok()) return;
-  const absl::Status status = Guarded([&] { return Receive(bytes); });
-  if (status.ok()) return;
-  received_ = status;
-  body_.Clear();
-  receiving_.Release();
+absl::Status InferCall::OnMessage(MessageSlices body) {
+  absl::StatusOr<PreparedInfer> prepared = ReadMessage(std::move(body));
+  return prepared.ok() ? Submit(*std::move(prepared)) : prepared.status();
 }
 
-absl::Status InferCall::Receive(std::string_view bytes) {
-  const auto more = static_cast<int64_t>(bytes.size());
-  const int64_t most = context_.limits.max_request_bytes;
-  if (body_.size() + more > most) {
-    return absl::OutOfRangeError(
-        absl::StrCat("the body: expected at most ", most, " bytes; got more"));
-  }
-  if (absl::Status status = Charge(body_.CapacityFor(more), HeldFor::kReceiving); !status.ok()) {
-    return status;
-  }
-  body_.Append(bytes);
-  return absl::OkStatus();
-}
-
-absl::Status InferCall::Charge(int64_t bytes, HeldFor purpose) {
-  if (!receiving_.empty() && receiving_.amount() == bytes && purpose == HeldFor::kReceiving) {
-    return absl::OkStatus();
-  }
-  return context_.admission.Charge({entry_.peer, bytes, purpose}, receiving_);
-}
-
-std::optional<HttpAnswer> InferCall::OnRequest() {
-  requested_ = true;
-  if (!received_.ok()) {
-    Fail(received_);
-  } else {
-    RunOnWorker(&InferCall::Prepare);
-  }
-  return std::nullopt;
-}
-
-void InferCall::RunOnWorker(void (InferCall::*work)()) {
-  const absl::Status status = Guarded([&] {
-    context_.workers.Run([self = shared_from_this(), work] {
-      const absl::Status fault = Guarded([&] { ((*self).*work)(); });
-      if (!fault.ok()) self->Fail(fault);
-    });
-  });
-  if (!status.ok()) Fail(status);
-}
-
-void InferCall::Prepare() {
-  absl::StatusOr<PreparedInfer> prepared = ReadMessage();
-  const absl::Status status = prepared.ok() ? Submit(*std::move(prepared)) : prepared.status();
-  if (!status.ok()) Fail(status);
-}
-
-absl::StatusOr<PreparedInfer> InferCall::ReadMessage() {
-  auto body = std::make_shared<const MessageSlices>(body_.Take());
+absl::StatusOr<PreparedInfer> InferCall::ReadMessage(MessageSlices slices) {
+  auto body = std::make_shared<const MessageSlices>(std::move(slices));
   const int64_t bytes = BytesOf(*body);
-  const int64_t json_bytes = entry_.json_bytes.value_or(bytes);
+  const int64_t json_bytes = target_.json_bytes.value_or(bytes);
   if (json_bytes > bytes) {
     return InvalidField(kJsonLength, absl::StrCat("at most the ", bytes, " bytes of the body"),
                         absl::StrCat(json_bytes));
   }
-  const int64_t received = receiving_.amount();
+  const int64_t received = memory_.amount();
   absl::StatusOr<InferBody> read = ReadInferBody(body, json_bytes, [&](int64_t packed) {
     return Charge(received + packed, HeldFor::kReceiving);
   });
@@ -121,8 +60,8 @@ absl::StatusOr<PreparedInfer> InferCall::ReadMessage() {
   // Without binary tensors the body is not needed any more.
   const int64_t kept = json_bytes < bytes ? bytes : 0;
   body.reset();
-  read->message.set_model_name(entry_.model);
-  read->message.set_model_version(entry_.version);
+  read->message.set_model_name(target_.model);
+  read->message.set_model_version(target_.version);
   binary_outputs_ = std::move(read->binary_outputs);
   binary_by_default_ = read->binary_by_default;
   return PrepareInferMessage(read->message, read->data, kept + read->packed_bytes, context_);
@@ -134,8 +73,8 @@ absl::Status InferCall::Submit(PreparedInfer prepared) {
   to_answer_ = std::move(prepared.to_answer);
   auto job = std::make_shared<ComputeJob>(
       std::move(prepared.compute.request), gone_,
-      [self = shared_from_this()](ComputeJob::End result) { self->OnComputed(std::move(result)); });
-  job->held.memory = std::move(receiving_);
+      [this, self = shared_from_this()](ComputeJob::End result) { OnComputed(std::move(result)); });
+  job->held.memory = std::move(memory_);
   job->deadline = prepared.compute.timeout == absl::InfiniteDuration()
                       ? absl::InfiniteFuture()
                       : started_ + prepared.compute.timeout;
@@ -150,13 +89,12 @@ void InferCall::OnComputed(ComputeJob::End result) {
     result.held.memory.Release();
     return Fail(result.response.status());
   }
-  queued_ = result.queued;
-  computed_ = std::move(result);
-  RunOnWorker(&InferCall::Answer);
+  auto computed = std::make_shared<ComputeJob::End>(std::move(result));
+  RunOnWorker([this, computed] { return Answer(std::move(*computed)); });
 }
 
-void InferCall::Answer() {
-  InferAnswer made = to_answer_(*std::move(computed_->response));
+absl::Status InferCall::Answer(ComputeJob::End computed) {
+  InferAnswer made = to_answer_(*std::move(computed.response));
   int64_t bytes = 0;
   for (const grpc::Slice& tensor : made.raw) bytes += static_cast<int64_t>(tensor.size());
   if (binary_outputs_.empty()) binary_outputs_.assign(made.raw.size(), binary_by_default_);
@@ -167,73 +105,9 @@ void InferCall::Answer() {
     answer.headers.emplace_back(kJsonLength, absl::StrCat(content->json_bytes()));
   }
   answer.content = content;
-  computed_->held.memory.Change(bytes, HeldFor::kAnswer);
-  {
-    absl::MutexLock lock(&mutex_);
-    answer_memory_ = std::move(computed_->held.memory);
-  }
-  Finish(absl::OkStatus(), std::move(answer));
-}
-
-void InferCall::Fail(const absl::Status& status) noexcept {
-  HttpAnswer answer = {500};  // if there is no memory for more
-  Guarded([&] { answer = ErrorAnswer(status, RetryAfter(context_)); }).IgnoreError();
-  receiving_.Release();
-  computed_.reset();
-  Finish(status, std::move(answer));
-}
-
-void InferCall::Finish(const absl::Status& status, HttpAnswer answer) noexcept {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (finished_) return;
-    finished_ = true;
-  }
-  if (status.ok()) {
-    entry_.account.SetQueued(queued_);
-    context_.admission.ReportAnswered(context_.clock.Now() - started_);
-  }
-  Guarded([&] {
-    if (!entry_.trace.empty()) answer.headers.emplace_back(kTraceParent, entry_.trace);
-  }).IgnoreError();
-  entry_.reply->Send(std::move(answer));
-  entry_.account.Report(status, context_);
-  {
-    absl::MutexLock lock(&mutex_);
-    reported_ = true;
-  }
-  ReleaseIfOver();
-}
-
-void InferCall::OnGone() {
-  gone_->store(true, std::memory_order_relaxed);
-  context_.queue.FailExpired();
-}
-
-void InferCall::OnEnd(HttpCall::End end) {
-  gone_->store(true, std::memory_order_relaxed);
-  if (!requested_) {
-    Fail(end == HttpCall::End::kTooLate
-             ? absl::DeadlineExceededError("the request's body did not arrive in time")
-             : absl::CancelledError("the caller is gone"));
-    body_.Clear();
-  } else if (end == HttpCall::End::kTooLate) {
-    context_.metrics.CountUnsentAnswer();
-  }
-  {
-    absl::MutexLock lock(&mutex_);
-    done_ = true;
-  }
-  ReleaseIfOver();
-}
-
-// Without the mutex, as what is given back runs other calls.
-void InferCall::ReleaseIfOver() {
-  Budget::Hold slot, memory;
-  absl::MutexLock lock(&mutex_);
-  if (!reported_ || !done_) return;
-  slot = std::move(slot_);
-  memory = std::move(answer_memory_);
+  computed.held.memory.Change(bytes, HeldFor::kAnswer);
+  Finish(std::move(answer), std::move(computed.held.memory), computed.queued);
+  return absl::OkStatus();
 }
 
 }  // namespace attendant::server

@@ -4,11 +4,13 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/data_type.h"
 #include "server/tensors/status_mapping.h"
 #include "server/tensors/tensor_check.h"
+#include "server/wire/request_codec.h"
 
 namespace attendant::server {
 
@@ -26,6 +28,33 @@ void InferElements::PackAs(const Datatype& type, int64_t most) {
   packed_ = Payload(std::make_shared<MessageSlices>(1, slice), 0, static_cast<int64_t>(bytes));
 }
 
+void InferElements::PackTexts() {
+  *this = {};
+  is_text_ = true;
+}
+
+Payload InferElements::packed() const {
+  if (!is_text_) return packed_;
+  auto message = std::make_shared<const MessageSlices>(1, grpc::Slice(texts_));
+  return Payload(std::move(message), 0, static_cast<int64_t>(texts_.size()));
+}
+
+absl::Status InferElements::AddText(const InferValue& value) {
+  if (value.kind != InferValue::Kind::kText) {
+    return absl::InvalidArgumentError(absl::StrCat("expected a text; got ", Describe(value)));
+  }
+  if (count_ > kMostRepeatedPayloads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected at most ", kMostRepeatedPayloads, " texts; got more"));
+  }
+  const auto length = static_cast<uint32_t>(value.text->size());
+  for (int shift = 0; shift < 32; shift += 8) {
+    texts_.push_back(static_cast<char>(length >> shift & 0xFF));
+  }
+  texts_.append(*value.text);
+  return absl::OkStatus();
+}
+
 void InferElements::Enter() {
   if (!counts_.empty()) ++counts_.back();
   counts_.push_back(0);
@@ -38,6 +67,7 @@ absl::Status InferElements::Add(const InferValue& value) {
   ++count_;
   if (leaves_ == 0) leaves_ = counts_.size();
   if (leaves_ != counts_.size() || sizes_.size() > leaves_) regular_ = false;
+  if (is_text_) return AddText(value);
   if (to_ == end_) return absl::OkStatus();
   if (!write_(value, to_)) {
     return absl::InvalidArgumentError(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,8 +22,12 @@ class InferElements {
   // type that WriterOf has. Throws std::bad_alloc.
   void PackAs(const Datatype& type, int64_t most);
 
+  // The same for texts, which are packed as raw BYTES: each one's length, 4 bytes, and its bytes.
+  void PackTexts();
+
   void Enter();
-  // Returns INVALID_ARGUMENT, without the place, if the value is not one of the type.
+  // Returns INVALID_ARGUMENT, without the place, if the value is not one of the type, or there are
+  // more texts than a request may have.
   absl::Status Add(const InferValue& value);
   void Leave();
   bool done() const { return depth() == 0; }
@@ -32,10 +37,12 @@ class InferElements {
   // in one list or nested as it says.
   absl::Status CheckFit(const Shape& shape) const;
   int64_t count() const { return count_; }
-  bool is_packed() const { return type_ != nullptr; }
-  const Payload& packed() const { return packed_; }
+  bool is_packed() const { return type_ != nullptr || is_text_; }
+  Payload packed() const;
 
  private:
+  absl::Status AddText(const InferValue& value);
+
   std::vector<int64_t> counts_;  // of the open lists, from the outermost on
   std::vector<int64_t> sizes_;   // of lists at each depth; -1: none has ended
   size_t leaves_ = 0;            // the depth of elements; 0: none came
@@ -48,6 +55,8 @@ class InferElements {
   Payload packed_;
   char* to_ = nullptr;
   char* end_ = nullptr;
+  bool is_text_ = false;
+  std::string texts_;  // packed
 };
 
 // Returns the number of elements of a shape; the largest number if there are more.

@@ -109,7 +109,7 @@ bool InferJsonReader::parse_error(std::size_t position, const std::string& /*tok
   if (text_->has_long_token()) {
     return Note(InvalidField(
         "the body",
-        absl::StrCat("texts and numbers of at most ", JsonSource::kMostTokenBytes, " bytes"),
+        absl::StrCat("texts and numbers of at most ", text_->most_token_bytes(), " bytes"),
         "a longer one"));
   }
   constexpr int kOutOfRange = 406;  // the library's number for a float that is too large

@@ -64,7 +64,7 @@ class InferJsonReader : public nlohmann::json_sax<nlohmann::json> {
   const std::string& key() const { return frames_.back().key; }
   // The place that holds the current one, such as kInput for kData's outermost list.
   At outer() const { return frames_.size() < 2 ? At::kRoot : frames_[frames_.size() - 2].at; }
-  const JsonSource& text() const { return *text_; }
+  JsonSource& text() { return *text_; }
   // Reads the bytes [begin, end) of the slices, which have been read before, once more, as the
   // member `key` of the current object. Errors are those of Read.
   void ReadAgain(const char* key, int64_t begin, int64_t end);

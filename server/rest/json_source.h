@@ -10,8 +10,8 @@
 
 namespace attendant::server {
 
-// Ends early at a text or number that is longer than kMostTokenBytes, because the parser holds such
-// a token several times. Not thread-safe.
+// Ends early at a text or number that is too long, because the parser holds such a token several
+// times. Not thread-safe.
 class JsonSource final : public std::streambuf {
  public:
   static constexpr int64_t kMostTokenBytes = 4096;
@@ -21,7 +21,10 @@ class JsonSource final : public std::streambuf {
 
   int64_t position() const { return position_; }  // in the slices, of the next character
   int64_t left() const { return end_ - position_; }
-  bool has_long_token() const { return token_ > kMostTokenBytes; }
+  bool has_long_token() const { return token_ > most_token_bytes_; }
+  // Of the texts and numbers that follow; kMostTokenBytes at first.
+  void SetMostTokenBytes(int64_t bytes) { most_token_bytes_ = bytes; }
+  int64_t most_token_bytes() const { return most_token_bytes_; }
 
  protected:
   int_type underflow() override;
@@ -34,7 +37,8 @@ class JsonSource final : public std::streambuf {
   int64_t position_;
   const int64_t end_;
   size_t slice_ = 0;
-  size_t offset_;      // in the slice
+  size_t offset_;  // in the slice
+  int64_t most_token_bytes_ = kMostTokenBytes;
   int64_t token_ = 0;  // bytes of the text or number so far
   bool in_text_ = false;
   bool escaped_ = false;

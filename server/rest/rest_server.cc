@@ -1,42 +1,19 @@
 #include "server/rest/rest_server.h"
 
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/inference/inference_methods.h"
-#include "server/metrics/refusal.h"
+#include "server/rest/call_start.h"
 #include "server/rest/infer_call.h"
 #include "server/rest/rest_answer.h"
-#include "server/rpc/call/peer.h"
-#include "server/rpc/call/trace_context.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 namespace {
-
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-
-// A length in bytes; the most for one that is no number. Nothing if the header is absent.
-std::optional<int64_t> LengthIn(const HttpRequest& request, const char* header) {
-  const std::string text = request.Header(header);
-  if (text.empty()) return std::nullopt;
-  uint64_t length = 0;
-  const bool is_length = absl::SimpleAtoi(text, &length) && length < uint64_t{kMost};
-  return is_length ? static_cast<int64_t>(length) : kMost;
-}
-
-// A caller who still sends may not see an answer before he has sent all. Who asks before he sends
-// gets it at once, and so does one whose body would be too long to wait for.
-HttpStart Refuse(HttpAnswer answer, const HttpRequest& request) {
-  const bool asks = !request.Header("Expect").empty();
-  if (!request.has_body || asks || answer.status == 413) return answer;
-  return [answer = std::move(answer)](const std::string&) { return answer; };
-}
 
 HttpAnswer RefusedVerb(const RestPath& path) {
   std::string allow(path.verb);
@@ -115,11 +92,7 @@ HttpStart RestServer::Start(const HttpRequest& request, const RestPath& path,
     return ReadyAnswer(context != nullptr && context->health.Find("").value_or(false),
                        RestJson::object());
   }
-  if (!request.has_certificate) {
-    return Refuse(ErrorAnswer(absl::PermissionDeniedError("the call needs a valid certificate")),
-                  request);
-  }
-  absl::StatusOr<std::string> token = secrets_.Identify(request.authorization, TokenScope::kInfer);
+  const absl::StatusOr<std::string> token = Authorize(request, secrets_);
   if (!token.ok()) return Refuse(ErrorAnswer(token.status()), request);
   if (context == nullptr) {
     return Refuse(ErrorAnswer(absl::UnavailableError("the server is starting")), request);
@@ -128,7 +101,13 @@ HttpStart RestServer::Start(const HttpRequest& request, const RestPath& path,
     case RestMethod::kRefused:
       return Refuse(ErrorAnswer(absl::UnimplementedError(path.why)), request);
     case RestMethod::kModelInfer:
-      return Infer(request, path, *std::move(token), *context, reply);
+      return StartCall({request, context->service, "ModelInfer", *token, ErrorAnswer}, reply,
+                       [&](BodyCallEntry entry) {
+                         return std::make_shared<InferCall>(
+                             std::move(entry),
+                             InferTarget{path.model, path.version,
+                                         LengthIn(request, "Inference-Header-Content-Length")});
+                       });
     case RestMethod::kRepositoryIndex:
       return [context](const std::string& body) { return AnswerIndex(body, *context); };
     case RestMethod::kSharedMemoryUnregister:
@@ -161,44 +140,6 @@ HttpAnswer RestServer::AnswerQuick(const RestPath& path, const MethodContext& co
     default:  // kSharedMemoryStatus: there is none
       return JsonAnswer(RestJson::array());
   }
-}
-
-HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path, std::string peer,
-                            const MethodContext& context, const std::shared_ptr<HttpReply>& reply) {
-  const ServiceContext& service = context.service;
-  const std::string trace = ParseTraceParent(request.Header(kTraceParent));
-  RequestAccount account("ModelInfer", trace, service.clock.Now());
-  const auto refuse = [&](const absl::Status& status, unsigned http_status = 0) {
-    account.Report(status, service);
-    HttpAnswer refusal = ErrorAnswer(status, RetryAfter(service));
-    if (http_status != 0) refusal.status = http_status;
-    if (!trace.empty()) refusal.headers.emplace_back(kTraceParent, trace);
-    return Refuse(std::move(refusal), request);
-  };
-  const bool chunked = !request.Header("Transfer-Encoding").empty();
-  std::optional<int64_t> length;
-  if (!chunked) length = LengthIn(request, "Content-Length").value_or(0);
-  const int64_t most = service.limits.max_request_bytes;
-  if (length.value_or(0) > most) {
-    return refuse(absl::OutOfRangeError(
-        absl::StrCat("the body: expected at most ", most, " bytes; got ", *length)));
-  }
-  const std::string encoding = request.Header("Content-Encoding");
-  if (!encoding.empty() && encoding != "identity") {
-    return refuse(absl::InvalidArgumentError("expected a body without Content-Encoding"),
-                  /*http_status=*/415);
-  }
-  if (peer.empty()) {
-    peer = PeerOf(request.peer, request.Header("X-Forwarded-For"), service.limits.trusted_proxies);
-  }
-  Budget::Hold slot;
-  absl::Status status = request.call_room;
-  if (status.ok()) status = service.admission.TakeSlot(peer, slot);
-  if (!status.ok()) return refuse(status);
-  return std::make_shared<InferCall>(
-      InferEntry{service, path.model, path.version, std::move(peer), trace, length,
-                 LengthIn(request, "Inference-Header-Content-Length"), std::move(slot),
-                 std::move(account), reply});
 }
 
 }  // namespace attendant::server

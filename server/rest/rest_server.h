@@ -32,9 +32,6 @@ class RestServer {
  private:
   HttpStart Start(const HttpRequest& request, const RestPath& path,
                   const std::shared_ptr<HttpReply>& reply);
-  // `peer` is the name of the caller's token, or empty.
-  HttpStart Infer(const HttpRequest& request, const RestPath& path, std::string peer,
-                  const MethodContext& context, const std::shared_ptr<HttpReply>& reply);
   HttpAnswer AnswerQuick(const RestPath& path, const MethodContext& context) const;
 
   const ServerSecrets secrets_;

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "server/account/trace_context.h"
 #include "server/base/fault.h"
 #include "server/base/timer.h"
 #include "server/inference/refused_methods.h"
-#include "server/rpc/call/peer.h"
+#include "server/rpc/call/call_headers.h"
 #include "server/rpc/call/request_end.h"
-#include "server/rpc/call/trace_context.h"
 
 namespace attendant::server {
 namespace {

@@ -73,7 +73,7 @@ void Describe(const ServiceLimits& from, v1::Limits& to) {
 // Finds the model that a request names. NOT_FOUND tells why the newest version of a model is
 // refused that has no other: an error has less room than an answer.
 FoundModel Find(const ModelTable& models, const std::string& name) {
-  FoundModel model = FindModel(*models.Snapshot(), name);
+  FoundModel model = FindModel(models, name);
   if (model.ok()) return model;
   const std::vector<RefusedVersion> refused = models.Refused(name);
   if (refused.empty()) return model;

@@ -18,14 +18,7 @@ struct DescribeOptions {
 
 // The action that the command line requests, and the settings for it.
 struct SettingsRequest {
-  enum class Kind {
-    kServe,
-    kPull,
-    kDescribe,
-    kHelp,
-    kVersion,
-    kCompletion
-  } kind = Kind::kServe;
+  enum class Kind { kServe, kPull, kDescribe, kHelp, kVersion, kCompletion } kind = Kind::kServe;
   // For kServe, kPull and kDescribe. For the latter two, `models` holds only the model to be pulled
   // or described, whose name is its source.
   Settings settings;

@@ -10,7 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/checked_size.h"
+#include "server/settings/model_name.h"
 #include "server/settings/model_setting.h"
 
 namespace attendant::server {
@@ -65,6 +67,17 @@ std::string ModelToText(const ModelSetting& model) {
   }
   if (!model.prune_file.empty()) absl::StrAppend(&text, ",prune=", model.prune_file);
   return text;
+}
+
+// The parts of all texts between semicolons.
+std::vector<std::string> SplitTexts(const std::vector<std::string>& texts) {
+  std::vector<std::string> parts;
+  for (const std::string& text : texts) {
+    for (absl::string_view part : absl::StrSplit(text, ';', absl::SkipEmpty())) {
+      parts.emplace_back(part);
+    }
+  }
+  return parts;
 }
 
 }  // namespace
@@ -167,22 +180,61 @@ SettingKind NetworksKind(std::vector<Network> Settings::*member) {
       });
 }
 
+SettingKind AliasesKind() {
+  const std::string allowed = absl::StrCat("NAME=MODEL, where NAME is ", kModelNameRule);
+  auto read = [allowed](const std::vector<std::string>& texts, Settings& settings) {
+    settings.aliases.clear();
+    for (const std::string& one : SplitTexts(texts)) {
+      const size_t equals = one.find('=');
+      if (equals == std::string::npos || equals + 1 == one.size() ||
+          !IsModelName(one.substr(0, equals))) {
+        return Unexpected(allowed, one);
+      }
+      const auto [known, is_new] =
+          settings.aliases.emplace(one.substr(0, equals), one.substr(equals + 1));
+      if (!is_new) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("two aliases are named \"", known->first, "\""));
+      }
+    }
+    return absl::OkStatus();
+  };
+  auto show = [](const Settings& settings) {
+    return absl::StrJoin(settings.aliases, ";", absl::PairFormatter("="));
+  };
+  return {"NAME=MODEL", read, show};
+}
+
+SettingKind OriginsKind(std::vector<std::string> Settings::*member) {
+  const std::string allowed = "* or an origin such as https://app.example.com, without a path";
+  auto read = [member, allowed](const std::vector<std::string>& texts, Settings& settings) {
+    (settings.*member).clear();
+    for (const std::string& one : SplitTexts(texts)) {
+      const size_t scheme = one.find("://");
+      const bool is_origin = scheme != std::string::npos && scheme > 0 && scheme + 3 < one.size() &&
+                             one.find_first_of("/ \r\n,", scheme + 3) == std::string::npos;
+      if (one != "*" && !is_origin) return Unexpected(allowed, one);
+      (settings.*member).push_back(one);
+    }
+    return absl::OkStatus();
+  };
+  auto show = [member](const Settings& settings) { return absl::StrJoin(settings.*member, ";"); };
+  return {allowed, read, show};
+}
+
 SettingKind ModelsKind() {
   auto read = [](const std::vector<std::string>& texts, Settings& settings) {
     settings.models.clear();
-    for (const std::string& text : texts) {
-      for (const std::string& one :
-           std::vector<std::string>(absl::StrSplit(text, ';', absl::SkipEmpty()))) {
-        absl::StatusOr<ModelSetting> model = ParseModelSetting(one);
-        if (!model.ok()) return model.status();
-        for (const ModelSetting& other : settings.models) {
-          if (other.name == model->name) {
-            return absl::InvalidArgumentError(
-                absl::StrCat("two models are named \"", other.name, "\""));
-          }
+    for (const std::string& one : SplitTexts(texts)) {
+      absl::StatusOr<ModelSetting> model = ParseModelSetting(one);
+      if (!model.ok()) return model.status();
+      for (const ModelSetting& other : settings.models) {
+        if (other.name == model->name) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("two models are named \"", other.name, "\""));
         }
-        settings.models.push_back(*std::move(model));
       }
+      settings.models.push_back(*std::move(model));
     }
     return absl::OkStatus();
   };

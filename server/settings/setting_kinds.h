@@ -48,6 +48,11 @@ SettingKind NetworksKind(std::vector<Network> Settings::*member);
 // several models in one text.
 SettingKind ModelsKind();
 
+// The kind of --alias, NAME=MODEL, and of --cors-origin. Every text adds some, and `;` separates
+// several in one text.
+SettingKind AliasesKind();
+SettingKind OriginsKind(std::vector<std::string> Settings::*member);
+
 // Parses a whole number of bytes with an optional unit KiB, MiB, GiB or TiB: "1024" or "512MiB".
 absl::StatusOr<int64_t> ParseBytes(const std::string& text);
 // Returns the shortest exact text that ParseBytes reads.

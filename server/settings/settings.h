@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -54,8 +55,9 @@ enum class LogFormat { kText, kJson };
 // The members are named after their flags, and the help text of the flags explains them. Sizes of
 // memory are in bytes.
 struct Settings {
-  std::vector<ModelSetting> models;  // --model, which may be repeated
-  std::string model_repository;      // empty: none
+  std::vector<ModelSetting> models;            // --model, which may be repeated
+  std::map<std::string, std::string> aliases;  // further names, and the models that they are of
+  std::string model_repository;                // empty: none
   absl::Duration repository_poll = absl::Seconds(5);
   int64_t repository_width = 1024;  // columns
   std::string model_cache;          // empty: that of the Hub's own library
@@ -67,10 +69,11 @@ struct Settings {
   int port = 8001;                  // for gRPC; 0: a free port is chosen
   std::string http_address;         // empty: that of `address`, or 127.0.0.1 beside a Unix socket
   int http_port = 8002;             // 0: a free port is chosen
-  bool rest = true;                 // the Open Inference Protocol over HTTP too
-  bool page = true;                 // at / of the HTTP port
-  std::string port_file;            // file for the ports once the server is ready; empty: none
-  std::string tls_cert;             // PEM files, as the next two; empty: no TLS
+  bool rest = true;                 // inference and texts over HTTP too
+  std::vector<std::string> cors_origins;  // "*": all
+  bool page = true;                       // at / of the HTTP port
+  std::string port_file;  // file for the ports once the server is ready; empty: none
+  std::string tls_cert;   // PEM files, as the next two; empty: no TLS
   std::string tls_key;
   std::string token_file;     // empty: calls need no token
   std::string tls_client_ca;  // empty: callers need no certificate

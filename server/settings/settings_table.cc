@@ -39,6 +39,10 @@ Rows ModelRows() {
        "refuses other weights, allow-nonfinite-weights=true accepts NaN and infinity in them. "
        "Without any, and without --model-repository: worked-example under that name.",
        ModelsKind()},
+      {group, "alias", "NAME=MODEL",
+       "Offer MODEL under the name NAME too, such as text-embedding-3-small=minilm for clients "
+       "that name a model of OpenAI's; repeatable, and ';' separates several in the variable.",
+       AliasesKind()},
       {group, "model-repository", "DIR",
        "Serve the newest version of each model in DIR, where NAME/VERSION/ or ORG/NAME/VERSION/ is "
        "a checkpoint folder and VERSION a positive integer. Versions may be added and removed "
@@ -95,8 +99,14 @@ Rows NetworkRows() {
        "How long an HTTP connection stays open between two requests.",
        DurationKind(&Settings::http_idle_timeout, absl::Seconds(1), absl::Hours(24))},
       {group, "rest", "SWITCH",
-       "The Open Inference Protocol over HTTP, /v2/models/NAME/infer and the paths around it.",
+       "Inference over HTTP: texts as OpenAI's, Cohere's, Jina's and text-embeddings-inference's "
+       "APIs have them (/v1/embeddings, /rerank, …; /openapi.json describes them), and the Open "
+       "Inference Protocol, /v2/models/NAME/infer and the paths around it.",
        ChoiceKind(&Settings::rest, switches)},
+      {group, "cors-origin", "ORIGIN",
+       "Let pages of this origin, such as https://app.example.com, call the HTTP port from a "
+       "browser; * for all; repeatable, and ';' separates several in the variable.",
+       OriginsKind(&Settings::cors_origins)},
       {group, "page", "SWITCH",
        "A page for browsers at / of the HTTP port: load, models, and a form to try them (by "
        "--rest).",

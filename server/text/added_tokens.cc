@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "server/text/base/json_fields.h"
+#include "server/text/base/memory.h"
 #include "server/text/base/unicode.h"
 
 namespace attendant::text {
@@ -92,11 +93,19 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
   for (int i = 0; i < 2; ++i) tries_[i] = ByteTrie(std::move(entries[i]));
 }
 
+size_t AddedTokens::heap_bytes() const {
+  size_t bytes = HeapBytes(tokens_) + tries_[0].heap_bytes() + tries_[1].heap_bytes();
+  for (const AddedToken& token : tokens_) bytes += HeapBytes(token.content);
+  return bytes;
+}
+
 std::string AddedTokens::Text(uint32_t id) const {
   const auto found =
       std::lower_bound(tokens_.begin(), tokens_.end(), id,
                        [](const AddedToken& token, uint32_t wanted) { return token.id < wanted; });
-  return found == tokens_.end() || found->id != id ? "" : found->content;
+  if (found == tokens_.end() || found->id != id) return "";
+  if (!found->normalized) return found->content;
+  return tries_[true].Text(static_cast<uint32_t>(found - tokens_.begin()));
 }
 
 std::pair<uint32_t, uint32_t> AddedTokens::Longest(const Items& items, uint32_t at, uint32_t last,

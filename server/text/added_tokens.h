@@ -35,8 +35,11 @@ class AddedTokens {
   // is normalized. Takes a step for each byte of the longest token at each byte at most.
   void Find(const Items& items, Piece text, bool normalized, std::vector<Piece>& pieces) const;
 
-  // The text of the token with an id; empty if there is none.
+  // The text of the token with an id, normalized if it is looked for in normalized texts; empty if
+  // there is none.
   std::string Text(uint32_t id) const;
+
+  size_t heap_bytes() const;
 
   bool empty(bool normalized) const { return tries_[normalized].size() == 0; }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/text/base/items.h"
+#include "server/text/base/memory.h"
 #include "server/text/normal_form.h"
 
 namespace attendant::text {
@@ -25,6 +26,9 @@ class Charsmap {
 
   // The most characters that a character may become.
   uint32_t growth() const { return growth_; }
+  uint32_t ascii_growth() const { return ascii_growth_; }
+
+  size_t heap_bytes() const { return HeapBytes(units_) + HeapBytes(strings_); }
 
  private:
   // The replacement of the shortest key that `text` begins with, if there is one.
@@ -34,7 +38,7 @@ class Charsmap {
 
   std::vector<uint32_t> units_;
   std::string strings_;  // each ends with a NUL
-  uint32_t growth_ = 1;
+  uint32_t growth_ = 1, ascii_growth_ = 1;
   bool ascii_stays_[128] = {};
 };
 

@@ -141,6 +141,7 @@ class Prepend : public Normalizer {
   }
   // Of a text of one item.
   uint32_t growth() const override { return 1 + static_cast<uint32_t>(text_.size()); }
+  uint32_t ascii_growth() const override { return growth(); }
 
  private:
   const std::u32string text_;
@@ -151,6 +152,8 @@ class CharsmapNormalizer : public Normalizer {
   explicit CharsmapNormalizer(Charsmap map) : map_(std::move(map)) {}
   void Apply(Items& items) const override { map_.Apply(items); }
   uint32_t growth() const override { return map_.growth(); }
+  uint32_t ascii_growth() const override { return map_.ascii_growth(); }
+  size_t memory_bytes() const override { return map_.heap_bytes(); }
 
  private:
   const Charsmap map_;
@@ -198,12 +201,25 @@ class NormalizerSequence : public Normalizer {
     for (const auto& step : steps_) step->Apply(items);
   }
   uint32_t growth() const override {
-    uint64_t growth = 1;
-    for (const auto& step : steps_) growth = std::min<uint64_t>(growth * step->growth(), 1 << 20);
-    return static_cast<uint32_t>(growth);
+    return Multiply([](const auto& step) { return step.growth(); });
+  }
+  uint32_t ascii_growth() const override {
+    return Multiply([](const auto& step) { return step.ascii_growth(); });
+  }
+  size_t memory_bytes() const override {
+    size_t bytes = 0;
+    for (const auto& step : steps_) bytes += step->memory_bytes();
+    return bytes;
   }
 
  private:
+  template <typename Growth>
+  uint32_t Multiply(Growth growth_of) const {
+    uint64_t growth = 1;
+    for (const auto& step : steps_) growth = std::min<uint64_t>(growth * growth_of(*step), 1 << 20);
+    return static_cast<uint32_t>(growth);
+  }
+
   const std::vector<std::unique_ptr<Normalizer>> steps_;
 };
 

@@ -20,6 +20,11 @@ class Normalizer {
 
   // The most items that one may become.
   virtual uint32_t growth() const { return 1; }
+  // The same for an item of ASCII.
+  virtual uint32_t ascii_growth() const { return 1; }
+
+  // An estimate of the memory that tables take.
+  virtual size_t memory_bytes() const { return 0; }
 };
 
 // Reads a normalizer; null gives one that changes nothing. INVALID_ARGUMENT names the key below

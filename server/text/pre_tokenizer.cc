@@ -109,6 +109,7 @@ class Metaspace : public Rewrite {
       : replacement_(replacement), scheme_(scheme), split_(split) {}
 
   uint32_t growth() const override { return 2; }
+  uint32_t ascii_growth() const override { return 2; }
 
  private:
   void Write(ItemSpan piece, Pieces& result) const override {
@@ -141,6 +142,7 @@ class BytePieces : public Rewrite {
       : add_prefix_space_(add_prefix_space), words_(use_regex ? Gpt2Words() : nullptr) {}
 
   uint32_t growth() const override { return 5; }
+  uint32_t ascii_growth() const override { return 2; }
 
  private:
   void Write(ItemSpan piece, Pieces& result) const override {
@@ -201,12 +203,20 @@ class PreTokenizerSequence : public PreTokenizer {
     for (const auto& step : steps_) step->Apply(pieces);
   }
   uint32_t growth() const override {
-    uint64_t growth = 1;
-    for (const auto& step : steps_) growth = std::min<uint64_t>(growth * step->growth(), 1 << 20);
-    return static_cast<uint32_t>(growth);
+    return Multiply([](const auto& step) { return step.growth(); });
+  }
+  uint32_t ascii_growth() const override {
+    return Multiply([](const auto& step) { return step.ascii_growth(); });
   }
 
  private:
+  template <typename Growth>
+  uint32_t Multiply(Growth growth_of) const {
+    uint64_t growth = 1;
+    for (const auto& step : steps_) growth = std::min<uint64_t>(growth * growth_of(*step), 1 << 20);
+    return static_cast<uint32_t>(growth);
+  }
+
   const std::vector<std::unique_ptr<PreTokenizer>> steps_;
 };
 

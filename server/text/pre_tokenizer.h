@@ -21,6 +21,8 @@ class PreTokenizer {
 
   // The most items that one may become.
   virtual uint32_t growth() const { return 1; }
+  // The same for an item of ASCII.
+  virtual uint32_t ascii_growth() const { return 1; }
 };
 
 // Reads a pre-tokenizer; null gives one that splits nothing. INVALID_ARGUMENT names the key below

@@ -8,6 +8,7 @@
 #include "server/text/added_tokens.h"
 #include "server/text/base/byte_characters.h"
 #include "server/text/base/items.h"
+#include "server/text/base/memory.h"
 #include "server/text/base/unicode.h"
 #include "server/text/models/model.h"
 #include "server/text/normalizer.h"
@@ -250,11 +251,25 @@ absl::StatusOr<Encoding> Tokenizer::EncodeAll(absl::Span<const absl::string_view
 }
 
 size_t Tokenizer::MaxEncodeBytes(size_t bytes) const {
-  const size_t items = bytes * parts_->normalizer->growth() * parts_->pre_tokenizer->growth() + 64;
+  const Normalizer& normalizer = *parts_->normalizer;
+  const PreTokenizer& pre_tokenizer = *parts_->pre_tokenizer;
+  // All other characters have two bytes at least.
+  const size_t growth = std::max<size_t>(normalizer.ascii_growth() * pre_tokenizer.ascii_growth(),
+                                         (normalizer.growth() * pre_tokenizer.growth() + 1) / 2);
+  const size_t items = bytes * growth + 64;
   const size_t per_item =
       3 * sizeof(Item) + 2 * sizeof(Piece) + 2 * sizeof(Match) + 4 * parts_->model->scratch_bytes();
   const size_t per_token = 2 * (sizeof(PlacedToken) + sizeof(ModelToken)) + 2 * kTokenBytes;
-  return items * (per_item + 4 * per_token) + bytes * (sizeof(Item) + sizeof(uint32_t)) + 4096;
+  return items * (per_item + parts_->model->tokens_of_item() * per_token) +
+         bytes * (sizeof(Item) + sizeof(uint32_t)) + 4096;
+}
+
+size_t Tokenizer::memory_bytes() const {
+  size_t bytes = sizeof(Parts) + parts_->model->memory_bytes() +
+                 parts_->normalizer->memory_bytes() + parts_->added.heap_bytes() +
+                 TableBytes(parts_->added_ids) + TableBytes(parts_->padding);
+  for (const auto& [token, id] : parts_->added_ids) bytes += HeapBytes(token);
+  return bytes;
 }
 
 size_t Tokenizer::special_tokens(bool is_pair) const {

@@ -105,14 +105,18 @@ class Tokenizer {
   // The most memory that encoding texts of `bytes` bytes in all takes, with its result.
   size_t MaxEncodeBytes(size_t bytes) const;
 
+  // An estimate of the memory that the tokenizer holds.
+  size_t memory_bytes() const;
+
   // The number of tokens that are added to a text or a pair.
   size_t special_tokens(bool is_pair) const;
 
   // The id of a token of the vocabulary or an added one, or kNoId.
   uint32_t TokenId(absl::string_view token) const;
 
-  // How the vocabulary writes a token, an added one too: "[CLS]", "##ing", "▁the", "Ġthe". Empty if
-  // there is no token with this id.
+  // How the vocabulary writes a token, an added one too: "[CLS]", "##ing", "▁the", "Ġthe"; added
+  // ones that are looked for in normalized texts as these write them. Empty if there is no token
+  // with this id.
   std::string TokenText(uint32_t id) const;
 
   // One more than the largest id that a result may have.

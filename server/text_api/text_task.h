@@ -1,5 +1,5 @@
-// What a request of any of the text APIs asks for, and what it is answered with: the same for all
-// of them, in whatever JSON they say it.
+// TextTask and TextResult: a request of any of the text APIs and its result, the same for all of them
+// in whatever JSON they write it.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,15 @@ struct TextTask {
   std::string model;  // empty: the only one that can do it
   TextWish wish = TextWish::kVectors;
   std::vector<TextInput> inputs;  // at least one
-  std::string field;              // what the request calls its inputs, for messages
+  // Read by the model before each input, as the first text of a pair whose second one is the
+  // input's text. Set for documents that are ranked, which only a model with one class does.
+  std::optional<std::string> query = {};
+  std::string field;  // what the request calls its inputs, for messages
   std::optional<std::string> prompt = {};
-  std::string prompt_name = {};
+  std::string prompt_name = {};  // which the model has to have, unless it is empty
+  // The first one that the model has goes before the texts, unless `prompt` or `prompt_name` says
+  // otherwise; if it has none of them, its default does.
+  std::vector<std::string> preferred_prompts = {};
   v1::Truncation truncation = v1::TRUNCATE_RIGHT;
   bool normalize = false;                  // vectors to length 1
   std::optional<int64_t> dimensions = {};  // the first ones of each vector, which is scaled again

@@ -11,6 +11,7 @@ absl::Span<const FuzzTarget> FuzzTargets() {
       {"folder", &FuzzFolder},
       {"http", &FuzzHttp},
       {"infer-json", &FuzzInferJson},
+      {"text-form", &FuzzTextForm},
   };
   return kTargets;
 }

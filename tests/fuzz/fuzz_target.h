@@ -46,4 +46,8 @@ std::string FuzzHttp(absl::string_view input);
 // chooses the size of the slices, the second how many bytes are behind the JSON.
 std::string FuzzInferJson(absl::string_view input);
 
+// The body of a request of a text API, which is read to a task or refused. The first byte chooses
+// the route, and what the model is for.
+std::string FuzzTextForm(absl::string_view input);
+
 }  // namespace attendant

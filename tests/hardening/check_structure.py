@@ -53,12 +53,15 @@ server/host
 server/models
 server/cross_kv
 server/request
+server/account
+server/text_api
 server/execution
 server/repository
 server/inference
 server/rpc/call
 server/rpc
 server/rest
+server/text_calls
 server/describe
 server
 client
@@ -82,11 +85,11 @@ USES = {"proto": {"proto"}, "engine": {"engine"}, "server": {"server", "engine",
 HEAVY = {
     "CLI/": ({"client/flags", "server/settings"}, False),
     "hwy/": ({"engine/kernels/"}, True),
-    "nlohmann/json.hpp": ({"engine/checkpoint/files", "proto", "server/describe", "server/host", "server/rest", "server/text/base", "client/cli",
-                           "client/files", "client/inspect", "client/json", "client/load_report", "client/load_requests"},
+    "nlohmann/json.hpp": ({"engine/checkpoint/files", "proto", "server/describe", "server/host", "server/rest", "server/text/base", "server/text_api",
+                           "client/cli", "client/files", "client/inspect", "client/json", "client/load_report", "client/load_requests"},
                           {"engine/checkpoint/files/json.h", "server/rest/infer_json_reader.h"}),
     "grpcpp/": ({"server/wire", "server/tensors", "server/request", "server/execution", "server/inference", "server/rpc/",
-                 "server/rest", "client", "client/commands", "client/examples/cpp"}, True),
+                 "server/rest", "server/text_calls", "client", "client/commands", "client/examples/cpp"}, True),
     "spdlog/": ({"server/"}, False),
     "prometheus/": ({"server/metrics"}, {"server/metrics/model_gauges.h"}),
 }

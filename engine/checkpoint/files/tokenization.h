@@ -35,7 +35,7 @@ enum class ScoreFunction {
 struct Tokenization {
   // The contents of the files that say how, by the names that they have in most folders, as far as
   // they are there.
-  std::map<std::string, std::string> files;
+  std::map<std::string, std::string> files = {};
   std::string tokenizer_json;  // the file as transformers reads it; empty if there is none
   std::string why_no_tokenizer =
       "it does not come from a folder of Hugging Face's";  // if tokenizer_json is empty

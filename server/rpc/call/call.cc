@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/account/peer.h"
 #include "server/base/clock.h"
-#include "server/rpc/call/peer.h"
 #include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {

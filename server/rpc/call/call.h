@@ -15,6 +15,7 @@
 #include "server/base/timer.h"
 #include "server/rpc/call/call_entry.h"
 #include "server/rpc/call/message_receipt.h"
+#include "server/rpc/call/request_end.h"
 
 namespace attendant::server {
 

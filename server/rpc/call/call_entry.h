@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "server/account/request_account.h"
 #include "server/admission/budget.h"
 #include "server/admission/recent_size.h"
 #include "server/request/quick_method.h"
 #include "server/rpc/call/open_streams.h"
-#include "server/rpc/call/request_end.h"
 
 namespace attendant::server {
 

@@ -26,6 +26,7 @@ class ByteTrie {
 
   Node root() const { return 0; }
   uint32_t size() const { return size_; }  // different strings
+  size_t heap_bytes() const;
 
   // The node that `byte` leads to, or kNone.
   Node Child(Node node, unsigned char byte) const {

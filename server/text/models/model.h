@@ -50,8 +50,14 @@ class Model {
   // Whether a token's text is that of its piece; else it is the vocabulary's.
   virtual bool has_surface_text() const { return false; }
 
+  // An estimate of the memory that the model holds.
+  virtual size_t memory_bytes() const = 0;
+
   // The most bytes of scratch memory, and tokens, for each byte of a piece.
   virtual size_t scratch_bytes() const = 0;
+
+  // The most tokens that an item may become.
+  virtual size_t tokens_of_item() const { return 1; }
 };
 
 // Tokens and their ids, as a file lists them.

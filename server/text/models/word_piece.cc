@@ -27,6 +27,7 @@ class WordModel : public Model {
   uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
   std::string Text(uint32_t id) const override { return trie_.Text(id); }
   uint32_t size() const override { return trie_.size(); }
+  size_t memory_bytes() const override { return sizeof(*this) + trie_.heap_bytes(); }
   size_t scratch_bytes() const override { return 5; }
 
  protected:

@@ -177,9 +177,9 @@ class TimeBetweenBatchesTest : public BatchExecutorTest {
   static constexpr absl::Duration kLong = absl::Seconds(100);
 
   FakeClock clock_;
-  const ServiceContext timed_ = {context_.models,  context_.admission,  context_.queue,
-                                 context_.metrics, context_.cross_kv,   clock_,
-                                 context_.limits,  context_.thread_plan};
+  const ServiceContext timed_ = {context_.models,  context_.admission, context_.queue,
+                                 context_.metrics, context_.cross_kv,  clock_,
+                                 context_.workers, context_.limits,    context_.thread_plan};
   std::optional<BatchExecutor> executor_{std::in_place, timed_, 0};
 };
 

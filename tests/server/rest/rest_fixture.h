@@ -1,4 +1,4 @@
-// RestFixture, the service behind an HTTP port with the Open Inference Protocol, and its callers.
+// RestFixture, the service behind an HTTP port with its APIs, and its callers.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/http/http_server.h"
-#include "server/rest/rest_server.h"
+#include "server/text_calls/http_apis.h"
 #include "tests/server/support/test_server.h"
 #include "tests/support/tcp_client.h"
 
@@ -62,8 +62,8 @@ class RestFixture {
 
   explicit RestFixture(TestServerOptions options = {}, const HttpLimits& limits = Limits(),
                        const ServerSecrets& secrets = {})
-      : server_(std::move(options)), rest_(secrets) {
-    rest_.Open(server_.service().method_context());
+      : server_(std::move(options)), apis_(secrets, "1.0") {
+    apis_.Open(server_.service().method_context());
     Serve(limits, secrets);
   }
   ~RestFixture() {
@@ -96,13 +96,13 @@ class RestFixture {
     handlers.metrics = [this] { return server_.Scrape(); };
     handlers.ready = [] { return true; };
     handlers.call = [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
-      return rest_.Begin(request, reply);
+      return apis_.Begin(request, reply);
     };
     http_ = HttpServer::Start("127.0.0.1", 0, std::move(handlers), limits, secrets).value();
   }
 
   TestServer server_;
-  RestServer rest_;
+  HttpApis apis_;
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -113,6 +113,9 @@ TEST(SettingsTest, ReadsEveryKind) {
                                   "--stream-idle-timeout=24h",
                                   "--model-repository=models",
                                   "--repository-poll=250ms",
+                                  "--alias=ada=minilm;org/e5=BAAI/bge-m3",
+                                  "--cors-origin=https://a.example",
+                                  "--cors-origin=http://localhost:3000",
                                   "--repository-width=768"});
   EXPECT_EQ(settings.receive_timeout, absl::Milliseconds(250));
   EXPECT_EQ(settings.stream_idle_timeout, absl::Hours(24));
@@ -137,6 +140,10 @@ TEST(SettingsTest, ReadsEveryKind) {
   EXPECT_EQ(settings.model_repository, "models");
   EXPECT_EQ(settings.repository_poll, absl::Milliseconds(250));
   EXPECT_EQ(settings.repository_width, 768);
+  EXPECT_EQ(settings.aliases.at("ada"), "minilm");
+  EXPECT_EQ(settings.aliases.at("org/e5"), "BAAI/bge-m3");
+  EXPECT_EQ(settings.cors_origins,
+            std::vector<std::string>({"https://a.example", "http://localhost:3000"}));
   EXPECT_EQ(settings.models.size(), 0u);
 }
 
@@ -248,6 +255,23 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
   EXPECT_EQ(
       Error({"--config", file.path(), "--port", "1"}),
       "config file " + file.path() + ": port: expected an integer from 0 to 65535, got \"x\"");
+}
+
+TEST(SettingsTest, RefusesBadAliasesAndOrigins) {
+  EXPECT_EQ(Error({"--alias=a=b", "--alias=a=c"}), "--alias: two aliases are named \"a\"");
+  const std::string expected =
+      absl::StrCat("--alias: expected NAME=MODEL, where NAME is ", kModelNameRule, ", got ");
+  EXPECT_EQ(Error({"--alias=a"}), expected + "\"a\"");
+  EXPECT_EQ(Error({"--alias=a="}), expected + "\"a=\"");
+  EXPECT_EQ(Error({"--alias=a/infer=b"}), expected + "\"a/infer=b\"");
+  for (const std::string origin :
+       {"example.com", "https://", "https://a.example/page", "a b://c d"}) {
+    EXPECT_EQ(Error({"--cors-origin=" + origin}),
+              absl::StrCat("--cors-origin: expected * or an origin such as "
+                           "https://app.example.com, without a path, got \"",
+                           origin, "\""));
+  }
+  EXPECT_EQ(Read({"--cors-origin=*"}).cors_origins, std::vector<std::string>({"*"}));
 }
 
 TEST(SettingsTest, RefusesTimesThatTheSchedulerCannotUse) {

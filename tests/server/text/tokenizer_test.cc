@@ -278,6 +278,10 @@ TEST(TokenizerTest, TextsOfIdsAreThoseOfTheVocabulary) {
             "<unk> ▁the a a <m> -");
   EXPECT_EQ(Texts(R"({"type":"WordLevel","unk_token":"U","vocab":{"U":0,"a":7}})", Added(2, "x")),
             "U - x - - - - a -");
+  const auto lowercase =
+      Load(WordTokenizer("a", Added(2, "Foo", "normalized") + "," + Added(3, "Bar"), kLowercase));
+  EXPECT_EQ(lowercase->TokenText(2), "foo");
+  EXPECT_EQ(lowercase->TokenText(3), "Bar");
 }
 
 TEST(TokenizerTest, HostileTextsTakeLinearTime) {

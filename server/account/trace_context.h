@@ -1,8 +1,6 @@
 // The trace that a call belongs to, after the recommendation "Trace Context" of the W3C.
 #pragma once
 
-#include <grpcpp/server_context.h>
-
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -16,9 +14,5 @@ inline constexpr char kTraceParent[] = "traceparent";
 // 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01, which has the same as that of any newer
 // version. Empty if it is malformed.
 std::string ParseTraceParent(absl::string_view text);
-
-// Returns that of the call's headers; empty if there is none, if there are several, or if it is
-// malformed.
-std::string TraceParentOf(const grpc::ServerContextBase& call);
 
 }  // namespace attendant::server

@@ -1,7 +1,6 @@
-#include "server/rpc/call/peer.h"
+#include "server/account/peer.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -9,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
 namespace attendant::server {
@@ -51,30 +49,6 @@ std::string ConnectionOf(const std::string& transport_peer) {
   if (!address) return std::string(absl::StripPrefix(transport_peer, "unix-abstract:"));
   return absl::StrCat(FormatAddress(*address), " port ",
                       transport_peer.substr(transport_peer.rfind(':') + 1));
-}
-
-std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted) {
-  std::string forwarded_for;
-  if (!trusted.empty()) {
-    const auto [begin, end] = call.client_metadata().equal_range("x-forwarded-for");
-    for (auto field = begin; field != end; ++field) {
-      if (!forwarded_for.empty()) forwarded_for += ",";
-      forwarded_for.append(field->second.data(), field->second.size());
-    }
-  }
-  return PeerOf(call.peer(), forwarded_for, trusted);
-}
-
-absl::StatusOr<std::string> IdentifyPeer(const grpc::ServerContextBase& call,
-                                         const std::vector<Network>& trusted,
-                                         const ServerSecrets& secrets) {
-  const auto [header, end] = call.client_metadata().equal_range("authorization");
-  const bool has_one = header != end && std::next(header) == end;
-  const absl::string_view authorization =
-      has_one ? absl::string_view(header->second.data(), header->second.size()) : "";
-  absl::StatusOr<std::string> token = secrets.Identify(authorization, TokenScope::kInfer);
-  if (!token.ok() || !token->empty()) return token;
-  return PeerOf(call, trusted);
 }
 
 }  // namespace attendant::server

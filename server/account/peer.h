@@ -1,13 +1,9 @@
 // The peer that a call counts against when slots, streams and memory are shared.
 #pragma once
 
-#include <grpcpp/server_context.h>
-
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "server/security/server_secrets.h"
 #include "server/settings/network.h"
 
 namespace attendant::server {
@@ -21,16 +17,6 @@ namespace attendant::server {
 // header x-forwarded-for, "client, proxy, proxy") that is not in one of them.
 std::string PeerOf(const std::string& transport_peer, const std::string& forwarded_for,
                    const std::vector<Network>& trusted);
-
-// As above, by the headers of a call.
-std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted);
-
-// Returns the name of the call's token, if the server has tokens: all callers with it are one peer,
-// wherever they are. Otherwise, the name of the address. Errors are those of Tokens::Identify, for
-// TokenScope::kInfer.
-absl::StatusOr<std::string> IdentifyPeer(const grpc::ServerContextBase& call,
-                                         const std::vector<Network>& trusted,
-                                         const ServerSecrets& secrets);
 
 // Returns the name of a connection (transport/grpc_traffic.h) from what gRPC calls its peer:
 // "ADDRESS port PORT", or that of a Unix socket.

@@ -1,4 +1,4 @@
-#include "server/rpc/call/trace_context.h"
+#include "server/account/trace_context.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

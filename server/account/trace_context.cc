@@ -1,4 +1,4 @@
-#include "server/rpc/call/trace_context.h"
+#include "server/account/trace_context.h"
 
 #include <algorithm>
 
@@ -43,12 +43,6 @@ std::string ParseTraceParent(absl::string_view text) {
   if (version == "ff" || AreZero(trace) || AreZero(parent)) return "";
   if (more && version == "00") return "";  // only newer versions may have further fields
   return absl::StrCat("00-", trace, "-", parent, "-", flags);
-}
-
-std::string TraceParentOf(const grpc::ServerContextBase& call) {
-  const auto [begin, end] = call.client_metadata().equal_range(kTraceParent);
-  if (begin == end || std::next(begin) != end) return "";
-  return ParseTraceParent({begin->second.data(), begin->second.size()});
 }
 
 }  // namespace attendant::server

@@ -1,0 +1,91 @@
+// BodyCall, the part that all calls over HTTP with a body have in common.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/account/request_account.h"
+#include "server/admission/budget.h"
+#include "server/http/http_call.h"
+#include "server/request/service_context.h"
+#include "server/rest/body_buffer.h"
+
+namespace attendant::server {
+
+struct BodyCallEntry {
+  const ServiceContext& context;  // which outlives the call
+
+  std::string peer;
+  std::string trace;                       // the traceparent; empty: none
+  std::optional<int64_t> body_bytes = {};  // none: not declared
+  Budget::Hold slot = {};
+  RequestAccount account;
+  std::shared_ptr<HttpReply> reply;
+};
+
+// Slot -> body -> work -> answer.
+//
+// Several parties come in, one after the other: the thread of the HTTP port until the body has
+// come, a worker that reads it, and the threads that end jobs, which have a worker go on. At any
+// time the HTTP port may tell that the caller has gone, or that the connection has ended. The call
+// is reported once, by Finish or Fail; it holds its slot and its memory until it is reported and
+// its connection is done with it.
+class BodyCall : public HttpCall, public std::enable_shared_from_this<BodyCall> {
+ public:
+  void OnBody(std::string_view bytes) final;
+  std::optional<HttpAnswer> OnRequest() final;
+  void OnGone() final;
+  void OnEnd(HttpCall::End end) final;
+
+ protected:
+  explicit BodyCall(BodyCallEntry entry);
+
+  // Called on a worker with the whole body, whose memory `memory_` holds. The call fails with an
+  // error.
+  virtual absl::Status OnMessage(MessageSlices body) = 0;
+  virtual HttpAnswer AnswerOf(const absl::Status& error) const;
+
+  // Has `memory_` hold so many bytes for this purpose.
+  absl::Status Charge(int64_t bytes, HeldFor purpose);
+  // Runs `work` on a worker. The call fails if it throws or returns an error.
+  void RunOnWorker(std::function<absl::Status()> work);
+  // Each ends the call, unless it has ended. `memory` is held until the answer has left. `queued`
+  // is the time in the queue.
+  void Finish(HttpAnswer answer, Budget::Hold memory, absl::Duration queued) noexcept;
+  void Fail(const absl::Status& status) noexcept;
+
+  BodyCallEntry entry_;
+  const ServiceContext& context_;
+  const absl::Time started_;
+  const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
+  Budget::Hold memory_;  // one thread at a time, in the order above
+
+ private:
+  absl::Status Receive(std::string_view bytes);
+  bool BeginEnd() noexcept;  // true once
+  void Report(const absl::Status& status, HttpAnswer answer) noexcept;
+  void ReleaseIfOver();
+
+  // As `memory_`.
+  BodyBuffer body_;
+  absl::Status received_;  // an error: the rest of the body is dropped
+  bool requested_ = false;
+
+  absl::Mutex end_mutex_;
+  bool ended_ ABSL_GUARDED_BY(end_mutex_) = false;
+  bool reported_ ABSL_GUARDED_BY(end_mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(end_mutex_) = false;  // with the connection
+  Budget::Hold slot_ ABSL_GUARDED_BY(end_mutex_);
+  Budget::Hold answer_memory_ ABSL_GUARDED_BY(end_mutex_);
+};
+
+}  // namespace attendant::server

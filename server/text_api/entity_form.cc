@@ -1,0 +1,152 @@
+// /entities, in the form of transformers' TokenClassificationPipeline.
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "server/text_api/json_answer.h"
+#include "server/text_api/json_form.h"
+
+namespace attendant::server {
+namespace {
+
+struct Entity {
+  std::string label;
+  float score;
+  uint32_t first_token, last_token;
+};
+
+constexpr uint32_t kNoText = 2;  // TextTokens.sources of a token that the tokenizer added
+
+// The label without the "B-" or "I-" of the convention that marks beginnings.
+absl::string_view TagOf(absl::string_view label) {
+  const bool marked = absl::StartsWith(label, "B-") || absl::StartsWith(label, "I-");
+  return marked ? label.substr(2) : label;
+}
+
+// The pipeline shows less than it compares: "X-Y" is shown as "Y".
+std::string NameOf(const std::string& label) {
+  const size_t dash = label.find('-');
+  return dash == std::string::npos ? label : label.substr(dash + 1);
+}
+
+Entity Join(absl::Span<const Entity> tokens) {
+  float sum = 0;
+  for (const Entity& token : tokens) sum += token.score;
+  return {NameOf(tokens.front().label), sum / static_cast<float>(tokens.size()),
+          tokens.front().first_token, tokens.back().last_token};
+}
+
+// The likeliest label of each token that the tokenizer did not add, except those whose label is
+// ignored. `probabilities`: [tokens, labels].
+std::vector<Entity> TokenEntities(const v1::TextTokens& tokens,
+                                  absl::Span<const float> probabilities,
+                                  const std::vector<std::string>& labels,
+                                  const std::set<std::string>& ignored) {
+  std::vector<Entity> found;
+  for (uint32_t i = 0; i < static_cast<uint32_t>(tokens.ids_size()); ++i) {
+    if (tokens.sources(static_cast<int>(i)) == kNoText) continue;
+    const auto row = probabilities.subspan(i * labels.size(), labels.size());
+    const auto best = static_cast<size_t>(absl::c_max_element(row) - row.begin());
+    if (ignored.count(labels[best]) > 0) continue;
+    found.push_back({labels[best], row[best], i, i});
+  }
+  return found;
+}
+
+// The same with neighbours joined, as transformers' TokenClassificationPipeline does it with
+// aggregation_strategy "simple": a token belongs to the entity before it if its label has the same
+// name and does not begin with "B-". Names are labels without what is before the first "-"; scores
+// are means. Entities whose name is ignored are left out afterwards.
+std::vector<Entity> JoinedEntities(const v1::TextTokens& tokens,
+                                   absl::Span<const float> probabilities,
+                                   const std::vector<std::string>& labels,
+                                   const std::set<std::string>& ignored) {
+  // Ignored ones too, because they separate others.
+  const std::vector<Entity> all = TokenEntities(tokens, probabilities, labels, {});
+  std::vector<Entity> joined;
+  size_t first = 0;
+  for (size_t i = 1; i <= all.size(); ++i) {
+    const bool goes_on = i < all.size() && TagOf(all[i].label) == TagOf(all[i - 1].label) &&
+                         !absl::StartsWith(all[i].label, "B-");
+    if (goes_on) continue;
+    Entity entity = Join(absl::MakeConstSpan(all).subspan(first, i - first));
+    if (ignored.count(entity.label) == 0) joined.push_back(std::move(entity));
+    first = i;
+  }
+  return joined;
+}
+
+// [{"entity_group", "score", "word", "start", "end"}], or with `aggregation_strategy` "none"
+// [{"entity", "score", "index", "word", "start", "end"}]; a list of these for a batch.
+class EntityForm final : public JsonForm {
+ protected:
+  void Fill(Members& members, TextTask& task) override {
+    task.wish = TextWish::kEntities;
+    task.field = "inputs";
+    task.inputs = members.TextOrTexts("inputs", &batch_);
+    task.truncation = members.Truncation();
+    joins_ = members.Choice("aggregation_strategy", {"simple", "none"}) == "simple";
+    const auto ignored = members.Names("ignore_labels").value_or(std::vector<std::string>{"O"});
+    ignored_ = {ignored.begin(), ignored.end()};
+  }
+
+  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
+    std::vector<size_t> first_rows;
+    size_t rows = 0;
+    for (const v1::TextTokens& tokens : done->result.texts) {
+      first_rows.push_back(rows);
+      rows += static_cast<size_t>(tokens.ids_size());
+    }
+    const size_t inputs = done->inputs();
+    const auto append = [done = std::move(done), first_rows = std::move(first_rows), joins = joins_,
+                         ignored = ignored_](size_t index, std::string* to) {
+      const TextResult& result = done->result;
+      const v1::TextTokens& tokens = result.texts[index];
+      const size_t width = result.labels.size();
+      const auto numbers =
+          absl::MakeConstSpan(result.numbers)
+              .subspan(first_rows[index] * width, static_cast<size_t>(tokens.ids_size()) * width);
+      *to += '[';
+      const auto find = joins ? JoinedEntities : TokenEntities;
+      for (const Entity& entity : find(tokens, numbers, result.labels, ignored)) {
+        if (to->back() != '[') *to += ',';
+        Append(done->task.inputs[index].text, tokens, entity, joins, to);
+      }
+      *to += ']';
+    };
+    return ListAnswer(batch_ ? "[" : "", inputs, append, batch_ ? "]" : "");
+  }
+
+ private:
+  static void Append(const std::string& text, const v1::TextTokens& tokens, const Entity& entity,
+                     bool joined, std::string* to) {
+    const int first = static_cast<int>(entity.first_token);
+    const int last = static_cast<int>(entity.last_token);
+    absl::StrAppend(to, joined ? "{\"entity_group\":" : "{\"entity\":", QuoteJson(entity.label),
+                    ",\"score\":");
+    AppendNumber(entity.score, to);
+    if (!joined) absl::StrAppend(to, ",\"index\":", first);
+    const std::string word =
+        joined ? std::string(Slice(text, tokens.byte_begins(first), tokens.byte_ends(last)))
+               : tokens.tokens(first);
+    absl::StrAppend(to, ",\"word\":", QuoteJson(word), ",\"start\":", tokens.begins(first),
+                    ",\"end\":", tokens.ends(last), "}");
+  }
+
+  bool batch_ = false;
+  bool joins_ = true;
+  std::set<std::string> ignored_;
+};
+
+}  // namespace
+
+std::unique_ptr<JsonForm> MakeEntities() { return std::make_unique<EntityForm>(); }
+
+}  // namespace attendant::server

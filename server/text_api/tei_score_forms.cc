@@ -1,0 +1,131 @@
+// The routes of text-embeddings-inference that score texts and show their tokens.
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/text_api/json_answer.h"
+#include "server/text_api/json_form.h"
+
+namespace attendant::server {
+namespace {
+
+// [{"score", "label"}], best first, or a list of these for a batch.
+class TeiPredict final : public JsonForm {
+ protected:
+  void Fill(Members& members, TextTask& task) override {
+    task.wish = TextWish::kScores;
+    task.field = "inputs";
+    task.inputs = members.Pairs("inputs", &batch_);
+    // Clients of Hugging Face's Inference API send `parameters`, and expect a list for each text,
+    // even for a single one.
+    batch_ = batch_ || members.Has("parameters");
+    task.truncation = members.Truncation();
+    const bool none =
+        members.Has("function_to_apply") && members.Choice("function_to_apply", {"none"}) == "none";
+    const bool raw = members.Flag("raw_scores", none);
+    task.scores = raw ? ScoresFor::kRaw : ScoresFor::kClasses;
+    top_k_ = members.Count("top_k").value_or(std::numeric_limits<int64_t>::max());
+  }
+
+  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
+    const size_t inputs = done->inputs();
+    const auto append = [done = std::move(done), most = top_k_](size_t index, std::string* to) {
+      const auto scores = done->Row(index);
+      *to += '[';
+      for (const size_t place : BestFirst(scores, static_cast<size_t>(most))) {
+        *to += to->back() == '[' ? "{\"score\":" : ",{\"score\":";
+        AppendNumber(scores[place], to);
+        absl::StrAppend(to, ",\"label\":", QuoteJson(done->result.labels[place]), "}");
+      }
+      *to += ']';
+    };
+    return ListAnswer(batch_ ? "[" : "", inputs, append, batch_ ? "]" : "");
+  }
+
+ private:
+  bool batch_ = false;
+  int64_t top_k_ = 0;
+};
+
+// [{"index", "score"}], best first, with "text" if it is asked for.
+class TeiRerank final : public JsonForm {
+ protected:
+  void Fill(Members& members, TextTask& task) override {
+    task.wish = TextWish::kScores;
+    task.field = "texts";
+    task.query = members.Text("query");
+    task.inputs = members.Texts("texts");
+    task.truncation = members.Truncation();
+    task.scores = members.Flag("raw_scores", false) ? ScoresFor::kRaw : ScoresFor::kRanking;
+    with_text_ = members.Flag("return_text", false);
+  }
+
+  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
+    const auto order = BestFirst(done->result.numbers, done->inputs());
+    const auto append = [done, order, with = with_text_](size_t place, std::string* to) {
+      const size_t index = order[place];
+      absl::StrAppend(to, "{\"index\":", index, ",\"score\":");
+      AppendNumber(done->result.numbers[index], to);
+      if (with) absl::StrAppend(to, ",\"text\":", QuoteJson(done->task.inputs[index].text));
+      *to += '}';
+    };
+    return ListAnswer("[", order.size(), append, "]");
+  }
+
+ private:
+  bool with_text_ = false;
+};
+
+// [[{"id", "text", "special", "start", "stop"}]]: the tokens of each text, none of which are cut
+// off, with their places in code points.
+class TeiTokenize final : public JsonForm {
+ protected:
+  void Fill(Members& members, TextTask& task) override {
+    task.wish = TextWish::kTokens;
+    task.field = "inputs";
+    task.inputs = members.TextOrTexts("inputs", nullptr);
+    task.truncation = v1::NO_TRUNCATION;
+    task.prompt_name = members.Name("prompt_name");
+    task.add_special_tokens = members.Flag("add_special_tokens", true);
+  }
+
+  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
+    const size_t inputs = done->inputs();
+    const auto append = [done = std::move(done)](size_t index, std::string* to) {
+      *to += '[';
+      for (int i = 0; i < done->result.texts[index].ids_size(); ++i) {
+        if (i > 0) *to += ',';
+        AppendToken(done->task.inputs[index].text, done->result.texts[index], i, to);
+      }
+      *to += ']';
+    };
+    return ListAnswer("[", inputs, append, "]");
+  }
+
+ private:
+  static void AppendToken(const std::string& text, const v1::TextTokens& tokens, int i,
+                          std::string* to) {
+    const bool placed = tokens.byte_begins(i) < tokens.byte_ends(i);  // else added, or of a prompt
+    const std::string shown =
+        placed ? std::string(Slice(text, tokens.byte_begins(i), tokens.byte_ends(i)))
+               : tokens.tokens(i);
+    absl::StrAppend(to, "{\"id\":", tokens.ids(i), ",\"text\":", QuoteJson(shown),
+                    ",\"special\":", tokens.sources(i) == 2 ? "true" : "false");
+    if (placed) {
+      absl::StrAppend(to, ",\"start\":", tokens.begins(i), ",\"stop\":", tokens.ends(i), "}");
+    } else {
+      *to += ",\"start\":null,\"stop\":null}";
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<JsonForm> MakeTeiPredict() { return std::make_unique<TeiPredict>(); }
+std::unique_ptr<JsonForm> MakeTeiRerank() { return std::make_unique<TeiRerank>(); }
+std::unique_ptr<JsonForm> MakeTeiTokenize() { return std::make_unique<TeiTokenize>(); }
+
+}  // namespace attendant::server

@@ -1,0 +1,350 @@
+#include "server/text_calls/text_call.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "server/account/request_account.h"
+#include "server/base/fault.h"
+#include "server/execution/prepare_request.h"
+#include "server/request/parse_request.h"
+#include "server/request/parse_texts.h"
+#include "server/text_calls/text_models.h"
+
+namespace attendant::server {
+namespace {
+
+// Memory of a value of JSON while a body is read, beside its text.
+constexpr int64_t kValueBytes = 64;
+
+// A body in one piece.
+class WholeBody {
+ public:
+  explicit WholeBody(MessageSlices slices) : slices_(std::move(slices)) {
+    if (slices_.size() < 2) return;
+    joined_.reserve(static_cast<size_t>(size()));
+    for (const grpc::Slice& slice : slices_) joined_.append(View(slice));
+    slices_.clear();
+  }
+  std::string_view text() const { return slices_.empty() ? joined_ : View(slices_.front()); }
+
+  int64_t size() const {
+    int64_t bytes = 0;
+    for (const grpc::Slice& slice : slices_) bytes += static_cast<int64_t>(slice.size());
+    return bytes;
+  }
+
+ private:
+  static std::string_view View(const grpc::Slice& slice) {
+    return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
+  }
+
+  MessageSlices slices_;
+  std::string joined_;
+};
+
+// The most memory that reading the body takes: one piece, its texts twice, and its values.
+int64_t ReadingBytes(const MessageSlices& body) {
+  int64_t bytes = 0, values = 1;
+  for (const grpc::Slice& slice : body) {
+    bytes += static_cast<int64_t>(slice.size());
+    values += std::count_if(slice.begin(), slice.end(),
+                            [](uint8_t c) { return c == ',' || c == '[' || c == '{' || c == ':'; });
+  }
+  return 3 * bytes + values * kValueBytes;
+}
+
+int64_t BytesOf(const TextTask& task) {
+  int64_t bytes = 0;
+  for (const TextInput& input : task.inputs) {
+    bytes += static_cast<int64_t>(sizeof(TextInput) + input.text.capacity());
+    if (input.pair) bytes += static_cast<int64_t>(input.pair->capacity());
+    if (input.ids) bytes += static_cast<int64_t>(input.ids->capacity() * sizeof(int32_t));
+  }
+  return bytes;
+}
+
+int64_t BytesOf(const PartMessage& message) {
+  int64_t bytes = 0;
+  for (const TensorPayload& payload : message.payloads) bytes += payload.data.size();
+  return bytes;
+}
+
+}  // namespace
+
+TextCall::TextCall(BodyCallEntry entry, TextTarget target)
+    : BodyCall(std::move(entry)),
+      target_(std::move(target)),
+      deadline_(started_ + target_.timeout),
+      form_(target_.route.make()) {}
+
+HttpAnswer TextCall::AnswerOf(const absl::Status& error) const {
+  return TextErrorAnswer(target_.route.errors, error, RetryAfter(context_));
+}
+
+absl::Status TextCall::OnMessage(MessageSlices body) {
+  absl::Status status = ReadTask(std::move(body));
+  if (status.ok()) status = FindModel();
+  if (status.ok()) status = BeginResult();
+  if (!status.ok()) return status;
+  Divide();
+  return Work();
+}
+
+absl::Status TextCall::ReadTask(MessageSlices slices) {
+  absl::Status status = Charge(memory_.amount() + ReadingBytes(slices), HeldFor::kReceiving);
+  if (!status.ok()) return status;
+  const WholeBody body(std::move(slices));
+  TextRequest request = {body.text(), target_.model};
+  request.main_wish = [this](const std::string& name) -> absl::StatusOr<TextWish> {
+    const auto model = ChooseTextModel(context_.models, name, {TextWish::kTokens});
+    if (!model.ok()) return model.status();
+    return MainWish(**model);
+  };
+  absl::StatusOr<TextTask> task = form_->Read(request);
+  if (!task.ok()) return task.status();
+  task_ = *std::move(task);
+  task_bytes_ = BytesOf(task_);
+  return absl::OkStatus();
+}
+
+absl::Status TextCall::FindModel() {
+  const bool texts = std::any_of(task_.inputs.begin(), task_.inputs.end(),
+                                 [](const TextInput& input) { return !input.ids; });
+  auto model =
+      ChooseTextModel(context_.models, task_.model, {task_.wish, task_.query.has_value(), texts});
+  if (!model.ok()) return model.status();
+  model_ = *std::move(model);
+  entry_.account.SetModel(model_->name);
+  CutIds();
+  const int64_t width = TextVectorWidth(*model_);
+  if (task_.wish == TextWish::kVectors && task_.dimensions.value_or(1) > width) {
+    return InvalidMember("dimensions",
+                         absl::StrCat("1..", width, ", the width of the model's vectors"),
+                         absl::StrCat(*task_.dimensions));
+  }
+  return absl::OkStatus();
+}
+
+void TextCall::CutIds() {
+  const size_t most = static_cast<size_t>(MostTokens());
+  for (TextInput& input : task_.inputs) {
+    if (!input.ids || most == 0 || input.ids->size() <= most) continue;
+    if (task_.truncation == v1::TRUNCATE_LEFT) {
+      input.ids->erase(input.ids->begin(), input.ids->end() - static_cast<std::ptrdiff_t>(most));
+    } else {
+      input.ids->resize(most);
+    }
+  }
+}
+
+int64_t TextCall::MostTokens() const {
+  const std::optional<EmbeddingShape>& embeddings = model_->encoder->description().embeddings;
+  if (!embeddings || task_.truncation == v1::NO_TRUNCATION) return 0;
+  return MaxSequenceLength(*embeddings, *model_->tokenization);
+}
+
+absl::Status TextCall::BeginResult() {
+  collector_.emplace(task_, *model_, task_.model.empty() ? model_->name : task_.model);
+  if (absl::Status status = ChargeResult(); !status.ok()) return status;
+  collector_->Begin();
+  return absl::OkStatus();
+}
+
+absl::Status TextCall::ChargeResult() {
+  const int64_t most = context_.limits.max_answer_bytes, bytes = collector_->answer_bytes();
+  if (bytes > most) {
+    return TextError(TextErrorKind::kOversized,
+                     absl::StrCat("the answer: expected at most ", most,
+                                  " bytes (--max-answer-bytes); got up to ", bytes,
+                                  "; send fewer inputs at a time"));
+  }
+  return Charge(task_bytes_ + collector_->bytes(), HeldFor::kRequest);
+}
+
+void TextCall::Divide() {
+  PartLimits limits;
+  limits.batch_tokens = context_.limits.max_batch_tokens;
+  limits.request_tokens = context_.limits.max_request_tokens;
+  limits.input_tokens = MostTokens();
+  parts_ = DivideInputs(task_, limits);
+}
+
+absl::Status TextCall::CheckAwaited() const {
+  if (gone_->load(std::memory_order_relaxed)) return absl::CancelledError("the caller is gone");
+  if (context_.clock.Now() < deadline_) return absl::OkStatus();
+  return absl::DeadlineExceededError("the deadline passed before the answer was ready");
+}
+
+absl::Status TextCall::Work() {
+  const absl::Status status = Guarded([&] { return Turn(); });
+  if (status.ok()) return status;
+  std::vector<Computed> computed;
+  {
+    absl::MutexLock lock(&mutex_);
+    abandoned_ = true;
+    computed.swap(computed_);
+  }
+  gone_->store(true, std::memory_order_relaxed);
+  context_.queue.FailExpired();
+  return status;
+}
+
+absl::Status TextCall::Turn() {
+  std::vector<Computed> computed;
+  bool goes_on;
+  {
+    absl::MutexLock lock(&mutex_);
+    computed.swap(computed_);
+    in_flight_ -= static_cast<int64_t>(computed.size());
+    if (!computed.empty()) held_back_ = false;
+    goes_on = MayGoOn();
+  }
+  absl::Status status = CheckAwaited();
+  for (Computed& one : computed) {
+    if (status.ok()) status = TakeComputed(std::move(one));
+  }
+  if (status.ok() && goes_on) {
+    status = task_.wish == TextWish::kTokens ? TokenizeNext() : SubmitNext();
+  }
+  if (!status.ok()) return status;
+  if (taken_ == parts_.size()) return Answer();
+  {
+    absl::MutexLock lock(&mutex_);
+    working_ = !computed_.empty() || MayGoOn();
+    goes_on = working_;
+  }
+  if (goes_on) RunOnWorker([this] { return Work(); });
+  return absl::OkStatus();
+}
+
+bool TextCall::MayGoOn() const {
+  if (next_ == parts_.size() || held_back_) return false;
+  if (in_flight_ >= context_.limits.stream_window) return false;
+  return in_flight_ < 2 || context_.queue.TakesMoreOf(entry_.peer);
+}
+
+absl::Status TextCall::TakeComputed(Computed computed) {
+  if (!computed.end.response.ok()) return computed.end.response.status();
+  if (taken_ == 0) queued_ = computed.end.queued;
+  collector_->Take(computed.part, *std::move(computed.end.response));
+  ++taken_;
+  return ChargeResult();
+}
+
+absl::Status TextCall::TokenizeNext() {
+  const size_t next = TakeNext();
+  const TextFields fields = MakeTextFields(task_, parts_[next], *model_);
+  Budget::Hold memory;
+  absl::Status status = context_.admission.Charge(
+      {entry_.peer, 2 * TokenizingBytes(fields, *model_), HeldFor::kRequest}, memory);
+  if (!status.ok()) return status;
+  const auto made = TokenizeTexts(fields, *model_, context_.clock);
+  if (!made.ok() && parts_[next].size() == 1) {
+    return NameInput(made.status(), task_, parts_[next].front());
+  }
+  if (!made.ok()) return Split(next);
+  for (size_t i = 0; i < parts_[next].size(); ++i) {
+    collector_->TakeTokens(parts_[next][i], made->Describe(i));
+  }
+  ++taken_;
+  return ChargeResult();
+}
+
+absl::Status TextCall::SubmitNext() {
+  const size_t next = TakeNext();
+  const PartMessage message = MakePartMessage(task_, parts_[next], *model_);
+  const RequestPayloads payloads(message.payloads, {});
+  Held held;
+  absl::Status status = context_.admission.Charge(
+      {entry_.peer, TokenizingBytes(message.request, payloads, context_), HeldFor::kRequest},
+      held.memory);
+  if (!status.ok()) return HoldBack(status);
+  absl::StatusOr<PreparedCompute> prepared =
+      PrepareRequest(ParseRequest(message.request, payloads, context_), BytesOf(message), context_);
+  if (absl::IsInvalidArgument(prepared.status())) {
+    // It may be too large, or the error is about one of its inputs.
+    if (parts_[next].size() > 1) return Split(next);
+    return NameInput(prepared.status(), task_, parts_[next].front());
+  }
+  if (!prepared.ok()) return prepared.status();
+  if (prepared->request.span.model != model_) {
+    return absl::UnavailableError(
+        absl::StrCat("model ", model_->name, " has just been replaced; send the request again"));
+  }
+  status =
+      context_.admission.Charge({entry_.peer, prepared->bytes, HeldFor::kRequest}, held.memory);
+  return status.ok() ? Submit(std::move(prepared->request), std::move(held), next)
+                     : HoldBack(status);
+}
+
+absl::Status TextCall::Submit(ComputeRequest request, Held held, size_t next) {
+  auto job = std::make_shared<ComputeJob>(
+      std::move(request), gone_,
+      [this, self = shared_from_this(), part = parts_[next]](ComputeJob::End end) {
+        OnComputed({part, std::move(end)});
+      });
+  job->held = std::move(held);
+  job->deadline = deadline_;
+  job->peer = entry_.peer;
+  job->patient = next > 0;
+  PlanJob(context_, *job);
+  entry_.account.Describe(job->request());
+  const absl::Status status = context_.queue.Submit(std::move(job));
+  if (status.ok()) return status;
+  absl::MutexLock lock(&mutex_);
+  --in_flight_;
+  return status;
+}
+
+size_t TextCall::TakeNext() {
+  absl::MutexLock lock(&mutex_);
+  if (task_.wish != TextWish::kTokens) ++in_flight_;
+  return next_++;
+}
+
+absl::Status TextCall::HoldBack(const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  --next_;
+  --in_flight_;
+  held_back_ = absl::IsResourceExhausted(status) && in_flight_ > 0;
+  return held_back_ ? absl::OkStatus() : status;
+}
+
+absl::Status TextCall::Split(size_t next) {
+  absl::MutexLock lock(&mutex_);
+  TextPart& part = parts_[next];
+  const auto half = part.begin() + static_cast<std::ptrdiff_t>(part.size() / 2);
+  TextPart second(half, part.end());
+  part.erase(half, part.end());
+  parts_.insert(parts_.begin() + static_cast<std::ptrdiff_t>(next) + 1, std::move(second));
+  --next_;
+  if (task_.wish != TextWish::kTokens) --in_flight_;
+  return absl::OkStatus();
+}
+
+void TextCall::OnComputed(Computed computed) {
+  const absl::Status status = Guarded([&] {
+    bool begins;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (abandoned_) return;
+      computed_.push_back(std::move(computed));
+      begins = !std::exchange(working_, true);
+    }
+    if (begins) RunOnWorker([this] { return Work(); });
+  });
+  if (!status.ok()) Fail(status);
+}
+
+absl::Status TextCall::Answer() {
+  TextResult result = collector_->Finish();
+  const int64_t bytes = collector_->bytes();
+  absl::StatusOr<HttpAnswer> answer = form_->Write(std::move(task_), std::move(result));
+  if (!answer.ok()) return answer.status();
+  memory_.Change(std::max(bytes, static_cast<int64_t>(answer->body.size())), HeldFor::kAnswer);
+  Finish(*std::move(answer), std::move(memory_), queued_);
+  return absl::OkStatus();
+}
+
+}  // namespace attendant::server

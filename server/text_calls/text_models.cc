@@ -1,0 +1,161 @@
+#include "server/text_calls/text_models.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/model/model_facts.h"
+#include "server/models/model_lookup.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr size_t kMostNamesTold = 8;
+
+bool TakesTexts(const ServedModel& model) { return model.tokenizer->tokenizer != nullptr; }
+
+bool ScoresTokens(const ServedModel& model) {
+  const ModelDescription& description = model.encoder->description();
+  return description.token_head && !description.classifier &&
+         static_cast<int64_t>(model.tokenization->labels.size()) ==
+             description.token_head->width(description.layer.hidden_size);
+}
+
+int64_t Classes(const ServedModel& model) {
+  const ModelDescription& description = model.encoder->description();
+  return description.classifier ? description.classifier->width(description.layer.hidden_size) : 0;
+}
+
+bool Fits(const ServedModel& model, const TextNeed& need) {
+  const ModelDescription& description = model.encoder->description();
+  if (need.texts ? !TakesTexts(model) : !description.embeddings) return false;
+  switch (need.wish) {
+    case TextWish::kVectors:
+      return TextVectorWidth(model) > 0;
+    case TextWish::kSparse:
+      return description.sparse_width() > 0;
+    case TextWish::kScores:
+      return need.ranks ? Classes(model) == 1 : Classes(model) > 0;
+    case TextWish::kEntities:
+      return ScoresTokens(model);
+    case TextWish::kTokenVectors:
+    case TextWish::kTokens:
+      break;
+  }
+  return true;
+}
+
+// Continues "a model that …".
+const char* Sentence(const TextNeed& need) {
+  switch (need.wish) {
+    case TextWish::kVectors:
+      return "makes one vector of a text";
+    case TextWish::kSparse:
+      return "makes a sparse vector of a text, with the head of a masked language model";
+    case TextWish::kScores:
+      return need.ranks ? "is a reranker, which scores one class"
+                        : "has a head that scores classes";
+    case TextWish::kEntities:
+      return "has a head that labels tokens";
+    case TextWish::kTokenVectors:
+    case TextWish::kTokens:
+      break;
+  }
+  return need.texts ? "takes texts" : "takes token ids";
+}
+
+// Says why a model does not fit, if it is for want of a tokenizer.
+std::string WhyNoTexts(const ServedModel& model, const TextNeed& need) {
+  if (!need.texts || TakesTexts(model)) return "";
+  return absl::StrCat(": it takes no texts, as ", model.tokenizer->why_none);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTable& models,
+                                                                   const std::string& name,
+                                                                   const TextNeed& need) {
+  if (!name.empty()) {
+    FoundModel found = FindModel(models, name);
+    if (!found.ok() || Fits(**found, need)) return found;
+    return TextError(TextErrorKind::kUnfit,
+                     absl::StrCat("model: expected one that ", Sentence(need), "; ", Quote(name),
+                                  " does not", WhyNoTexts(**found, need)));
+  }
+  std::vector<std::shared_ptr<const ServedModel>> fitting;
+  const std::shared_ptr<const ServedModels> served = models.Snapshot();
+  for (const auto& [own, model] : *served) {
+    if (Fits(*model, need)) fitting.push_back(model);
+  }
+  if (fitting.size() == 1) return fitting.front();
+  if (fitting.empty()) {
+    return TextError(
+        TextErrorKind::kUnfit,
+        absl::StrCat("model: expected one that ", Sentence(need), "; none that is served does"));
+  }
+  const size_t told = std::min(kMostNamesTold, fitting.size());
+  const std::string names =
+      absl::StrJoin(fitting.begin(), fitting.begin() + static_cast<std::ptrdiff_t>(told), ", ",
+                    [](std::string* out, const auto& model) { absl::StrAppend(out, model->name); });
+  return InvalidMember("model",
+                       absl::StrCat("one of ", names, told < fitting.size() ? ", …" : "",
+                                    ", in the body or as /models/NAME/…"),
+                       "none");
+}
+
+TextWish MainWish(const ServedModel& model) {
+  if (TextVectorWidth(model) > 0) return TextWish::kVectors;
+  if (Classes(model) > 0) return TextWish::kScores;
+  if (ScoresTokens(model)) return TextWish::kEntities;
+  return model.encoder->description().sparse_width() > 0 ? TextWish::kSparse : TextWish::kVectors;
+}
+
+int64_t TextVectorWidth(const ServedModel& model) {
+  const ModelDescription& description = model.encoder->description();
+  // A classifier pools for its classes.
+  if (description.classifier) return 0;
+  const int64_t hidden_size = description.layer.hidden_size;
+  if (model.tokenization->texts_take_mean) return hidden_size;
+  return description.pooling ? description.pooling->width(hidden_size) : 0;
+}
+
+std::vector<std::string> TextModelNames(const ModelTable& models) {
+  std::vector<std::string> names;
+  const std::shared_ptr<const ServedModels> served = models.Snapshot();
+  for (const auto& [name, model] : *served) {
+    if (TakesTexts(*model)) names.push_back(name);
+  }
+  for (const auto& [alias, name] : models.aliases()) {
+    const auto found = served->find(name);
+    if (found != served->end() && TakesTexts(*found->second)) names.push_back(alias);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TextModelFacts FactsOf(const ServedModel& model, const std::string& name,
+                       int64_t max_batch_tokens) {
+  const ModelDescription& description = model.encoder->description();
+  TextModelFacts facts;
+  facts.name = name;
+  facts.dtype = Name(model.encoder->mode().type);
+  facts.main = MainWish(model);
+  if (facts.main == TextWish::kVectors) {
+    facts.pooling = model.tokenization->texts_take_mean || !description.pooling
+                        ? "mean"
+                        : absl::StrJoin(description.pooling->modes, "_",
+                                        [](std::string* out, PoolingMode mode) {
+                                          absl::StrAppend(out, Name(mode));
+                                        });
+  } else {
+    facts.labels = model.tokenization->labels;
+  }
+  if (description.embeddings) {
+    facts.max_input_length = MaxSequenceLength(*description.embeddings, *model.tokenization);
+  }
+  facts.max_batch_tokens = max_batch_tokens;
+  return facts;
+}
+
+}  // namespace attendant::server

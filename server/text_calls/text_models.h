@@ -1,0 +1,40 @@
+// The models that text APIs may name, and what each of them is for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/models/model_table.h"
+#include "server/text_api/text_form.h"
+
+namespace attendant::server {
+
+// The need of a request for a model.
+struct TextNeed {
+  TextWish wish = TextWish::kTokens;
+  bool ranks = false;  // kScores of one class
+  bool texts = true;   // false: it has only token ids
+};
+
+// Returns the model called `name` if it can do that, or, if the name is empty, the only model that
+// can. Errors are about the member "model".
+absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTable& models,
+                                                                   const std::string& name,
+                                                                   const TextNeed& need);
+
+// The wish that the model is made for: kVectors if nothing else is.
+TextWish MainWish(const ServedModel& model);
+
+// The width of the vectors of texts; 0: the model has none.
+int64_t TextVectorWidth(const ServedModel& model);
+
+// The names of models that take texts, and their aliases, ascending.
+std::vector<std::string> TextModelNames(const ModelTable& models);
+
+// As /info describes the model that its caller knows as `name`.
+TextModelFacts FactsOf(const ServedModel& model, const std::string& name, int64_t max_batch_tokens);
+
+}  // namespace attendant::server

@@ -1,0 +1,68 @@
+#include "server/text_calls/text_path.h"
+
+#include <utility>
+#include <vector>
+
+namespace attendant::server {
+namespace {
+
+constexpr std::string_view kOfModel = "/models/", kModelPage = "/v1/models/";
+
+struct PageOf {
+  std::string_view path;
+  TextPage page;
+};
+constexpr PageOf kPages[] = {{"/v1/models", TextPage::kModels},
+                             {"/info", TextPage::kInfo},
+                             {"/health", TextPage::kHealth},
+                             {"/ping", TextPage::kHealth},
+                             {"/openapi.json", TextPage::kOpenApi}};
+
+bool EndsWith(std::string_view text, std::string_view end) {
+  return text.size() > end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// Calls `found` with each path that there is.
+void ForEachPath(const std::function<void(std::string_view, TextPath)>& found) {
+  for (const TextRoute& route : TextRoutes()) found(route.path, {&route});
+  for (const PageOf& page : kPages) found(page.path, {nullptr, page.page});
+}
+
+// `rest` is a name and a path, or a name alone. Of several ways to read it the one is taken whose
+// model is served; if there is none, the one with the longest path.
+std::optional<TextPath> ParseOfModel(std::string_view rest,
+                                     const std::function<bool(const std::string&)>& is_served) {
+  std::optional<TextPath> best;
+  size_t longest = 0;
+  bool best_is_served = false;
+  if (!rest.empty() && rest.back() == '/') rest.remove_suffix(1);
+  ForEachPath([&](std::string_view path, TextPath read) {
+    if (path == "/" ? rest.empty() : !EndsWith(rest, path)) return;
+    const size_t length = path == "/" ? 0 : path.size();
+    read.model = rest.substr(0, rest.size() - length);
+    const bool served = is_served(read.model);
+    if (best && std::pair(served, length) <= std::pair(best_is_served, longest)) return;
+    best = std::move(read);
+    longest = length;
+    best_is_served = served;
+  });
+  return best;
+}
+
+}  // namespace
+
+std::optional<TextPath> ParseTextPath(std::string_view path,
+                                      const std::function<bool(const std::string&)>& is_served) {
+  std::optional<TextPath> exact;
+  ForEachPath([&](std::string_view known, TextPath read) {
+    if (known == path) exact = std::move(read);
+  });
+  if (exact) return exact;
+  if (path.size() > kModelPage.size() && path.substr(0, kModelPage.size()) == kModelPage) {
+    return TextPath{nullptr, TextPage::kModel, std::string(path.substr(kModelPage.size()))};
+  }
+  if (path.substr(0, kOfModel.size()) != kOfModel) return std::nullopt;
+  return ParseOfModel(path.substr(kOfModel.size()), is_served);
+}
+
+}  // namespace attendant::server

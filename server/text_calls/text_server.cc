@@ -1,0 +1,114 @@
+#include "server/text_calls/text_server.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/models/model_lookup.h"
+#include "server/rest/call_start.h"
+#include "server/tensors/status_mapping.h"
+#include "server/text_calls/text_call.h"
+#include "server/text_calls/text_models.h"
+
+namespace attendant::server {
+namespace {
+
+// The second one is sent by OpenAI's clients.
+constexpr const char* kTimeoutHeaders[] = {"x-request-timeout", "x-stainless-read-timeout"};
+
+absl::StatusOr<absl::Duration> TimeoutOf(const HttpRequest& request) {
+  absl::Duration timeout = absl::InfiniteDuration();
+  for (const char* name : kTimeoutHeaders) {
+    const std::string text = request.Header(name);
+    if (text.empty()) continue;
+    double seconds;
+    if (!absl::SimpleAtod(text, &seconds) || !(seconds > 0)) {
+      return InvalidMember(name, "seconds above 0", Quote(text));
+    }
+    timeout = std::min(timeout, absl::Seconds(seconds));
+  }
+  return timeout;
+}
+
+ErrorStyle StyleOf(const TextPath& path) {
+  if (path.route != nullptr) return path.route->errors;
+  const bool openai = path.page == TextPage::kModels || path.page == TextPage::kModel;
+  return openai ? ErrorStyle::kOpenAi : ErrorStyle::kTei;
+}
+
+HttpAnswer RefusedVerb(const TextPath& path, std::string_view method) {
+  const std::string allow = path.route == nullptr ? "GET, HEAD" : "POST";
+  HttpAnswer answer = TextErrorAnswer(
+      StyleOf(path),
+      TextError(TextErrorKind::kNoMethod,
+                absl::StrCat("expected the method ", allow, "; got ", Quote(std::string(method)))));
+  answer.allow = allow;
+  return answer;
+}
+
+}  // namespace
+
+HttpStart TextServer::Begin(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+  const MethodContext* context = context_;
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (request.path == "/" && reads) return std::monostate();  // the page's
+  const std::optional<TextPath> path =
+      ParseTextPath(request.path, [context](const std::string& name) {
+        return context != nullptr && FindModel(context->service.models, name).ok();
+      });
+  if (!path) return std::monostate();
+  if (path->route == nullptr ? !reads : request.method != "POST") {
+    return Refuse(RefusedVerb(*path, request.method), request);
+  }
+  if (reads && request.has_body) {
+    return TextErrorAnswer(StyleOf(*path),
+                           absl::OutOfRangeError("expected a request without a body"));
+  }
+  return Start(request, *path, reply);
+}
+
+HttpStart TextServer::Start(const HttpRequest& request, const TextPath& path,
+                            const std::shared_ptr<HttpReply>& reply) {
+  const ErrorStyle style = StyleOf(path);
+  const auto refuse = [&](const absl::Status& status) {
+    return Refuse(TextErrorAnswer(style, status), request);
+  };
+  if (path.route == nullptr && path.page == TextPage::kOpenApi) return OpenApiAnswer();
+  const MethodContext* context = context_;
+  const bool ready = context != nullptr && context->health.Find("").value_or(false);
+  if (path.route == nullptr && path.page == TextPage::kHealth) {
+    return ready ? HttpStart(HttpAnswer{200})
+                 : refuse(absl::UnavailableError("the server is not ready"));
+  }
+  const absl::StatusOr<std::string> token = Authorize(request, secrets_);
+  if (!token.ok()) return refuse(token.status());
+  if (context == nullptr) return refuse(absl::UnavailableError("the server is starting"));
+  if (path.route == nullptr) return AnswerPage(path, *context);
+  const absl::StatusOr<absl::Duration> timeout = TimeoutOf(request);
+  if (!timeout.ok()) return refuse(timeout.status());
+  const auto error_answer = [style](const absl::Status& error, absl::Duration retry_after) {
+    return TextErrorAnswer(style, error, retry_after);
+  };
+  return StartCall({request, context->service, path.route->name, *token, error_answer}, reply,
+                   [&](BodyCallEntry entry) {
+                     return std::make_shared<TextCall>(
+                         std::move(entry), TextTarget{*path.route, path.model, *timeout});
+                   });
+}
+
+HttpAnswer TextServer::AnswerPage(const TextPath& path, const MethodContext& context) const {
+  const ServiceContext& service = context.service;
+  if (path.page == TextPage::kModels) return ModelListAnswer(TextModelNames(service.models));
+  const bool lists = path.page == TextPage::kModel;
+  const auto model = ChooseTextModel(service.models, path.model, {TextWish::kTokens});
+  if (!model.ok()) return TextErrorAnswer(StyleOf(path), model.status());
+  const std::string name = path.model.empty() ? (*model)->name : path.model;
+  if (lists) return ModelAnswer(name);
+  return InfoAnswer(FactsOf(**model, name, service.limits.max_batch_tokens),
+                    {version_, service.limits.max_inflight}, TextLimits());
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,173 @@
+// Tests of ModelInfer with texts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/inference/infer_requests.h"
+#include "tests/server/support/text_models.h"
+#include "tests/server/support/wire_tensors.h"
+
+namespace attendant::server {
+namespace infer_texts_test {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// As Triton's clients write BYTES.
+std::string RawTexts(const std::vector<std::string>& texts) {
+  std::string raw;
+  for (const std::string& text : texts) {
+    const auto length = static_cast<uint32_t>(text.size());
+    raw.append(reinterpret_cast<const char*>(&length), sizeof(length));
+    raw.append(text);
+  }
+  return raw;
+}
+
+void AddTexts(InferRequest& request, const std::string& name, std::vector<int64_t> shape) {
+  auto& input = *request.add_inputs();
+  input.set_name(name);
+  input.set_datatype("BYTES");
+  input.mutable_shape()->Add(shape.begin(), shape.end());
+}
+
+InferRequest RawRequest(const std::vector<std::string>& texts, std::vector<int64_t> shape) {
+  InferRequest request;
+  request.set_model_name("tiny");
+  AddTexts(request, "text", std::move(shape));
+  request.add_raw_input_contents(RawTexts(texts));
+  return request;
+}
+
+InferRequest RawRequest(const std::vector<std::string>& texts) {
+  return RawRequest(texts, {static_cast<int64_t>(texts.size())});
+}
+
+class InferTextsTest : public ::testing::Test {
+ protected:
+  static TestServerOptions Serving() {
+    TestServerOptions options;
+    options.models = TextModels();
+    return options;
+  }
+  static void SetUpTestSuite() { server_ = new TestServer(Serving()); }
+  static void TearDownTestSuite() { delete server_; }
+
+  static InferResponse Call(const InferRequest& request) {
+    InferResponse response;
+    const grpc::Status status = Infer(*server_, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  static void ExpectRefused(const InferRequest& request, const std::string& message) {
+    InferResponse response;
+    const grpc::Status status = Infer(*server_, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr(message));
+  }
+
+  static v1::EncodeResponse Encode(const v1::EncodeRequest& request) {
+    v1::EncodeResponse response;
+    const grpc::Status status = server_->Encode(request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  inline static TestServer* server_ = nullptr;
+};
+
+TEST_F(InferTextsTest, AreThoseOfEncode) {
+  v1::EncodeRequest native;
+  native.set_model("tiny");
+  native.add_texts("hello");
+  native.add_texts("hello world");
+  native.set_pad_texts(true);
+  native.set_return_pooled(true);
+  const v1::EncodeResponse expected = Encode(native);
+  const InferResponse response = Call(RawRequest({"hello", "hello world"}));
+  ASSERT_EQ(response.outputs_size(), 2);
+  EXPECT_EQ(response.outputs(0).name(), "last_hidden_state");
+  EXPECT_THAT(response.outputs(0).shape(), ElementsAre(2, 4, 32));
+  EXPECT_EQ(response.raw_output_contents(0), expected.hidden_states().data());
+  EXPECT_EQ(response.raw_output_contents(1), expected.pooled().data());
+  EXPECT_EQ(Call(RawRequest({"hello", "hello world"}, {2, 1})).raw_output_contents(1),
+            expected.pooled().data());
+}
+
+TEST_F(InferTextsTest, ComeInListsAndPairsAndHavePrompts) {
+  v1::EncodeRequest native;
+  native.set_model("tiny");
+  native.add_texts("hello");
+  native.add_text_pairs("world");
+  native.set_return_pooled(true);
+  InferRequest request;
+  request.set_model_name("tiny");
+  AddTexts(request, "text", {1});
+  request.mutable_inputs(0)->mutable_contents()->add_bytes_contents("hello");
+  AddTexts(request, "text_pair", {1});
+  request.mutable_inputs(1)->mutable_contents()->add_bytes_contents("world");
+  Ask(request, {"sentence_embedding"});
+  EXPECT_EQ(Call(request).raw_output_contents(0), Encode(native).pooled().data());
+  native.clear_text_pairs();
+  native.set_prompt_name("query");
+  request.mutable_inputs()->RemoveLast();
+  (*request.mutable_parameters())["prompt_name"].set_string_param("query");
+  EXPECT_EQ(Call(request).raw_output_contents(0), Encode(native).pooled().data());
+  (*request.mutable_parameters())["prompt_name"].set_string_param("passage");
+  ExpectRefused(request, "prompt_name: expected one of the model's prompts");
+  (*request.mutable_parameters())["prompt_name"].set_int64_param(1);
+  ExpectRefused(request, "prompt_name");
+}
+
+TEST_F(InferTextsTest, AreRefusedByName) {
+  ExpectRefused(RawRequest({"a", "b"}, {3}),
+                "text: expected 3 texts, as its shape says, and at most 1024; got 2");
+  ExpectRefused(RawRequest({"a"}, {1, 1, 1}), "text.shape: expected [B] or [B, 1]; got 3");
+  ExpectRefused(RawRequest(std::vector<std::string>(1025, "")), "at most 1024; got more");
+  InferRequest request = RawRequest({"hello"});
+  request.mutable_raw_input_contents(0)->pop_back();
+  ExpectRefused(request, "text: expected for each text its length in 4 bytes, and its bytes; got");
+  request.mutable_raw_input_contents(0)->resize(3);
+  ExpectRefused(request, "text: expected for each text its length in 4 bytes, and its bytes; got");
+  request = RawRequest({"hello"});
+  request.mutable_inputs(0)->set_datatype("INT64");
+  ExpectRefused(request, "text.datatype: expected BYTES; got");
+  request = RawRequest({"hello"});
+  request.mutable_inputs(0)->set_name("input_ids");
+  ExpectRefused(request, "input_ids.datatype: expected one of BOOL");
+  request = RawRequest({"hello", "a\xff"});
+  ExpectRefused(request, "text[1]: expected UTF-8; got something else at byte 1");
+  request = RawRequest({"hello"});
+  request.set_model_name("bare");
+  ExpectRefused(request, "inputs: expected names of hidden_states, attention_mask; got");
+  request = IdsRequest("tiny");
+  AddTexts(request, "text", {1});
+  request.add_raw_input_contents(RawTexts({"hello"}));
+  ExpectRefused(request, "exactly one of it, input_ids, features and text; got 2");
+  request = InferRequest();
+  request.set_model_name("tiny");
+  AddTexts(request, "text", {1});
+  request.mutable_inputs(0)->mutable_contents()->add_int_contents(7);
+  ExpectRefused(request, "text.contents: expected bytes_contents; got another list");
+}
+
+TEST_F(InferTextsTest, AreInTheModelsMetadata) {
+  const auto stub = inference::GRPCInferenceService::NewStub(server_->channel());
+  inference::ModelMetadataRequest request;
+  request.set_name("tiny");
+  inference::ModelMetadataResponse response;
+  grpc::ClientContext context, other;
+  ASSERT_TRUE(stub->ModelMetadata(&context, request, &response).ok());
+  ASSERT_EQ(response.inputs_size(), 5);
+  EXPECT_EQ(response.inputs(3).name(), "text");
+  EXPECT_EQ(response.inputs(3).datatype(), "BYTES");
+  EXPECT_THAT(response.inputs(3).shape(), ElementsAre(-1, 1));
+  inference::ModelConfigRequest of;
+  of.set_name("tiny");
+  inference::ModelConfigResponse config;
+  ASSERT_TRUE(stub->ModelConfig(&other, of, &config).ok());
+  EXPECT_EQ(config.config().input(3).data_type(), inference::TYPE_STRING);
+}
+
+}  // namespace infer_texts_test
+}  // namespace attendant::server

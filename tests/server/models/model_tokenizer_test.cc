@@ -1,0 +1,80 @@
+#include "server/models/model_tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace attendant::server {
+namespace model_tokenizer_test {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kVocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nhello\nHello\n";
+constexpr char kTokenizer[] =
+    R"({"model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,
+        "vocab":{"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3,"hello":4,"Hello":5}}})";
+
+ModelDescription WithEmbeddings() {
+  ModelDescription model;
+  model.embeddings.emplace();
+  return model;
+}
+
+struct Loaded {
+  std::shared_ptr<const ModelTokenizer> tokenizer;
+  std::vector<std::string> notes;
+};
+
+Loaded Load(const std::map<std::string, std::string>& files,
+            const ModelDescription& model = WithEmbeddings()) {
+  Loaded loaded;
+  loaded.tokenizer = LoadModelTokenizer(model, files, RealClock(), loaded.notes);
+  return loaded;
+}
+
+std::vector<uint32_t> Ids(const Loaded& loaded, const char* text) {
+  const auto encoding = loaded.tokenizer->tokenizer->Encode(text, {});
+  return encoding.ok() ? encoding->ids : std::vector<uint32_t>();
+}
+
+TEST(ModelTokenizerTest, IsThatOfTheFiles) {
+  const Loaded loaded = Load({{"tokenizer.json", kTokenizer}});
+  ASSERT_NE(loaded.tokenizer->tokenizer, nullptr) << loaded.tokenizer->why_none;
+  EXPECT_THAT(Ids(loaded, "Hello"), ElementsAre(5));
+  EXPECT_GT(loaded.tokenizer->bytes_per_second, 0);
+  EXPECT_THAT(loaded.notes, IsEmpty());
+}
+
+TEST(ModelTokenizerTest, FollowsTheSettingsBesideThem) {
+  const Loaded loaded = Load({{"tokenizer.json", kTokenizer},
+                              {"tokenizer_config.json", R"({"tokenizer_class":"BertTokenizer"})"}});
+  ASSERT_NE(loaded.tokenizer->tokenizer, nullptr) << loaded.tokenizer->why_none;
+  EXPECT_THAT(Ids(loaded, "Hello"), ElementsAre(2, 4, 3));
+  EXPECT_THAT(loaded.notes, Not(IsEmpty()));
+  const Loaded lower = Load(
+      {{"tokenizer.json", kTokenizer}, {"sentence_bert_config.json", R"({"do_lower_case":true})"}});
+  ASSERT_NE(lower.tokenizer->tokenizer, nullptr) << lower.tokenizer->why_none;
+  EXPECT_THAT(Ids(lower, "Hello"), ElementsAre(4));
+}
+
+TEST(ModelTokenizerTest, NeedsAVocabularyAlone) {
+  const Loaded loaded = Load({{"vocab.txt", kVocabulary}, {"config.json", "{}"}});
+  ASSERT_NE(loaded.tokenizer->tokenizer, nullptr) << loaded.tokenizer->why_none;
+  EXPECT_THAT(Ids(loaded, "Hello"), ElementsAre(2, 4, 3));
+}
+
+TEST(ModelTokenizerTest, IsMissingForAReason) {
+  EXPECT_EQ(Load({}).tokenizer->why_none, "it does not come from a folder with a tokenizer");
+  EXPECT_EQ(Load({{"config.json", "{}"}}).tokenizer->why_none,
+            "its folder has no tokenizer.json and no vocab.txt");
+  EXPECT_EQ(Load({{"vocab.txt", kVocabulary}}, {}).tokenizer->why_none,
+            "it has no embeddings of tokens");
+  const Loaded loaded = Load({{"tokenizer.json", R"({"model":{"type":"Other"}})"}});
+  EXPECT_EQ(loaded.tokenizer->tokenizer, nullptr);
+  EXPECT_THAT(loaded.tokenizer->why_none, HasSubstr("its tokenizer cannot be used: "));
+  EXPECT_THAT(loaded.tokenizer->why_none, HasSubstr("Other"));
+}
+
+}  // namespace model_tokenizer_test
+}  // namespace attendant::server

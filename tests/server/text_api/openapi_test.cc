@@ -1,0 +1,111 @@
+// openapi.json beside the table of routes and the forms themselves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/server/text_api/form_calls.h"
+
+namespace attendant::server {
+namespace openapi_test {
+
+using Json = nlohmann::json;
+using ::testing::UnorderedElementsAre;
+
+Json Document() {
+  const HttpAnswer answer = OpenApiAnswer();
+  EXPECT_EQ(answer.content_type, "application/json");
+  return Json::parse(answer.body);
+}
+
+const Json& Resolve(const Json& document, const Json& value) {
+  if (!value.contains("$ref")) return value;
+  return document.at(Json::json_pointer(value["$ref"].get<std::string>().substr(1)));
+}
+
+void CollectReferences(const Json& value, std::set<std::string>& found) {
+  if (value.is_object() && value.contains("$ref")) found.insert(value["$ref"].get<std::string>());
+  for (const Json& inside : value) {
+    if (inside.is_structured()) CollectReferences(inside, found);
+  }
+}
+
+TEST(OpenApiTest, HasTheRoutes) {
+  const Json document = Document();
+  std::set<std::string> posts, gets;
+  for (const auto& [path, item] : document["paths"].items()) {
+    const Json& resolved = Resolve(document, item);
+    if (resolved.contains("post")) posts.insert(path);
+    if (resolved.contains("get")) gets.insert(path);
+  }
+  std::set<std::string> routes;
+  for (const TextRoute& route : TextRoutes()) {
+    EXPECT_TRUE(routes.insert(route.path).second) << route.path;
+  }
+  EXPECT_EQ(posts, routes);
+  EXPECT_THAT(gets, UnorderedElementsAre("/v1/models", "/v1/models/{model}", "/info", "/health"));
+}
+
+TEST(OpenApiTest, HasWhatItRefersToAndNothingElse) {
+  const Json document = Document();
+  std::set<std::string> references, parts;
+  CollectReferences(document, references);
+  for (const std::string& reference : references) {
+    EXPECT_TRUE(document.contains(Json::json_pointer(reference.substr(1)))) << reference;
+  }
+  for (const char* kind : {"schemas", "responses"}) {
+    for (const auto& [name, part] : document["components"][kind].items()) {
+      parts.insert(absl::StrCat("#/components/", kind, "/", name));
+    }
+  }
+  references.erase("#/paths/~1v1~1embeddings");
+  EXPECT_EQ(references, parts);
+}
+
+TEST(OpenApiTest, ItsExamplesAreRead) {
+  const Json document = Document();
+  for (const TextRoute& route : TextRoutes()) {
+    const Json& post = Resolve(document, document["paths"][route.path])["post"];
+    FormCall call(route.path, post["requestBody"]["content"]["application/json"]["example"].dump());
+    call.request.main_wish = [](const std::string&) { return TextWish::kVectors; };
+    EXPECT_EQ(call.Refused(), "no error") << route.path;
+    const char* styles[] = {"OpenAiError", "TeiError", "CohereError", "JinaError"};
+    EXPECT_EQ(post["responses"]["default"]["$ref"],
+              absl::StrCat("#/components/responses/", styles[static_cast<int>(route.errors)]));
+  }
+}
+
+// A value of a schema's type that a form must refuse, or null if there is none.
+Json Wrong(const Json& schema) {
+  if (schema.contains("type") && schema["type"] == "boolean") return "yes";
+  if (schema.contains("type") && schema["type"] == "integer") return "1";
+  if (schema.contains("enum") || schema.contains("const")) return "nothing of this name";
+  return Json::object({{"x", Json::array({Json::object()})}});
+}
+
+// Members that the document describes are those that the forms read: each refuses a wrong value.
+TEST(OpenApiTest, ItsMembersAreRead) {
+  const Json document = Document();
+  size_t members = 0;
+  for (const TextRoute& route : TextRoutes()) {
+    const std::string path = route.path;
+    if (path == "/") continue;
+    const Json& content = Resolve(
+        document, document["paths"][path])["post"]["requestBody"]["content"]["application/json"];
+    const Json& schema = Resolve(document, content["schema"]);
+    for (const auto& [name, member] : schema["properties"].items()) {
+      if (name == "user" || name == "parameters") continue;
+      Json body = content["example"];
+      body[name] = Wrong(Resolve(document, member));
+      EXPECT_NE(FormCall(path, body.dump()).Refused(), "no error") << path << " " << body;
+      ++members;
+    }
+  }
+  EXPECT_GT(members, 50u);
+}
+
+}  // namespace openapi_test
+}  // namespace attendant::server

@@ -1,0 +1,189 @@
+// The task of each route's body, with every member.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tests/server/text_api/form_calls.h"
+
+namespace attendant::server {
+namespace tasks_test {
+
+using ::testing::ElementsAre;
+
+std::string ShowInput(const TextInput& input) {
+  if (input.ids) return absl::StrCat("[", absl::StrJoin(*input.ids, ","), "]");
+  return input.pair ? absl::StrCat(input.text, "+", *input.pair) : input.text;
+}
+
+// The parts of a task that are not their defaults.
+std::string Show(const TextTask& task) {
+  const char* wishes[] = {"vectors", "token vectors", "sparse", "scores", "entities", "tokens"};
+  std::vector<std::string> parts = {wishes[static_cast<int>(task.wish)]};
+  if (!task.model.empty()) parts.push_back("of " + task.model);
+  if (task.query) parts.push_back("query=" + *task.query);
+  std::vector<std::string> inputs;
+  for (const TextInput& input : task.inputs) inputs.push_back(ShowInput(input));
+  parts.push_back(absl::StrCat(task.field, "=", absl::StrJoin(inputs, "|")));
+  if (!task.prompt_name.empty()) parts.push_back("prompt=" + task.prompt_name);
+  if (!task.preferred_prompts.empty()) {
+    parts.push_back("prompts=" + absl::StrJoin(task.preferred_prompts, "|"));
+  }
+  if (task.truncation != v1::TRUNCATE_RIGHT) parts.push_back(v1::Truncation_Name(task.truncation));
+  if (task.normalize) parts.push_back("normalize");
+  if (task.dimensions) parts.push_back(absl::StrCat("dimensions=", *task.dimensions));
+  if (task.scores != ScoresFor::kClasses) {
+    parts.push_back(task.scores == ScoresFor::kRaw ? "raw" : "ranking");
+  }
+  if (!task.add_special_tokens) parts.push_back("plain");
+  return absl::StrJoin(parts, " ");
+}
+
+std::string TaskOf(const std::string& path, const std::string& body) {
+  const auto task = FormCall(path, body).Read();
+  return task.ok() ? Show(*task) : task.status().ToString();
+}
+
+TEST(TextTasksTest, OpenAi) {
+  for (const char* path : {"/v1/embeddings", "/embeddings"}) {
+    EXPECT_EQ(TaskOf(path, R"({"model": "a", "input": "b"})"), "vectors of a input=b normalize");
+  }
+  const auto of = [](const std::string& members) {
+    return TaskOf("/v1/embeddings", absl::StrCat("{", members, "}"));
+  };
+  EXPECT_EQ(of(R"("input": ["b", "c"], "user": "u", "unknown": [{"x": [1, 2.5]}])"),
+            "vectors input=b|c normalize");
+  EXPECT_EQ(of(R"("input": [2, 7, 0, 2147483647])"), "vectors input=[2,7,0,2147483647] normalize");
+  EXPECT_EQ(of(R"("input": [[2], "b", [3, 4], {"text": "c"}])"),
+            "vectors input=[2]|b|[3,4]|c normalize");
+  EXPECT_EQ(of(R"("input": "b", "dimensions": 5, "encoding_format": "base64")"),
+            "vectors input=b normalize dimensions=5");
+  EXPECT_EQ(of(R"("input": "b", "truncate": false)"), "vectors input=b NO_TRUNCATION normalize");
+  EXPECT_EQ(of(R"("input": "b", "truncate": "NONE")"), "vectors input=b NO_TRUNCATION normalize");
+  EXPECT_EQ(of(R"("input": "b", "truncate": "START")"), "vectors input=b TRUNCATE_LEFT normalize");
+  EXPECT_EQ(of(R"("input": "b", "truncate": "END")"), "vectors input=b normalize");
+  EXPECT_EQ(of(R"("input": "b", "input_type": "passage")"),
+            "vectors input=b prompts=passage|document|passage normalize");
+  EXPECT_EQ(of(R"("input": "b", "task": "retrieval.query", "normalized": false,
+                  "late_chunking": false, "embedding_type": "float")"),
+            "vectors input=b prompts=retrieval.query|query");
+}
+
+TEST(TextTasksTest, Cohere) {
+  EXPECT_EQ(TaskOf("/v2/embed", R"({"model": "a", "texts": ["b", "c"], "truncate": "START",
+                                    "input_type": "search_document", "output_dimension": 3,
+                                    "embedding_types": ["base64", "float"]})"),
+            "vectors of a texts=b|c prompts=search_document|document|passage TRUNCATE_LEFT "
+            "normalize dimensions=3");
+  EXPECT_EQ(TaskOf("/v2/embed", R"({"texts": ["b"], "input_type": "clustering"})"),
+            "vectors texts=b prompts=clustering normalize");
+  for (const char* path : {"/v1/rerank", "/v2/rerank"}) {
+    EXPECT_EQ(TaskOf(path, R"({"model": "a", "query": "q", "top_n": 1, "return_documents": true,
+                               "documents": ["b", {"title": "t", "text": "c"}],
+                               "max_tokens_per_doc": 9})"),
+              "scores of a query=q documents=b|c ranking");
+  }
+}
+
+TEST(TextTasksTest, TextEmbeddingsInference) {
+  EXPECT_EQ(TaskOf("/embed", R"({"inputs": "b"})"), "vectors inputs=b normalize");
+  EXPECT_EQ(TaskOf("/embed", R"({"inputs": [[2, 3], "b"], "normalize": false, "dimensions": 2,
+                                 "prompt_name": "p", "truncate": true,
+                                 "truncation_direction": "Left"})"),
+            "vectors inputs=[2,3]|b prompt=p TRUNCATE_LEFT dimensions=2");
+  EXPECT_EQ(TaskOf("/embed_all", R"({"inputs": ["b"], "truncate": false})"),
+            "token vectors inputs=b NO_TRUNCATION");
+  EXPECT_EQ(TaskOf("/embed_sparse", R"({"inputs": ["b"], "prompt_name": "p"})"),
+            "sparse inputs=b prompt=p");
+  EXPECT_EQ(TaskOf("/similarity", R"({"inputs": {"source_sentence": "s", "sentences": ["b", "c"]},
+                                      "parameters": {"prompt_name": "p", "truncate": false}})"),
+            "vectors inputs.sentences=b|c|s prompt=p NO_TRUNCATION normalize");
+  EXPECT_EQ(TaskOf("/rerank", R"({"query": "q", "texts": ["b"], "return_text": true})"),
+            "scores query=q texts=b ranking");
+  EXPECT_EQ(TaskOf("/rerank", R"({"query": "q", "texts": ["b"], "raw_scores": true})"),
+            "scores query=q texts=b raw");
+  EXPECT_EQ(TaskOf("/predict", R"({"inputs": "b"})"), "scores inputs=b");
+  EXPECT_EQ(TaskOf("/predict", R"({"inputs": ["b", "c"], "raw_scores": true})"),
+            "scores inputs=b+c raw");
+  EXPECT_EQ(TaskOf("/predict", R"({"inputs": [["b"], ["c", "d"]], "truncate": false})"),
+            "scores inputs=b|c+d NO_TRUNCATION");
+  EXPECT_EQ(TaskOf("/predict", R"({"inputs": "b", "parameters": {"function_to_apply": "none"}})"),
+            "scores inputs=b raw");
+  EXPECT_EQ(TaskOf("/tokenize", R"({"inputs": ["b", "c"], "add_special_tokens": false,
+                                    "prompt_name": "p"})"),
+            "tokens inputs=b|c prompt=p NO_TRUNCATION plain");
+  EXPECT_EQ(TaskOf("/entities", R"({"inputs": "b", "parameters": {"ignore_labels": []}})"),
+            "entities inputs=b");
+}
+
+TEST(TextTasksTest, ByModel) {
+  const auto of = [](const std::string& body, TextWish main) {
+    FormCall call("/", body);
+    std::vector<std::string> asked;
+    call.request.main_wish = [&](const std::string& model) {
+      asked.push_back(model);
+      return main;
+    };
+    const auto task = call.Read();
+    return absl::StrCat(absl::StrJoin(asked, ","), ": ", task.ok() ? Show(*task) : "");
+  };
+  EXPECT_EQ(of(R"({"inputs": "b", "model": "a"})", TextWish::kVectors),
+            "a: vectors of a inputs=b normalize");
+  EXPECT_EQ(of(R"({"inputs": "b"})", TextWish::kSparse), ": sparse inputs=b");
+  EXPECT_EQ(of(R"({"inputs": "b"})", TextWish::kScores), ": scores inputs=b");
+  EXPECT_EQ(of(R"({"inputs": "b"})", TextWish::kEntities), ": entities inputs=b");
+  EXPECT_EQ(of(R"({"query": "q", "texts": ["b"]})", TextWish::kVectors),
+            ": scores query=q texts=b ranking");
+  EXPECT_EQ(of(R"({"inputs": {"source_sentence": "s", "sentences": ["b"]}})", TextWish::kVectors),
+            ": vectors inputs.sentences=b|s normalize");
+}
+
+TEST(TextTasksTest, AModelOfThePathGoesBeforeThatOfTheBody) {
+  FormCall call("/v1/embeddings", R"({"input": "b", "model": "other"})");
+  call.request.model = "a/b";
+  EXPECT_EQ(call.Read()->model, "a/b");
+}
+
+TEST(TextTasksTest, ErrorsOfTheModelArePassedOn) {
+  FormCall call("/", R"({"inputs": "b"})");
+  call.request.main_wish = [](const std::string&) { return absl::NotFoundError("model: gone"); };
+  EXPECT_EQ(call.Refused(), R"(404 {"error":"model: gone","error_type":"Validation"})");
+}
+
+TEST(TextTasksTest, NullIsAbsentAndTheLastOfANameCounts) {
+  EXPECT_EQ(TaskOf("/embed", R"({"inputs": "a", "normalize": null, "inputs": "b", "model": null,
+                                 "parameters": null, "truncate": null, "dimensions": null})"),
+            "vectors inputs=b normalize");
+  EXPECT_EQ(FormCall("/embed", R"({"inputs": "a", "inputs": null})").Read().status().message(),
+            "inputs: expected a value; got null");
+}
+
+TEST(TextTasksTest, TheServerSaysWhetherTextsAreCut) {
+  const char kBody[] = R"({"query": "q", "documents": ["b"], "texts": ["c"]})";
+  const char kInputs[] = R"({"inputs": "a"})";
+  for (const char* path : {"/v1/rerank", "/v2/embed", "/rerank"}) {
+    FormCall call(path, kBody);
+    call.request.limits.truncate = false;
+    EXPECT_EQ(call.Read()->truncation, v1::NO_TRUNCATION) << path;
+  }
+  for (const char* path : {"/embed", "/embed_all", "/predict", "/entities"}) {
+    FormCall call(path, kInputs);
+    call.request.limits.truncate = false;
+    EXPECT_EQ(call.Read()->truncation, v1::NO_TRUNCATION) << path;
+  }
+}
+
+TEST(TextTasksTest, TextsAreTakenAsTheyAre) {
+  const auto task =
+      FormCall("/embed", "{\"inputs\": [\"\", \" \\u0000\\ud83c\\udf89\\n\", \"Zoë\"]}").Read();
+  ASSERT_TRUE(task.ok()) << task.status();
+  std::vector<std::string> texts;
+  for (const TextInput& input : task->inputs) texts.push_back(input.text);
+  EXPECT_THAT(texts, ElementsAre("", std::string(" \0🎉\n", 7), "Zoë"));
+}
+
+}  // namespace tasks_test
+}  // namespace attendant::server

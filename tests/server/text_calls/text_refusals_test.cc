@@ -1,0 +1,127 @@
+// Tests of what text APIs refuse, and what they say.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/security/reloaded.h"
+#include "tests/server/text_calls/text_fixture.h"
+
+namespace attendant::server {
+namespace text_refusals_test {
+
+using ::testing::HasSubstr;
+
+class TextRefusalsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { rest_ = new TextFixture(); }
+  static void TearDownTestSuite() {
+    delete rest_;
+    rest_ = nullptr;
+  }
+  static void Expect(const RestResult& result, int status, const std::string& message) {
+    EXPECT_EQ(result.status, status) << result.body;
+    EXPECT_THAT(result.body, HasSubstr(message));
+  }
+
+  static TextFixture* rest_;
+};
+TextFixture* TextRefusalsTest::rest_ = nullptr;
+
+TEST_F(TextRefusalsTest, ModelsThatAreNotThereOrCannotDoIt) {
+  Expect(rest_->Ask("/v1/embeddings", {{"model", "none"}, {"input", "w7"}}), 404,
+         "no model is named \\\"none\\\"");
+  Expect(rest_->Ask("/v1/embeddings", {{"model", "ranker"}, {"input", "w7"}}), 400,
+         "model: expected one that makes one vector of a text; \\\"ranker\\\" does not");
+  Expect(rest_->Ask("/models/bare/embed", {{"inputs", "w7"}}), 424,
+         "it takes no texts, as it does not come from a folder with a tokenizer");
+  Expect(rest_->Ask("/predict", {{"inputs", "w7"}}), 422,
+         "model: expected one of classes, ranker, in the body or as /models/NAME/");
+  Expect(rest_->Ask("/models/classes/rerank", {{"query", "w7"}, {"texts", {"w8"}}}), 424,
+         "is a reranker, which scores one class");
+}
+
+TEST_F(TextRefusalsTest, ABodyThatIsNotAsExpected) {
+  Expect(rest_->Post("/v1/embeddings", "{"), 400, "the body: ");
+  Expect(rest_->Ask("/v1/embeddings", {{"model", "tiny"}}), 400, "input: ");
+  Expect(rest_->Ask("/embed", {{"inputs", Json::array()}}), 400, "inputs: ");
+  Expect(rest_->Ask("/embed", {{"inputs", {"w7", 3}}}), 422, "inputs[1]: ");
+}
+
+TEST_F(TextRefusalsTest, TextsThatAreNotUnicode) {
+  Expect(rest_->Post("/embed", R"({"inputs": ["w7", "w8 \ud800"]})"), 422, "inputs[1]");
+  Expect(rest_->Post("/v1/embeddings", R"({"input": ["w7", "\udc00 w8"]})"), 400, "input[1]");
+  Expect(rest_->Post("/v1/embeddings", "{\"input\": \"w7 \xff\"}"), 400, "");
+}
+
+TEST_F(TextRefusalsTest, IdsThatTheModelDoesNotHave) {
+  Expect(rest_->Ask("/v1/embeddings", {{"input", {{2, 11, 3}, {2, 100, 3}}}}), 400, "input[1]");
+}
+
+TEST_F(TextRefusalsTest, LongTextsAreCutUnlessTheRequestSaysOtherwise) {
+  const RestResult cut = rest_->Ask("/embed", {{"inputs", {"w7", Words(90)}}});
+  EXPECT_EQ(cut.status, 200) << cut.body;
+  Expect(rest_->Ask("/embed", {{"inputs", {"w7", Words(90)}}, {"truncate", false}}), 422,
+         "inputs[1]: expected at most 64 tokens, or truncation; got 92");
+}
+
+TEST_F(TextRefusalsTest, AnUnknownPrompt) {
+  Expect(rest_->Ask("/embed", {{"inputs", {"w7"}}, {"prompt_name", "none"}}), 422,
+         "prompt_name: expected one of the model's prompts, document, query; got \\\"none\\\"");
+}
+
+TEST_F(TextRefusalsTest, TimesThatAreNone) {
+  for (const char* header : {"x-request-timeout", "x-stainless-read-timeout"}) {
+    Expect(rest_->Ask("/v1/embeddings", {{"input", "w7"}}, absl::StrCat(header, ": soon\r\n")), 400,
+           "expected seconds above 0; got \\\"soon\\\"");
+  }
+  EXPECT_EQ(
+      rest_->Ask("/v1/embeddings", {{"input", "w7"}}, "x-stainless-read-timeout: 600\r\n").status,
+      200);
+}
+
+TEST_F(TextRefusalsTest, ACompressedBody) {
+  Expect(rest_->Ask("/embed", {{"inputs", "w7"}}, "Content-Encoding: gzip\r\n"), 415,
+         "expected a body without Content-Encoding");
+}
+
+TEST_F(TextRefusalsTest, ALongBody) {
+  TcpClient client(rest_->port());
+  ASSERT_TRUE(client.Send(PostHead("/v1/embeddings", (1 << 20) + 1)));
+  Expect(ParseResult(client.ReceiveAnswer()), 413, "the body: expected at most 1048576 bytes");
+}
+
+TEST_F(TextRefusalsTest, AnAnswerBeyondTheLimit) {
+  Json texts = Json::array();
+  for (int i = 0; i < 2000; ++i) texts.push_back("w7");
+  Expect(rest_->Ask("/v1/embeddings", {{"input", texts}}), 400,
+         "the answer: expected at most 1048576 bytes (--max-answer-bytes); got up to ");
+}
+
+TEST_F(TextRefusalsTest, AreCounted) {
+  rest_->Ask("/v1/embeddings", {{"model", "none"}, {"input", "w7"}});
+  rest_->server().ExpectMetrics(HasSubstr(
+      "attendant_requests_total{code=\"NOT_FOUND\",method=\"openai_embeddings\",model=\"\"}"));
+}
+
+TEST(TextTokensTest, CallsNeedATokenExceptForHealth) {
+  // The SHA-256 of "test".
+  const auto tokens = *Reloaded<Tokens>::Load({}, [](const std::vector<std::string>&) {
+    return Tokens::Parse("infer 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
+  });
+  const ServerSecrets secrets = {.certificates = nullptr, .tokens = tokens.get()};
+  TextFixture rest(TextFixture::Serving(), TextFixture::Limits(), secrets);
+  const RestResult refused = rest.Ask("/v1/embeddings", {{"input", "w7"}});
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_EQ(refused.header("www-authenticate"), "Bearer");
+  EXPECT_EQ(refused.json()["error"]["code"], "invalid_api_key");
+  EXPECT_EQ(rest.Get("/v1/models").status, 401);
+  EXPECT_EQ(rest.Get("/info").status, 401);
+  EXPECT_EQ(rest.Get("/health").status, 200);
+  EXPECT_EQ(rest.Get("/openapi.json").status, 200);
+  EXPECT_EQ(rest.Ask("/v1/embeddings", {{"input", "w7"}}, "Authorization: Bearer test\r\n").status,
+            200);
+}
+
+}  // namespace text_refusals_test
+}  // namespace attendant::server

@@ -1,0 +1,208 @@
+// Tests of every route of the text APIs, over a real socket.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/server/text_calls/text_fixture.h"
+
+namespace attendant::server {
+namespace text_routes_test {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+MATCHER(IsNear, "") { return std::abs(std::get<0>(arg) - std::get<1>(arg)) < 1e-6; }
+
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+// One server for all tests.
+class TextRoutesTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { rest_ = new TextFixture(); }
+  static void TearDownTestSuite() {
+    delete rest_;
+    rest_ = nullptr;
+  }
+
+  static Json Good(const RestResult& result) {
+    EXPECT_EQ(result.status, 200) << result.body;
+    return result.json();
+  }
+  static void ExpectVector(const Json& row, const std::vector<float>& expected) {
+    EXPECT_THAT(row.get<std::vector<float>>(), Pointwise(IsNear(), expected));
+  }
+
+  static TextFixture* rest_;
+};
+TextFixture* TextRoutesTest::rest_ = nullptr;
+
+TEST_F(TextRoutesTest, Embeddings) {
+  for (const char* path : {"/v1/embeddings", "/embeddings", "/models/tiny/v1/embeddings"}) {
+    const Json answer = Good(rest_->Ask(path, {{"model", "tiny"}, {"input", {"w11 w48", "w7"}}}));
+    EXPECT_EQ(answer["model"], "tiny");
+    EXPECT_EQ(answer["usage"]["total_tokens"], 7);
+    ExpectVector(answer["data"][0]["embedding"], rest_->VectorOf({2, 11, 48, 3}));
+    ExpectVector(answer["data"][1]["embedding"], rest_->VectorOf({2, 7, 3}));
+  }
+}
+
+TEST_F(TextRoutesTest, EmbeddingsOfIdsAndOfTheOnlyModel) {
+  const Json answer = Good(rest_->Ask("/v1/embeddings", {{"input", {{2, 11, 48, 3}, {2, 7, 3}}}}));
+  EXPECT_EQ(answer["model"], "tiny");
+  ExpectVector(answer["data"][0]["embedding"], rest_->VectorOf({2, 11, 48, 3}));
+  ExpectVector(answer["data"][1]["embedding"], rest_->VectorOf({2, 7, 3}));
+}
+
+TEST_F(TextRoutesTest, DimensionsAreCutAndScaled) {
+  const Json answer = Good(rest_->Ask("/v1/embeddings", {{"input", "w11"}, {"dimensions", 4}}));
+  std::vector<float> expected = rest_->VectorOf({2, 11, 3});
+  expected.resize(4);
+  double sum = 0;
+  for (const float number : expected) sum += number * number;
+  for (float& number : expected) number = static_cast<float>(number / std::sqrt(sum));
+  ExpectVector(answer["data"][0]["embedding"], expected);
+  const RestResult refused = rest_->Ask("/v1/embeddings", {{"input", "w11"}, {"dimensions", 33}});
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body,
+              HasSubstr("dimensions: expected 1..32, the width of the model's vectors; got 33"));
+}
+
+TEST_F(TextRoutesTest, EmbedOfTei) {
+  for (const char* path : {"/embed", "/models/tiny/embed", "/models/tiny", "/models/tiny/"}) {
+    const Json answer = Good(rest_->Ask(path, {{"inputs", {"w11 w48", "w7"}}}));
+    ASSERT_EQ(answer.size(), 2u) << path;
+    ExpectVector(answer[0], rest_->VectorOf({2, 11, 48, 3}));
+    ExpectVector(answer[1], rest_->VectorOf({2, 7, 3}));
+  }
+  const Json raw = Good(rest_->Ask("/embed", {{"inputs", "w11"}, {"normalize", false}}));
+  ExpectVector(raw[0], rest_->VectorOf({2, 11, 3}, /*normalize=*/false));
+  const Json prompted = Good(rest_->Ask("/embed", {{"inputs", "w11"}, {"prompt_name", "query"}}));
+  ExpectVector(prompted[0], rest_->VectorOf({2, 5, 11, 3}));
+}
+
+TEST_F(TextRoutesTest, EmbedAllHasTheTokensOfEach) {
+  const Json answer = Good(rest_->Ask("/models/tiny/embed_all", {{"inputs", {"w7", "w11 w48"}}}));
+  ASSERT_EQ(answer.size(), 2u);
+  EXPECT_EQ(answer[0].size(), 3u);
+  ASSERT_EQ(answer[1].size(), 4u);
+  EXPECT_EQ(answer[1][0].size(), 32u);
+}
+
+TEST_F(TextRoutesTest, EmbedOfCohere) {
+  const Json answer = Good(rest_->Ask("/v2/embed", {{"model", "tiny"},
+                                                    {"texts", {"w11 w48"}},
+                                                    {"input_type", "search_query"},
+                                                    {"embedding_types", {"float"}}}));
+  ExpectVector(answer["embeddings"]["float"][0], rest_->VectorOf({2, 5, 11, 48, 3}));
+}
+
+TEST_F(TextRoutesTest, EmbedSparse) {
+  const Json answer = Good(rest_->Ask("/embed_sparse", {{"inputs", {"w11 w48", "w7"}}}));
+  ASSERT_EQ(answer.size(), 2u);
+  ASSERT_FALSE(answer[0].empty());
+  EXPECT_TRUE(answer[0][0].contains("index") && answer[0][0].contains("value"));
+}
+
+TEST_F(TextRoutesTest, Similarity) {
+  const Json answer = Good(rest_->Ask(
+      "/similarity", {{"inputs", {{"source_sentence", "w11"}, {"sentences", {"w11", "w7"}}}}}));
+  ASSERT_EQ(answer.size(), 2u);
+  EXPECT_THAT(answer[0].get<float>(), FloatNear(1, 1e-6));
+  EXPECT_LT(answer[1].get<float>(), 1);
+}
+
+TEST_F(TextRoutesTest, RerankOfEachApi) {
+  const double first = Sigmoid(rest_->LogitsOf("ranker", {2, 11, 3, 48, 3}, {0, 0, 0, 1, 1})[0]);
+  const Json of_jina = Good(rest_->Ask(
+      "/v1/rerank", {{"model", "ranker"}, {"query", "w11"}, {"documents", {"w48", "w7 w8"}}}));
+  for (const Json& one : of_jina["results"]) {
+    if (one["index"] == 0) {
+      EXPECT_THAT(one["relevance_score"].get<double>(), testing::DoubleNear(first, 1e-6));
+    }
+  }
+  EXPECT_EQ(of_jina["results"].size(), 2u);
+  EXPECT_GE(of_jina["results"][0]["relevance_score"], of_jina["results"][1]["relevance_score"]);
+  const Json of_cohere = Good(rest_->Ask(
+      "/v2/rerank",
+      {{"model", "ranker"}, {"query", "w11"}, {"documents", {"w48", "w7 w8"}}, {"top_n", 1}}));
+  EXPECT_EQ(of_cohere["results"].size(), 1u);
+  const Json of_tei = Good(rest_->Ask("/rerank", {{"query", "w11"}, {"texts", {"w48", "w7 w8"}}}));
+  EXPECT_EQ(of_tei.size(), 2u);
+  EXPECT_EQ(of_tei[0]["score"], of_jina["results"][0]["relevance_score"]);
+}
+
+TEST_F(TextRoutesTest, Predict) {
+  const Json answer = Good(rest_->Ask("/models/classes/predict", {{"inputs", "w11"}}));
+  ASSERT_EQ(answer.size(), 3u);
+  double sum = 0;
+  for (const Json& one : answer) sum += one["score"].get<double>();
+  EXPECT_NEAR(sum, 1, 1e-5);
+  const Json raw =
+      Good(rest_->Ask("/models/classes/predict", {{"inputs", "w11"}, {"raw_scores", true}}));
+  const std::vector<float> logits = rest_->LogitsOf("classes", {2, 11, 3});
+  EXPECT_NEAR(raw[0]["score"].get<double>(), *std::max_element(logits.begin(), logits.end()), 1e-5);
+  // At its root a model does whatever it is for.
+  EXPECT_EQ(Good(rest_->Ask("/models/classes", {{"inputs", "w11"}})), answer);
+}
+
+TEST_F(TextRoutesTest, Tokenize) {
+  const Json answer = Good(rest_->Ask("/models/tiny/tokenize", {{"inputs", "w11 w48"}}));
+  ASSERT_EQ(answer[0].size(), 4u);
+  EXPECT_EQ(answer[0][0]["special"], true);
+  EXPECT_EQ(answer[0][2]["id"], 48);
+  EXPECT_EQ(answer[0][2]["start"], 4);
+  EXPECT_EQ(answer[0][2]["stop"], 7);
+  const Json bare = Good(
+      rest_->Ask("/models/tiny/tokenize", {{"inputs", "w11 w48"}, {"add_special_tokens", false}}));
+  EXPECT_EQ(bare[0].size(), 2u);
+}
+
+TEST_F(TextRoutesTest, Entities) {
+  const Json answer = Good(rest_->Ask("/entities", {{"inputs", Words(20)}}));
+  ASSERT_TRUE(answer.is_array() && !answer.empty()) << answer;
+}
+
+TEST_F(TextRoutesTest, ModelsAndInfo) {
+  const Json models = Good(rest_->Get("/v1/models"));
+  std::vector<std::string> names;
+  for (const Json& model : models["data"]) names.push_back(model["id"]);
+  EXPECT_THAT(names, ElementsAre("classes", "labels", "ranker", "tiny", "words"));
+  EXPECT_EQ(Good(rest_->Get("/v1/models/tiny"))["id"], "tiny");
+  EXPECT_EQ(rest_->Get("/v1/models/none").status, 404);
+  EXPECT_EQ(rest_->Get("/v1/models/bare").status, 400);
+  const Json info = Good(rest_->Get("/models/tiny/info"));
+  EXPECT_EQ(info["model_id"], "tiny");
+  EXPECT_EQ(info["max_input_length"], 64);
+  EXPECT_EQ(rest_->Get("/info").status, 422);  // of which model
+  EXPECT_TRUE(Good(rest_->Get("/openapi.json")).contains("paths"));
+}
+
+TEST_F(TextRoutesTest, HealthIsThatOfTheServer) {
+  for (const char* path : {"/health", "/ping", "/models/tiny/health"}) {
+    EXPECT_EQ(rest_->Get(path).status, 200) << path;
+  }
+}
+
+TEST_F(TextRoutesTest, OtherPathsBelongToOthers) {
+  EXPECT_EQ(rest_->Get("/").status, 404);  // the page, which is not here
+  EXPECT_EQ(rest_->Ask("/v3/embeddings", {}).status, 404);
+  EXPECT_EQ(rest_->Get("/v2/health/ready").status, 200);
+  EXPECT_EQ(rest_->Infer("tiny", IdsBody()).status, 200);
+}
+
+TEST_F(TextRoutesTest, RefusesOtherMethods) {
+  const RestResult read = rest_->Get("/v1/embeddings");
+  EXPECT_EQ(read.status, 405);
+  EXPECT_EQ(read.header("allow"), "POST");
+  const RestResult written = rest_->Ask("/v1/models", {});
+  EXPECT_EQ(written.status, 405);
+  EXPECT_EQ(written.header("allow"), "GET, HEAD");
+}
+
+}  // namespace text_routes_test
+}  // namespace attendant::server
