@@ -213,6 +213,7 @@ class EncodeRequest(Message):
     prompt: str
     prompt_name: str
     return_tokens: bool
+    pad_texts: bool
     def __init__(
         self, *,
         model: Optional[str] = ...,
@@ -249,6 +250,7 @@ class EncodeRequest(Message):
         prompt: Optional[str] = ...,
         prompt_name: Optional[str] = ...,
         return_tokens: Optional[bool] = ...,
+        pad_texts: Optional[bool] = ...,
     ) -> None: ...
 
 class LayerTensor(Message):
