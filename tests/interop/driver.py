@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Starts the server, calls it with stock clients, and prints a table of what they found; see `run`."""
 import argparse
-import contextlib
 import dataclasses
 import json
 import os
@@ -15,7 +14,6 @@ from machine import cpu_name
 from server_process import NotMeasured, Server
 
 import expected
-import front
 import languages
 import malformed
 import speed
@@ -91,15 +89,12 @@ class Workplace:
 def call_clients(place: Workplace, server: Server, outcome: Outcome) -> None:
     inputs = server.folder / "expected.npz"
     expected.write(inputs, server.address)
-    options = {"grpc": server.address, "http": f"127.0.0.1:{server.http_port}", "expected": str(inputs), "front": "",
+    options = {"grpc": server.address, "http": f"127.0.0.1:{server.http_port}", "expected": str(inputs),
                "programs": str(place.work / "go"), "cuda": str(place.work / "perf_analyzer/nvidia/cuda_runtime/lib"),
                "perf_analyzer": str(place.work / "perf_analyzer/tritonclient-2.48.0.data/data/bin/perf_analyzer")}
-    with contextlib.ExitStack() as stack:
-        if not place.missing("web"):
-            options["front"] = stack.enter_context(front.run(place.python("web"), server.address))
-        for client in CLIENTS:
-            outcome.rows.append(call(place, client, options))
-            print(f"  {client.name}: {outcome.rows[-1].status}", file=sys.stderr, flush=True)
+    for client in CLIENTS:
+        outcome.rows.append(call(place, client, options))
+        print(f"  {client.name}: {outcome.rows[-1].status}", file=sys.stderr, flush=True)
     outcome.count_clients()
 
 

@@ -1,4 +1,4 @@
-"""The package openai, at `python -m attendant_client.http`."""
+"""The package openai."""
 import common
 import numpy as np
 import openai
@@ -9,7 +9,7 @@ def vectors(answer):
 
 
 def check(checks, options, expected):
-    client = openai.OpenAI(base_url=f"{options.front}/v1", api_key="unused", max_retries=0)
+    client = openai.OpenAI(base_url=f"http://{options.http}/v1", api_key="unused", max_retries=0)
     texts, whole = expected["texts"].tolist(), expected["normalized"]
     checks.that("models", "minilm" in {one.id for one in client.models.list()})
     answer = client.embeddings.create(model="minilm", input=texts)

@@ -1,4 +1,4 @@
-"""Calls of text-embeddings-inference: Hugging Face's client, and plain HTTP, at `python -m attendant_client.http`."""
+"""Calls of text-embeddings-inference: Hugging Face's client, and plain HTTP."""
 import json
 import urllib.request
 
@@ -15,21 +15,22 @@ def post(url, path, body):
 
 def check(checks, options, expected):
     texts, whole = expected["texts"].tolist(), expected["normalized"]
-    hub = InferenceClient(options.front)
+    url = f"http://{options.http}"
+    hub = InferenceClient(url)
     checks.close("feature_extraction = native", hub.feature_extraction(texts), whole, 1e-7)
     checks.close("one text", hub.feature_extraction(texts[0]), whole[:1], 1e-7)
-    scores = hub.sentence_similarity(texts[0], texts[1:], model=f"{options.front}/similarity")
+    scores = hub.sentence_similarity(texts[0], texts[1:], model=f"{url}/similarity")
     checks.close("sentence_similarity", scores, whole[1:].astype(np.float64) @ whole[0], 1e-5)
-    checks.close("/embed", post(options.front, "/embed", {"inputs": texts}), whole, 1e-7)
-    checks.close("normalize: false", post(options.front, "/embed", {"inputs": texts, "normalize": False}),
+    checks.close("/embed", post(url, "/embed", {"inputs": texts}), whole, 1e-7)
+    checks.close("normalize: false", post(url, "/embed", {"inputs": texts, "normalize": False}),
                  expected["sentence_embedding"], 1e-6)
-    tokens = post(options.front, "/tokenize", {"inputs": texts})
+    tokens = post(url, "/tokenize", {"inputs": texts})
     lengths = [len(row) for row in tokens]
     checks.that("/tokenize", lengths == expected["mask"].sum(axis=1).tolist() and
                 [one["id"] for one in tokens[0]] == expected["ids"][0][:lengths[0]].tolist(), lengths)
-    with urllib.request.urlopen(options.front + "/info", timeout=60) as answer:
+    with urllib.request.urlopen(url + "/info", timeout=60) as answer:
         checks.that("/info", json.load(answer)["model_id"] == "minilm")
-    with urllib.request.urlopen(options.front + "/health", timeout=60) as answer:
+    with urllib.request.urlopen(url + "/health", timeout=60) as answer:
         checks.that("/health", answer.status == 200)
 
 

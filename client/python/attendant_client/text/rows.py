@@ -20,7 +20,7 @@ from .tokenizer import ModelTokenizer, check_length
 class Wish:
     """What is wanted of texts. pooling: "model", "mean" or "classifier". normalize: scale vectors to length 1. truncation: the side on
     which long texts are cut; None: they are refused. prompt, prompt_name: what goes before each text. prompt_tokens: how many of each
-    text's first tokens are left out of its vector, where they are tokenized here. field: what messages call the texts."""
+    text's first tokens are left out of its vector, where they are tokenized here."""
 
     pooling: str
     normalize: bool = False
@@ -28,7 +28,6 @@ class Wish:
     prompt: Optional[str] = None
     prompt_name: Optional[str] = None
     prompt_tokens: int = 0
-    field: str = "texts"
 
 
 class TextRows(TextRequests[Encoded]):
@@ -58,14 +57,13 @@ class TextRows(TextRequests[Encoded]):
 
 
 class LocalRows(TextRows):
-    """The requests for texts that are tokenized here, and the number of `tokens` sent so far."""
+    """The requests for texts that are tokenized here."""
 
     slow = True
 
     def __init__(self, texts: Sequence[Text], model: messages.GetModelResponse, wish: Wish, tokenizer: ModelTokenizer) -> None:
         super().__init__(texts, model, wish)
         self._tokenizer = tokenizer
-        self.tokens = 0
 
     def make(self, group: List[int]) -> Request[Encoded]:
         before = self.wish.prompt or ""
@@ -73,8 +71,7 @@ class LocalRows(TextRows):
         encoded = self._tokenizer.ids(texts, self.wish.truncation)
         if self.wish.truncation is None:
             for index, (ids, _) in zip(group, encoded):
-                check_length(f"{self.wish.field}[{index}]", len(ids), self._tokenizer.max_length)
-        self.tokens += sum(len(ids) for ids, _ in encoded)
+                check_length(f"texts[{index}]", len(ids), self._tokenizer.max_length)
         types = [np.asarray(types, np.int32) for _, types in encoded]
         options: EncodeOptions = {**self._returned, "input_ids": [np.asarray(ids, np.int32) for ids, _ in encoded],
                                   "token_type_ids": types if types[0].size else None,

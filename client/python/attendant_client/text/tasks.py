@@ -31,7 +31,7 @@ class Tasks:
     def embed(self, texts: Sequence[str], wish: Wish) -> TextRows:
         if self.width == 0:
             raise FailedPrecondition(f"model {self.model.name} makes no vector of a text: its files say nothing about pooling")
-        check_strings(wish.field, texts)
+        check_strings("texts", texts)
         if self.tokenizer is not None:
             prompt = self.tokenizer.prompt(wish.prompt, wish.prompt_name)
             wish = replace(wish, prompt=prompt, prompt_tokens=self.prompt_tokens(prompt, wish.truncation))
@@ -49,13 +49,13 @@ class Tasks:
         if self.model.classes != 1:
             raise FailedPrecondition(f"model {self.model.name} is no reranker: it has {self.model.classes or 'no'} classes, not 1")
         check_text("query", query)
-        check_strings(wish.field, texts)
+        check_strings("texts", texts)
         return self._rows([(query, text) for text in texts], wish)
 
     def classify(self, texts: Sequence[Text], wish: Wish) -> TextRows:
         if self.model.classes == 0:
             raise FailedPrecondition(f"model {self.model.name} scores no classes: its checkpoint has no classification head")
-        check_texts(wish.field, texts)
+        check_texts("texts", texts)
         return self._rows(texts, wish)
 
     def _rows(self, texts: Sequence[Text], wish: Wish) -> TextRows:
