@@ -97,6 +97,20 @@ int main(int argc, char** argv) {
     first += length;
   }
 
+  // Texts, which the server tokenizes: a vector of each.
+  v1::EncodeRequest texts;
+  texts.set_model("minilm");
+  for (const char* text : {"hello world", "good morning"}) texts.add_texts(text);
+  texts.set_return_pooled(true);
+  texts.set_omit_hidden_states(true);
+  v1::EncodeResponse embedded;
+  ExitUnlessOk(stub.Encode(Within(5s).get(), texts, &embedded));
+  std::puts("Texts");
+  for (int row = 0; row < texts.texts_size(); ++row) {
+    PrintRow(texts.texts(row) + ", " + std::to_string(embedded.lengths(row)) + " tokens",
+             embedded.pooled(), row);
+  }
+
   // The model has one layer, and this is not it.
   attend.set_layer(7);
   grpc::Status status = stub.Attend(Within(5s).get(), attend, &attended);

@@ -1,17 +1,16 @@
-"""TextModel and AsyncTextModel, against models whose tokenizer makes a token of each letter."""
+"""What TextModel and AsyncTextModel do, whoever tokenizes: for models whose tokenizer makes a token of each letter.
+
+The modules that import it have the fixtures `client`, and `connect`, which makes an asynchronous client.
+"""
 import asyncio
-import threading
 
 import numpy as np
 import pytest
-from attendant_client import AsyncClient, Client, FailedPrecondition, InvalidArgument, NotFound, messages
+from attendant_client import FailedPrecondition, InvalidArgument, NotFound
 from attendant_client.text import AsyncTextModel, LabelScore, TextModel, Tokens
-from attendant_client.text.plan import FEW_CHARACTERS, Wish
-from attendant_client.text.tasks import Tasks
-from attendant_client.text.tokenizer import ModelTokenizer
-from programs import run_server
-from text_models import ids_of, make_tokenizer, write_text_model
+from text_models import ids_of, pair_ids
 
+PLAIN_TEXTS = ["a cat", "b", "the longest of these texts has most letters"]
 TEXTS = ["a cat sat", "the dog", "c", "the quick brown fox jumps over the lazy dog", ""]
 
 
@@ -26,6 +25,11 @@ def classifier(client):
 
 
 @pytest.fixture(scope="module")
+def bare(client):
+    return TextModel(client, "bare")
+
+
+@pytest.fixture(scope="module")
 def reranker(client):
     return TextModel(client, "reranker")
 
@@ -35,27 +39,9 @@ def pooled(client, texts, model="embedder", pooling="model", **options):
     return np.concatenate([client.encode(model, input_ids=[ids_of(text)], pooling=pooling, **options).pooled for text in texts])
 
 
-def pair_ids(query, text, most=24):
-    made = make_tokenizer()
-    made.enable_truncation(most)
-    encoded = made.encode(query, text)
-    return encoded.ids, encoded.type_ids
-
-
 def raw_scores(client, query, texts):
     return np.array([client.encode("reranker", input_ids=[ids], token_type_ids=[types], pooling="classifier").pooled[0, 0]
                      for ids, types in (pair_ids(query, text) for text in texts)])
-
-
-def test_letters_become_small_where_the_model_says_so(client):
-    large = make_tokenizer()
-    large.normalizer = None  # the file itself keeps capital letters, which its vocabulary does not have
-    made = {}
-    for lower_case in (False, True):
-        found = messages.GetTokenizerResponse(tokenizer_json=large.to_str().encode(), lower_case=lower_case)
-        made[lower_case] = ModelTokenizer(found, client.model("embedder")).tokens(" A Cat").text
-    assert made[False] == ["[CLS]", "[UNK]", "[UNK]", "[SEP]"]
-    assert made[True] == ["[CLS]", "a", "c", "##a", "##t", "[SEP]"]
 
 
 def test_embed_keeps_the_order(client, embedder):
@@ -90,11 +76,11 @@ def test_many_texts_go_over_a_stream(client, embedder):
         np.testing.assert_array_equal(row, expected[text])
 
 
-def test_asyncio_gives_the_same(letters, embedder, classifier, reranker):
+def test_asyncio_gives_the_same(connect, embedder, classifier, reranker):
     texts = ["b" * (1 + index % 20) for index in range(1200)]
 
     async def run():
-        async with AsyncClient(letters.address) as client:
+        async with connect() as client:
             made = AsyncTextModel(client, "embedder")
             np.testing.assert_array_equal(await made.embed(texts), embedder.embed(texts))
             np.testing.assert_array_equal(await made.embed("a"), embedder.embed("a"))
@@ -106,40 +92,11 @@ def test_asyncio_gives_the_same(letters, embedder, classifier, reranker):
     asyncio.run(run())
 
 
-def test_asyncio_tokenizes_few_characters_on_its_own_thread(letters, monkeypatch):
-    there = []
-    tokenize = ModelTokenizer.ids
-
-    def ids(tokenizer, texts, truncation):
-        there.append(threading.current_thread() is threading.main_thread())
-        return tokenize(tokenizer, texts, truncation)
-
-    monkeypatch.setattr(ModelTokenizer, "ids", ids)
-
-    async def run():
-        async with AsyncClient(letters.address) as client:
-            model = AsyncTextModel(client, "embedder")
-            await model.embed("a")  # which makes the tokenizer
-            await model.embed(["a" * FEW_CHARACTERS])
-            await model.embed(["a" * FEW_CHARACTERS, "a"])
-            await model.embed("a", truncation="left")
-            await model.embed("a")
-
-    asyncio.run(run())
-    assert there == [False, True, False, False, True]
-
-
-def test_an_address_is_enough(letters):
-    assert TextModel(letters.address, "embedder").embed("a").shape == (24,)
-
-
 def test_texts_are_cut_where_the_model_was_trained_to_end(client, embedder):
     long = "abcdefghijklmnopqrstuvwxyz" * 2
     assert embedder.max_length == 24
     np.testing.assert_array_equal(embedder.embed(long), pooled(client, [long])[0])
-    left = make_tokenizer()
-    left.enable_truncation(24, direction="left")
-    expected = client.encode("embedder", input_ids=[left.encode(long).ids], pooling="model").pooled[0]
+    expected = client.encode("embedder", input_ids=[ids_of(long, "left")], pooling="model").pooled[0]
     np.testing.assert_array_equal(embedder.embed(long, truncation="left"), expected)
     assert not np.array_equal(expected, embedder.embed(long))
 
@@ -155,15 +112,15 @@ def test_prompts(client, embedder):
     asked = pooled(client, ["ask a cat"])[0]
     np.testing.assert_array_equal(embedder.embed("a cat", prompt="ask "), asked)
     np.testing.assert_array_equal(embedder.embed("a cat", prompt_name="query"), asked)
-    with pytest.raises(InvalidArgument, match='prompt_name: expected one of query; got "passage"'):
+    with pytest.raises(InvalidArgument, match='prompt_name: expected one of .*query; got "passage"'):
         embedder.embed("a cat", prompt_name="passage")
-    with pytest.raises(InvalidArgument, match="prompt_name: expected none beside prompt; got query"):
+    with pytest.raises(InvalidArgument, match="prompt_name: expected none beside prompt; got .?query"):
         embedder.embed("a cat", prompt="ask ", prompt_name="query")
 
 
-def test_a_model_without_prompts_says_so(classifier):
+def test_a_model_without_prompts_says_so(bare):
     with pytest.raises(InvalidArgument, match="prompt_name: expected none, as the model has no prompts"):
-        classifier._tasks().tokenizer.prompt(None, "query")
+        bare.embed("a", prompt_name="query")
 
 
 def test_normalize_and_dimensions(client, embedder):
@@ -212,8 +169,11 @@ def test_pairs_have_types(client, classifier):
 
 
 def test_tokens(embedder):
-    expected = make_tokenizer().encode("  Ab ")
-    assert embedder.tokens("  Ab ") == Tokens(expected.ids, expected.tokens, expected.offsets, [0] * len(expected.ids))
+    written = ["[CLS]", "a", "##b", "[SEP]"]
+    assert embedder.tokens("  Ab ") == Tokens(ids_of("ab"), written, [(0, 0), (2, 3), (3, 4), (0, 0)], [0] * 4)
+    ids, types = pair_ids("a", "b")
+    assert embedder.tokens(("a", "b")) == Tokens(ids, ["[CLS]", "a", "[SEP]", "b", "[SEP]"],
+                                                 [(0, 0), (0, 1), (0, 0), (0, 1), (0, 0)], types)
     assert embedder.count_tokens(["a", "ab", ("a", "b")]) == [len(ids_of("a")), len(ids_of("ab")), 5]
 
 
@@ -229,13 +189,11 @@ def test_classify_takes_texts_and_pairs(classifier):
 
 
 def test_truncation_has_two_sides(embedder):
-    with pytest.raises(InvalidArgument, match='truncation: expected "right", "left" or None; got \'middle\''):
+    with pytest.raises(InvalidArgument, match="truncation: expected .*right.*left.*; got 'middle'"):
         embedder.embed("a", truncation="middle")
 
 
 def test_models_that_cannot_say_what_they_lack(client, embedder, classifier):
-    with pytest.raises(FailedPrecondition, match="model bare makes no vector of a text: its files say nothing about pooling"):
-        Tasks(messages.GetModelResponse(name="bare"), messages.GetTokenizerResponse()).plan_embed([], None, None, Wish("model"))
     with pytest.raises(FailedPrecondition, match="model embedder scores no classes"):
         embedder.classify("a")
     with pytest.raises(FailedPrecondition, match="model classifier is no reranker: it has 3 classes, not 1"):
@@ -246,31 +204,61 @@ def test_models_that_cannot_say_what_they_lack(client, embedder, classifier):
         TextModel(client, "nope").embed("a")
 
 
-def test_a_tokenizer_of_an_unknown_kind_is_named():
-    found = messages.GetTokenizerResponse(tokenizer_json=b'{"version": "1.0", "model": {"type": "Nothing"}}')
-    tokenizer = ModelTokenizer(found, messages.GetModelResponse(name="org/m"))
-    with pytest.raises(FailedPrecondition, match="model org/m takes no texts: its tokenizer.json cannot be read: "):
-        tokenizer.ids(["a"])
-
-
 def test_progress_is_shown_if_asked_for(embedder, capsys):
     embedder.embed(["ab" * (index % 9) for index in range(1100)], progress=True)
-    assert "1100/1100" in capsys.readouterr().err
+    assert "1100/1100 texts" in capsys.readouterr().err
     embedder.embed(["ab" * (index % 9) for index in range(1100)])
     assert capsys.readouterr().err == ""
 
 
-def test_any_number_of_texts_in_one_call(programs, tmp_path):
-    write_text_model(tmp_path, pooling="mean")
-    texts = [text * (1 + number % 3) for number in range(400) for text in TEXTS]
-    flags = ("--max-queue-seconds", "1ms", "--max-queue-requests", 4, "--max-inflight", 6)
+def rows_of(client, text):
+    """Returns the last layer's output for each token of a text."""
+    return client.encode("bare", input_ids=[ids_of(text)]).hidden_states[0]
 
-    async def main(address):
-        async with AsyncClient(address, wait=False) as client:
-            return await asyncio.gather(*(AsyncTextModel(client, "m").embed(texts) for _ in range(3)))
 
-    with run_server(programs, {"m": tmp_path}, *flags) as server, Client(server.address, wait=False) as client:
-        expected = TextModel(client, "m").embed(texts)
-        assert expected.shape == (2000, 24)
-        for found in asyncio.run(main(server.address)):
-            np.testing.assert_array_equal(found, expected)
+def test_texts_take_the_mean_without_modules(client):
+    made = TextModel(client, "bare").embed(PLAIN_TEXTS)
+    np.testing.assert_allclose(made, [rows_of(client, text).mean(0) for text in PLAIN_TEXTS], atol=1e-5)
+    pooled = client.encode("bare", input_ids=[ids_of(PLAIN_TEXTS[0])], pooling="model").pooled[0]
+    np.testing.assert_array_equal(TextModel(client, "pooler").embed(PLAIN_TEXTS[0]), pooled)  # ids still take the pooler
+    assert np.abs(pooled - made[0]).max() > 0.01
+
+
+def test_an_option_decides_for_texts_and_ids(client):
+    made = TextModel(client, "last").embed(PLAIN_TEXTS)
+    np.testing.assert_array_equal(made, [rows_of(client, text)[-1] for text in PLAIN_TEXTS])
+    np.testing.assert_array_equal(client.encode("last", input_ids=[ids_of(PLAIN_TEXTS[0])], pooling="model").pooled, made[:1])
+
+
+def without_prompt(client, prompt, text):
+    """The mean of the text's own tokens and of [SEP], at length 1, as sentence-transformers makes it."""
+    rows = client.encode("prompted", input_ids=[ids_of(prompt + text)]).hidden_states[0]
+    mean = rows[len(ids_of(prompt)) - 1 if prompt else 0:].mean(0)
+    return mean / np.linalg.norm(mean)
+
+
+def test_prompts_are_left_out_of_vectors(client):
+    model = TextModel(client, "prompted")
+    for prompt, options in (("ask ", {"prompt_name": "query"}), ("x y", {"prompt": "x y"}), ("", {})):
+        made = model.embed(PLAIN_TEXTS[:2], **options)
+        np.testing.assert_allclose(made, [without_prompt(client, prompt, text) for text in PLAIN_TEXTS[:2]], atol=1e-5)
+
+
+def test_a_special_token_is_left_of_a_text_that_its_prompt_fills(client):
+    prompt = "x " * 30
+    np.testing.assert_allclose(TextModel(client, "prompted").embed("a", prompt=prompt), without_prompt(client, prompt, "a"), atol=1e-5)
+
+
+def test_prompts_that_are_left_out_are_not_cut_on_the_left(client):
+    model = TextModel(client, "prompted")
+    with pytest.raises(InvalidArgument, match="truncation: expected .*model leaves"):
+        model.embed("a", prompt="x", truncation="left")
+    model.embed("a", truncation="left")
+
+
+def test_asyncio_leaves_prompts_out_too(connect, client):
+    async def embed():
+        async with connect() as other:
+            return await AsyncTextModel(other, "prompted").embed(PLAIN_TEXTS, prompt_name="query")
+
+    np.testing.assert_array_equal(asyncio.run(embed()), TextModel(client, "prompted").embed(PLAIN_TEXTS, prompt_name="query"))
