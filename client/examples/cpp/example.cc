@@ -62,12 +62,15 @@ void ExitUnlessOk(const grpc::Status& status) {
   std::exit(1);
 }
 
-int main(int argc, char** argv) {
-  const std::string address = argc > 1 ? argv[1] : "localhost:8001";
+// Past the proxy of the environment, if there is one.
+std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  v1::EncoderService::Stub stub(
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+int main(int argc, char** argv) {
+  v1::EncoderService::Stub stub(Connect(argc > 1 ? argv[1] : "localhost:8001"));
 
   // One sequence of three tokens, of which the mask keeps two. The third row comes back as zeros.
   v1::AttendRequest attend;
