@@ -37,7 +37,7 @@ class Attendant(OpenAi):
                    "--token-ids", "--ids-file", file, "--pooled", "--concurrency", callers, "--duration", f"{seconds:g}s",
                    "--json"]
         told = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
-        return json.loads(told)["steps"][0]["throughput"]
+        return json.loads(told)["steps"][0]["requests_per_s"]
 
     def installed(self) -> list:
         program = self.place.programs / "attendant-server"
