@@ -1,4 +1,5 @@
 // Tests of the commands of attendant-client that take texts against the real server.
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -167,6 +168,15 @@ TEST_F(ClassifyAndServerTest, ScoresAreProbabilitiesOfLabels) {
                                         results[0]["scores"][1]["label"]}),
               ::testing::UnorderedElementsAre("good", "bad"));
   EXPECT_EQ(RunJson({"classify", "--pairs", "hello\tworld"})["execution"]["tokens"], 5);
+}
+
+// GetTokenizer, which names classes, needs a tokenizer.json.
+TEST_F(ClassifyAndServerTest, ClassesOfAVocabularyAloneHaveNumbers) {
+  std::filesystem::remove(folder_.File("tokenizer.json"));
+  folder_.Write("vocab.txt", kVocabulary);
+  const json scores = RunJson({"classify", "hello"})["results"][0]["scores"];
+  EXPECT_THAT((std::vector<std::string>{scores[0]["label"], scores[1]["label"]}),
+              ::testing::UnorderedElementsAre("LABEL_0", "LABEL_1"));
 }
 
 class RerankAndServerTest : public TextCommandsAndServerTest {
