@@ -82,8 +82,12 @@ absl::StatusOr<std::vector<std::string>> ClassifyCommand::Labels(const Client& c
                                                                  const ModelInfo& model,
                                                                  const CallOptions& call) const {
   const absl::StatusOr<TokenizerInfo> tokenizer = client.GetTokenizer(model.name(), call);
-  if (!tokenizer.ok()) return tokenizer.status();
-  std::vector<std::string> labels(tokenizer->labels().begin(), tokenizer->labels().end());
+  std::vector<std::string> labels;
+  if (tokenizer.ok()) {
+    labels.assign(tokenizer->labels().begin(), tokenizer->labels().end());
+  } else if (!absl::IsNotFound(tokenizer.status())) {  // its directory may have vocab.txt alone
+    return tokenizer.status();
+  }
   for (auto i = static_cast<int64_t>(labels.size()); i < model.classes(); ++i) {
     labels.push_back(absl::StrCat("LABEL_", i));
   }
