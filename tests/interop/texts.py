@@ -93,11 +93,12 @@ def compare_pairs(found: Comparison, server: Http) -> None:
     """A cross-encoder; long pairs are cut, the longer text first."""
     encoder = CrossEncoder(OPTIONS.models["reranker"], device="cpu")
     sentences = text_kinds.sayings()
-    documents = [*sentences[1:60], *text_kinds.SCRIPTS, *text_kinds.BLANK, *text_kinds.long(sentences[:300], 50)]
-    for query in (sentences[0], text_kinds.SCRIPTS[3], " ".join(sentences[600:640])):
+    few = [*sentences[1:5], *text_kinds.SCRIPTS[:4], *text_kinds.BLANK[:2], *text_kinds.long(sentences[:150], 50)]
+    many = [*few, *sentences[5:40], *text_kinds.SCRIPTS[4:], *text_kinds.BLANK[2:]]
+    for query, documents in ((sentences[0], many), (text_kinds.SCRIPTS[3], few), (" ".join(sentences[600:640]), few)):
         pairs = [(query, document) for document in documents]
         known = encoder.predict(pairs, show_progress_bar=False)
-        counts = [len(encoder.tokenizer(*pair, truncation="longest_first", max_length=512)["input_ids"]) for pair in pairs]
+        counts = [encoder.preprocess([pair])["input_ids"].shape[1] for pair in pairs]
         made = server.post("/models/reranker/rerank", {"query": query, "texts": documents})
         found.close("pairs over HTTP", [one["score"] for one in sorted(made, key=lambda one: one["index"])], known)
         ranked = TextModel(OPTIONS.grpc, "reranker").rerank(query, documents)
