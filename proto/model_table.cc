@@ -185,7 +185,7 @@ constexpr ModelRow kRows[] = {
      }},
     {"pooling of texts", "text_pooling",
      [](const Model& m) { return std::string(m.text_pooling() == v1::MEAN ? "mean" : ""); }},
-    {"classifier", "classifier classes class_scores rank_scores", Classifier},
+    {"classifier", "classifier classes class_scores rank_scores labels", Classifier},
     {"token head", "token_head",
      [](const Model& m) { return m.has_token_head() ? Pooling(m.token_head()) : ""; }},
     {"sparse vectors", "sparse_width",

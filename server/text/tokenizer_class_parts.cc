@@ -275,12 +275,10 @@ absl::Status LikeClip(const TokenizerSettings& settings, const Fields&, Tokenize
 
 // Adds the sentinels <extra_id_0> and so on, unless the settings list them.
 void AddSentinels(const TokenizerSettings& settings, TokenizerOverrides& parts) {
-  const std::vector<AddedTokenSetting> listed = settings.MoreSpecialTokens();
-  const bool has_some = std::any_of(listed.begin(), listed.end(), [](const auto& token) {
-    return absl::StrContains(token.content, "<extra_id_");
-  });
+  const JsonValue given = settings.tokenizer.fields().json();
+  if (given.Find("additional_special_tokens") || given.Find("extra_special_tokens")) return;
   const std::optional<JsonValue> wanted = settings.tokenizer.Find("extra_ids");
-  const uint32_t count = has_some ? 0 : wanted ? wanted->AsId().value_or(0) : 100;
+  const uint32_t count = wanted ? wanted->AsId().value_or(0) : 100;
   for (uint32_t i = 0; i < std::min(count, 10'000u); ++i) {
     parts.special_tokens.push_back({absl::StrCat("<extra_id_", i, ">"), {}});
   }

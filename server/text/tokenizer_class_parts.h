@@ -28,7 +28,8 @@ absl::Status LikeGemma(const TokenizerSettings& settings, const Fields&, Tokeniz
 absl::Status LikeQwen(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
 absl::Status LikeClip(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
 
-// Adds T5's sentinels <extra_id_0> and so on to the special tokens, unless the settings list them.
+// Adds T5's sentinels <extra_id_0> and so on to the special tokens, unless the settings list any
+// such tokens.
 void AddSentinels(const TokenizerSettings& settings, TokenizerOverrides& parts);
 
 }  // namespace attendant::text

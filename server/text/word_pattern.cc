@@ -13,10 +13,20 @@ bool IsLineEnd(char32_t code) { return code == '\r' || code == '\n'; }
 bool IsAsciiLetter(char32_t code) {
   return code < 0x80 && (IsUpperLetter(code) || IsLowerLetter(code));
 }
-bool IsLetter(char32_t code) { return HasFlag(CodeFlags(), code, kLetter); }
-bool IsNumber(char32_t code) { return HasFlag(CodeFlags(), code, kNumber); }
-bool IsSpace(char32_t code) { return HasFlag(CodeFlags(), code, kWhitespace); }
-bool IsLetterOrMark(char32_t code) { return IsLetter(code) || IsPatternMark(code); }
+
+// Categories of characters, whose table is looked for once.
+struct Categories {
+  const uint16_t* const flags = CodeFlags();
+
+  auto Has(uint16_t any) const {
+    return [table = flags, any](char32_t code) { return HasFlag(table, code, any); };
+  }
+  bool IsLetter(char32_t code) const { return HasFlag(flags, code, kLetter); }
+  bool IsLetterOrMark(char32_t code) const { return IsLetter(code) || IsPatternMark(code); }
+  auto LettersOrMarks() const {
+    return [this](char32_t code) { return IsLetterOrMark(code); };
+  }
+};
 
 // Returns the number of items from `at` on that a predicate holds for, at most `most`.
 template <typename Predicate>
@@ -28,8 +38,8 @@ size_t Run(ItemSpan text, size_t at, Predicate predicate, size_t most = SIZE_MAX
 
 // A run of whitespace, without the last one if a word follows, which then begins with that one; or
 // what is up to its last line's end.
-size_t Spaces(ItemSpan text, bool ends_with_line) {
-  const size_t run = Run(text, 0, IsSpace);
+size_t Spaces(ItemSpan text, const Categories& categories, bool ends_with_line) {
+  const size_t run = Run(text, 0, categories.Has(kWhitespace));
   for (size_t end = run; ends_with_line && end > 0; --end) {
     if (IsLineEnd(text[end - 1].code)) return end;
   }
@@ -51,8 +61,9 @@ bool StartsWith(ItemSpan text, absl::string_view start, bool ignores_case) {
 class ScannedPattern : public SplitPattern {
  public:
   void Find(ItemSpan text, std::vector<Match>& matches) const override {
+    const Categories categories;
     for (size_t at = 0; at < text.size();) {
-      size_t size = MatchAt(text.subspan(at));
+      size_t size = MatchAt(text.subspan(at), categories);
       const bool is_match = size != 0;
       if (!is_match) size = 1;
       const auto first = static_cast<uint32_t>(at), last = static_cast<uint32_t>(at + size);
@@ -68,7 +79,7 @@ class ScannedPattern : public SplitPattern {
  private:
   // The number of items at the front that match; 0: none do. Looks at no more items than a few
   // times as many as it returns, in all.
-  virtual size_t MatchAt(ItemSpan text) const = 0;
+  virtual size_t MatchAt(ItemSpan text, const Categories& categories) const = 0;
 };
 
 // How the patterns of GPT-2 and its successors differ.
@@ -92,19 +103,20 @@ class WordPattern : public ScannedPattern {
   explicit WordPattern(const WordRules& rules) : rules_(rules) {}
 
  private:
-  size_t MatchAt(ItemSpan text) const override {
+  size_t MatchAt(ItemSpan text, const Categories& categories) const override {
     if (const size_t name = TextsEnd(text); name > 0) return name;
     if (const size_t end = rules_.ends_follow_words ? 0 : WordsEnd(text); end > 0) return end;
-    if (const size_t letters = Letters(text); letters > 0) {
+    if (const size_t letters = Letters(text, categories); letters > 0) {
       return letters + (rules_.ends_follow_words ? WordsEnd(text.subspan(letters)) : 0);
     }
     const size_t space = text[0].code == ' ' && !rules_.splits_at_space ? 1 : 0;
     const size_t before = rules_.takes_space ? space : 0;
-    if (const size_t run = Run(text, before, IsNumber, rules_.most_digits); run > 0) {
+    if (const size_t run = Run(text, before, categories.Has(kNumber), rules_.most_digits);
+        run > 0) {
       return before + run;
     }
     const auto is_symbol = [&](char32_t code) {
-      return !HasFlag(CodeFlags(), code, kWhitespace | kLetter | kNumber) &&
+      return !HasFlag(categories.flags, code, kWhitespace | kLetter | kNumber) &&
              !(rules_.has_marks && IsPatternMark(code));
     };
     if (const size_t run = Run(text, space, is_symbol); run > 0) {
@@ -114,7 +126,7 @@ class WordPattern : public ScannedPattern {
       const size_t end = space + run;
       return end + (rules_.takes_line_ends ? Run(text, end, is_tail) : 0);
     }
-    return rules_.splits_at_space ? 0 : Spaces(text, rules_.takes_line_ends);
+    return rules_.splits_at_space ? 0 : Spaces(text, categories, rules_.takes_line_ends);
   }
 
   size_t TextsEnd(ItemSpan text) const {
@@ -134,17 +146,18 @@ class WordPattern : public ScannedPattern {
   }
 
   // Letters with what they take before them.
-  size_t Letters(ItemSpan text) const {
+  size_t Letters(ItemSpan text, const Categories& categories) const {
     const char32_t first = text[0].code;
-    const bool takes_first = rules_.takes_any_before
-                                 ? !IsLineEnd(first) && !IsLetter(first) && !IsNumber(first)
-                                 : first == ' ' && !rules_.splits_at_space;
+    const bool takes_first =
+        rules_.takes_any_before
+            ? !IsLineEnd(first) && !HasFlag(categories.flags, first, kLetter | kNumber)
+            : first == ' ' && !rules_.splits_at_space;
     // Regular expressions try all of their first alternative before the second.
     for (const bool ends_lower : {true, false}) {
       for (size_t before = takes_first ? 1 : 0;; before = 0) {
-        const size_t run = rules_.splits_case ? CaseRun(text, before, ends_lower)
-                           : rules_.has_marks ? Run(text, before, IsLetterOrMark)
-                                              : Run(text, before, IsLetter);
+        const size_t run = rules_.splits_case ? CaseRun(text, before, ends_lower, categories)
+                           : rules_.has_marks ? Run(text, before, categories.LettersOrMarks())
+                                              : Run(text, before, categories.Has(kLetter));
         if (run > 0) return before + run;
         if (before == 0) break;
       }
@@ -155,12 +168,12 @@ class WordPattern : public ScannedPattern {
 
   // Upper-case letters and then lower-case ones, of which one has to be there if `ends_lower`, else
   // upper-case ones; letters without case, and marks, are both.
-  static size_t CaseRun(ItemSpan text, size_t at, bool ends_lower) {
-    const auto is_upper = [](char32_t code) {
-      return IsLetterOrMark(code) && !IsLowerLetter(code);
+  static size_t CaseRun(ItemSpan text, size_t at, bool ends_lower, const Categories& categories) {
+    const auto is_upper = [&](char32_t code) {
+      return categories.IsLetterOrMark(code) && !IsLowerLetter(code);
     };
-    const auto is_lower = [](char32_t code) {
-      return IsLetterOrMark(code) && !IsUpperLetter(code);
+    const auto is_lower = [&](char32_t code) {
+      return categories.IsLetterOrMark(code) && !IsUpperLetter(code);
     };
     const size_t upper = Run(text, at, is_upper);
     const size_t lower = Run(text, at + upper, is_lower);
@@ -175,19 +188,21 @@ class WordPattern : public ScannedPattern {
 
 // The pattern of DeepSeek-V3, in which symbols are categories of their own.
 class DeepSeekPattern : public ScannedPattern {
-  size_t MatchAt(ItemSpan text) const override {
+  size_t MatchAt(ItemSpan text, const Categories& categories) const override {
     const char32_t first = text[0].code;
-    if (HasFlag(CodeFlags(), first, kPunctuation) && first < 0x80) {
+    if (HasFlag(categories.flags, first, kPunctuation) && first < 0x80) {
       if (const size_t run = Run(text, 1, IsAsciiLetter); run > 0) return 1 + run;
     }
-    const bool takes_first = !IsLineEnd(first) && !IsLetter(first) && !IsPatternSymbol(first);
-    if (const size_t run = takes_first ? Run(text, 1, IsLetterOrMark) : 0; run > 0) return 1 + run;
-    if (const size_t run = Run(text, 0, IsLetterOrMark); run > 0) return run;
+    const bool takes_first =
+        !IsLineEnd(first) && !categories.IsLetter(first) && !IsPatternSymbol(first);
+    if (const size_t run = takes_first ? Run(text, 1, categories.LettersOrMarks()) : 0; run > 0)
+      return 1 + run;
+    if (const size_t run = Run(text, 0, categories.LettersOrMarks()); run > 0) return run;
     const size_t space = first == ' ' ? 1 : 0;
     if (const size_t run = Run(text, space, IsPatternSymbol); run > 0) {
       return space + run + Run(text, space + run, IsLineEnd);
     }
-    return Spaces(text, true);
+    return Spaces(text, categories, true);
   }
 };
 

@@ -81,8 +81,8 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTa
     FoundModel found = FindModel(models, name);
     if (!found.ok() || Fits(**found, need)) return found;
     return TextError(TextErrorKind::kUnfit,
-                     absl::StrCat("model: expected one that ", Sentence(need), "; ", Quote(name),
-                                  " does not", WhyNoTexts(**found, need)));
+                     absl::StrCat("model: expected a model that ", Sentence(need), "; got ",
+                                  Quote(name), WhyNoTexts(**found, need)));
   }
   std::vector<std::shared_ptr<const ServedModel>> fitting;
   const std::shared_ptr<const ServedModels> served = models.Snapshot();
@@ -91,9 +91,8 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTa
   }
   if (fitting.size() == 1) return fitting.front();
   if (fitting.empty()) {
-    return TextError(
-        TextErrorKind::kUnfit,
-        absl::StrCat("model: expected one that ", Sentence(need), "; none that is served does"));
+    return TextError(TextErrorKind::kUnfit, absl::StrCat("model: expected a model that ",
+                                                         Sentence(need), "; the server has none"));
   }
   const size_t told = std::min(kMostNamesTold, fitting.size());
   const std::string names =

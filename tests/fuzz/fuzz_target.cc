@@ -12,6 +12,7 @@ absl::Span<const FuzzTarget> FuzzTargets() {
       {"http", &FuzzHttp},
       {"infer-json", &FuzzInferJson},
       {"text-form", &FuzzTextForm},
+      {"tokenizer", &FuzzTokenizer},
   };
   return kTargets;
 }

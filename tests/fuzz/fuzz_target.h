@@ -50,4 +50,8 @@ std::string FuzzInferJson(absl::string_view input);
 // the route, and what the model is for.
 std::string FuzzTextForm(absl::string_view input);
 
+// Two texts, which are tokenized alone and as a pair, ended by a byte 255. The first byte chooses a
+// tokenizer; from 128 on it is the tokenizer.json that is before the texts, ended like them.
+std::string FuzzTokenizer(absl::string_view input);
+
 }  // namespace attendant

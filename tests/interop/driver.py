@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Starts the server, calls it with stock clients, and prints a table of what they found; see `run`."""
 import argparse
-import contextlib
 import dataclasses
 import json
 import os
@@ -11,19 +10,22 @@ import subprocess
 import sys
 
 import grpc
+import numpy as np
 from machine import cpu_name
 from server_process import NotMeasured, Server
 
 import expected
-import front
+import heads
 import languages
 import malformed
+import proxy
 import speed
+import text_kinds
 from outcome import FAILED, NOT_RUN, PASSED, Outcome, Row
 
 HERE = pathlib.Path(__file__).parent
 SYSTEM = "system"  # Debian's Python
-GROUPS = ("clients", "conformance", "malformed", "languages", "texts", "speed")
+GROUPS = ("clients", "proxy", "conformance", "malformed", "languages", "texts", "speed")
 ROUNDS = {"python.overhead": (7, 100), "oip_over_native": (15, 60), "texts": 5}
 
 
@@ -47,8 +49,13 @@ CLIENTS = (
     Client("grpc-health-probe", "grpc_health_probe.py", needs=("grpc-health-probe",)),
     Client("openai", "openai_embeddings.py", "web"),
     Client("huggingface_hub (text-embeddings-inference)", "tei.py", "web"),
+    Client("cohere", "cohere_clients.py", "web"),
+    Client("LangChain OpenAIEmbeddings", "langchain_embeddings.py", "web"),
+    Client("LlamaIndex TextEmbeddingsInference", "llama_index_tei.py", "web"),
+    Client("Jina's requests", "jina.py", "web"),
     Client("grpcio with reflection", "reflection.py", "reflection"),
     Client("curl REST", "curl.py"),
+    Client("curl texts", "curl_texts.py"),
 )
 
 
@@ -83,23 +90,17 @@ class Workplace:
             raise NotMeasured(f"{script.name}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
         return json.loads(lines[-1])
 
-    def serve(self, *models: str) -> Server:
-        flags = [word for model in models for word in ("--model", model)]
-        return Server(self.server, *flags)
+    def serve(self, *models: str, flags: tuple = ()) -> Server:
+        return Server(self.server, *(word for model in models for word in ("--model", model)), *flags)
 
 
 def call_clients(place: Workplace, server: Server, outcome: Outcome) -> None:
-    inputs = server.folder / "expected.npz"
-    expected.write(inputs, server.address)
-    options = {"grpc": server.address, "http": f"127.0.0.1:{server.http_port}", "expected": str(inputs), "front": "",
+    options = {"grpc": server.address, "http": f"127.0.0.1:{server.http_port}", "expected": str(expected.file(server)),
                "programs": str(place.work / "go"), "cuda": str(place.work / "perf_analyzer/nvidia/cuda_runtime/lib"),
                "perf_analyzer": str(place.work / "perf_analyzer/tritonclient-2.48.0.data/data/bin/perf_analyzer")}
-    with contextlib.ExitStack() as stack:
-        if not place.missing("web"):
-            options["front"] = stack.enter_context(front.run(place.python("web"), server.address))
-        for client in CLIENTS:
-            outcome.rows.append(call(place, client, options))
-            print(f"  {client.name}: {outcome.rows[-1].status}", file=sys.stderr, flush=True)
+    for client in CLIENTS:
+        outcome.rows.append(call(place, client, options))
+        print(f"  {client.name}: {outcome.rows[-1].status}", file=sys.stderr, flush=True)
     outcome.count_clients()
 
 
@@ -111,6 +112,13 @@ def call(place: Workplace, client: Client, options: dict) -> Row:
     except (NotMeasured, subprocess.SubprocessError, ValueError) as error:
         return Row(client.name, "", [], FAILED, str(error))
     return Row(client.name, **made)
+
+
+def check_proxy(_: Workplace, server: Server, outcome: Outcome) -> None:
+    with np.load(expected.file(server)) as known:
+        text, vector = str(known["texts"][0]), known["normalized"][0]
+    outcome.rows.append(Row("HAProxy, idle connections", **proxy.check(server.folder, f"127.0.0.1:{server.http_port}", text, vector),
+                            kind="proxy"))
 
 
 def check_conformance(place: Workplace, server: Server, outcome: Outcome) -> None:
@@ -143,16 +151,21 @@ def call_languages(place: Workplace, _: Server, outcome: Outcome) -> None:
     outcome.figures["languages.passed"] = len(outcome.of("language", PASSED))
 
 
-def compare_texts(place: Workplace, server: Server, outcome: Outcome) -> None:
+def compare_texts(place: Workplace, _: Server, outcome: Outcome) -> None:
     if why := place.missing("texts"):
         raise NotMeasured(why)
-    options = {"grpc": server.address, "checkpoint": str(place.checkpoint), "threads": len(os.sched_getaffinity(0)),
-               "rounds": ROUNDS["texts"]}
-    made = place.script("texts", HERE / "texts.py", options, timeout=500, HF_HUB_OFFLINE="1")
+    models = heads.make(place.checkpoint, place.work / "heads")
+    models["minilm"] = heads.prompted(place.checkpoint, place.work / "prompted", {"query": text_kinds.PROMPT})
+    models = {name: str(folder) for name, folder in models.items()}
+    with place.serve(*(f"{name}={folder}" for name, folder in models.items())) as server:
+        options = {"grpc": server.address, "http": f"127.0.0.1:{server.http_port}", "models": models,
+                   "threads": len(os.sched_getaffinity(0)), "rounds": ROUNDS["texts"]}
+        made = place.script("texts", HERE / "texts.py", options, timeout=900, HF_HUB_OFFLINE="1")
     checked = [f"{kind}: lowest cosine {cosine:.12f}" for kind, cosine in made["cosines"].items()]
-    outcome.rows.append(Row("sentence-transformers", made["version"], checked, PASSED, kind="texts"))
-    for name in ("text.cosine", "python.text_over_sentence_transformers"):
-        outcome.figures[name] = made[name]
+    checked += [f"{kind}: largest difference {most:.1g}" for kind, most in made["scores"].items()]
+    outcome.rows.append(Row("sentence-transformers", made["version"], checked, FAILED if made["differing"] else PASSED,
+                            "; ".join(made["differing"]), kind="texts"))
+    outcome.figures.update(made["figures"])
     outcome.spreads["python.text_over_sentence_transformers"] = made["spread"]
 
 
@@ -164,14 +177,17 @@ def measure_speed(place: Workplace, server: Server, outcome: Outcome) -> None:
         outcome.spreads[name] = [min(ratios), max(ratios)]
 
 
-MEASURES = dict(zip(GROUPS, (call_clients, check_conformance, check_malformed, call_languages, compare_texts, measure_speed)))
+MEASURES = dict(zip(GROUPS, (call_clients, check_proxy, check_conformance, check_malformed, call_languages, compare_texts,
+                             measure_speed)))
 
 
 def measure(place: Workplace, groups: list) -> Outcome:
     outcome = Outcome(machine={"cpu": cpu_name(), "cpus": len(os.sched_getaffinity(0))})
     if why := place.missing("checkpoints"):
         raise NotMeasured(f"the real MiniLM: {why}")
-    with place.serve(f"minilm={place.checkpoint}", "l6=synthetic:minilm-l6") as server:
+    made = (f"{name}={folder}" for name, folder in heads.make(place.checkpoint, place.work / "heads").items())
+    with place.serve(f"minilm={place.checkpoint}", "l6=synthetic:minilm-l6", *made,
+                     flags=("--alias", "text-embedding-3-small=minilm")) as server:
         for group in groups:
             print(f"{group}:", file=sys.stderr, flush=True)
             try:

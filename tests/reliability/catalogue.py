@@ -34,6 +34,8 @@ GROUPS = {
                  for figure, target in (("rss_mib", Target(at_most=50)), ("good_s", Target(at_most=1)),
                                         ("sent_mib_s", Target()))},
               "health.under_attack_s": Target(at_most=1)},
+    "texts": {"text.hostile_ms_per_kib": Target(at_most=5), "text.hostile_crashes": Target(at_most=0),
+              "half_sent_texts.rss_mib": Target(at_most=60), "half_sent_texts.good_caller_s": Target(at_most=1)},
     "memory": {"rss_slope_bytes_per_request": Target(at_most=1), "rss_growth_mib": Target(at_most=8)},
     "connections": {"emfile.recovery_s": Target(at_most=5), "certificates.failed_handshakes": Target(at_most=0)},
     "swaps": {"swap.failures": Target(at_most=0)},

@@ -67,9 +67,9 @@ def _http_hostile(setup, figures: dict) -> None:
         endless, tricklers, idle = [], [], []
         worst_probe, until = 0.0, time.monotonic() + SECONDS
         while time.monotonic() < until:
-            endless = _refill(endless, 1, server.http_port, b"GET /healthz HTTP/1.1\r\nx: ")
-            tricklers = _refill(tricklers, 8, server.http_port, b"GET /")
-            idle = _refill(idle, 600, server.http_port, b"")
+            endless = refill(endless, 1, server.http_port, b"GET /healthz HTTP/1.1\r\nx: ")
+            tricklers = refill(tricklers, 8, server.http_port, b"GET /")
+            idle = refill(idle, 600, server.http_port, b"")
             for one, more in [(one, b"x" * MIB) for one in endless] + [(one, b"h") for one in tricklers]:
                 with contextlib.suppress(OSError):
                     one.send(more)
@@ -77,7 +77,7 @@ def _http_hostile(setup, figures: dict) -> None:
     setup.note(f"http_hostile: the slowest answer of /healthz took {worst_probe:.3f} s")
 
 
-def _refill(open_ones: list, count: int, port: int, first: bytes) -> list:
+def refill(open_ones: list, count: int, port: int, first: bytes) -> list:
     """The connections that are still open, and new ones in the place of the others, which have sent `first`."""
     open_ones = [one for one in open_ones if not _is_closed(one)]
     with contextlib.suppress(OSError):

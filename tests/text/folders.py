@@ -36,7 +36,7 @@ def sources(corpus, charsmap):
     yield xlm_r, "XLMRobertaTokenizer", [{}, {"add_prefix_space": False}]
     t5 = tokenizers_made.template(
         tokenizers_made.unigram(corpus, charsmap, special=["<pad>", "</s>", "<unk>"]), "$A </s>", "$A </s> $B </s>", ["</s>"])
-    yield t5, "T5Tokenizer", [{"extra_ids": 0}]
+    yield t5, "T5Tokenizer", [{"extra_ids": 0}, {}, {"additional_special_tokens": ["<n>"]}]
     deberta = tokenizers_made.template(
         tokenizers_made.unigram(corpus, n.Sequence([n.Strip(), charsmap]), special=tokenizers_made.BERT_SPECIAL, unk="[UNK]"),
         "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", ["[CLS]", "[SEP]"])

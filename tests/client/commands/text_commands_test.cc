@@ -217,6 +217,15 @@ TEST_F(TextCommandsTest, EncodeTakesTexts) {
   EXPECT_EQ(Run({"encode", "--token-ids", "1", "--prompt-name", "query"}).exit_code, 2);
 }
 
+TEST_F(TextCommandsTest, InspectSendsTheTokensOfTexts) {
+  // The fake server's answer is not attention.
+  EXPECT_EQ(Run({"inspect", "--text", "abc", "--text", "d"}).exit_code, 1);
+  EXPECT_THAT(server_.tokenized().at(0).texts(), ElementsAre("abc", "d"));
+  EXPECT_THAT(server_.encoded().at(0).token_ids().shape(), ElementsAre(4));
+  EXPECT_THAT(server_.encoded().at(0).lengths(), ElementsAre(2, 2));
+  EXPECT_EQ(Run({"inspect", "--text", "a", "--tokens", "b"}).exit_code, 2);
+}
+
 TEST_F(TextCommandsTest, EncodeSaysWhereTextsGo) {
   EXPECT_THAT(Run({"encode", "hello"}).err,
               HasSubstr("unexpected argument \"hello\"; texts go to --text"));

@@ -1,4 +1,6 @@
-"""The package openai, at `python -m attendant_client.http`."""
+"""The package openai."""
+import asyncio
+
 import common
 import numpy as np
 import openai
@@ -8,10 +10,17 @@ def vectors(answer):
     return np.array([one.embedding for one in answer.data])
 
 
+async def beside_one_another(url, texts):
+    async with openai.AsyncOpenAI(base_url=url, api_key="unused", max_retries=0) as client:
+        answers = await asyncio.gather(*(client.embeddings.create(model="minilm", input=text) for text in texts * 8))
+    return np.concatenate([vectors(answer) for answer in answers])
+
+
 def check(checks, options, expected):
-    client = openai.OpenAI(base_url=f"{options.front}/v1", api_key="unused", max_retries=0)
+    url = f"http://{options.http}/v1"
+    client = openai.OpenAI(base_url=url, api_key="unused", max_retries=0)
     texts, whole = expected["texts"].tolist(), expected["normalized"]
-    checks.that("models", "minilm" in {one.id for one in client.models.list()})
+    checks.that("models", "minilm" in {one.id for one in client.models.list()} and client.models.retrieve("minilm").id == "minilm")
     answer = client.embeddings.create(model="minilm", input=texts)
     checks.same("base64 = native", vectors(answer), whole)
     checks.that("usage", answer.usage.total_tokens == int(expected["mask"].sum()), answer.usage)
@@ -22,7 +31,12 @@ def check(checks, options, expected):
     checks.same("token ids = native", vectors(client.embeddings.create(model="minilm", input=ids)), whole)
     short = whole[:, :128] / np.linalg.norm(whole[:, :128], axis=1, keepdims=True)
     checks.close("dimensions", vectors(client.embeddings.create(model="minilm", input=texts, dimensions=128)), short, 1e-6)
+    other = client.embeddings.create(model="text-embedding-3-small", input=texts)
+    checks.same("another name (--alias)", vectors(other), whole)
+    checks.that("another name (--alias)", other.model == "text-embedding-3-small", other.model)
+    checks.same("asyncio, 32 at once", asyncio.run(beside_one_another(url, texts)), np.tile(whole, (8, 1)))
     checks.refuses("unknown model", lambda: client.embeddings.create(model="nobody", input="a"), openai.NotFoundError, "nobody")
+    checks.refuses("no text", lambda: client.embeddings.create(model="minilm", input=[]), openai.BadRequestError, "empty list")
 
 
 if __name__ == "__main__":

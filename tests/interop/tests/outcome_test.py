@@ -5,7 +5,7 @@ import unittest
 from outcome import FAILED, NOT_RUN, PASSED, SPEEDS, TARGETS, Outcome, Row
 
 NAMES = """clients.passed clients.failed clients.not_run conformance.passed languages.passed malformed.grpc_growth_mib
-    malformed.rest_growth_mib text.cosine python.text_over_sentence_transformers python.overhead oip_over_native""".split()
+    malformed.rest_growth_mib text.cosine text.differing_token_counts python.text_over_sentence_transformers python.overhead oip_over_native""".split()
 
 
 def outcome(*statuses: tuple) -> Outcome:

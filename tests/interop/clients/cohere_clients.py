@@ -1,0 +1,37 @@
+"""The package cohere: embed of its second API, rerank of both."""
+import base64
+
+import cohere
+import common
+import numpy as np
+
+BYTES = "<f4"
+
+
+def check(checks, options, expected):
+    url = f"http://{options.http}"
+    client = cohere.ClientV2(api_key="unused", base_url=url)
+    texts, whole = expected["texts"].tolist(), expected["normalized"]
+    made = client.embed(model="minilm", texts=texts, input_type="search_document", embedding_types=["float", "base64"])
+    checks.close("embed: float = native", np.array(made.embeddings.float_), whole, 1e-7)
+    checks.same("embed: base64 = native",
+                np.array([np.frombuffer(base64.b64decode(one), BYTES) for one in made.embeddings.base64]), whole)
+    checks.that("embed: usage", made.meta.billed_units.input_tokens == int(expected["mask"].sum()), made.meta)
+    short = whole[:, :128] / np.linalg.norm(whole[:, :128], axis=1, keepdims=True)
+    made = client.embed(model="minilm", texts=texts, input_type="search_query", output_dimension=128)
+    checks.close("embed: output_dimension", np.array(made.embeddings.float_), short, 1e-6)
+
+    query, documents, scores = texts[0], texts[1:], expected["rank_scores"]
+    order = np.argsort(-scores).tolist()
+    ranked = client.rerank(model="reranker", query=query, documents=documents).results
+    checks.that("rerank: order = native", [one.index for one in ranked] == order, ranked)
+    checks.close("rerank: scores = native", [one.relevance_score for one in ranked], scores[order], 1e-6)
+    older = cohere.Client(api_key="unused", base_url=url).rerank(
+        model="reranker", query=query, documents=documents, top_n=2, return_documents=True).results
+    checks.that("rerank of the first API", [one.document.text for one in older] == [documents[place] for place in order[:2]], older)
+    checks.refuses("unknown model", lambda: client.rerank(model="nobody", query=query, documents=documents),
+                   cohere.NotFoundError, "nobody")
+
+
+if __name__ == "__main__":
+    common.run("cohere", check)
