@@ -209,8 +209,10 @@ def main() -> None:
             run_python(page, stand_ins)
         (SCRATCH / "texts.txt").write_text("hello world\nThe cat sits on the mat.\n")
         for arguments in commands:
-            takes_texts = arguments[0] in ("embed", "tokenize") or "--text" in arguments
-            run_client(arguments, stand_ins if "--model" in arguments else texts if takes_texts else plain)
+            if arguments[0] in ("embed", "tokenize") or "--text" in arguments:
+                run_client(["words" if word == "minilm" else word for word in arguments], texts)
+            else:
+                run_client(arguments, stand_ins if "--model" in arguments else plain)
         for arguments in calls:
             run_curl(arguments, http)
         run_examples(plain, stand_ins, texts)
