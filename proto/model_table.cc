@@ -178,11 +178,6 @@ constexpr ModelRow kRows[] = {
     {"features", "front", Features},
     {"pooling", "pooling pooled_width",
      [](const Model& m) { return m.has_pooling() ? Pooling(m.pooling()) : ""; }},
-    {"texts", "takes_texts why_no_texts",
-     [](const Model& m) {
-       if (m.takes_texts()) return std::string("taken");
-       return m.why_no_texts().empty() ? "" : absl::StrCat("not taken: ", m.why_no_texts());
-     }},
     {"pooling of texts", "text_pooling",
      [](const Model& m) { return std::string(m.text_pooling() == v1::MEAN ? "mean" : ""); }},
     {"classifier", "classifier classes class_scores rank_scores labels", Classifier},
@@ -257,6 +252,11 @@ constexpr ModelRow kRows[] = {
                         cost.seconds_per_layer() * 1e3, cost.product_flops_per_second() / 1e9,
                         cost.attention_flops_per_second() / 1e9, cost.correction())
                   : "";
+     }},
+    {"tokenizing", "cost_model.text_bytes_per_second",
+     [](const Model& m) {
+       const float rate = m.cost_model().text_bytes_per_second();
+       return rate > 0 ? absl::StrFormat("%.1f MB/s on a core", rate / 1e6) : std::string();
      }},
     {"on NUMA nodes", "thread_plan.instance_nodes",
      [](const Model& m) { return absl::StrJoin(m.thread_plan().instance_nodes(), " "); }},
