@@ -160,6 +160,15 @@ absl::StatusOr<EncodeResult> Client::Encode(EncodeRequest request, const CallOpt
   return FromProto(std::move(response));
 }
 
+absl::StatusOr<TokenizeResult> Client::Tokenize(TokenizeRequest request,
+                                                const CallOptions& call) const {
+  v1::TokenizeResponse response;
+  const absl::Status status = Invoke(channel_->stub, &v1::EncoderService::Stub::Tokenize,
+                                     ToProto(std::move(request)), call, response);
+  if (!status.ok()) return status;
+  return FromProto(std::move(response));
+}
+
 absl::StatusOr<RegisteredMemory> Client::PutMemory(PutMemoryRequest request,
                                                    const CallOptions& call) const {
   v1::PutMemoryResponse response;

@@ -46,8 +46,9 @@ struct ClientOptions {
   // Opens a TCP connection of its own; otherwise, the clients of one process share one for each
   // address.
   bool own_connection = false;
-  // Tries calls of Attend, Encode, ListModels, GetModel and GetTokenizer again, up to four times in
-  // about two seconds, while servers refuse them with UNAVAILABLE or cannot be reached.
+  // Tries calls of Attend, Encode, Tokenize, ListModels, GetModel and GetTokenizer again, up to
+  // four times in about two seconds, while servers refuse them with UNAVAILABLE or cannot be
+  // reached.
   bool retry = true;
   // Without them, the connection is not encrypted.
   std::optional<TlsOptions> tls = {};
@@ -78,6 +79,8 @@ class Client {
   // answer, not copied.
   absl::StatusOr<AttendResult> Attend(AttendRequest request, const CallOptions& call = {}) const;
   absl::StatusOr<EncodeResult> Encode(EncodeRequest request, const CallOptions& call = {}) const;
+  absl::StatusOr<TokenizeResult> Tokenize(TokenizeRequest request,
+                                          const CallOptions& call = {}) const;
   absl::StatusOr<RegisteredMemory> PutMemory(PutMemoryRequest request,
                                              const CallOptions& call = {}) const;
   // Returns the number of bytes that the server has freed. NOT_FOUND: there is no such memory.

@@ -79,6 +79,7 @@ struct Execution {
   absl::Duration queue;          // waiting in the queue
   absl::Duration copy;           // copying the batch in and its results out
   absl::Duration compute;        // computing the batch
+  absl::Duration tokenize;       // tokenizing the request's texts
   int64_t tokens = 0;            // kept tokens of the request, and rows of its memory
   int64_t truncated_tokens = 0;  // tokens that `truncation` cut
   int64_t batch_tokens = 0;      // kept tokens of the batch
@@ -122,12 +123,12 @@ struct LayerSpan {
   uint32_t count = 1;
 };
 
-// A span of whole encoder layers.
+// A span of whole encoder layers, of texts, token ids, features or hidden states.
 struct EncodeRequest {
   std::string model;
   std::optional<LayerSpan> layers;  // default: all
   Layout layout = Layout::kBatchFirst;
-  std::optional<Tensor> hidden_states;  // exactly one of hidden_states, token_ids, features
+  std::optional<Tensor> hidden_states;  // exactly one of hidden_states, token_ids, features, texts
   std::optional<Tensor> token_ids;
   std::optional<Tensor> features;
   std::optional<Tensor> token_type_ids;
@@ -155,6 +156,11 @@ struct EncodeRequest {
   std::string task;  // "query" or "document", for models whose token vectors depend on it
   // A sparse vector over the vocabulary for each sequence (SPLADE).
   bool return_sparse = false;
+  std::vector<std::string> texts;
+  std::vector<std::string> text_pairs;
+  std::optional<std::string> prompt;
+  std::string prompt_name;
+  bool return_tokens = false;
   std::optional<DataType> output_dtype;
   std::string request_id;
 };
@@ -172,7 +178,6 @@ struct LayerTensor {
   Tensor tensor;
 };
 
-// Tensors are there if the request asked for them; hidden_states unless it omitted them.
 // Vectors of mostly zeros, one after the other.
 struct SparseVectors {
   std::vector<int64_t> counts;  // [B]: how many elements of each vector are not zero
@@ -180,6 +185,18 @@ struct SparseVectors {
   Tensor weights;               // [sum of counts]
 };
 
+// The tokens of a text, or of a pair of texts: an element for each token in all lists.
+struct TextTokens {
+  std::vector<uint32_t> ids;
+  std::vector<uint32_t> token_type_ids;
+  std::vector<uint32_t> sources;       // 0 and 1: the texts; 2: none, the token was added
+  std::vector<uint32_t> begins, ends;  // in code points of the text
+  std::vector<uint32_t> byte_begins, byte_ends;
+  std::vector<std::string> tokens;  // as the vocabulary writes them
+  bool truncated = false;           // of the whole text
+};
+
+// Tensors are there if the request asked for them; hidden_states unless it omitted them.
 struct EncodeResult {
   std::optional<Tensor> hidden_states;
   std::optional<Tensor> pooled;
@@ -188,7 +205,25 @@ struct EncodeResult {
   std::vector<LayerTensor> intermediate;
   std::vector<LayerTensor> attention_probabilities;
   std::vector<LayerTensor> attention_keys;
+  std::vector<int64_t> lengths;    // with texts: tokens of each
+  std::vector<TextTokens> tokens;  // with return_tokens
   Execution execution;
+};
+
+// The tokens of texts, as Encode makes them.
+struct TokenizeRequest {
+  std::string model;
+  std::vector<std::string> texts;
+  std::vector<std::string> text_pairs;
+  std::optional<std::string> prompt;
+  std::string prompt_name;
+  Truncation truncation = Truncation::kNone;
+  bool omit_special_tokens = false;
+};
+
+struct TokenizeResult {
+  std::vector<TextTokens> texts;
+  int64_t model_version = 0;
 };
 
 // The answer of GetModel, which is the protocol's own message. Include

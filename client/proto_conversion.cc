@@ -1,6 +1,8 @@
 #include "client/proto_conversion.h"
 
+#include <iterator>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -101,6 +103,46 @@ absl::Status MoveChecked(v1::SparseVectors* from, SparseVectors& to) {
       absl::StrCat("the server's answer has an unsound sparse: ", status.message()));
 }
 
+absl::Status MoveChecked(v1::TextTokens* from, TextTokens& to) {
+  const std::tuple<const google::protobuf::RepeatedField<uint32_t>&, std::vector<uint32_t>&>
+      lists[] = {{from->ids(), to.ids},
+                 {from->token_type_ids(), to.token_type_ids},
+                 {from->sources(), to.sources},
+                 {from->begins(), to.begins},
+                 {from->ends(), to.ends},
+                 {from->byte_begins(), to.byte_begins},
+                 {from->byte_ends(), to.byte_ends}};
+  for (const auto& [list, copy] : lists) {
+    copy.assign(list.begin(), list.end());
+    if (copy.size() != to.ids.size() || from->tokens_size() != from->ids_size()) {
+      return absl::InternalError("the server's answer has an unsound tokens: lists of two lengths");
+    }
+  }
+  to.tokens.assign(std::make_move_iterator(from->mutable_tokens()->begin()),
+                   std::make_move_iterator(from->mutable_tokens()->end()));
+  to.truncated = from->truncated();
+  return absl::OkStatus();
+}
+
+absl::Status MoveChecked(google::protobuf::RepeatedPtrField<v1::TextTokens>* from,
+                         std::vector<TextTokens>& to) {
+  for (v1::TextTokens& item : *from) {
+    absl::Status status = MoveChecked(&item, to.emplace_back());
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// Sets the fields that EncodeRequest and TokenizeRequest have in common.
+template <typename Request, typename Proto>
+void SetTexts(Request& request, Proto& proto) {
+  for (std::string& text : request.texts) proto.add_texts(std::move(text));
+  for (std::string& text : request.text_pairs) proto.add_text_pairs(std::move(text));
+  if (request.prompt) proto.set_prompt(*std::move(request.prompt));
+  proto.set_prompt_name(std::move(request.prompt_name));
+  proto.set_truncation(static_cast<v1::Truncation>(request.truncation));
+}
+
 // Sets the fields that AttendRequest and EncodeRequest have in common.
 template <typename Request, typename Proto>
 void SetAttention(const Request& request, Proto& proto) {
@@ -166,7 +208,8 @@ v1::EncodeRequest ToProto(EncodeRequest request) {
   if (request.attention_mask) Move(*request.attention_mask, proto.mutable_attention_mask());
   proto.mutable_lengths()->Add(request.lengths.begin(), request.lengths.end());
   if (request.attention_bias) Move(*request.attention_bias, proto.mutable_attention_bias());
-  proto.set_truncation(static_cast<v1::Truncation>(request.truncation));
+  SetTexts(request, proto);
+  proto.set_return_tokens(request.return_tokens);
   proto.set_omit_hidden_states(request.omit_hidden_states);
   proto.mutable_intermediate_layers()->Add(request.intermediate_layers.begin(),
                                            request.intermediate_layers.end());
@@ -186,11 +229,20 @@ v1::EncodeRequest ToProto(EncodeRequest request) {
   return proto;
 }
 
+v1::TokenizeRequest ToProto(TokenizeRequest request) {
+  v1::TokenizeRequest proto;
+  proto.set_model(std::move(request.model));
+  SetTexts(request, proto);
+  proto.set_omit_special_tokens(request.omit_special_tokens);
+  return proto;
+}
+
 Execution FromProto(const v1::Execution& execution) {
   return {
       .queue = absl::Nanoseconds(execution.queue_ns()),
       .copy = absl::Nanoseconds(execution.copy_ns()),
       .compute = absl::Nanoseconds(execution.compute_ns()),
+      .tokenize = absl::Nanoseconds(execution.tokenize_ns()),
       .tokens = execution.tokens(),
       .truncated_tokens = execution.truncated_tokens(),
       .batch_tokens = execution.batch_tokens(),
@@ -244,8 +296,18 @@ absl::StatusOr<EncodeResult> FromProto(v1::EncodeResponse response) {
                             result.attention_probabilities));
   status.Update(
       MoveChecked(response.mutable_attention_keys(), "attention_keys", result.attention_keys));
+  status.Update(MoveChecked(response.mutable_tokens(), result.tokens));
   if (!status.ok()) return status;
+  result.lengths.assign(response.lengths().begin(), response.lengths().end());
   result.execution = FromProto(response.execution());
+  return result;
+}
+
+absl::StatusOr<TokenizeResult> FromProto(v1::TokenizeResponse response) {
+  TokenizeResult result;
+  absl::Status status = MoveChecked(response.mutable_texts(), result.texts);
+  if (!status.ok()) return status;
+  result.model_version = response.model_version();
   return result;
 }
 

@@ -14,10 +14,13 @@ namespace attendant::client {
 v1::AttendRequest ToProto(AttendRequest request);
 v1::EncodeRequest ToProto(EncodeRequest request);
 v1::PutMemoryRequest ToProto(PutMemoryRequest request);
+v1::TokenizeRequest ToProto(TokenizeRequest request);
 
-// These return INTERNAL if the bytes of a tensor do not match its shape and type.
+// These return INTERNAL if the bytes of a tensor do not match its shape and type, or the lists of
+// a text's tokens have several lengths.
 absl::StatusOr<AttendResult> FromProto(v1::AttendResponse response);
 absl::StatusOr<EncodeResult> FromProto(v1::EncodeResponse response);
+absl::StatusOr<TokenizeResult> FromProto(v1::TokenizeResponse response);
 RegisteredMemory FromProto(v1::PutMemoryResponse response);
 Execution FromProto(const v1::Execution& execution);
 

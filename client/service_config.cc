@@ -20,6 +20,7 @@ std::string ServiceConfig(HealthChecks checks) {
       "name": [
         {"service": "attendant.v1.EncoderService", "method": "Attend"},
         {"service": "attendant.v1.EncoderService", "method": "Encode"},
+        {"service": "attendant.v1.EncoderService", "method": "Tokenize"},
         {"service": "attendant.v1.EncoderService", "method": "ListModels"},
         {"service": "attendant.v1.EncoderService", "method": "GetModel"},
         {"service": "attendant.v1.EncoderService", "method": "GetTokenizer"}

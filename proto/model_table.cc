@@ -170,12 +170,22 @@ constexpr ModelRow kRows[] = {
      }},
     {"convolution", "layer.convolution convolution_layers", Convolution},
     {"embeddings", "embeddings", Embeddings},
+    {"texts", "takes_texts why_no_texts",
+     [](const Model& m) {
+       if (m.takes_texts()) return std::string("yes");
+       return m.why_no_texts().empty() ? "" : absl::StrCat("none: ", m.why_no_texts());
+     }},
     {"features", "front", Features},
     {"pooling", "pooling pooled_width",
      [](const Model& m) { return m.has_pooling() ? Pooling(m.pooling()) : ""; }},
+    {"texts", "takes_texts why_no_texts",
+     [](const Model& m) {
+       if (m.takes_texts()) return std::string("taken");
+       return m.why_no_texts().empty() ? "" : absl::StrCat("not taken: ", m.why_no_texts());
+     }},
     {"pooling of texts", "text_pooling",
      [](const Model& m) { return std::string(m.text_pooling() == v1::MEAN ? "mean" : ""); }},
-    {"classifier", "classifier classes class_scores rank_scores", Classifier},
+    {"classifier", "classifier classes class_scores rank_scores labels", Classifier},
     {"token head", "token_head",
      [](const Model& m) { return m.has_token_head() ? Pooling(m.token_head()) : ""; }},
     {"sparse vectors", "sparse_width",

@@ -42,6 +42,7 @@
 #include "server/security/tokens.h"
 #include "server/settings/read_settings.h"
 #include "server/text_calls/http_apis.h"
+#include "server/text_calls/text_models.h"
 #include "server/transport/connection_listener.h"
 #include "server/transport/descriptor_limit.h"
 #include "server/transport/listening_socket.h"
@@ -107,10 +108,11 @@ class App::Impl {
         !status.ok()) {
       return status;
     }
-    spdlog::info(
-        "ready: gRPC on {}, HTTP on {} port {}, page {}", listener_->name(), HttpAddress(),
-        http_port(),
-        settings_.page ? PageUrl(HttpAddress(), http_port(), certificates_ != nullptr) : "off");
+    const std::string url = PageUrl(HttpAddress(), http_port(), certificates_ != nullptr);
+    spdlog::info("ready: gRPC on {}, HTTP on {} port {}, page {}", listener_->name(), HttpAddress(),
+                 http_port(), settings_.page ? url : "off");
+    const std::string text = ExampleOfTexts(models_, url, !settings_.token_file.empty());
+    if (apis_ != nullptr && !text.empty()) spdlog::info("a first text: {}", text);
     return absl::OkStatus();
   }
 

@@ -1,5 +1,6 @@
 #include "client/cli/answer_output.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -25,6 +26,17 @@ void PrintExecution(std::ostream& out, const Execution& execution) {
 }
 
 }  // namespace
+
+void Add(const Execution& part, Execution& whole) {
+  whole.queue += part.queue;
+  whole.copy += part.copy;
+  whole.compute += part.compute;
+  whole.tokenize += part.tokenize;
+  whole.tokens += part.tokens;
+  whole.truncated_tokens += part.truncated_tokens;
+  whole.batch_tokens = std::max(whole.batch_tokens, part.batch_tokens);
+  whole.batch_requests = std::max(whole.batch_requests, part.batch_requests);
+}
 
 Flag AnswerOutput::OutputFlag() {
   return {"--output", "FILE", "Write the tensors to FILE.npy or FILE.safetensors, not to stdout",

@@ -10,6 +10,9 @@
 
 namespace attendant::client {
 
+// Adds the execution of one of several requests to that of all.
+void Add(const Execution& part, Execution& whole);
+
 // The flag --output and what it means.
 class AnswerOutput {
  public:

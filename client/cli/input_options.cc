@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "client/cli/inline_values.h"
@@ -18,6 +19,11 @@ namespace attendant::client {
 namespace {
 
 constexpr int64_t kMaxMessageBytes = int64_t{2} << 30;
+
+// Whether ReadTensor takes it for a file.
+bool IsTensorFile(const std::string& text) {
+  return absl::StrContains(text, ".npy") || absl::StrContains(text, ".safetensors");
+}
 
 }  // namespace
 
@@ -46,6 +52,7 @@ void MoveInput(RequestInput input, EncodeRequest& request) {
   request.attention_mask = std::move(input.attention_mask);
   request.attention_bias = std::move(input.attention_bias);
   request.lengths = std::move(input.lengths);
+  request.texts = std::move(input.texts);
 }
 
 Flags InputOptions::TensorFlags() {
@@ -84,6 +91,17 @@ Flags InputOptions::TokenFlags() {
   };
 }
 
+Flag InputOptions::TextFlag() {
+  return {
+      "--text",
+      "TEXT",
+      "A text as the input, which the server tokenizes; may be given again, for several",
+      TextsKind(texts_),
+      "",
+      "--input --values --generate --token-ids --token-type-ids --position-ids --mask --lengths "
+      "--bias --features --chunk"};
+}
+
 Flag InputOptions::FeaturesFlag() {
   return {"--features", "",
           "The input is features: rows of patches or frames, to which the model adds rows and "
@@ -106,14 +124,16 @@ absl::StatusOr<RequestInput> InputOptions::Read(int64_t width) const {
   RequestInput input;
   input.layout = layout_;
   input.lengths = lengths_;
+  input.texts = texts_;
   absl::Status status = ReadHiddenStates(width, input);
   status.Update(ReadTokens(input));
   status.Update(ReadIntegers("--mask", mask_, input.attention_mask, nullptr));
   if (!status.ok()) return status;
-  if (input.hidden_states.has_value() == input.token_ids.has_value()) {
+  const int inputs = input.hidden_states.has_value() + input.token_ids.has_value();
+  if (inputs != (texts_.empty() ? 1 : 0)) {
     return absl::InvalidArgumentError(
-        input.token_ids ? "give either hidden states or --token-ids, not both"
-                        : "no input: give one of --input, --values, --generate or --token-ids");
+        inputs > 1 ? "give either hidden states or --token-ids, not both"
+                   : "no input: give one of --input, --values, --generate or --token-ids");
   }
   if (!bias_.empty()) {
     absl::StatusOr<Tensor> bias = ReadTensor(bias_);
@@ -169,6 +189,11 @@ absl::Status InputOptions::ReadHiddenStates(int64_t width, RequestInput& input) 
 }
 
 absl::Status InputOptions::ReadTokens(RequestInput& input) const {
+  if (!token_ids_.empty() && !LooksInline(token_ids_) && !IsTensorFile(token_ids_)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--token-ids: expected FILE.npy, FILE.safetensors or ids such as 101,7592,102; got \"",
+        token_ids_, "\"; texts go to `encode --text`, and `tokenize` prints their ids"));
+  }
   absl::Status status = ReadIntegers("--token-ids", token_ids_, input.token_ids, &input.lengths);
   status.Update(ReadIntegers("--token-type-ids", token_type_ids_, input.token_type_ids, nullptr));
   status.Update(ReadIntegers("--position-ids", position_ids_, input.position_ids, nullptr));

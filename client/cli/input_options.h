@@ -25,6 +25,7 @@ struct RequestInput {
   std::optional<Tensor> attention_mask;
   std::optional<Tensor> attention_bias;
   std::vector<int64_t> lengths;
+  std::vector<std::string> texts;
 };
 
 // The flags of the input, the files that they name and the values that they generate.
@@ -32,12 +33,16 @@ class InputOptions {
  public:
   // Return flags that write into this object. TensorFlags: hidden states, masks, lengths and
   // biases, for every command with an input. TokenFlags: token ids as the input. FeaturesFlag:
-  // features as the input. LayoutFlag: tensors in SEQUENCE_FIRST order; without it they are batch
-  // first.
+  // features as the input. TextFlag: texts. LayoutFlag: tensors in SEQUENCE_FIRST order; without it
+  // they are batch first.
   Flags TensorFlags();
   Flags TokenFlags();
+  Flag TextFlag();
   Flag FeaturesFlag();
   Flag LayoutFlag();
+
+  // Returns the number of texts that were given.
+  size_t texts() const { return texts_.size(); }
 
   // Return whether --generate leaves the width to the model, and the width that it then has.
   bool NeedsWidth() const;
@@ -66,6 +71,7 @@ class InputOptions {
   std::string mask_;
   std::vector<int64_t> lengths_;
   std::string bias_;
+  std::vector<std::string> texts_;
   std::string token_ids_;
   std::string token_type_ids_;
   std::string position_ids_;
@@ -77,7 +83,7 @@ class InputOptions {
 ExitCode ReadInput(Session& session, const std::string& model, const InputOptions& options,
                    RequestInput& input);
 
-// Moves the tensors of the input into the fields of the same names.
+// Moves the tensors and texts of the input into the fields of the same names.
 void MoveInput(RequestInput input, EncodeRequest& request);
 
 }  // namespace attendant::client

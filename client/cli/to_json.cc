@@ -46,6 +46,7 @@ JsonValue ToJson(const Execution& execution) {
   return Json{{"queue_ms", Milliseconds(execution.queue)},
               {"copy_ms", Milliseconds(execution.copy)},
               {"compute_ms", Milliseconds(execution.compute)},
+              {"tokenize_ms", Milliseconds(execution.tokenize)},
               {"tokens", execution.tokens},
               {"truncated_tokens", execution.truncated_tokens},
               {"batch_tokens", execution.batch_tokens},

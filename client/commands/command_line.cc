@@ -13,6 +13,7 @@
 #include "client/cli/connection_options.h"
 #include "client/commands/commands.h"
 #include "client/commands/load/load_commands.h"
+#include "client/commands/text/text_commands.h"
 #include "client/flags/flag_kinds.h"
 #include "client/flags/help.h"
 #include "client/flags/parse_arguments.h"
@@ -27,6 +28,10 @@ constexpr char kVersion[] =
 // In the order of the help.
 std::vector<std::unique_ptr<Command>> MakeCommands(const ProgramTable& program) {
   std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(MakeEmbedCommand());
+  commands.push_back(MakeRerankCommand());
+  commands.push_back(MakeClassifyCommand());
+  commands.push_back(MakeTokenizeCommand());
   commands.push_back(MakeAttendCommand());
   commands.push_back(MakeEncodeCommand());
   commands.push_back(MakePutMemoryCommand());

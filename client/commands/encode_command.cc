@@ -18,13 +18,17 @@ class EncodeCommand : public Command {
   ExitCode Run(Session& session) override;
 
  private:
+  Flags TextFlags();
   Flags ReturnFlags();
   Flags PoolingFlags();
+  // Whether the answer has rows of several texts, which only their lengths tell apart.
+  bool NeedsLengths(size_t texts) const;
   size_t TensorsAskedFor() const;
   absl::StatusOr<EncodeRequest> MakeRequest(RequestInput input) const;
 
   EncodeRequest request_;
   std::string layers_;
+  std::optional<Truncation> truncation_;
   std::optional<Pooling> pooled_;
   int64_t chunk_ = 0;  // tokens per part; 0: sequences are sent whole
   InputOptions input_;
@@ -38,24 +42,42 @@ void MoveLayers(const std::string& name, std::vector<LayerTensor>& from,
   }
 }
 
+Tensor Counts(const std::vector<int64_t>& counts) {
+  return Int64Tensor({static_cast<int64_t>(counts.size())}, counts);
+}
+
+std::vector<NamedTensor> TensorsOf(EncodeResult result, bool with_lengths) {
+  std::vector<NamedTensor> tensors;
+  const std::pair<const char*, std::optional<Tensor>&> optional[] = {
+      {"hidden_states", result.hidden_states},
+      {"pooled", result.pooled},
+      {"token_vectors", result.token_vectors}};
+  for (const auto& [name, tensor] : optional) {
+    if (tensor) tensors.push_back({name, *std::move(tensor)});
+  }
+  if (with_lengths) tensors.push_back({"lengths", Counts(result.lengths)});
+  if (result.sparse) {
+    tensors.push_back({"sparse_counts", Counts(result.sparse->counts)});
+    tensors.push_back({"sparse_indices", std::move(result.sparse->indices)});
+    tensors.push_back({"sparse_weights", std::move(result.sparse->weights)});
+  }
+  MoveLayers("intermediate", result.intermediate, tensors);
+  MoveLayers("attention_probabilities", result.attention_probabilities, tensors);
+  MoveLayers("attention_keys", result.attention_keys, tensors);
+  return tensors;
+}
+
 CommandTable EncodeCommand::Table() {
   CommandTable table = {
-      "Compute", "encode", "Run encoder layers on token ids, hidden states or features",
+      "Compute", "encode", "Run encoder layers on texts, token ids, hidden states or features",
       "Prints the hidden states of the last layer, and pooled vectors, other layers and attention "
       "probabilities on request.",
       "attendant-client encode --model minilm --token-ids 101,7592,2088,102 --pooled\n"
+      "attendant-client encode --model minilm --text \"hello world\" --pooled\n"
       "attendant-client encode --model minilm --generate 2x5 --output out.npy"};
   table.Add("Model", {ModelFlag(request_.model), LayersFlag(layers_)});
+  table.Add("Input", TextFlags());
   table.Add("Input", input_.TokenFlags());
-  table.Add(
-      "Input",
-      {{"--truncate", "",
-        "Cut sequences of token ids that are longer than the model's max_sequence_length "
-        "(`attendant-client models NAME` shows it): right keeps their first tokens, left their "
-        "last ones. Without it, sequences up to the model's longest_sequence are computed whole, "
-        "and longer ones refused",
-        ChoiceKind<Truncation>(request_.truncation,
-                               {{"right", Truncation::kRight}, {"left", Truncation::kLeft}})}});
   table.Add("Input", input_.TensorFlags());
   table.Add("Input",
             {input_.FeaturesFlag(),
@@ -68,7 +90,32 @@ CommandTable EncodeCommand::Table() {
   table.Add("Returned tensors", PoolingFlags());
   table.Add("Attention", AttentionFlags(request_));
   table.Add("Output", {output_.OutputFlag(), RequestIdFlag(request_.request_id)});
+  table.instead = "; texts go to --text";
   return table;
+}
+
+Flags EncodeCommand::TextFlags() {
+  FlagKind prompt = {.read = [this](const std::string& text) {
+    request_.prompt = text;
+    return true;
+  }};
+  FlagKind truncate = ChoiceKind<Truncation>(
+      truncation_,
+      {{"right", Truncation::kRight}, {"left", Truncation::kLeft}, {"none", Truncation::kNone}});
+  truncate.initial = "right for --text, else none";
+  return {
+      input_.TextFlag(),
+      {"--prompt-name", "NAME", "Put the model's prompt of this name before each text",
+       TextKind(request_.prompt_name, "that of --task, else the model's default one"), "--text"},
+      {"--prompt", "TEXT", "Put this before each text; \"\" is no prompt", std::move(prompt),
+       "--text", "--prompt-name"},
+      {"--truncate", "",
+       "Cut texts and sequences of token ids that are longer than the model's max_sequence_length "
+       "(`attendant-client models NAME` shows it): right keeps their first tokens, left their "
+       "last ones. With none, sequences up to the model's longest_sequence are computed whole, "
+       "and longer ones refused",
+       std::move(truncate)},
+  };
 }
 
 Flags EncodeCommand::ReturnFlags() {
@@ -123,10 +170,15 @@ Flags EncodeCommand::PoolingFlags() {
   };
 }
 
+bool EncodeCommand::NeedsLengths(size_t texts) const {
+  return texts > 1 && (!request_.omit_hidden_states || request_.return_token_vectors ||
+                       !request_.intermediate_layers.empty());
+}
+
 size_t EncodeCommand::TensorsAskedFor() const {
   return (request_.omit_hidden_states ? 0 : 1) + (pooled_ ? 1 : 0) +
          (request_.return_token_vectors ? 1 : 0) + (request_.return_sparse ? 3 : 0) +
-         request_.intermediate_layers.size() +
+         (NeedsLengths(input_.texts()) ? 1 : 0) + request_.intermediate_layers.size() +
          request_.attention_layers.size() *
              (request_.attention_form == AttentionForm::kTopKeys ? 2 : 1);
 }
@@ -139,6 +191,8 @@ absl::StatusOr<EncodeRequest> EncodeCommand::MakeRequest(RequestInput input) con
     request.layers = *span;
   }
   MoveInput(std::move(input), request);
+  request.truncation =
+      truncation_.value_or(request.texts.empty() ? Truncation::kNone : Truncation::kRight);
   request.return_pooled = pooled_.has_value();
   request.pooling = pooled_.value_or(Pooling::kModel);
   return request;
@@ -162,25 +216,10 @@ ExitCode EncodeCommand::Run(Session& session) {
                                             ? EncodeInParts(client, *request, chunk_, session.call)
                                             : client.Encode(*std::move(request), session.call);
   if (!result.ok()) return ReportServerError(session, result.status());
-  std::vector<NamedTensor> tensors;
-  if (result->hidden_states) {
-    tensors.push_back({"hidden_states", *std::move(result->hidden_states)});
-  }
-  if (result->pooled) tensors.push_back({"pooled", *std::move(result->pooled)});
-  if (result->token_vectors) {
-    tensors.push_back({"token_vectors", *std::move(result->token_vectors)});
-  }
-  if (result->sparse) {
-    const std::vector<int64_t>& counts = result->sparse->counts;
-    tensors.push_back(
-        {"sparse_counts", Int64Tensor({static_cast<int64_t>(counts.size())}, counts)});
-    tensors.push_back({"sparse_indices", std::move(result->sparse->indices)});
-    tensors.push_back({"sparse_weights", std::move(result->sparse->weights)});
-  }
-  MoveLayers("intermediate", result->intermediate, tensors);
-  MoveLayers("attention_probabilities", result->attention_probabilities, tensors);
-  MoveLayers("attention_keys", result->attention_keys, tensors);
-  return output_.Emit(session, tensors, result->execution);
+  const Execution execution = result->execution;
+  const std::vector<NamedTensor> tensors =
+      TensorsOf(*std::move(result), NeedsLengths(input_.texts()));
+  return output_.Emit(session, tensors, execution);
 }
 
 }  // namespace

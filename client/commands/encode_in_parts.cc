@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/answer_output.h"
 
 namespace attendant::client {
 namespace {
@@ -39,15 +40,6 @@ void Append(const Tensor& part, Tensor& whole) {
   whole.data += part.data;
 }
 
-void Append(const Execution& part, Execution& whole) {
-  whole.queue += part.queue;
-  whole.copy += part.copy;
-  whole.compute += part.compute;
-  whole.tokens += part.tokens;
-  whole.batch_tokens = std::max(whole.batch_tokens, part.batch_tokens);
-  whole.batch_requests = std::max(whole.batch_requests, part.batch_requests);
-}
-
 // Appends the rows of a part, whose tensors are those of every part.
 void Append(EncodeResult part, std::optional<EncodeResult>& whole) {
   if (!whole) {
@@ -58,7 +50,7 @@ void Append(EncodeResult part, std::optional<EncodeResult>& whole) {
   for (size_t i = 0; i < whole->intermediate.size(); ++i) {
     Append(part.intermediate[i].tensor, whole->intermediate[i].tensor);
   }
-  Append(part.execution, whole->execution);
+  Add(part.execution, whole->execution);
 }
 
 bool HasRows(const Tensor& tensor) { return tensor.shape.size() == 3; }

@@ -59,6 +59,10 @@ class InspectCommand : public Command {
 
  private:
   absl::StatusOr<LayerSpan> ChooseLayers(const ModelInfo& model) const;
+  // Replaces the texts of a request by the ids of their tokens, and returns how the vocabulary
+  // writes these: nothing without texts.
+  static absl::StatusOr<std::vector<std::vector<std::string>>> TokenizeTexts(
+      const Session& session, EncodeRequest& request);
   absl::Status NameTokens(Inspector& inspector) const;
   // Sends `request` for as many layers at a time as fit into one answer, until it has all of them.
   absl::Status AskForLayers(const Session& session, const LayerSpan& layers,
@@ -80,19 +84,21 @@ CommandTable InspectCommand::Table() {
       "Look inside", "inspect", "Show statistics and maps of every attention head for an input",
       "Prints a table of confidence, symmetry, ranks and positional heads; with token ids also how "
       "many queries look most at the least frequent ids, counted over all sequences.",
+      "attendant-client inspect --model minilm --text \"hello world\" --html a.html\n"
       "attendant-client inspect --model minilm --token-ids 101,7592,2088,102 \\\n"
       "  --tokens \"[CLS] hello world [SEP]\" --html attention.html"};
   table.Add("Model", {ModelFlag(request_.model), LayersFlag(layers_)});
+  table.Add("Input", {input_.TextFlag()});
   table.Add("Input", input_.TokenFlags());
   table.Add("Input", input_.TensorFlags());
-  table.Add(
-      "Input",
-      {input_.FeaturesFlag(),
-       {"--tokens", "TEXTS",
-        "Texts of the tokens, which label the page: with spaces between them, a line "
-        "for each sequence",
-        TextKind(tokens_)},
-       {"--tokens-file", "FILE", "The same, in a file", TextKind(tokens_file_), "", "--tokens"}});
+  table.Add("Input",
+            {input_.FeaturesFlag(),
+             {"--tokens", "TEXTS",
+              "Texts of the tokens, which label the page: with spaces between them, a line "
+              "for each sequence; --text has its own",
+              TextKind(tokens_), "", "--text"},
+             {"--tokens-file", "FILE", "The same, in a file", TextKind(tokens_file_), "",
+              "--tokens --text"}});
   table.Add("Attention", {HeadGatesFlag(request_),
                           {"--cells", "COUNT",
                            "Largest side of an attention map; more tokens share cells, which hold "
@@ -114,9 +120,12 @@ ExitCode InspectCommand::Run(Session& session) {
   EncodeRequest request = request_;
   request.model = model->name();
   MoveInput(*std::move(input), request);
+  const auto words = TokenizeTexts(session, request);
+  if (!words.ok()) return ReportServerError(session, words.status());
   absl::StatusOr<Inspector> inspector = Inspector::Create(request, *model, cells_);
   if (!inspector.ok()) return ReportBadUsage(session, inspector.status());
-  const absl::Status named = NameTokens(*inspector);
+  const absl::Status named =
+      words->empty() ? NameTokens(*inspector) : inspector->NameTokens(*words);
   if (!named.ok()) return ReportBadUsage(session, named);
   const absl::Status answered = AskForLayers(session, *layers, request, *model, *inspector);
   if (!answered.ok()) return ReportServerError(session, answered);
@@ -126,6 +135,32 @@ ExitCode InspectCommand::Run(Session& session) {
 absl::StatusOr<LayerSpan> InspectCommand::ChooseLayers(const ModelInfo& model) const {
   if (layers_.empty()) return LayerSpan{0, static_cast<uint32_t>(model.layers())};
   return ParseLayerSpan("--layers", layers_);
+}
+
+absl::StatusOr<std::vector<std::vector<std::string>>> InspectCommand::TokenizeTexts(
+    const Session& session, EncodeRequest& request) {
+  std::vector<std::vector<std::string>> words;
+  if (request.texts.empty()) return words;
+  TokenizeRequest texts;
+  texts.model = request.model;
+  texts.texts = std::exchange(request.texts, {});
+  texts.truncation = Truncation::kRight;
+  absl::StatusOr<TokenizeResult> tokens =
+      session.Connect().Tokenize(std::move(texts), session.call);
+  if (!tokens.ok()) return tokens.status();
+  std::vector<int64_t> ids, types;
+  for (TextTokens& text : tokens->texts) {
+    ids.insert(ids.end(), text.ids.begin(), text.ids.end());
+    types.insert(types.end(), text.token_type_ids.begin(), text.token_type_ids.end());
+    request.lengths.push_back(static_cast<int64_t>(text.ids.size()));
+    words.push_back(std::move(text.tokens));
+  }
+  const auto count = static_cast<int64_t>(ids.size());
+  request.token_ids = Int64Tensor({count}, ids);
+  const bool has_types =
+      std::any_of(types.begin(), types.end(), [](int64_t type) { return type > 0; });
+  if (has_types) request.token_type_ids = Int64Tensor({count}, types);
+  return words;
 }
 
 absl::Status InspectCommand::NameTokens(Inspector& inspector) const {

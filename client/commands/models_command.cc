@@ -33,7 +33,7 @@ std::string ComputeType(const ModelInfo& model) {
 }
 
 std::string InputsOf(const ModelInfo& model) {
-  std::string inputs = "hidden states";
+  std::string inputs = model.takes_texts() ? "texts, hidden states" : "hidden states";
   if (model.has_embeddings()) inputs += ", token ids";
   if (model.has_front()) inputs += ", features";
   return inputs;

@@ -56,6 +56,7 @@ struct CommandTable {
   const char* details;   // sentences that follow it there; may be empty
   const char* examples;  // lines for a shell
   Flags flags = {};
+  const char* instead = "";  // follows the error for an argument that belongs to no flag
 };
 
 struct ProgramTable {

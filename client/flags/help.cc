@@ -130,9 +130,10 @@ std::string ProgramHelp(const ProgramTable& program, size_t columns) {
     AppendRow(command.name, command.summary, kCommandColumns, columns, text);
   }
   AppendFlags(program.common, columns, text);
-  return absl::StrCat(text, kExitCodes,
-                      "\nExample\n"
-                      "  attendant-client attend --values \"1,0,1,0;0,2,0,2;1,1,1,1\"\n");
+  return absl::StrCat(
+      text, kExitCodes,
+      "\nExample\n"
+      "  attendant-client attend --model worked-example --values \"1,0,1,0;0,2,0,2;1,1,1,1\"\n");
 }
 
 std::string CommandHelp(const ProgramTable& program, const CommandTable& command, size_t columns) {

@@ -1,9 +1,27 @@
 #include "client/flags/parse_arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
 
 namespace attendant::client {
 namespace {
+
+// CLI11 takes a value such as "[CLS]" for a list, unless something stands before it.
+constexpr char kMark = '\1';
+
+std::string Marked(const std::string& argument) {
+  if (argument.empty()) return argument;
+  const bool is_list = argument.front() == '[' && argument.back() == ']';
+  return is_list || argument.front() == kMark ? kMark + argument : argument;
+}
+
+std::vector<std::string> Unmarked(std::vector<std::string> texts) {
+  for (std::string& text : texts) {
+    if (!text.empty() && text.front() == kMark) text.erase(0, 1);
+  }
+  return texts;
+}
 
 void AddFlag(const Flag& flag, CLI::App& app) {
   const std::string name = flag.name;
@@ -29,7 +47,7 @@ void AddFlag(const Flag& flag, CLI::App& app) {
 void TakeTexts(const Flags& flags, const CLI::App& app, ParsedArguments& parsed) {
   for (const Flag& flag : flags) {
     const CLI::Option& option = *app.get_option(flag.name);
-    if (option.count() > 0) parsed.texts[flag.name] = option.results();
+    if (option.count() > 0) parsed.texts[flag.name] = Unmarked(option.results());
   }
 }
 
@@ -49,12 +67,14 @@ ParsedArguments ParseArguments(const ProgramTable& program,
   }
   ParsedArguments parsed;
   try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    std::vector<std::string> reversed(arguments.size());
+    std::transform(arguments.rbegin(), arguments.rend(), reversed.begin(), Marked);
+    app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {  // with these options only of a missing value
     const std::string message = error.what();
     parsed.without_value = message.substr(0, message.find(':'));
   }
-  parsed.unknown = app.remaining();
+  parsed.unknown = Unmarked(app.remaining());
   TakeTexts(program.common, app, parsed);
   for (const CommandTable& command : program.commands) {
     if (!app.got_subcommand(command.name)) continue;

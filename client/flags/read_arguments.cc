@@ -67,9 +67,10 @@ absl::Status UnknownArguments(const ProgramTable& program, const ParsedArguments
     for (const CommandTable& command : program.commands) names.push_back(command.name);
     return Wrong("unknown command \"", first, "\"", Suggestion(first, names));
   }
-  const absl::Status status = absl::StartsWith(first, "-")
-                                  ? UnknownFlag(program, parsed.command, first)
-                                  : Wrong("unexpected argument \"", first, "\"");
+  const absl::Status status =
+      absl::StartsWith(first, "-")
+          ? UnknownFlag(program, parsed.command, first)
+          : Wrong("unexpected argument \"", first, "\"", parsed.command->instead);
   if (parsed.unknown.size() == 1) return status;
   return Wrong(status.message(), "; unexpected after it: ",
                absl::StrJoin(parsed.unknown.begin() + 1, parsed.unknown.end(), " "));

@@ -1,6 +1,9 @@
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
@@ -74,6 +77,22 @@ class SyntheticWeights : public WeightSource {
   absl::flat_hash_map<std::string, int64_t> elements_;
 };
 
+constexpr char kWordsModel[] = "words";  // which takes texts
+
+// The lines of a vocab.txt as BERT's: words for a first try, and letters for all others.
+std::vector<std::string> Words() {
+  std::vector<std::string> words = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",    "[MASK]", "hello",
+                                    "world", "the",   "cat",   "sits",     "on",     "mat",
+                                    "a",     "is",    "of",    "attention"};
+  constexpr absl::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  for (const char letter : kLetters) {
+    if (letter != 'a') words.emplace_back(1, letter);
+    words.push_back(absl::StrCat("##", std::string(1, letter)));
+  }
+  for (const char mark : absl::string_view(".,;:!?'\"()-/")) words.emplace_back(1, mark);
+  return words;
+}
+
 enum class Pooled { kNone, kMean, kNormalizedMean, kPooler };
 
 struct SyntheticModel {
@@ -110,6 +129,8 @@ const std::vector<SyntheticModel>& Models() {
       {"roberta-base", 12, 768, 12, 3072, RobertaEmbeddings(), Pooled::kMean, 1e-5f},
       {"vit-base", 12, 768, 12, 3072, {}, Pooled::kNone, 1e-12f, NormPlacement::kPre},
       {"tiny", 2, 32, 4, 64, BertEmbeddings(100, 64, 2), Pooled::kNormalizedMean},
+      {kWordsModel, 2, 16, 2, 32, BertEmbeddings(std::ssize(Words()), 64, 2),
+       Pooled::kNormalizedMean},
   };
   return models;
 }
@@ -172,6 +193,9 @@ absl::StatusOr<Checkpoint> OpenSynthetic(absl::string_view name_and_seed) {
     Checkpoint checkpoint;
     checkpoint.description = Describe(model);
     checkpoint.weights = std::make_unique<SyntheticWeights>(checkpoint.description, seed);
+    if (name == kWordsModel) {
+      checkpoint.tokenization.files["vocab.txt"] = absl::StrJoin(Words(), "\n");
+    }
     return checkpoint;
   }
   return absl::NotFoundError(absl::StrCat("no synthetic model '", name, "'; there are ",

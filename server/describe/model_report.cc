@@ -62,6 +62,9 @@ ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const
   }
   report.weights = ListWeightUses(found.description);
   AddMemory(settings, report);
+  std::vector<std::string> notes;  // which the server logs
+  report.tokenizer =
+      LoadModelTokenizer(found.description, found.tokenization.files, RealClock(), notes);
   if (found.weights == nullptr) return report;
   for (std::string& problem : ListValueProblems(found.description, *found.weights)) {
     report.refusals.push_back(std::move(problem));
@@ -82,6 +85,8 @@ v1::GetModelResponse Describe(const ModelReport& report) {
   described.set_hub_commit(report.model.setting.origin.commit);
   SetDescription(found.description, found.tokenization, described);
   if (!report.weights.empty()) SetStageCosts(found.description, described);
+  if (report.tokenizer != nullptr) SetTexts(*report.tokenizer, described);
+  described.clear_cost_model();  // which is timed when a model is loaded
   SetComputeMode(mode, described);
   if (mode.gemm != Gemm::kAuto) described.set_gemm(Name(mode.gemm));
   for (const WeightMemory& memory : report.weight_memory) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "server/host/memory_limit.h"
 #include "server/host/thread_plan.h"
 #include "server/models/model_loading.h"
+#include "server/models/model_tokenizer.h"
 #include "server/settings/settings.h"
 
 namespace attendant::server {
@@ -35,6 +37,7 @@ struct ModelReport {
   std::optional<MemoryNeed> need;           // of the whole server; not if the CPU cannot compute so
   std::vector<QueryKeyRanks> ranks;         // of each weight set, if asked for
   std::string no_ranks;                     // why there are none all the same
+  std::shared_ptr<const ModelTokenizer> tokenizer;
   ThreadPlan plan;
   MemoryLimit limit;
 };

@@ -43,9 +43,6 @@ std::vector<std::string> AcceptedInputs(const InferenceModel& model) {
   for (const TensorInterface& input : InputsOf(model)) names.push_back(input.name);
   if (model.input != InferenceInput::kTokenIds) return names;
   names.push_back("position_ids");
-  if (model.model->tokenizer->tokenizer != nullptr) {
-    names.insert(names.end(), std::begin(kTextInputs), std::end(kTextInputs));
-  }
   if (model.model->encoder->description().embeddings->token_types == 0) {
     names.push_back(
         "token_type_ids");  // many send them anyway: the answer says that there are none

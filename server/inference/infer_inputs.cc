@@ -160,6 +160,18 @@ absl::Status CheckNames(const inference::ModelInferRequest& request,
   return absl::OkStatus();
 }
 
+absl::Status RefuseDatatype(const Tensor& tensor, const std::vector<std::string>& accepted) {
+  const std::string field = tensor.name() + ".datatype";
+  if (IsText(tensor.name())) return InvalidField(field, kTextDatatype, Quote(tensor.datatype()));
+  const bool is_text = tensor.datatype() == kTextDatatype;
+  const char* next = !is_text ? ""
+                     : absl::c_linear_search(accepted, kTextInputs[0])
+                         ? "; send texts as the input text"
+                         : "; this model takes no texts";
+  return InvalidField(field, absl::StrCat("one of ", DatatypeNames()),
+                      absl::StrCat(Quote(tensor.datatype()), next));
+}
+
 absl::Status CheckSources(const inference::ModelInferRequest& request,
                           const std::vector<Payload>& raw) {
   if (raw.empty()) return absl::OkStatus();
@@ -209,12 +221,7 @@ absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& reque
       continue;
     }
     const Datatype* datatype = IsText(tensor.name()) ? nullptr : FindDatatype(tensor.datatype());
-    if (datatype == nullptr) {
-      return InvalidField(
-          tensor.name() + ".datatype",
-          IsText(tensor.name()) ? kTextDatatype : absl::StrCat("one of ", DatatypeNames()),
-          Quote(tensor.datatype()));
-    }
+    if (datatype == nullptr) return RefuseDatatype(tensor, accepted);
     input.head.set_dtype(datatype->wire);
     if (!raw.empty()) {
       input.data = raw[static_cast<size_t>(i)];

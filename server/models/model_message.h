@@ -8,6 +8,7 @@
 #include "engine/model/model_description.h"
 #include "server/batching/cost_model.h"
 #include "server/host/thread_plan.h"
+#include "server/models/model_tokenizer.h"
 
 namespace attendant::server {
 

@@ -54,7 +54,7 @@ absl::StatusOr<PreparedInfer> InferCall::ReadMessage(MessageSlices slices) {
     return Charge(received + packed, HeldFor::kReceiving);
   });
   if (!read.ok()) return read.status();
-  const absl::Status status =
+  absl::Status status =
       CheckOutputForms(read->message, read->binary_outputs, read->binary_by_default);
   if (!status.ok()) return status;
   // Without binary tensors the body is not needed any more.
@@ -64,6 +64,9 @@ absl::StatusOr<PreparedInfer> InferCall::ReadMessage(MessageSlices slices) {
   read->message.set_model_version(target_.version);
   binary_outputs_ = std::move(read->binary_outputs);
   binary_by_default_ = read->binary_by_default;
+  const int64_t tokenizing = TokenizingBytes(read->message, read->data, context_);
+  if (tokenizing > 0) status = Charge(memory_.amount() + tokenizing, HeldFor::kReceiving);
+  if (!status.ok()) return status;
   return PrepareInferMessage(read->message, read->data, kept + read->packed_bytes, context_);
 }
 

@@ -25,6 +25,8 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   SetDescription(description, *model.tokenization, out);
   SetStageCosts(description, out);
   SetTexts(*model.tokenizer, out);
+  const std::vector<std::string>& labels = model.tokenization->labels;
+  out.mutable_labels()->Add(labels.begin(), labels.end());
   SetComputeMode(model.encoder->mode(), out);
   out.set_gemm(GemmOf(model.encoder->product_plans()));
   out.set_weight_bytes(model.encoder->weight_bytes());

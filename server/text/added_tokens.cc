@@ -1,9 +1,9 @@
 #include "server/text/added_tokens.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/memory.h"
@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMaxAddedBytes = 256;
 
+// Reads a token with its id.
 absl::StatusOr<AddedToken> ReadToken(JsonValue json, const std::string& field) {
   absl::StatusOr<Fields> fields = Fields::Open(json, field);
   if (!fields.ok()) return fields.status();
@@ -24,15 +25,12 @@ absl::StatusOr<AddedToken> ReadToken(JsonValue json, const std::string& field) {
   absl::StatusOr<std::string> content = fields->String("content");
   if (!content.ok()) return content.status();
   token.content = *std::move(content);
-  if (token.content.size() > kMaxAddedBytes) {
-    return Unexpected(fields->PathOf("content"), absl::StrCat("at most ", kMaxAddedBytes, " bytes"),
-                      absl::StrCat(token.content.size()));
-  }
-  const std::pair<absl::string_view, bool*> flags[] = {{"single_word", &token.single_word},
-                                                       {"lstrip", &token.lstrip},
-                                                       {"rstrip", &token.rstrip},
-                                                       {"normalized", &token.normalized},
-                                                       {"special", &token.special}};
+  bool is_special = false;  // which matters to decoding alone
+  const std::pair<absl::string_view, bool*> flags[] = {{"single_word", &token.flags.single_word},
+                                                       {"lstrip", &token.flags.lstrip},
+                                                       {"rstrip", &token.flags.rstrip},
+                                                       {"normalized", &token.flags.normalized},
+                                                       {"special", &is_special}};
   for (const auto& [key, flag] : flags) {
     absl::StatusOr<bool> read = fields->Bool(key);
     if (!read.ok()) return read.status();
@@ -41,36 +39,51 @@ absl::StatusOr<AddedToken> ReadToken(JsonValue json, const std::string& field) {
   return token;
 }
 
+bool operator==(const AddedTokenFlags& a, const AddedTokenFlags& b) {
+  return std::tie(a.single_word, a.lstrip, a.rstrip, a.normalized) ==
+         std::tie(b.single_word, b.lstrip, b.rstrip, b.normalized);
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<AddedToken>> LoadAddedTokens(JsonValue json, const Model& model) {
-  if (json.is_null()) return std::vector<AddedToken>();
+absl::StatusOr<bool> AddedTokenList::Add(const AddedTokenSetting& token) {
+  if (token.content.size() > kMaxAddedBytes) {
+    return Unexpected("content", absl::StrCat("at most ", kMaxAddedBytes, " bytes"),
+                      absl::StrCat(token.content.size()));
+  }
+  if (token.content.empty()) return false;
+  const auto [before, is_new] = known_.try_emplace(token.content, tokens_.size());
+  if (!is_new) {
+    AddedTokenFlags& flags = tokens_[before->second].flags;
+    const bool changes = !(flags == token.flags);
+    flags = token.flags;
+    return changes;
+  }
+  uint32_t id = model_.Find(token.content);
+  if (id == Model::kNoId) id = std::max(model_.size(), ids_);
+  ids_ = std::max(ids_, id + 1);
+  tokens_.push_back({id, token.content, token.flags});
+  return true;
+}
+
+absl::Status AddedTokenList::AddAll(JsonValue json) {
+  if (json.is_null()) return absl::OkStatus();
   if (!json.is_array()) return Unexpected("added_tokens", "an array", json);
-  std::vector<AddedToken> tokens;
-  absl::flat_hash_map<std::string, size_t> known;  // where a text is in `tokens`
-  uint32_t next_id = model.size();
   const std::vector<JsonValue> list = json.Elements();
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string field = absl::StrCat("added_tokens[", i, "]");
     absl::StatusOr<AddedToken> token = ReadToken(list[i], field);
     if (!token.ok()) return token.status();
+    const absl::Status added = Add({token->content, token->flags}).status();
+    if (!added.ok()) return absl::Status(added.code(), absl::StrCat(field, ".", added.message()));
     if (token->content.empty()) continue;
-    const auto [before, is_new] = known.try_emplace(token->content, tokens.size());
-    uint32_t id = is_new ? model.Find(token->content) : tokens[before->second].id;
-    if (id == Model::kNoId) id = next_id++;
-    if (id != token->id) {
-      return Unexpected(
-          absl::StrCat(field, ".id"),
-          absl::StrCat(id, " (its place in the vocabulary, or the next one after it)"),
-          absl::StrCat(token->id));
-    }
-    if (is_new) {
-      tokens.push_back(*std::move(token));
-    } else {
-      tokens[before->second] = *std::move(token);
-    }
+    const uint32_t id = tokens_[known_[token->content]].id;
+    if (id == token->id) continue;
+    return Unexpected(absl::StrCat(field, ".id"),
+                      absl::StrCat(id, " (its place in the vocabulary, or the next one after it)"),
+                      absl::StrCat(token->id));
   }
-  return tokens;
+  return absl::OkStatus();
 }
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer)
@@ -80,15 +93,15 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
   std::vector<std::pair<std::string, uint32_t>> entries[2];
   for (uint32_t i = 0; i < tokens_.size(); ++i) {
     std::string content = tokens_[i].content;
-    if (tokens_[i].normalized) {
+    if (tokens_[i].flags.normalized) {
       Items items;
       AppendItems(content, items);
       normalizer.Apply(items);
       content = ToUtf8(items);
     }
     if (content.empty()) continue;
-    first_[tokens_[i].normalized].any[ToCodes(content)[0] % FirstCharacters::kCount] = true;
-    entries[tokens_[i].normalized].emplace_back(std::move(content), i);
+    first_[tokens_[i].flags.normalized].any[ToCodes(content)[0] % FirstCharacters::kCount] = true;
+    entries[tokens_[i].flags.normalized].emplace_back(std::move(content), i);
   }
   for (int i = 0; i < 2; ++i) tries_[i] = ByteTrie(std::move(entries[i]));
 }
@@ -104,7 +117,7 @@ std::string AddedTokens::Text(uint32_t id) const {
       std::lower_bound(tokens_.begin(), tokens_.end(), id,
                        [](const AddedToken& token, uint32_t wanted) { return token.id < wanted; });
   if (found == tokens_.end() || found->id != id) return "";
-  if (!found->normalized) return found->content;
+  if (!found->flags.normalized) return found->content;
   return tries_[true].Text(static_cast<uint32_t>(found - tokens_.begin()));
 }
 
@@ -148,13 +161,15 @@ void AddedTokens::Find(const Items& items, Piece text, bool normalized,
                              (end < text.last && HasFlag(flags, items[end].code, kWord));
     uint32_t first = at, last = end;
     at = end;
-    if (token.single_word && within_word) continue;
+    if (token.flags.single_word && within_word) continue;
     // Whitespace that the token before has taken is taken.
-    if (token.lstrip) first = std::max(first, rest);
-    while (token.lstrip && first > rest && HasFlag(flags, items[first - 1].code, kWhitespace)) {
+    if (token.flags.lstrip) first = std::max(first, rest);
+    while (token.flags.lstrip && first > rest &&
+           HasFlag(flags, items[first - 1].code, kWhitespace)) {
       --first;
     }
-    while (token.rstrip && last < text.last && HasFlag(flags, items[last].code, kWhitespace)) {
+    while (token.flags.rstrip && last < text.last &&
+           HasFlag(flags, items[last].code, kWhitespace)) {
       ++last;
     }
     if (first >= last) continue;  // it is whitespace, and taken

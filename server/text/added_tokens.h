@@ -6,24 +6,49 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/text/base/items.h"
 #include "server/text/base/json_tree.h"
 #include "server/text/models/byte_trie.h"
 #include "server/text/models/model.h"
 #include "server/text/normalizer.h"
+#include "server/text/tokenizer.h"
 
 namespace attendant::text {
 
 struct AddedToken {
   uint32_t id = 0;
   std::string content;
-  bool single_word = false, lstrip = false, rstrip = false, normalized = false, special = false;
+  AddedTokenFlags flags;
 };
 
-// Reads the list, and gives each token its id as the original does: that of the vocabulary, or the
-// next one after it. INVALID_ARGUMENT if the list has another id.
-absl::StatusOr<std::vector<AddedToken>> LoadAddedTokens(JsonValue json, const Model& model);
+// Gives added tokens their ids as the original does: that of the vocabulary, or the one after the
+// last.
+class AddedTokenList {
+ public:
+  // The model has to outlive this object.
+  explicit AddedTokenList(const Model& model) : model_(model) {}
+
+  // Adds the tokens of a list in tokenizer.json, or of null. INVALID_ARGUMENT if one has another id
+  // there.
+  absl::Status AddAll(JsonValue json);
+
+  // Adds a token, or changes the flags of one. Returns whether it did either. INVALID_ARGUMENT if
+  // the token is too long.
+  absl::StatusOr<bool> Add(const AddedTokenSetting& token);
+
+  bool Has(absl::string_view content) const { return known_.contains(content); }
+  const std::vector<AddedToken>& tokens() const { return tokens_; }
+
+ private:
+  const Model& model_;
+  std::vector<AddedToken> tokens_;
+  absl::flat_hash_map<std::string, size_t> known_;  // where a text is in tokens_
+  uint32_t ids_ = 0;                                // one more than the largest
+};
 
 // Immutable; thread-safe.
 class AddedTokens {

@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <map>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
@@ -105,18 +104,48 @@ bool Lowercases(JsonValue normalizer) {
   return found;
 }
 
-// Returns whether the flags of a token changed.
-bool ApplyFlags(const std::map<std::string, AddedTokenFlags>& all, AddedToken& token) {
-  const auto found = all.find(token.content);
-  if (found == all.end()) return false;
-  const AddedTokenFlags& flags = found->second;
-  const AddedToken before = token;
-  token.single_word = flags.single_word;
-  token.lstrip = flags.lstrip;
-  token.rstrip = flags.rstrip;
-  token.normalized = flags.normalized;
-  return std::tie(before.single_word, before.lstrip, before.rstrip, before.normalized) !=
-         std::tie(token.single_word, token.lstrip, token.rstrip, token.normalized);
+// Adds a note with some of the tokens.
+void AddNote(absl::string_view what, const std::vector<std::string>& tokens,
+             std::vector<std::string>* notes) {
+  constexpr size_t kShown = 5;
+  if (notes == nullptr || tokens.empty()) return;
+  const std::vector<std::string> shown(tokens.begin(),
+                                       tokens.begin() + std::min(tokens.size(), kShown));
+  notes->push_back(absl::StrCat(
+      what, " ", absl::StrJoin(shown, ", "),
+      tokens.size() > kShown ? absl::StrCat(" and ", tokens.size() - kShown, " more") : ""));
+}
+
+// Adds the tokens of the file, and those that settings add, or whose flags they change.
+absl::Status AddTokens(JsonValue file, const TokenizerOverrides& overrides, AddedTokenList& tokens,
+                       std::vector<std::string>* notes) {
+  if (!overrides.drops_file_tokens) {
+    if (absl::Status status = tokens.AddAll(file); !status.ok()) return status;
+  }
+  std::vector<std::string> added, changed;
+  const auto add = [&](const AddedTokenSetting& token) {
+    const bool is_new = !tokens.Has(token.content);
+    const absl::StatusOr<bool> changes = tokens.Add(token);
+    if (changes.ok() && *changes) (is_new ? added : changed).push_back(token.content);
+    return changes.status();
+  };
+  for (const AddedTokenSetting& token : overrides.added_tokens) {
+    if (absl::Status status = add(token); !status.ok()) return status;
+  }
+  if (overrides.drops_file_tokens) added.clear();
+  AddNote("added_tokens_decoder changes the flags of", changed, notes);
+  AddNote("added_tokens_decoder adds", added, notes);
+  added.clear();
+  for (const AddedTokenSetting& token : overrides.special_tokens) {
+    const bool known = tokens.Has(token.content);
+    if (known && !overrides.resets_special_flags) continue;
+    if (absl::Status status = add({token.content, known ? AddedTokenFlags() : token.flags});
+        !status.ok()) {
+      return status;
+    }
+  }
+  AddNote(absl::StrCat(overrides.reason, " adds the special tokens"), added, notes);
+  return absl::OkStatus();
 }
 
 // Replaces {{TOKEN}} by the token's id.
@@ -189,14 +218,11 @@ absl::Status Tokenizer::Assemble(const TokenizerOverrides& overrides, const Fiel
   }
   absl::StatusOr<PartJson> added = read("added_tokens", std::nullopt);
   if (!added.ok()) return added.status();
-  auto tokens = LoadAddedTokens(added->value(), *parts.model);
-  if (!tokens.ok()) return tokens.status();
-  for (AddedToken& token : *tokens) {
-    parts.added_ids[token.content] = token.id;
-    if (ApplyFlags(overrides.added_flags, token) && notes != nullptr) {
-      notes->push_back(absl::StrCat("added_tokens_decoder changes the flags of ", token.content));
-    }
+  AddedTokenList tokens(*parts.model);
+  if (absl::Status status = AddTokens(added->value(), overrides, tokens, notes); !status.ok()) {
+    return status;
   }
+  for (const AddedToken& token : tokens.tokens()) parts.added_ids[token.content] = token.id;
   absl::StatusOr<std::optional<std::string>> processor = WithIds(overrides.post_processor, parts);
   if (!processor.ok()) return processor.status();
   absl::StatusOr<PartJson> post = read("post_processor", *processor);
@@ -204,8 +230,8 @@ absl::Status Tokenizer::Assemble(const TokenizerOverrides& overrides, const Fiel
   auto read_post = LoadPostProcessor(post->value(), "post_processor");
   if (!read_post.ok()) return read_post.status();
   parts.post_processor = *std::move(read_post);
-  parts.id_limit = FindIdLimit(vocabulary, *tokens, parts.post_processor);
-  parts.added = AddedTokens(*std::move(tokens), *parts.normalizer);
+  parts.id_limit = FindIdLimit(vocabulary, tokens.tokens(), parts.post_processor);
+  parts.added = AddedTokens(tokens.tokens(), *parts.normalizer);
   if (!parts.post_processor.trims.empty()) parts.padding = FindPadding(vocabulary);
   return absl::OkStatus();
 }
@@ -225,6 +251,14 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(absl::string_view tok
   if (!json.ok()) return json.status();
   absl::StatusOr<Fields> fields = Fields::Open(*json, "model");
   if (!fields.ok()) return fields.status();
+  absl::StatusOr<std::unique_ptr<JsonTree>> options =
+      JsonTree::Parse(overrides.model.value_or("{}"), "model");
+  if (!options.ok()) return options.status();
+  fields->Override((*options)->root());
+  if (notes != nullptr && !Agree((*options)->root(), *json)) {
+    notes->push_back(
+        absl::StrCat(overrides.reason, " replaces options of the model of tokenizer.json"));
+  }
   auto parts = std::make_unique<Parts>();
   Vocabulary vocabulary;
   absl::StatusOr<std::unique_ptr<Model>> model = LoadModel(*fields, vocabulary);

@@ -10,6 +10,7 @@
 #include "server/text/base/json_fields.h"
 #include "server/text/base/unicode.h"
 #include "server/text/split_pattern.h"
+#include "server/text/word_pattern.h"
 
 namespace attendant::text {
 namespace {

@@ -36,9 +36,6 @@ std::unique_ptr<SplitPattern> WordsAndSymbols();
 // A text that is not empty.
 std::unique_ptr<SplitPattern> Literal(std::u32string text);
 
-// The pattern by which GPT-2 splits texts.
-std::unique_ptr<SplitPattern> Gpt2Words();
-
 // A known regular expression. UNIMPLEMENTED names `field` for any other.
 absl::StatusOr<std::unique_ptr<SplitPattern>> KnownPattern(absl::string_view regex,
                                                            absl::string_view field);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,12 +55,24 @@ struct AddedTokenFlags {
   bool single_word = false, lstrip = false, rstrip = false, normalized = false;
 };
 
+struct AddedTokenSetting {
+  std::string content;
+  AddedTokenFlags flags;
+};
+
 // Settings that replace parts of tokenizer.json, each the JSON of its part. In that of the
 // post-processor, {{TOKEN}} stands for the id of a token.
 struct TokenizerOverrides {
   std::optional<std::string> normalizer, pre_tokenizer, post_processor;
-  // Of added tokens, by their texts.
-  std::map<std::string, AddedTokenFlags> added_flags;
+  // An object with options of the model, without its vocabulary.
+  std::optional<std::string> model;
+  // Added after those of tokenizer.json, or instead of them. Tokens that are known already get
+  // these flags.
+  std::vector<AddedTokenSetting> added_tokens;
+  bool drops_file_tokens = false;
+  // Added after these, unless they are known; with true, they get their flags even then.
+  std::vector<AddedTokenSetting> special_tokens;
+  bool resets_special_flags = false;
   // Texts are lower-cased before anything else, if the normalizer does not do so.
   bool lowercase = false;
   // Names the origin of the parts, for notes.

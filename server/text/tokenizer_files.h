@@ -31,9 +31,9 @@ struct EffectiveTokenizer {
   std::vector<std::string> notes;
 };
 
-// Loads a tokenizer that gives the ids of transformers 5 with the same files: its classes for BERT,
-// DistilBERT, MPNet, RoBERTa, XLM-RoBERTa, T5 and DeBERTa v2 take the vocabulary from
-// tokenizer.json and build the rest by themselves; others use the file as it is. NOT_FOUND if there
+// Loads a tokenizer that gives the ids of transformers 5 with the same files: some of its classes
+// take the vocabulary from tokenizer.json and build the rest by themselves (tokenizer_classes.h);
+// others use the file as it is. Tokens that only the settings name are added. NOT_FOUND if there
 // is neither tokenizer.json nor vocab.txt. Other errors are those of Tokenizer::Load, and name the
 // file whose setting is not as expected.
 absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& files);

@@ -7,6 +7,7 @@
 #include "engine/model/model_facts.h"
 #include "server/models/model_lookup.h"
 #include "server/tensors/status_mapping.h"
+#include "server/text_api/json_value.h"
 
 namespace attendant::server {
 namespace {
@@ -80,8 +81,8 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTa
     FoundModel found = FindModel(models, name);
     if (!found.ok() || Fits(**found, need)) return found;
     return TextError(TextErrorKind::kUnfit,
-                     absl::StrCat("model: expected one that ", Sentence(need), "; ", Quote(name),
-                                  " does not", WhyNoTexts(**found, need)));
+                     absl::StrCat("model: expected a model that ", Sentence(need), "; got ",
+                                  Quote(name), WhyNoTexts(**found, need)));
   }
   std::vector<std::shared_ptr<const ServedModel>> fitting;
   const std::shared_ptr<const ServedModels> served = models.Snapshot();
@@ -90,9 +91,8 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTa
   }
   if (fitting.size() == 1) return fitting.front();
   if (fitting.empty()) {
-    return TextError(
-        TextErrorKind::kUnfit,
-        absl::StrCat("model: expected one that ", Sentence(need), "; none that is served does"));
+    return TextError(TextErrorKind::kUnfit, absl::StrCat("model: expected a model that ",
+                                                         Sentence(need), "; the server has none"));
   }
   const size_t told = std::min(kMostNamesTold, fitting.size());
   const std::string names =
@@ -132,6 +132,17 @@ std::vector<std::string> TextModelNames(const ModelTable& models) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::string ExampleOfTexts(const ModelTable& models, const std::string& url, bool wants_token) {
+  const std::shared_ptr<const ServedModels> served = models.Snapshot();
+  for (const auto& [name, model] : *served) {
+    if (!Fits(*model, {TextWish::kVectors})) continue;
+    return absl::StrCat("curl ", url, "v1/embeddings",
+                        wants_token ? " -H 'Authorization: Bearer TOKEN'" : "",
+                        " -d '{\"model\": ", QuoteJson(name), ", \"input\": [\"hello world\"]}'");
+  }
+  return "";
 }
 
 TextModelFacts FactsOf(const ServedModel& model, const std::string& name,

@@ -37,4 +37,8 @@ std::vector<std::string> TextModelNames(const ModelTable& models);
 // As /info describes the model that its caller knows as `name`.
 TextModelFacts FactsOf(const ServedModel& model, const std::string& name, int64_t max_batch_tokens);
 
+// Returns a command that sends a text to the first model that makes vectors of texts, at the HTTP
+// port's `url`, which ends with a slash; "" without such a model.
+std::string ExampleOfTexts(const ModelTable& models, const std::string& url, bool wants_token);
+
 }  // namespace attendant::server

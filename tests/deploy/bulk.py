@@ -34,7 +34,7 @@ def environment(work: pathlib.Path) -> pathlib.Path:
     if not installed.exists() or installed.read_text() != wanted.read_text():
         shutil.rmtree(venv, ignore_errors=True)
         run(sys.executable, "-m", "venv", venv)
-        run(venv / "bin/pip", "install", "-q", "-r", wanted, "-e", f"{ROOT / 'client' / 'python'}[text]")
+        run(venv / "bin/pip", "install", "-q", "-r", wanted, "-e", ROOT / "client" / "python")
         installed.write_text(wanted.read_text())
     return venv / "bin"
 

@@ -121,6 +121,7 @@ CONTROLS = {
                                "selects"),
     "a service of other pods": ("default", "Service", ("spec", "selector"), {"app": "x"}, "selects"),
     "a service of no port": ("default", "Service", ("spec", "ports", 0, "targetPort"), "http2", "http2"),
+    "a service without texts": ("default", "Service", ("spec", "ports", 1, "targetPort"), "grpc", "no port {'http'}"),
     "a rule that admits everybody": ("default", "NetworkPolicy", ("spec", "ingress", 0, "from"), [], "everybody"),
     "replicas beside an autoscaler": ("default", "Deployment", ("spec", "replicas"), 2, "autoscaler"),
     "alerts that drifted": ("Prometheus", "PrometheusRule", ("spec", "groups", 0, "rules", 0, "expr"), "up == 0",

@@ -152,6 +152,8 @@ def service_problems(service: dict, deployment: dict):
     named = {port["name"] for port in template["spec"]["containers"][0]["ports"]}
     yield from (f"pods have no port {port['targetPort']}" for port in service["spec"]["ports"]
                 if port["targetPort"] not in named)
+    if missing := {"grpc", "http"} - {port["targetPort"] for port in service["spec"]["ports"]}:
+        yield f"it leads to no port {missing}"
 
 
 def network_policy_problems(policy: dict, deployment: dict):

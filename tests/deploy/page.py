@@ -23,7 +23,7 @@ import page_try as trial
 from monitoring_files import Failed
 from monitoring_live import Server, process
 
-SOURCES = {"worked-example": "worked-example", "mini": "synthetic:minilm-l6", "tiny": "synthetic:tiny"}
+SOURCES = {"words": "synthetic:words", "worked-example": "worked-example", "mini": "synthetic:minilm-l6", "tiny": "synthetic:tiny"}
 MODELS = [flag for name, source in SOURCES.items() for flag in ("--model", f"{name}={source}")]
 
 
@@ -59,8 +59,9 @@ CHECKS = {
     "refusals are those of /metrics": load.check_refusals,
     "models are those of /metrics": load.check_models,
     "pauses, and follows a server that is started anew": load.check_restart,
+        "a text": trial.check_text,
     "the worked example": trial.check_worked_example,
-    "a sentence with its texts": trial.check_sentence,
+    "token ids with their texts": trial.check_sentence,
     "many tokens, and several layers": trial.check_long,
     "mistakes and refusals are explained": trial.check_mistakes,
     "text stays text": trial.check_hostile,

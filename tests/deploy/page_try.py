@@ -61,6 +61,56 @@ def expect_sums(rows: list) -> None:
         raise Failed(f"rows sum to {wrong}")
 
 
+def check_text(place, shared) -> str:
+    """Who opens the page has a form with a text before them."""
+    browser = place.browser
+    place.open(shared)
+    browser.wait(lambda: browser.shown("try-form") and browser.text("input-label") == "Text", "a field for a text")
+    if browser.by_id("model").get_attribute("value") != "words" or not browser.run(
+            "return document.getElementById('send').getBoundingClientRect().bottom < innerHeight"):
+        raise Failed("a model of texts is not offered at the top of the page")
+    send(place)
+    text = browser.by_id("input").get_attribute("value")
+    expect_text(place, shared, text, ["[CLS]", "The", "cat", "sits", "on", "the", "mat", ".", "[SEP]"])
+    browser.picture(place.work / "text.png")
+    browser.fill("layer", "1")
+    for text, labels in (("Größe <b>", None), ("hello  WORLD", ["[CLS]", "hello", "WORLD", "[SEP]"]), ("cats", ["[CLS]", "cat", "s", "[SEP]"])):
+        browser.fill("input", text)
+        send(place)
+        expect_text(place, shared, text, labels)
+    Select(browser.by_id("kind")).select_by_visible_text("Token ids")
+    browser.wait(lambda: browser.text("input-label") == "Token ids", "a field for token ids")
+    if "choose “Text”" not in problem(place, {"input": "hello world"}):
+        raise Failed(f"a text in place of ids is answered by: {browser.text('problem')}")
+    browser.fill("input", "2 5 6 3")
+    send(place)
+    if browser.cells("numbers")[0][1:] != ["2", "5", "6", "3"]:
+        raise Failed(f"labels without texts: {browser.cells('numbers')[0]}")
+    Select(browser.by_id("kind")).select_by_visible_text("Text")
+    for text, wanted in ((" ", "give one"), ("cat " * 300, "at most 256")):
+        if wanted not in problem(place, {"input": text}):
+            raise Failed(f"{text!r} is answered by: {browser.text('problem')}")
+    place.expect_no_complaints()
+    return "labelled by its tokens, with its vector; also as ids"
+
+
+def expect_text(place, shared, text: str, labels) -> None:
+    """The page shows what /v2 answers to this text."""
+    browser = place.browser
+    layer = int(browser.by_id("layer").get_attribute("value"))
+    if labels and browser.cells("numbers")[0][1:] != labels:
+        raise Failed(f"{text} has the labels {browser.cells('numbers')[0]}")
+    answer = post(shared, "v2/models/words/infer", {
+        "inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": [text]}],
+        "outputs": [{"name": f"attentions.{layer}"}, {"name": "sentence_embedding"}]})
+    attention = output(answer, f"attentions.{layer}")
+    side = attention["shape"][2]
+    expect_same(numbers(place), attention["data"][:side * side], side)
+    vector = output(answer, "sentence_embedding")["data"]
+    if not browser.text("vector").startswith(f"Its vector has {len(vector)} numbers: {vector[0]:.3f}, "):
+        raise Failed(browser.text("vector"))
+
+
 def check_worked_example(place, shared) -> str:
     choose(place, shared, "worked-example", "Hidden states")
     send(place)
@@ -158,7 +208,7 @@ def check_mistakes(place, shared) -> str:
     choose(place, shared, "tiny", "Token ids")
     found = []
     for fields, wanted in (
-            ({"input": "1, two"}, "“two” is no number"), ({"input": "1.5"}, "1.5 is no id"), ({"input": ""}, "give at least one"),
+            ({"input": "1, two"}, "“two” is not a number. tiny takes no texts"), ({"input": "1.5"}, "1.5 is not an id"), ({"input": ""}, "give at least one"),
             ({"input": "1 " * 257}, "at most 256"), ({"input": "1 2", "texts": "a"}, "1 for 2 tokens"),
             ({"input": "1 2", "texts": "", "layer": "-1"}, "from 0 on"),
             ({"layer": ""}, "from 0 on"), ({"layer": "9"}, "expected 1..2; got 10"), ({"layer": "0", "input": "100"}, "expected 0..99; got 100"),

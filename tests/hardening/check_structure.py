@@ -74,6 +74,7 @@ client/load_test
 client/load_report
 client/cli
 client/commands/load
+client/commands/text
 client/commands
 client/examples/cpp
 client/examples/cpp_library

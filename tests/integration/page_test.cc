@@ -1,6 +1,8 @@
 // Tests of the page of the real server.
 #include <string>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server_process.h"
@@ -23,6 +25,26 @@ TEST(PageTest, IsServedBesideEverythingElse) {
               HasSubstr("attendant_model_info{compute_type=\"f32\",family=\"worked-example\","
                         "heads=\"1\",hidden_size=\"4\",layers=\"1\",model=\"worked-example\","
                         "version=\"0\"} 1\n"));
+}
+
+TEST(PageTest, TheLogShowsHowToSendAText) {
+  ServerProcess process({"--address=127.0.0.1", "--port=0", "--http-port=0",
+                         "--model=words=synthetic:words", "--model=a=worked-example"});
+  const std::string line = process.AwaitLine("a first text: ");
+  const std::string before = "a first text: curl http://127.0.0.1:";
+  ASSERT_THAT(line, HasSubstr(before));
+  int port;
+  ASSERT_TRUE(absl::SimpleAtoi(line.substr(line.find(before) + before.size(),
+                                           line.find("/v1/") - line.find(before) - before.size()),
+                               &port));
+  const std::string body =
+      line.substr(line.find("-d '") + 4, line.rfind('\'') - line.find("-d '") - 4);
+  EXPECT_EQ(body, R"({"model": "words", "input": ["hello world"]})");
+  const std::string answer = Exchange(
+      port, absl::StrCat("POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(),
+                         "\r\n\r\n", body));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(answer, HasSubstr("\"prompt_tokens\":4"));  // [CLS] hello world [SEP]
 }
 
 TEST(PageTest, CanBeSwitchedOff) {

@@ -3,7 +3,7 @@
 
     languages.py --address HOST:PORT [--work FOLDER] [--only FOLDER…]
 
-The server has to have the models worked-example (worked-example) and tiny (synthetic:tiny). Sources are copied to FOLDER/languages,
+The server has to have the models worked-example (worked-example), tiny (synthetic:tiny) and minilm (the real one). Sources are copied to FOLDER/languages,
 so that nothing is left in the tree. A language whose tools cannot be had is not run.
 """
 import argparse
@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = pathlib.Path("client/examples")
 BUILT = (".venv", "__pycache__", "*_pb2*.py", "*.pb.go", "target", "node_modules", "generated", "build")
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
-CALLS = ["Attend with a mask", "Encode packed", "an error and its field", "a deadline"]
+CALLS = ["Attend with a mask", "Encode packed", "texts", "an error and its field", "a deadline"]
 SECONDS = 900  # for one language, from empty caches
 
 

@@ -22,7 +22,10 @@ PATH = rf"(?:\.ci|{'|'.join(map(re.escape, FOLDERS))})/[\w./-]+"  # relative to 
 SCRIPTS = ("server/run", "tests/run", "tests/bench/run", "tests/families/run", "tests/python/run",
            "tests/reliability/run", "tests/interop/run", "tests/deploy/run", "tests/text/run")
 # The models that commands name, which do not need their files here.
-STAND_INS = ["--model", "minilm=synthetic:minilm-l6", "--model", "m=synthetic:tiny"]
+STAND_INS = [flag for model in ("minilm=synthetic:minilm-l6", "m=synthetic:tiny", "words=synthetic:words",
+                                "worked-example=worked-example") for flag in ("--model", model)]
+TEXTS = ["--model", "words=synthetic:words"]
+NEED_A_CHECKPOINT = ("tokenizer", "classify", "rerank")
 
 WITH_PROGRAMS = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
 
@@ -40,6 +43,18 @@ class Page:
 
     def lines(self) -> list:
         return [line for body in self.blocks("sh") for line in body.splitlines()]
+
+    def curl_commands(self) -> list:
+        """Returns the arguments of each command that calls the server's HTTP port, which may have several lines."""
+        commands = []
+        for body in self.blocks("sh") + self.blocks("bash"):
+            text = ""
+            for line in body.splitlines():
+                text += line + "\n"
+                with contextlib.suppress(ValueError):  # a quotation goes on
+                    words, text = shlex.split(text, comments=True), ""
+                    commands.append(words)
+        return [words[1:] for words in commands if words[:1] == ["curl"] and any("localhost:8002" in word for word in words)]
 
     def anchors(self) -> set:
         """The anchors that GitHub gives the headings."""
@@ -66,7 +81,7 @@ def run(arguments: list, **options) -> str:
 
 @contextlib.contextmanager
 def server(flags: list):
-    """Runs a server and yields its gRPC address."""
+    """Runs a server and yields the addresses of its gRPC port and of its HTTP port."""
     ports = SCRATCH / "ports"
     ports.unlink(missing_ok=True)
     process = subprocess.Popen([BIN / "attendant-server", *flags, "--address", "127.0.0.1", "--port", "0",
@@ -75,7 +90,8 @@ def server(flags: list):
         while not ports.exists():  # each iteration waits for a line of the log, which ends with the server
             if not process.stderr.readline():
                 sys.exit("the server did not start")
-        yield "127.0.0.1:" + dict(line.split("=") for line in ports.read_text().split())["grpc_port"]
+        numbers = dict(line.split("=") for line in ports.read_text().split())
+        yield tuple(f"127.0.0.1:{numbers[name]}" for name in ("grpc_port", "http_port"))
     finally:
         process.terminate()
         process.communicate(timeout=60)
@@ -84,7 +100,8 @@ def server(flags: list):
 def client_commands(page: Page) -> list:
     """Returns the arguments of each attendant-client line."""
     commands = [shlex.split(line, comments=True) for line in page.lines()]
-    return [words[1:] for words in commands if words and pathlib.Path(words[0]).name == "attendant-client"]
+    return [words[1:] for words in commands
+            if words and pathlib.Path(words[0]).name == "attendant-client" and words[1] not in NEED_A_CHECKPOINT]
 
 
 def describe_commands(page: Page) -> list:
@@ -96,6 +113,10 @@ def run_client(arguments: list, address: str) -> None:
     if arguments[0] == "load-test":  # shorter
         arguments = [*arguments, "--requests", "100", "--warmup", "0"]
     run([BIN / "attendant-client", *arguments, "--address", address], cwd=SCRATCH)
+
+
+def run_curl(arguments: list, address: str) -> None:
+    run(["curl", "-sS", "--fail-with-body", *(word.replace("localhost:8002", address) for word in arguments)])
 
 
 def run_python(page: Page, address: str) -> None:
@@ -126,18 +147,23 @@ def command_helps() -> dict:
     return {command: run([client, command, "--help"]) for command in commands}
 
 
-def run_examples(plain: str, stand_ins: str) -> None:
-    """Runs the examples of the helps, with the server at `stand_ins` where they name a model."""
+def run_examples(plain: str, stand_ins: str, texts: str) -> None:
+    """Runs the examples of the helps, with the server at `stand_ins` where they name a model, or at `texts` with texts."""
     function = f"""set -e
         attendant-client() {{
           local address={plain}
-          if [[ "$*" == *minilm* || "$*" == *--model* ]]; then address={stand_ins}; fi
+          if [[ "$*" == *--prompt-name* ]]; then return; fi  # of a model with prompts
+          if [[ $1 == embed || $1 == tokenize || "$*" == *--text* ]]; then
+            command attendant-client "${{@/#minilm/words}}" --address {texts}
+            return
+          fi
+          if [[ "$*" == *minilm* || "$*" == *--model* || $1 == drop-memory ]]; then address={stand_ins}; fi
           if [[ $1 == load-test ]]; then set -- "$@" --requests 100 --warmup 0; fi
           command attendant-client "$@" --address "$address"
         }}
         """
     for command, text in command_helps().items():
-        if command != "tokenizer":  # which needs a checkpoint
+        if command not in NEED_A_CHECKPOINT:
             run(["bash", "-c", function + text.split("\nExample\n", 1)[1]], cwd=SCRATCH, env=WITH_PROGRAMS)
 
 
@@ -177,13 +203,19 @@ def main() -> None:
     for line in (line for page in pages for line in describe_commands(page)):
         run(["bash", "-o", "pipefail", "-c", line], env=WITH_PROGRAMS)
     commands = [arguments for page in pages for arguments in client_commands(page)]
-    with server([]) as plain, server(STAND_INS) as stand_ins:
+    calls = [arguments for page in pages for arguments in page.curl_commands()]
+    with server([]) as (plain, _), server(STAND_INS) as (stand_ins, http), server(TEXTS) as (texts, _):
         for page in pages:
-            run_python(page, plain)
+            run_python(page, stand_ins)
+        (SCRATCH / "texts.txt").write_text("hello world\nThe cat sits on the mat.\n")
         for arguments in commands:
-            run_client(arguments, stand_ins if "--model" in arguments else plain)
-        run_examples(plain, stand_ins)
-    print(f"{len(pages)} pages, {len(commands)} commands of attendant-client, {len(command_helps())} helps: all as shown")
+            takes_texts = arguments[0] in ("embed", "tokenize") or "--text" in arguments
+            run_client(arguments, stand_ins if "--model" in arguments else texts if takes_texts else plain)
+        for arguments in calls:
+            run_curl(arguments, http)
+        run_examples(plain, stand_ins, texts)
+    print(f"{len(pages)} pages, {len(commands)} commands of attendant-client, {len(calls)} of curl, {len(command_helps())} helps: "
+          "all as shown")
 
 
 main()

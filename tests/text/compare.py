@@ -67,7 +67,8 @@ def main():
     if options.only != "speed":
         count = options.count or (1_000_000 if options.long else 20_000)
         made, texts, mismatches = compare(options.program.resolve(), count, options.tokenizers)
-        folder_count, folder_mismatches = folders.compare(options.program.resolve(), strings.texts(3, 2000), charsmap())
+        folder_count, folder_mismatches = folders.compare(
+            options.program.resolve(), strings.texts(3, 20_000 if options.long else 800), charsmap())
         mismatches += folder_mismatches
         figures.update({"text.folders": folder_count, "text.tokenizers": made, "text.strings": texts, "text.mismatches": mismatches})
     if options.only != "parity":

@@ -36,20 +36,57 @@ def sources(corpus, charsmap):
     yield xlm_r, "XLMRobertaTokenizer", [{}, {"add_prefix_space": False}]
     t5 = tokenizers_made.template(
         tokenizers_made.unigram(corpus, charsmap, special=["<pad>", "</s>", "<unk>"]), "$A </s>", "$A </s> $B </s>", ["</s>"])
-    yield t5, "T5Tokenizer", [{"extra_ids": 0}]
+    yield t5, "T5Tokenizer", [{"extra_ids": 0}, {}, {"additional_special_tokens": ["<n>"]}]
     deberta = tokenizers_made.template(
         tokenizers_made.unigram(corpus, n.Sequence([n.Strip(), charsmap]), special=tokenizers_made.BERT_SPECIAL, unk="[UNK]"),
         "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", ["[CLS]", "[SEP]"])
     yield deberta, "DebertaV2Tokenizer", [{}, {"do_lower_case": True}, {"split_by_punct": True}]
 
 
+    yield from of_bytes(corpus)
+
+
+def of_bytes(corpus):
+    n, p = normalizers, pre_tokenizers
+    made = tokenizers_made
+    ends = [{}, {"add_bos_token": False}, {"add_bos_token": True}, {"add_eos_token": True, "add_bos_token": True}]
+    split = p.Sequence([p.Split(made.Regex(made.LLAMA), "isolated"), p.ByteLevel(add_prefix_space=False, use_regex=False)])
+    names = {"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>"}
+    llama = made.template(made.bpe(corpus, pre=split, special=list(names.values()), ignore_merges=True),
+                          "<|begin_of_text|> $A", "<|begin_of_text|> $A <|begin_of_text|>:1 $B:1", ["<|begin_of_text|>"])
+    yield llama, "PreTrainedTokenizerFast", [{**names, **end} for end in ends]
+    yield llama, "LlamaTokenizerFast", [names]
+    yield llama, "Qwen2Tokenizer", [{}, {**names, "add_eos_token": True}, {"add_prefix_space": True}]
+    yield made.byte_fallback_bpe(corpus), "GemmaTokenizer", [*ends, {"eos_token": "<unk>", "add_eos_token": True}]
+    metaspace = made.bpe(corpus, pre=p.Metaspace(prepend_scheme="first", split=False), byte_alphabet=False, unk_token="<unk>",
+                         special=["<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))], fuse_unk=True, byte_fallback=True)
+    made.template(metaspace, "<s> $A", "<s> $A <s>:1 $B:1", ["<s>"])
+    yield metaspace, "LlamaTokenizer", [*ends, {"legacy": True}, {"add_prefix_space": False}]
+    clip = made.bpe(corpus, n.NFC(), p.Sequence([p.Split(made.Regex(made.CLIP), "removed", invert=True), p.ByteLevel(False)]),
+                    ["<|startoftext|>", "<|endoftext|>"], end_of_word_suffix="</w>", unk_token="<|endoftext|>")
+    yield clip, "CLIPTokenizer", [{}, {"eos_token": "<|startoftext|>"}]
+
+
+# Tokens that stand in added_tokens_decoder alone, and special tokens that stand nowhere else.
+MORE = [{"more": ["<m>", "Foo"]}, {"more": ["<m>"], "additional_special_tokens": ["<n>", "bar"]}, {"less": True, "mask_token": "foo"},
+        {"decoder": False, "additional_special_tokens": ["<n>", "bar"], "pad_token": "abc"}]
+
+
 def write(folder, tokenizer, name, settings):
+    settings = dict(settings)
     added = {str(index): {"content": token.content, "single_word": token.single_word, "lstrip": token.lstrip,
                           "rstrip": token.rstrip, "normalized": token.normalized, "special": token.special}
              for index, token in tokenizer.get_added_tokens_decoder().items()}
+    for content in settings.pop("more", []):
+        flags = {"single_word": False, "lstrip": True, "rstrip": False, "normalized": content == "Foo", "special": content != "Foo"}
+        added[str(5000 + len(added))] = {"content": content, **flags}
+    if settings.pop("less", False):
+        added.pop(min(added))
+    if settings.pop("decoder", True):
+        settings["added_tokens_decoder"] = added
     (folder / "tokenizer.json").write_text(tokenizer.to_str())
     (folder / "tokenizer_config.json").write_text(
-        json.dumps({"tokenizer_class": name, "added_tokens_decoder": added, **settings}))
+        json.dumps({"tokenizer_class": name, **settings}))
 
 
 def compare(program, texts, charsmap):
@@ -58,7 +95,8 @@ def compare(program, texts, charsmap):
     logging.getLogger("transformers").setLevel(logging.ERROR)
     count = mismatches = 0
     for tokenizer, name, variants in sources(strings.corpus(), charsmap):
-        for settings in variants:
+        more = [{**variants[0], **settings} for settings in MORE]
+        for settings in variants + more:
             with tempfile.TemporaryDirectory() as place:
                 folder = pathlib.Path(place)
                 write(folder, tokenizer, name, settings)

@@ -8,6 +8,16 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 LLAMA = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)"
          r"|\s+")
 QWEN = LLAMA.replace("{1,3}", "")
+SPACES = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+QWEN35 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*" + SPACES
+UPPER, LOWER = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+ENDS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+O200K = f"{UPPER}*{LOWER}+{ENDS}|{UPPER}+{LOWER}*{ENDS}" + r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*" + SPACES
+TEKKEN = f"{UPPER}*{LOWER}+|{UPPER}+{LOWER}*" + r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*" + SPACES
+# With the ends of lines as the published file has them.
+DEEPSEEK = [r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+",
+            (r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*"""
+             + SPACES).replace(r"\r\n", "\r\n")]
 CLIP = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
@@ -115,6 +125,10 @@ def made(corpus, charsmap=None):
     both = bpe(corpus, pre=split(LLAMA), special=["<|begin_of_text|>"], ignore_merges=True)
     both.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True), llama.post_processor])
     yield "llama 3, trimmed", both
+    for name, pattern in (("qwen 3.5", QWEN35), ("gpt-4o", O200K), ("tekken", TEKKEN)):
+        yield name, bpe(corpus, pre=split(pattern), special=["<s>"])
+    yield "deepseek v3", bpe(corpus, pre=p.Sequence([*(p.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK),
+                                                     p.ByteLevel(add_prefix_space=False, use_regex=False)]), special=["<s>"])
     gpt2 = bpe(corpus, pre=split(GPT2), special=["<|endoftext|>"])
     gpt2.post_processor = processors.ByteLevel(trim_offsets=True)
     yield "gpt2 by split", gpt2

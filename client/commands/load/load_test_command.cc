@@ -45,7 +45,7 @@ CommandTable LoadTestCommand::Table() {
       "Prints throughput, goodput (responses within --deadline), and latencies of all calls, "
       "including failed ones, counted from their intended send times.",
       "attendant-client load-test --model m --lengths 5..100 --duration 30s\n"
-      "attendant-client load-test --rate 100..400:4 --require 'p99<1s'\n"
+      "attendant-client load-test --model m --rate 100..400:4 --require 'p99<1s'\n"
       "attendant-client load-test --model m --find-rate 'p99<1s' --duration 20s"};
   loop_flags_.AddTo(table);
   requests_.AddTo(table);

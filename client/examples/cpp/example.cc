@@ -62,12 +62,15 @@ void ExitUnlessOk(const grpc::Status& status) {
   std::exit(1);
 }
 
-int main(int argc, char** argv) {
-  const std::string address = argc > 1 ? argv[1] : "localhost:8001";
+// Past the proxy of the environment, if there is one.
+std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  v1::EncoderService::Stub stub(
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+int main(int argc, char** argv) {
+  v1::EncoderService::Stub stub(Connect(argc > 1 ? argv[1] : "localhost:8001"));
 
   // One sequence of three tokens, of which the mask keeps two. The third row comes back as zeros.
   v1::AttendRequest attend;
@@ -95,6 +98,20 @@ int main(int argc, char** argv) {
     PrintRow("row " + std::to_string(first) + " begins a sequence of " + std::to_string(length),
              encoded.hidden_states(), first);
     first += length;
+  }
+
+  // Texts, which the server tokenizes: a vector of each.
+  v1::EncodeRequest texts;
+  texts.set_model("minilm");
+  for (const char* text : {"hello world", "good morning"}) texts.add_texts(text);
+  texts.set_return_pooled(true);
+  texts.set_omit_hidden_states(true);
+  v1::EncodeResponse embedded;
+  ExitUnlessOk(stub.Encode(Within(5s).get(), texts, &embedded));
+  std::puts("Texts");
+  for (int row = 0; row < texts.texts_size(); ++row) {
+    PrintRow(texts.texts(row) + ", " + std::to_string(embedded.lengths(row)) + " tokens",
+             embedded.pooled(), row);
   }
 
   // The model has one layer, and this is not it.

@@ -81,6 +81,16 @@ func main() {
 		first += length
 	}
 
+	// Texts, which the server tokenizes: a vector of each.
+	texts := &pb.EncodeRequest{
+		Model: "minilm", Texts: []string{"hello world", "good morning"}, ReturnPooled: true, OmitHiddenStates: true,
+	}
+	embedded := must(client.Encode(ctx, texts))
+	fmt.Println("Texts")
+	for row, text := range texts.Texts {
+		printRow(fmt.Sprintf("  %s, %d tokens:", text, embedded.Lengths[row]), embedded.Pooled, int64(row), 3)
+	}
+
 	// The model has one layer, and this is not it.
 	request.Layer = 7
 	_, err := client.Attend(ctx, request)

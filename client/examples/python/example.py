@@ -55,6 +55,14 @@ def main(address):
             print_row(f"  row {first} begins a sequence of {length}:", encoded, first, 3)
             first += length
 
+        # Texts, which the server tokenizes: a vector of each.
+        texts = pb.EncodeRequest(
+            model="minilm", texts=["hello world", "good morning"], return_pooled=True, omit_hidden_states=True)
+        embedded = stub.Encode(texts, timeout=5)
+        print("Texts")
+        for row, text in enumerate(texts.texts):
+            print_row(f"  {text}, {embedded.lengths[row]} tokens:", embedded.pooled, row, 3)
+
         # The model has one layer, and this is not it.
         request.layer = 7
         try:

@@ -62,6 +62,15 @@ for (const length of packed.lengths) {
   first += Number(length);
 }
 
+// Texts, which the server tokenizes: a vector of each.
+const texts = EncodeRequest.fromPartial({
+  model: "minilm", texts: ["hello world", "good morning"], returnPooled: true, omitHiddenStates: true,
+});
+const embedded = await call(client.encode, texts);
+console.log("Texts");
+texts.texts.forEach((text, row) =>
+  console.log(`  ${text}, ${embedded.lengths[row]} tokens: ${rowText(embedded.pooled!, row)}`));
+
 // The model has one layer, and this is not it.
 await call(client.attend, { ...attend, layer: 7 }).catch((error: ServiceError) =>
   console.log(`Error\n  code ${error.code}, field ${fieldOf(error)}\n  ${error.details}`));

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple,
+from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple,
                     TypeVar, Union)
 
 import grpc
@@ -12,11 +12,13 @@ from . import messages
 from .answers import Attended, Encoded
 from .channel import DEFAULT, MAX_MESSAGE_BYTES, Connection, Metadata, Tls
 from .division import Division
-from .errors import AttendantError, from_rpc
-from .options import AttendOptions, EncodeOptions
+from .errors import AttendantError, InvalidArgument, from_rpc
+from .options import AttendOptions, EncodeOptions, TokenizeOptions
 from .patience import Patience
 from .requests import Request, attend_request, encode_request, message_request, put_memory_request
 from .stream import StreamAnswer, StreamCodec, StreamItem
+from .text_requests import EncodedTexts, TextRequests, TokenizedTexts, divides_texts
+from .texts import paired
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -67,6 +69,10 @@ class AsyncClient:
     async def encode(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                      **options: Unpack[EncodeOptions]) -> Encoded:
         """As Client.encode. EncodeOptions lists the arguments, with shapes."""
+        if divides_texts(options):
+            texts = EncodedTexts(await self._known(model), options)
+            await self.send_texts(texts, timeout=timeout, metadata=metadata)
+            return texts.joined()
         division = await self._divide(model, options)
         if not division.parts:
             return await self.send(encode_request(model, **division.options), timeout=timeout, metadata=metadata)
@@ -75,6 +81,41 @@ class AsyncClient:
         stream = self.encode_stream(requests, timeout=timeout, metadata=metadata)
         found = {answer.index: answer.result() async for answer in stream}
         return division.join_encoded([found[index] for index in range(len(found))])
+
+    async def tokenize(self, model: str = "", *, texts: Iterable[str], text_pairs: Optional[Iterable[str]] = None,
+                       timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
+                       **options: Unpack[TokenizeOptions]) -> List[messages.TextTokens]:
+        """As Client.tokenize."""
+        found = TokenizedTexts(paired(texts, text_pairs), await self._known(model), options, lambda tokens: tokens)
+        await self.send_texts(found, timeout=timeout, metadata=metadata)
+        return found.found()
+
+    async def send_texts(self, texts: TextRequests[Any], *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
+                         progress: Callable[[int], None] = lambda done: None) -> None:
+        """As Client.send_texts."""
+        patience = Patience(self._waits, self._timeout(texts.path, timeout))
+        while texts.groups:
+            async for answer in self._text_answers(texts, patience, metadata):
+                progress(texts.take(answer))
+            texts.next_round()
+
+    async def _text_answers(self, texts: TextRequests[Any], patience: Patience, metadata: Metadata) -> AsyncIterator[StreamAnswer]:
+        async def requests() -> AsyncIterator[Request[Any]]:
+            for group in texts.groups:
+                yield await asyncio.to_thread(texts.make, group) if texts.slow else texts.make(group)
+
+        if texts.streams and len(texts.groups) > 1:
+            async for answer in self.encode_stream(requests(), timeout=patience.left(), metadata=metadata):
+                yield answer
+            return
+        index = 0
+        async for request in requests():
+            try:
+                answer = StreamAnswer(index, await self.send(request, timeout=patience.left(), metadata=metadata))
+            except InvalidArgument as error:
+                answer = StreamAnswer(index, error=error)
+            yield answer
+            index += 1
 
     async def attend(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                      **options: Unpack[AttendOptions]) -> Attended:
@@ -135,10 +176,13 @@ class AsyncClient:
     async def _divide(self, model: str, options: Mapping[str, Any]) -> Division:
         division = Division(options)
         if division.may_be_needed():
-            if model not in self._models:
-                self._models[model] = await self.model(model)
-            division.fit(self._models[model])
+            division.fit(await self._known(model))
         return division
+
+    async def _known(self, model: str) -> messages.GetModelResponse:
+        if model not in self._models:
+            self._models[model] = await self.model(model)
+        return self._models[model]
 
     async def tokenizer(self, name: str = "", *, timeout: Optional[float] = DEFAULT) -> messages.GetTokenizerResponse:
         """As Client.tokenizer."""

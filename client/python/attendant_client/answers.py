@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional
 
 from . import messages, wire
-from .arrays import read_tensor
+from .arrays import read_numbers, read_tensor
 from .sequences import crop, split
 from .sparse import SparseVectors, read_sparse
 from .wire import Array, Span
@@ -15,7 +15,7 @@ Lengths = Optional[List[int]]
 
 @dataclass(frozen=True)
 class Encoded:
-    """What `encode` answers. Rows are an array in the layout of the request or, if that had a list, a list of arrays.
+    """What `encode` answers. Rows are an array in the layout of the request or, if that had a list or texts, a list of arrays.
 
     hidden_states: [B, S, E], [S, B, E], [T, E], a list of [n, E], or [R, E] with query_rows; None if not asked for. Padded
         rows are zeros.
@@ -26,6 +26,8 @@ class Encoded:
     attention_probabilities: by layer, [B, H, S, S], [B, S, S] or [B, H, S, k] as attention_form says, or a list of these
         without B and padding.
     attention_keys: by layer, int32, the keys of "top_keys"; -1: there is none.
+    lengths: of texts, the number of tokens that each has, special ones included, after truncation; else None.
+    tokens: of texts, a TextTokens for each, whose lists have one element for each token; None if not asked for.
     execution: how the request was computed: times in nanoseconds, tokens, the batch, the compute type.
     """
 
@@ -36,6 +38,8 @@ class Encoded:
     intermediate: Dict[int, Any] = field(default_factory=dict)
     attention_probabilities: Dict[int, Any] = field(default_factory=dict)
     attention_keys: Dict[int, Any] = field(default_factory=dict)
+    lengths: Lengths = None
+    tokens: Optional[List[messages.TextTokens]] = None
     execution: messages.Execution = field(default_factory=messages.Execution)
 
 
@@ -86,6 +90,8 @@ def read_encoded(buffer: bytes, *, lengths: Lengths, all_rows: bool, span: Optio
     lengths: those of the list in the request. all_rows: it named no query_rows. span: where the message is in the buffer.
     """
     fields = wire.read_fields(messages.EncodeResponse, buffer, span or Span(0, len(buffer)))
+    counted = list(read_numbers(buffer, fields["lengths"])) if "lengths" in fields else None
+    lengths = lengths if counted is None else counted
     of_rows = lengths if all_rows else None
     layers = {name: _read_layers(buffer, fields.get(name, []))
               for name in ("intermediate", "attention_probabilities", "attention_keys")}
@@ -102,6 +108,8 @@ def read_encoded(buffer: bytes, *, lengths: Lengths, all_rows: bool, span: Optio
         attention_probabilities={layer: _crop_rows(array, lengths, keys)
                                  for layer, array in layers["attention_probabilities"].items()},
         attention_keys={layer: _crop_rows(array, lengths, keys) for layer, array in layers["attention_keys"].items()},
+        lengths=counted,
+        tokens=[wire.parse(messages.TextTokens, buffer, one) for one in fields["tokens"]] if "tokens" in fields else None,
         execution=_execution(buffer, fields.get("execution", [])))
 
 

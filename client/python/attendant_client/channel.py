@@ -13,7 +13,7 @@ from .messages import SERVICE, method_path
 
 Metadata = Sequence[Tuple[str, Union[str, bytes]]]
 # Calls that may run twice. Streams are not tried again, nor are PutMemory and DropMemory, which concern what one server keeps.
-RETRIED = ("Attend", "Encode", "ListModels", "GetModel", "GetTokenizer")
+RETRIED = ("Attend", "Encode", "ListModels", "GetModel", "Tokenize", "GetTokenizer")
 MAX_MESSAGE_BYTES = (1 << 31) - 1
 # URLs by which people name gRPC servers, and what has to follow: a host and a port. Others, such as dns:///, are gRPC's.
 _URL = re.compile(r"(https?|grpcs?)://(.*)", re.IGNORECASE | re.DOTALL)
@@ -22,7 +22,7 @@ _PLACE = re.compile(r"(?:\[[^\[\]/?#@]+\]|[^\[\]:/?#@\s]+):([0-9]{1,5})/?")
 DEFAULT = -1.0
 QUICK_SECONDS = 60.0
 # Calls that take the longer the more they are given.
-COMPUTING = tuple(method_path(name) for name in ("Attend", "Encode", "PutMemory"))
+COMPUTING = tuple(method_path(name) for name in ("Attend", "Encode", "PutMemory", "Tokenize"))
 # A connection that answers no ping is closed: calls without a time-out must not wait for it.
 KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS = 60_000, 20_000
 

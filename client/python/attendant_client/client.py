@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 import grpc
 
@@ -10,11 +10,13 @@ from . import messages
 from .answers import Attended, Encoded
 from .channel import DEFAULT, MAX_MESSAGE_BYTES, Connection, Metadata, Tls
 from .division import Division
-from .errors import AttendantError, from_rpc
-from .options import AttendOptions, EncodeOptions
+from .errors import AttendantError, InvalidArgument, from_rpc
+from .options import AttendOptions, EncodeOptions, TokenizeOptions
 from .patience import Patience
 from .requests import Request, attend_request, encode_request, message_request, put_memory_request
 from .stream import ItemWriter, StreamAnswer, StreamCodec, StreamItem
+from .text_requests import EncodedTexts, TextRequests, TokenizedTexts, divides_texts
+from .texts import paired
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -84,8 +86,12 @@ class Client:
 
         model: name of a loaded model; empty: the only one. timeout: seconds. metadata: headers, such as a traceparent.
 
-        More sequences than the server takes in one request become several, over one stream.
+        More sequences or texts than the server takes in one request become several, over one stream.
         """
+        if divides_texts(options):
+            texts = EncodedTexts(self._known(model), options)
+            self.send_texts(texts, timeout=timeout, metadata=metadata)
+            return texts.joined()
         division = self._divide(model, options)
         if not division.parts:
             return self.send(encode_request(model, **division.options), timeout=timeout, metadata=metadata)
@@ -93,6 +99,37 @@ class Client:
         timeout = self._timeout(messages.method_path("Encode"), timeout)
         found = {answer.index: answer.result() for answer in self.encode_stream(requests, timeout=timeout, metadata=metadata)}
         return division.join_encoded([found[index] for index in range(len(found))])
+
+    def tokenize(self, model: str = "", *, texts: Iterable[str], text_pairs: Optional[Iterable[str]] = None,
+                 timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
+                 **options: Unpack[TokenizeOptions]) -> List[messages.TextTokens]:
+        """Returns the tokens of texts, as `encode` makes them. TokenizeOptions lists the other arguments.
+
+        text_pairs: the second texts of pairs that the model reads together.
+        """
+        found = TokenizedTexts(paired(texts, text_pairs), self._known(model), options, lambda tokens: tokens)
+        self.send_texts(found, timeout=timeout, metadata=metadata)
+        return found.found()
+
+    def send_texts(self, texts: TextRequests[Any], *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
+                   progress: Callable[[int], None] = lambda done: None) -> None:
+        """Sends the requests for texts, until all texts are done. progress: called with the number of texts in each."""
+        patience = Patience(self._waits, self._timeout(texts.path, timeout))
+        while texts.groups:
+            for answer in self._text_answers(texts, patience, metadata):
+                progress(texts.take(answer))
+            texts.next_round()
+
+    def _text_answers(self, texts: TextRequests[Any], patience: Patience, metadata: Metadata) -> Iterator[StreamAnswer]:
+        if texts.streams and len(texts.groups) > 1:
+            yield from self.encode_stream(texts.requests(), timeout=patience.left(), metadata=metadata)
+            return
+        for index, request in enumerate(texts.requests()):  # a call of its own may be tried again
+            try:
+                answer = StreamAnswer(index, self.send(request, timeout=patience.left(), metadata=metadata))
+            except InvalidArgument as error:
+                answer = StreamAnswer(index, error=error)
+            yield answer
 
     def attend(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                **options: Unpack[AttendOptions]) -> Attended:
@@ -157,16 +194,20 @@ class Client:
         return found
 
     def _divide(self, model: str, options: Mapping[str, Any]) -> Division:
-        """Divides the request according to the model's limits, which the client fetches once per model."""
+        """Divides the request according to the model's limits."""
         division = Division(options)
         if division.may_be_needed():
-            if model not in self._models:
-                self._models[model] = self.model(model)
-            division.fit(self._models[model])
+            division.fit(self._known(model))
         return division
 
+    def _known(self, model: str) -> messages.GetModelResponse:
+        """Returns the description of a model, which the client fetches once."""
+        if model not in self._models:
+            self._models[model] = self.model(model)
+        return self._models[model]
+
     def tokenizer(self, name: str = "", *, timeout: Optional[float] = DEFAULT) -> messages.GetTokenizerResponse:
-        """Returns what turns text into ids for a model. NotFound: its folder has no tokenizer.json that can be read."""
+        """Returns the files that turn text into ids for a model. NotFound: its folder has no tokenizer.json that can be read."""
         request = message_request("GetTokenizer", messages.GetTokenizerRequest(model=name), messages.GetTokenizerResponse)
         found: messages.GetTokenizerResponse = self.send(request, timeout=timeout)
         return found

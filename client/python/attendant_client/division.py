@@ -1,7 +1,7 @@
 """Division of requests that have more sequences than the server takes in one."""
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Mapping, Sequence
+from typing import Any, List, Mapping, Sequence
 
 from . import messages
 from .answers import Attended, Encoded
@@ -40,17 +40,3 @@ class Division:
     def _joiner(self) -> Joiner:
         axis = self._batch.rows.axis if self._batch is not None else None
         return Joiner(axis or 0, [part.wanted for part in self.parts], self.options.get("attention_top_k") or 0)
-
-
-def groups(lengths: Sequence[int], most_tokens: int) -> Iterator[List[int]]:
-    """Yields the places of sequences of these lengths in groups of at most so many tokens, but of one sequence at least."""
-    group: List[int] = []
-    tokens = 0
-    for place, length in enumerate(lengths):
-        if group and tokens + length > most_tokens:
-            yield group
-            group, tokens = [], 0
-        group.append(place)
-        tokens += length
-    if group:
-        yield group

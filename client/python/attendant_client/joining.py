@@ -37,6 +37,7 @@ class Joiner:
                                      for layer in found[0].attention_probabilities},
             attention_keys={layer: self._pairs([part.attention_keys[layer] for part in found], fill=-1)
                             for layer in found[0].attention_keys},
+            lengths=_concatenate([part.lengths for part in found], 0), tokens=_concatenate([part.tokens for part in found], 0),
             execution=_execution(found))
 
     def attended(self, found: Sequence[Attended]) -> Attended:
@@ -85,7 +86,7 @@ def _concatenate(parts: List[Any], axis: int) -> Any:
 def _execution(parts: Sequence[A]) -> messages.Execution:
     made = messages.Execution()
     made.CopyFrom(parts[-1].execution)
-    for name in ("queue_ns", "copy_ns", "compute_ns", "tokens", "truncated_tokens"):
+    for name in ("queue_ns", "copy_ns", "compute_ns", "tokenize_ns", "tokens", "truncated_tokens"):
         setattr(made, name, sum(getattr(part.execution, name) for part in parts))
     return made
 

@@ -51,9 +51,7 @@ class Tensor(Message):
     data: bytes
     def __init__(
         self, *,
-        dtype: Optional[int] = ...,
-        shape: Optional[Iterable[int]] = ...,
-        data: Optional[bytes] = ...,
+        dtype: Optional[int] = ..., shape: Optional[Iterable[int]] = ..., data: Optional[bytes] = ...
     ) -> None: ...
 
 class Memory(Message):
@@ -63,10 +61,8 @@ class Memory(Message):
     values: Tensor
     def __init__(
         self, *,
-        hidden_states: Optional[Tensor] = ...,
-        attention_mask: Optional[Tensor] = ...,
-        lengths: Optional[Iterable[int]] = ...,
-        values: Optional[Tensor] = ...,
+        hidden_states: Optional[Tensor] = ..., attention_mask: Optional[Tensor] = ..., lengths: Optional[Iterable[int]] = ...,
+        values: Optional[Tensor] = ...
     ) -> None: ...
 
 class AttendRequest(Message):
@@ -90,24 +86,12 @@ class AttendRequest(Message):
     layout: int
     def __init__(
         self, *,
-        model: Optional[str] = ...,
-        layer: Optional[int] = ...,
-        stage: Optional[int] = ...,
-        hidden_states: Optional[Tensor] = ...,
-        attention_mask: Optional[Tensor] = ...,
-        lengths: Optional[Iterable[int]] = ...,
-        attention_bias: Optional[Tensor] = ...,
-        return_attention_probabilities: Optional[bool] = ...,
-        output_dtype: Optional[int] = ...,
-        request_id: Optional[str] = ...,
-        memory: Optional[Memory] = ...,
-        memory_handle: Optional[str] = ...,
-        head_gates: Optional[Iterable[float]] = ...,
-        query_rows: Optional[Iterable[int]] = ...,
-        attention_form: Optional[int] = ...,
-        attention_top_k: Optional[int] = ...,
-        return_weighted_values: Optional[bool] = ...,
-        layout: Optional[int] = ...,
+        model: Optional[str] = ..., layer: Optional[int] = ..., stage: Optional[int] = ..., hidden_states: Optional[Tensor] = ...,
+        attention_mask: Optional[Tensor] = ..., lengths: Optional[Iterable[int]] = ..., attention_bias: Optional[Tensor] = ...,
+        return_attention_probabilities: Optional[bool] = ..., output_dtype: Optional[int] = ..., request_id: Optional[str] = ...,
+        memory: Optional[Memory] = ..., memory_handle: Optional[str] = ..., head_gates: Optional[Iterable[float]] = ...,
+        query_rows: Optional[Iterable[int]] = ..., attention_form: Optional[int] = ..., attention_top_k: Optional[int] = ...,
+        return_weighted_values: Optional[bool] = ..., layout: Optional[int] = ...
     ) -> None: ...
 
 class AttendResponse(Message):
@@ -118,11 +102,8 @@ class AttendResponse(Message):
     weighted_values: Tensor
     def __init__(
         self, *,
-        output: Optional[Tensor] = ...,
-        attention_probabilities: Optional[Tensor] = ...,
-        execution: Optional[Execution] = ...,
-        attention_keys: Optional[Tensor] = ...,
-        weighted_values: Optional[Tensor] = ...,
+        output: Optional[Tensor] = ..., attention_probabilities: Optional[Tensor] = ..., execution: Optional[Execution] = ...,
+        attention_keys: Optional[Tensor] = ..., weighted_values: Optional[Tensor] = ...
     ) -> None: ...
 
 class PutMemoryRequest(Message):
@@ -134,12 +115,8 @@ class PutMemoryRequest(Message):
     layout: int
     def __init__(
         self, *,
-        model: Optional[str] = ...,
-        layer: Optional[int] = ...,
-        memory: Optional[Memory] = ...,
-        time_to_live_ms: Optional[int] = ...,
-        request_id: Optional[str] = ...,
-        layout: Optional[int] = ...,
+        model: Optional[str] = ..., layer: Optional[int] = ..., memory: Optional[Memory] = ...,
+        time_to_live_ms: Optional[int] = ..., request_id: Optional[str] = ..., layout: Optional[int] = ...
     ) -> None: ...
 
 class PutMemoryResponse(Message):
@@ -149,24 +126,22 @@ class PutMemoryResponse(Message):
     execution: Execution
     def __init__(
         self, *,
-        handle: Optional[str] = ...,
-        bytes: Optional[int] = ...,
-        expires_unix_ms: Optional[int] = ...,
-        execution: Optional[Execution] = ...,
+        handle: Optional[str] = ..., bytes: Optional[int] = ..., expires_unix_ms: Optional[int] = ...,
+        execution: Optional[Execution] = ...
     ) -> None: ...
 
 class DropMemoryRequest(Message):
     handle: str
     def __init__(
         self, *,
-        handle: Optional[str] = ...,
+        handle: Optional[str] = ...
     ) -> None: ...
 
 class DropMemoryResponse(Message):
     bytes: int
     def __init__(
         self, *,
-        bytes: Optional[int] = ...,
+        bytes: Optional[int] = ...
     ) -> None: ...
 
 class LayerSpan(Message):
@@ -174,8 +149,7 @@ class LayerSpan(Message):
     count: int
     def __init__(
         self, *,
-        first: Optional[int] = ...,
-        count: Optional[int] = ...,
+        first: Optional[int] = ..., count: Optional[int] = ...
     ) -> None: ...
 
 class EncodeRequest(Message):
@@ -208,37 +182,26 @@ class EncodeRequest(Message):
     return_sparse: bool
     prompt_tokens: MutableSequence[int]
     task: str
+    texts: MutableSequence[str]
+    text_pairs: MutableSequence[str]
+    prompt: str
+    prompt_name: str
+    return_tokens: bool
+    pad_texts: bool
     def __init__(
         self, *,
-        model: Optional[str] = ...,
-        layers: Optional[LayerSpan] = ...,
-        hidden_states: Optional[Tensor] = ...,
-        token_ids: Optional[Tensor] = ...,
-        token_type_ids: Optional[Tensor] = ...,
-        position_ids: Optional[Tensor] = ...,
-        attention_mask: Optional[Tensor] = ...,
-        lengths: Optional[Iterable[int]] = ...,
-        attention_bias: Optional[Tensor] = ...,
-        omit_hidden_states: Optional[bool] = ...,
-        intermediate_layers: Optional[Iterable[int]] = ...,
-        attention_layers: Optional[Iterable[int]] = ...,
-        return_pooled: Optional[bool] = ...,
-        pooling: Optional[int] = ...,
-        normalize_pooled: Optional[bool] = ...,
-        output_dtype: Optional[int] = ...,
-        request_id: Optional[str] = ...,
-        features: Optional[Tensor] = ...,
-        truncation: Optional[int] = ...,
-        head_gates: Optional[Iterable[float]] = ...,
-        query_rows: Optional[Iterable[int]] = ...,
-        attention_form: Optional[int] = ...,
-        attention_top_k: Optional[int] = ...,
-        layout: Optional[int] = ...,
-        return_token_vectors: Optional[bool] = ...,
-        normalize_token_vectors: Optional[bool] = ...,
-        return_sparse: Optional[bool] = ...,
-        prompt_tokens: Optional[Iterable[int]] = ...,
-        task: Optional[str] = ...,
+        model: Optional[str] = ..., layers: Optional[LayerSpan] = ..., hidden_states: Optional[Tensor] = ...,
+        token_ids: Optional[Tensor] = ..., token_type_ids: Optional[Tensor] = ..., position_ids: Optional[Tensor] = ...,
+        attention_mask: Optional[Tensor] = ..., lengths: Optional[Iterable[int]] = ..., attention_bias: Optional[Tensor] = ...,
+        omit_hidden_states: Optional[bool] = ..., intermediate_layers: Optional[Iterable[int]] = ...,
+        attention_layers: Optional[Iterable[int]] = ..., return_pooled: Optional[bool] = ..., pooling: Optional[int] = ...,
+        normalize_pooled: Optional[bool] = ..., output_dtype: Optional[int] = ..., request_id: Optional[str] = ...,
+        features: Optional[Tensor] = ..., truncation: Optional[int] = ..., head_gates: Optional[Iterable[float]] = ...,
+        query_rows: Optional[Iterable[int]] = ..., attention_form: Optional[int] = ..., attention_top_k: Optional[int] = ...,
+        layout: Optional[int] = ..., return_token_vectors: Optional[bool] = ..., normalize_token_vectors: Optional[bool] = ...,
+        return_sparse: Optional[bool] = ..., prompt_tokens: Optional[Iterable[int]] = ..., task: Optional[str] = ...,
+        texts: Optional[Iterable[str]] = ..., text_pairs: Optional[Iterable[str]] = ..., prompt: Optional[str] = ...,
+        prompt_name: Optional[str] = ..., return_tokens: Optional[bool] = ..., pad_texts: Optional[bool] = ...
     ) -> None: ...
 
 class LayerTensor(Message):
@@ -246,8 +209,7 @@ class LayerTensor(Message):
     tensor: Tensor
     def __init__(
         self, *,
-        layer: Optional[int] = ...,
-        tensor: Optional[Tensor] = ...,
+        layer: Optional[int] = ..., tensor: Optional[Tensor] = ...
     ) -> None: ...
 
 class EncodeResponse(Message):
@@ -259,16 +221,55 @@ class EncodeResponse(Message):
     attention_keys: MutableSequence[LayerTensor]
     token_vectors: Tensor
     sparse: SparseVectors
+    lengths: MutableSequence[int]
+    tokens: MutableSequence[TextTokens]
     def __init__(
         self, *,
-        hidden_states: Optional[Tensor] = ...,
-        pooled: Optional[Tensor] = ...,
-        intermediate: Optional[Iterable[LayerTensor]] = ...,
-        attention_probabilities: Optional[Iterable[LayerTensor]] = ...,
-        execution: Optional[Execution] = ...,
-        attention_keys: Optional[Iterable[LayerTensor]] = ...,
-        token_vectors: Optional[Tensor] = ...,
-        sparse: Optional[SparseVectors] = ...,
+        hidden_states: Optional[Tensor] = ..., pooled: Optional[Tensor] = ...,
+        intermediate: Optional[Iterable[LayerTensor]] = ..., attention_probabilities: Optional[Iterable[LayerTensor]] = ...,
+        execution: Optional[Execution] = ..., attention_keys: Optional[Iterable[LayerTensor]] = ...,
+        token_vectors: Optional[Tensor] = ..., sparse: Optional[SparseVectors] = ..., lengths: Optional[Iterable[int]] = ...,
+        tokens: Optional[Iterable[TextTokens]] = ...
+    ) -> None: ...
+
+class TextTokens(Message):
+    ids: MutableSequence[int]
+    token_type_ids: MutableSequence[int]
+    sources: MutableSequence[int]
+    begins: MutableSequence[int]
+    ends: MutableSequence[int]
+    byte_begins: MutableSequence[int]
+    byte_ends: MutableSequence[int]
+    tokens: MutableSequence[str]
+    truncated: bool
+    def __init__(
+        self, *,
+        ids: Optional[Iterable[int]] = ..., token_type_ids: Optional[Iterable[int]] = ..., sources: Optional[Iterable[int]] = ...,
+        begins: Optional[Iterable[int]] = ..., ends: Optional[Iterable[int]] = ..., byte_begins: Optional[Iterable[int]] = ...,
+        byte_ends: Optional[Iterable[int]] = ..., tokens: Optional[Iterable[str]] = ..., truncated: Optional[bool] = ...
+    ) -> None: ...
+
+class TokenizeRequest(Message):
+    model: str
+    texts: MutableSequence[str]
+    text_pairs: MutableSequence[str]
+    prompt: str
+    prompt_name: str
+    truncation: int
+    omit_special_tokens: bool
+    def __init__(
+        self, *,
+        model: Optional[str] = ..., texts: Optional[Iterable[str]] = ..., text_pairs: Optional[Iterable[str]] = ...,
+        prompt: Optional[str] = ..., prompt_name: Optional[str] = ..., truncation: Optional[int] = ...,
+        omit_special_tokens: Optional[bool] = ...
+    ) -> None: ...
+
+class TokenizeResponse(Message):
+    texts: MutableSequence[TextTokens]
+    model_version: int
+    def __init__(
+        self, *,
+        texts: Optional[Iterable[TextTokens]] = ..., model_version: Optional[int] = ...
     ) -> None: ...
 
 class SparseVectors(Message):
@@ -277,9 +278,7 @@ class SparseVectors(Message):
     weights: Tensor
     def __init__(
         self, *,
-        counts: Optional[Iterable[int]] = ...,
-        indices: Optional[Tensor] = ...,
-        weights: Optional[Tensor] = ...,
+        counts: Optional[Iterable[int]] = ..., indices: Optional[Tensor] = ..., weights: Optional[Tensor] = ...
     ) -> None: ...
 
 class EncodeStreamRequest(Message):
@@ -290,11 +289,8 @@ class EncodeStreamRequest(Message):
     ends: bool
     def __init__(
         self, *,
-        id: Optional[int] = ...,
-        request: Optional[EncodeRequest] = ...,
-        sequence: Optional[int] = ...,
-        first_token: Optional[int] = ...,
-        ends: Optional[bool] = ...,
+        id: Optional[int] = ..., request: Optional[EncodeRequest] = ..., sequence: Optional[int] = ...,
+        first_token: Optional[int] = ..., ends: Optional[bool] = ...
     ) -> None: ...
 
 class EncodeStreamResponse(Message):
@@ -303,9 +299,7 @@ class EncodeStreamResponse(Message):
     error: Error
     def __init__(
         self, *,
-        id: Optional[int] = ...,
-        response: Optional[EncodeResponse] = ...,
-        error: Optional[Error] = ...,
+        id: Optional[int] = ..., response: Optional[EncodeResponse] = ..., error: Optional[Error] = ...
     ) -> None: ...
 
 class Error(Message):
@@ -315,10 +309,8 @@ class Error(Message):
     retry_pushback_ms: int
     def __init__(
         self, *,
-        code: Optional[int] = ...,
-        message: Optional[str] = ...,
-        reason: Optional[str] = ...,
-        retry_pushback_ms: Optional[int] = ...,
+        code: Optional[int] = ..., message: Optional[str] = ..., reason: Optional[str] = ...,
+        retry_pushback_ms: Optional[int] = ...
     ) -> None: ...
 
 class Execution(Message):
@@ -332,18 +324,13 @@ class Execution(Message):
     truncated_tokens: int
     compute_type: str
     model_version: int
+    tokenize_ns: int
     def __init__(
         self, *,
-        queue_ns: Optional[int] = ...,
-        copy_ns: Optional[int] = ...,
-        compute_ns: Optional[int] = ...,
-        tokens: Optional[int] = ...,
-        batch_tokens: Optional[int] = ...,
-        batch_requests: Optional[int] = ...,
-        compute_dtype: Optional[int] = ...,
-        truncated_tokens: Optional[int] = ...,
-        compute_type: Optional[str] = ...,
-        model_version: Optional[int] = ...,
+        queue_ns: Optional[int] = ..., copy_ns: Optional[int] = ..., compute_ns: Optional[int] = ..., tokens: Optional[int] = ...,
+        batch_tokens: Optional[int] = ..., batch_requests: Optional[int] = ..., compute_dtype: Optional[int] = ...,
+        truncated_tokens: Optional[int] = ..., compute_type: Optional[str] = ..., model_version: Optional[int] = ...,
+        tokenize_ns: Optional[int] = ...
     ) -> None: ...
 
 class ListModelsRequest(Message):
@@ -353,14 +340,14 @@ class ListModelsResponse(Message):
     names: MutableSequence[str]
     def __init__(
         self, *,
-        names: Optional[Iterable[str]] = ...,
+        names: Optional[Iterable[str]] = ...
     ) -> None: ...
 
 class GetModelRequest(Message):
     model: str
     def __init__(
         self, *,
-        model: Optional[str] = ...,
+        model: Optional[str] = ...
     ) -> None: ...
 
 class GetModelResponse(Message):
@@ -402,53 +389,34 @@ class GetModelResponse(Message):
     text_pooling: int
     class_scores: int
     rank_scores: int
+    takes_texts: bool
+    why_no_texts: str
+    labels: MutableSequence[str]
     def __init__(
         self, *,
-        name: Optional[str] = ...,
-        family: Optional[str] = ...,
-        layer: Optional[LayerDescription] = ...,
-        layers: Optional[int] = ...,
-        embeddings: Optional[EmbeddingDescription] = ...,
-        pooled_width: Optional[int] = ...,
-        compute_dtype: Optional[int] = ...,
-        weight_bytes: Optional[int] = ...,
-        limits: Optional[Limits] = ...,
-        thread_plan: Optional[ThreadPlan] = ...,
-        unused_tensors: Optional[Iterable[str]] = ...,
-        weight_sets: Optional[int] = ...,
-        has_exit_norm: Optional[bool] = ...,
-        stage_costs: Optional[Iterable[StageCost]] = ...,
-        front: Optional[FrontDescription] = ...,
-        windowed_layers: Optional[Iterable[int]] = ...,
-        classes: Optional[int] = ...,
-        pruned_layers: Optional[Iterable[PrunedLayer]] = ...,
-        base: Optional[str] = ...,
-        sequence_state_bytes: Optional[int] = ...,
-        block_pairs: Optional[Iterable[BlockPair]] = ...,
-        global_blocks: Optional[Iterable[int]] = ...,
-        compute_type: Optional[str] = ...,
-        gemm: Optional[str] = ...,
-        emulate: Optional[bool] = ...,
-        pooling: Optional[PoolingDescription] = ...,
-        classifier: Optional[PoolingDescription] = ...,
-        convolution_layers: Optional[Iterable[int]] = ...,
-        cost_model: Optional[CostModel] = ...,
-        model_version: Optional[int] = ...,
-        token_head: Optional[PoolingDescription] = ...,
-        sparse_width: Optional[int] = ...,
-        refused_versions: Optional[Iterable[RefusedVersion]] = ...,
-        hub_repository: Optional[str] = ...,
-        hub_commit: Optional[str] = ...,
-        text_pooling: Optional[int] = ...,
-        class_scores: Optional[int] = ...,
-        rank_scores: Optional[int] = ...,
+        name: Optional[str] = ..., family: Optional[str] = ..., layer: Optional[LayerDescription] = ...,
+        layers: Optional[int] = ..., embeddings: Optional[EmbeddingDescription] = ..., pooled_width: Optional[int] = ...,
+        compute_dtype: Optional[int] = ..., weight_bytes: Optional[int] = ..., limits: Optional[Limits] = ...,
+        thread_plan: Optional[ThreadPlan] = ..., unused_tensors: Optional[Iterable[str]] = ..., weight_sets: Optional[int] = ...,
+        has_exit_norm: Optional[bool] = ..., stage_costs: Optional[Iterable[StageCost]] = ...,
+        front: Optional[FrontDescription] = ..., windowed_layers: Optional[Iterable[int]] = ..., classes: Optional[int] = ...,
+        pruned_layers: Optional[Iterable[PrunedLayer]] = ..., base: Optional[str] = ...,
+        sequence_state_bytes: Optional[int] = ..., block_pairs: Optional[Iterable[BlockPair]] = ...,
+        global_blocks: Optional[Iterable[int]] = ..., compute_type: Optional[str] = ..., gemm: Optional[str] = ...,
+        emulate: Optional[bool] = ..., pooling: Optional[PoolingDescription] = ...,
+        classifier: Optional[PoolingDescription] = ..., convolution_layers: Optional[Iterable[int]] = ...,
+        cost_model: Optional[CostModel] = ..., model_version: Optional[int] = ..., token_head: Optional[PoolingDescription] = ...,
+        sparse_width: Optional[int] = ..., refused_versions: Optional[Iterable[RefusedVersion]] = ...,
+        hub_repository: Optional[str] = ..., hub_commit: Optional[str] = ..., text_pooling: Optional[int] = ...,
+        class_scores: Optional[int] = ..., rank_scores: Optional[int] = ..., takes_texts: Optional[bool] = ...,
+        why_no_texts: Optional[str] = ..., labels: Optional[Iterable[str]] = ...
     ) -> None: ...
 
 class GetTokenizerRequest(Message):
     model: str
     def __init__(
         self, *,
-        model: Optional[str] = ...,
+        model: Optional[str] = ...
     ) -> None: ...
 
 class GetTokenizerResponse(Message):
@@ -467,19 +435,11 @@ class GetTokenizerResponse(Message):
     only_ids: MutableSequence[int]
     def __init__(
         self, *,
-        tokenizer_json: Optional[bytes] = ...,
-        max_sequence_length: Optional[int] = ...,
-        lower_case: Optional[bool] = ...,
-        prompts: Optional[Mapping[str, str]] = ...,
-        default_prompt: Optional[str] = ...,
-        labels: Optional[Iterable[str]] = ...,
-        special_ids: Optional[Mapping[str, int]] = ...,
-        model_version: Optional[int] = ...,
-        class_scores: Optional[int] = ...,
-        rank_scores: Optional[int] = ...,
-        skipped_ids: Optional[Iterable[int]] = ...,
-        skip_tasks: Optional[Iterable[str]] = ...,
-        only_ids: Optional[Iterable[int]] = ...,
+        tokenizer_json: Optional[bytes] = ..., max_sequence_length: Optional[int] = ..., lower_case: Optional[bool] = ...,
+        prompts: Optional[Mapping[str, str]] = ..., default_prompt: Optional[str] = ..., labels: Optional[Iterable[str]] = ...,
+        special_ids: Optional[Mapping[str, int]] = ..., model_version: Optional[int] = ..., class_scores: Optional[int] = ...,
+        rank_scores: Optional[int] = ..., skipped_ids: Optional[Iterable[int]] = ..., skip_tasks: Optional[Iterable[str]] = ...,
+        only_ids: Optional[Iterable[int]] = ...
     ) -> None: ...
 
 class RefusedVersion(Message):
@@ -487,8 +447,7 @@ class RefusedVersion(Message):
     reason: str
     def __init__(
         self, *,
-        version: Optional[int] = ...,
-        reason: Optional[str] = ...,
+        version: Optional[int] = ..., reason: Optional[str] = ...
     ) -> None: ...
 
 class CostModel(Message):
@@ -496,12 +455,12 @@ class CostModel(Message):
     product_flops_per_second: float
     attention_flops_per_second: float
     correction: float
+    text_bytes_per_second: float
     def __init__(
         self, *,
-        seconds_per_layer: Optional[float] = ...,
-        product_flops_per_second: Optional[float] = ...,
-        attention_flops_per_second: Optional[float] = ...,
-        correction: Optional[float] = ...,
+        seconds_per_layer: Optional[float] = ..., product_flops_per_second: Optional[float] = ...,
+        attention_flops_per_second: Optional[float] = ..., correction: Optional[float] = ...,
+        text_bytes_per_second: Optional[float] = ...
     ) -> None: ...
 
 class BlockPair(Message):
@@ -509,8 +468,7 @@ class BlockPair(Message):
     key: int
     def __init__(
         self, *,
-        query: Optional[int] = ...,
-        key: Optional[int] = ...,
+        query: Optional[int] = ..., key: Optional[int] = ...
     ) -> None: ...
 
 class PrunedLayer(Message):
@@ -518,8 +476,7 @@ class PrunedLayer(Message):
     heads: MutableSequence[int]
     def __init__(
         self, *,
-        layer: Optional[int] = ...,
-        heads: Optional[Iterable[int]] = ...,
+        layer: Optional[int] = ..., heads: Optional[Iterable[int]] = ...
     ) -> None: ...
 
 class StageCost(Message):
@@ -529,10 +486,8 @@ class StageCost(Message):
     flops_per_sequence: int
     def __init__(
         self, *,
-        stage: Optional[str] = ...,
-        flops_per_token: Optional[int] = ...,
-        flops_per_pair: Optional[int] = ...,
-        flops_per_sequence: Optional[int] = ...,
+        stage: Optional[str] = ..., flops_per_token: Optional[int] = ..., flops_per_pair: Optional[int] = ...,
+        flops_per_sequence: Optional[int] = ...
     ) -> None: ...
 
 class LayerDescription(Message):
@@ -565,33 +520,16 @@ class LayerDescription(Message):
     convolution: ConvolutionDescription
     def __init__(
         self, *,
-        hidden_size: Optional[int] = ...,
-        heads: Optional[int] = ...,
-        key_width: Optional[int] = ...,
-        value_width: Optional[int] = ...,
-        feed_forward_width: Optional[int] = ...,
-        score_scale: Optional[float] = ...,
-        norm_placement: Optional[str] = ...,
-        norm_epsilon: Optional[float] = ...,
-        activation: Optional[str] = ...,
-        has_output_projection: Optional[bool] = ...,
-        norm_kind: Optional[str] = ...,
-        has_gate: Optional[bool] = ...,
-        has_branch_scale: Optional[bool] = ...,
-        relative_positions: Optional[str] = ...,
-        window: Optional[int] = ...,
-        output_width: Optional[int] = ...,
-        input_projections: Optional[int] = ...,
-        window_block: Optional[int] = ...,
-        first_global_blocks: Optional[int] = ...,
-        last_global_blocks: Optional[int] = ...,
-        full_attention_up_to: Optional[int] = ...,
-        attention: Optional[str] = ...,
-        key_input_width: Optional[int] = ...,
-        value_input_width: Optional[int] = ...,
-        bottleneck: Optional[int] = ...,
-        feed_forwards: Optional[int] = ...,
-        convolution: Optional[ConvolutionDescription] = ...,
+        hidden_size: Optional[int] = ..., heads: Optional[int] = ..., key_width: Optional[int] = ...,
+        value_width: Optional[int] = ..., feed_forward_width: Optional[int] = ..., score_scale: Optional[float] = ...,
+        norm_placement: Optional[str] = ..., norm_epsilon: Optional[float] = ..., activation: Optional[str] = ...,
+        has_output_projection: Optional[bool] = ..., norm_kind: Optional[str] = ..., has_gate: Optional[bool] = ...,
+        has_branch_scale: Optional[bool] = ..., relative_positions: Optional[str] = ..., window: Optional[int] = ...,
+        output_width: Optional[int] = ..., input_projections: Optional[int] = ..., window_block: Optional[int] = ...,
+        first_global_blocks: Optional[int] = ..., last_global_blocks: Optional[int] = ...,
+        full_attention_up_to: Optional[int] = ..., attention: Optional[str] = ..., key_input_width: Optional[int] = ...,
+        value_input_width: Optional[int] = ..., bottleneck: Optional[int] = ..., feed_forwards: Optional[int] = ...,
+        convolution: Optional[ConvolutionDescription] = ...
     ) -> None: ...
 
 class ConvolutionDescription(Message):
@@ -600,9 +538,7 @@ class ConvolutionDescription(Message):
     activation: str
     def __init__(
         self, *,
-        taps: Optional[int] = ...,
-        groups: Optional[int] = ...,
-        activation: Optional[str] = ...,
+        taps: Optional[int] = ..., groups: Optional[int] = ..., activation: Optional[str] = ...
     ) -> None: ...
 
 class EmbeddingDescription(Message):
@@ -614,12 +550,8 @@ class EmbeddingDescription(Message):
     max_sequence_length: int
     def __init__(
         self, *,
-        vocabulary: Optional[int] = ...,
-        positions: Optional[int] = ...,
-        longest_sequence: Optional[int] = ...,
-        token_types: Optional[int] = ...,
-        width: Optional[int] = ...,
-        max_sequence_length: Optional[int] = ...,
+        vocabulary: Optional[int] = ..., positions: Optional[int] = ..., longest_sequence: Optional[int] = ...,
+        token_types: Optional[int] = ..., width: Optional[int] = ..., max_sequence_length: Optional[int] = ...
     ) -> None: ...
 
 class PoolingDescription(Message):
@@ -632,13 +564,9 @@ class PoolingDescription(Message):
     excludes_prompt: bool
     def __init__(
         self, *,
-        modes: Optional[Iterable[str]] = ...,
-        dense_width: Optional[int] = ...,
-        dense_activation: Optional[str] = ...,
-        normalize: Optional[bool] = ...,
-        width: Optional[int] = ...,
-        further_dense: Optional[Iterable[DenseDescription]] = ...,
-        excludes_prompt: Optional[bool] = ...,
+        modes: Optional[Iterable[str]] = ..., dense_width: Optional[int] = ..., dense_activation: Optional[str] = ...,
+        normalize: Optional[bool] = ..., width: Optional[int] = ..., further_dense: Optional[Iterable[DenseDescription]] = ...,
+        excludes_prompt: Optional[bool] = ...
     ) -> None: ...
 
 class DenseDescription(Message):
@@ -646,8 +574,7 @@ class DenseDescription(Message):
     activation: str
     def __init__(
         self, *,
-        width: Optional[int] = ...,
-        activation: Optional[str] = ...,
+        width: Optional[int] = ..., activation: Optional[str] = ...
     ) -> None: ...
 
 class FrontDescription(Message):
@@ -657,10 +584,8 @@ class FrontDescription(Message):
     feature_width: int
     def __init__(
         self, *,
-        own_rows: Optional[int] = ...,
-        features: Optional[int] = ...,
-        needs_every: Optional[bool] = ...,
-        feature_width: Optional[int] = ...,
+        own_rows: Optional[int] = ..., features: Optional[int] = ..., needs_every: Optional[bool] = ...,
+        feature_width: Optional[int] = ...
     ) -> None: ...
 
 class Limits(Message):
@@ -670,10 +595,8 @@ class Limits(Message):
     max_answer_bytes: int
     def __init__(
         self, *,
-        max_request_tokens: Optional[int] = ...,
-        max_batch_tokens: Optional[int] = ...,
-        max_request_bytes: Optional[int] = ...,
-        max_answer_bytes: Optional[int] = ...,
+        max_request_tokens: Optional[int] = ..., max_batch_tokens: Optional[int] = ..., max_request_bytes: Optional[int] = ...,
+        max_answer_bytes: Optional[int] = ...
     ) -> None: ...
 
 class ThreadPlan(Message):
@@ -685,10 +608,7 @@ class ThreadPlan(Message):
     rows_per_thread_from: int
     def __init__(
         self, *,
-        instances: Optional[int] = ...,
-        threads_per_instance: Optional[int] = ...,
-        isa: Optional[str] = ...,
-        onednn_version: Optional[str] = ...,
-        instance_nodes: Optional[Iterable[int]] = ...,
-        rows_per_thread_from: Optional[int] = ...,
+        instances: Optional[int] = ..., threads_per_instance: Optional[int] = ..., isa: Optional[str] = ...,
+        onednn_version: Optional[str] = ..., instance_nodes: Optional[Iterable[int]] = ...,
+        rows_per_thread_from: Optional[int] = ...
     ) -> None: ...

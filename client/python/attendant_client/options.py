@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, List, Mapping, Optional, Sequence, Tuple, TypedDict
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, TypedDict
 
 from . import messages
 from .errors import invalid
@@ -63,11 +63,16 @@ class CommonOptions(TypedDict, total=False):
 
 
 class EncodeOptions(CommonOptions, total=False):
-    """Arguments of `encode`, beside those of CommonOptions. Exactly one of hidden_states, input_ids and features is needed.
+    """Arguments of `encode`, beside those of CommonOptions. Exactly one of hidden_states, input_ids, features and texts is needed.
 
     input_ids: [B, S], packed [T] with `lengths`, or a list of [n]: integers from 0 to the vocabulary.
     token_type_ids, position_ids: as input_ids. Default: zeros, and what the model's family defines.
     features: [B, S, W], packed [T, W], or a list of [n, W]: image patches or audio frames.
+    texts: a list of texts, for models that take them (`takes_texts` of their description). Rows of the answer are a list, too.
+    text_pairs: the second texts of pairs that the model reads together, one for each text.
+    prompt: goes before each text. prompt_name: one of the model's own prompts instead. Neither: the one of `task`, or the model's
+        default one; for pairs and for "classifier" none.
+    return_tokens: also answer the tokens of the texts.
     layers: the layers to run, range(first, end). Default: all.
     return_hidden_states: whether the output of the last layer is answered. Default: yes.
     intermediate_layers: also answer the output of these layers.
@@ -82,13 +87,19 @@ class EncodeOptions(CommonOptions, total=False):
     task: what the sequences are for, "query" or "document" (the default), to models whose token vectors depend on it: those of
         tokens that a task leaves out are zeros.
     return_sparse: also answer a sparse vector over the vocabulary for each sequence (SPLADE); see SparseVectors.
-    truncation: "right" or "left": cut input_ids that are too long on this side, instead of refusing them.
+    truncation: "right" or "left": cut input_ids and texts that are too long on this side, instead of refusing them. Texts keep
+        their special tokens.
     """
 
     input_ids: Any
     token_type_ids: Any
     position_ids: Any
     features: Any
+    texts: Iterable[str]
+    text_pairs: Optional[Iterable[str]]
+    prompt: Optional[str]
+    prompt_name: Optional[str]
+    return_tokens: bool
     layers: range
     return_hidden_states: bool
     intermediate_layers: Sequence[int]
@@ -101,6 +112,18 @@ class EncodeOptions(CommonOptions, total=False):
     task: str
     return_sparse: bool
     truncation: Optional[str]
+
+
+class TokenizeOptions(TypedDict, total=False):
+    """Arguments of `tokenize`, beside the texts: prompt, prompt_name and truncation as in EncodeOptions.
+
+    special_tokens: False leaves out the special tokens that are added to a text or a pair.
+    """
+
+    prompt: Optional[str]
+    prompt_name: Optional[str]
+    truncation: Optional[str]
+    special_tokens: bool
 
 
 class AttendOptions(CommonOptions, total=False):

@@ -15,7 +15,7 @@ from .sequences import is_list
 from .wire import Array
 
 # Room in a message for the fields other than tensors.
-_HEAD_BYTES = 64 << 10
+HEAD_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Part:
     wanted: Optional[Array] = None
 
 
-class _Load(NamedTuple):
+class Load(NamedTuple):
     """The size of a request: sequences, rows including memory rows, and rows of the longest sequence and memory."""
 
     sequences: int = 0
@@ -39,7 +39,7 @@ class _Load(NamedTuple):
     longest_keys: int = 0
 
 
-class _Room:
+class Room:
     """Checks whether a request and its response fit the limits. Bytes are upper bounds: four per element."""
 
     def __init__(self, options: Mapping[str, Any], batch: Batch, model: messages.GetModelResponse) -> None:
@@ -60,7 +60,7 @@ class _Room:
         self._of_sequence = max(width, model.pooled_width) if options.get("pooling") else 0
         self._of_sequence += 2 * model.sparse_width if options.get("return_sparse") else 0
 
-    def grown(self, load: _Load, place: int) -> _Load:
+    def grown(self, load: Load, place: int) -> Load:
         """Returns the load with one more sequence."""
         rows = self._batch.rows.lengths[place]
         keys = self._batch.memory
@@ -68,22 +68,22 @@ class _Room:
         memory = 0 if keys is None else keys.lengths[0 if shared else place]
         tokens = rows + (0 if shared and load.sequences else memory)
         longest = max(load.longest, rows + self._own)
-        return _Load(load.sequences + 1, load.tokens + tokens, longest, longest if keys is None else max(load.longest_keys, memory))
+        return Load(load.sequences + 1, load.tokens + tokens, longest, longest if keys is None else max(load.longest_keys, memory))
 
-    def fits(self, load: _Load, most_tokens: int) -> bool:
+    def fits(self, load: Load, most_tokens: int) -> bool:
         if load.tokens > most_tokens or self._request_bytes(load) > self._limits.max_request_bytes:
             return False
         tokens = load.tokens + load.sequences * self._own
         pairs = load.sequences * load.longest * load.longest_keys
         elements = tokens * self._of_token + pairs * self._of_pair + load.sequences * self._of_sequence
-        return 4 * elements + _HEAD_BYTES <= self._limits.max_answer_bytes
+        return 4 * elements + HEAD_BYTES <= self._limits.max_answer_bytes
 
-    def _request_bytes(self, load: _Load) -> int:
+    def _request_bytes(self, load: Load) -> int:
         if self._bias is None:
             return 0  # the server's limit follows from that of tokens
         bias = (load.sequences, self._bias[1], load.longest, load.longest_keys)
         elements = np.prod([full if given > 1 else 1 for given, full in zip(self._bias, bias)], dtype=np.int64)
-        return 4 * (int(elements) + load.tokens * self._row) + _HEAD_BYTES
+        return 4 * (int(elements) + load.tokens * self._row) + HEAD_BYTES
 
 
 def _count(options: Mapping[str, Any], name: str) -> int:
@@ -95,9 +95,9 @@ def divide(options: Mapping[str, Any], batch: Batch, model: messages.GetModelRes
     """Returns the parts of a request, or an empty list if it fits the limits undivided."""
     if is_list(options.get("attention_bias")):
         options = {**options, "attention_bias": arrays.to_floats("attention_bias", options["attention_bias"]).array}
-    room = _Room(options, batch, model)
+    room = Room(options, batch, model)
     count, limits = len(batch.rows.lengths), model.limits
-    if room.fits(reduce(room.grown, range(count), _Load()), limits.max_request_tokens):
+    if room.fits(reduce(room.grown, range(count), Load()), limits.max_request_tokens):
         return []
     cutter = _Cutter(options, batch, model)
     most = min(limits.max_batch_tokens, limits.max_request_tokens)
@@ -107,13 +107,13 @@ def divide(options: Mapping[str, Any], batch: Batch, model: messages.GetModelRes
     return [cutter.part(some) for some in places]
 
 
-def _places(room: _Room, count: int, most_tokens: int, first_alone: bool) -> Iterator[slice]:
-    first, load = 0, _Load()
+def _places(room: Room, count: int, most_tokens: int, first_alone: bool) -> Iterator[slice]:
+    first, load = 0, Load()
     for place in range(count):
         grown = room.grown(load, place)
         if place > first and (not room.fits(grown, most_tokens) or (first_alone and place == 1)):
             yield slice(first, place)
-            first, grown = place, room.grown(_Load(), place)
+            first, grown = place, room.grown(Load(), place)
         load = grown
     yield slice(first, count)
 

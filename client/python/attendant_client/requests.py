@@ -3,15 +3,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, Mapping, Optional, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, List, Mapping, Optional, Tuple, TypeVar
 
 import numpy as np
 
 from . import answers, arrays, messages, wire
 from .answers import Attended, Encoded
 from .errors import invalid
-from .options import AttendOptions, EncodeOptions, Memory, check_names, choose, integers, span_of
+from .options import AttendOptions, EncodeOptions, Memory, TokenizeOptions, check_names, choose, integers, span_of
 from .sequences import Rows, gather, gather_beside, is_list
+from .texts import check_text, text_chunks
 from .wire import Chunks
 
 if TYPE_CHECKING:
@@ -82,13 +83,19 @@ def _bias_chunks(message: Any, options: Mapping[str, Any]) -> Chunks:
 def _encode_input(options: Mapping[str, Any]) -> Tuple[Rows, Chunks]:
     """Returns the rows of the one input, and the chunks of it and of the ids beside it."""
     message = messages.EncodeRequest
-    given = [name for name in ("hidden_states", "input_ids", "features") if options.get(name) is not None]
+    given = [name for name in ("hidden_states", "input_ids", "features", "texts") if options.get(name) is not None]
     if len(given) != 1:
-        raise invalid("hidden_states", "exactly one of hidden_states, input_ids and features", " and ".join(given) or "none")
+        raise invalid("hidden_states", "exactly one of hidden_states, input_ids, features and texts", " and ".join(given) or "none")
     name = given[0]
-    mask = options.get("attention_mask") if is_list(options[name]) else None
-    rows = gather(name, options[name], mask)
-    chunks = wire.submessage(message, "token_ids" if name == "input_ids" else name, rows.chunks())
+    if name != "texts" and options.get("text_pairs") is not None:
+        raise invalid("text_pairs", "none without texts", name)
+    if name == "texts":
+        rows = Rows([], ())  # which only the server knows
+        chunks = text_chunks(message, options["texts"], options.get("text_pairs"))
+    else:
+        mask = options.get("attention_mask") if is_list(options[name]) else None
+        rows = gather(name, options[name], mask)
+        chunks = wire.submessage(message, "token_ids" if name == "input_ids" else name, rows.chunks())
     for beside in ("token_type_ids", "position_ids"):
         if options.get(beside) is not None:
             chunks += wire.submessage(message, beside, gather_beside(beside, options[beside], rows).chunks())
@@ -106,16 +113,27 @@ def _encode_fields(options: Mapping[str, Any]) -> Dict[str, Any]:
     if options.get("pooling"):
         fields["return_pooled"] = True
         fields["pooling"] = choose("pooling", "Pooling", str(options["pooling"]), suffix="_pooling")
-    if options.get("truncation"):
-        fields["truncation"] = choose("truncation", "Truncation", str(options["truncation"]), prefix="truncate_")
+    fields.update(_text_fields(options))
     if options.get("prompt_tokens") is not None:
         fields["prompt_tokens"] = integers("prompt_tokens", np.atleast_1d(options["prompt_tokens"]))
     if options.get("task"):
         fields["task"] = options["task"]
-    for name in ("return_token_vectors", "normalize_token_vectors", "return_sparse"):
+    for name in ("return_token_vectors", "normalize_token_vectors", "return_sparse", "return_tokens"):
         fields[name] = bool(options.get(name, False))
     fields["normalize_pooled"] = bool(options.get("normalize", False))
     fields["omit_hidden_states"] = not options.get("return_hidden_states", True)
+    return fields
+
+
+def _text_fields(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """Returns the fields without texts that requests with texts share."""
+    fields: Dict[str, Any] = {}
+    for name in ("prompt", "prompt_name"):
+        if options.get(name) is not None:
+            check_text(name, options[name])
+            fields[name] = options[name]
+    if options.get("truncation"):
+        fields["truncation"] = choose("truncation", "Truncation", str(options["truncation"]), prefix="truncate_")
     return fields
 
 
@@ -186,6 +204,16 @@ def put_memory_request(model: str, layer: int, memory: Any, time_to_live: Option
     head = messages.PutMemoryRequest(model=model, layer=layer, time_to_live_ms=int((time_to_live or 0) * 1000))
     chunks: List[Any] = [head.SerializeToString(), *memory_chunks(messages.PutMemoryRequest, memory)]
     return Request(messages.method_path("PutMemory"), tuple(chunks), messages.PutMemoryResponse.FromString)
+
+
+def tokenize_request(model: str, texts: Iterable[str], text_pairs: Optional[Iterable[str]],
+                     options: TokenizeOptions) -> Request[messages.TokenizeResponse]:
+    """Returns a request for the tokens of texts."""
+    omits = not options.get("special_tokens", True)
+    head = messages.TokenizeRequest(model=model, omit_special_tokens=omits, **_text_fields(options))
+    return Request(messages.method_path("Tokenize"),
+                   (head.SerializeToString(), *text_chunks(messages.TokenizeRequest, texts, text_pairs)),
+                   messages.TokenizeResponse.FromString)
 
 
 def message_request(method: str, message: Any, answer: Any) -> Request[Any]:

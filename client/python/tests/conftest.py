@@ -8,7 +8,9 @@ from attendant_client import Client
 from bert import MASKED, SMALL, Reference, write_checkpoint
 from others import write_fast_weights, write_vit
 from programs import run_server
+from text_models import run_letters
 
+pytest.register_assert_rewrite("text_cases")
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
@@ -46,6 +48,12 @@ def server(programs, checkpoint, tmp_path_factory):
     write_fast_weights(folders["fast"])
     embedded = {"tiny": "synthetic:tiny", "worked-example": "worked-example"}
     with run_server(programs, {"bert": checkpoint, **folders, **embedded}) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def letters(programs, tmp_path_factory):
+    with run_letters(programs, tmp_path_factory.mktemp("letters")) as running:
         yield running
 
 

@@ -264,7 +264,7 @@ def test_torch_tensors_are_taken(client, reference, monkeypatch, random):
 
 
 REFUSED = [
-    ({}, "hidden_states", "exactly one of hidden_states, input_ids and features; got none"),
+    ({}, "hidden_states", "exactly one of hidden_states, input_ids, features and texts; got none"),
     ({"input_ids": [[1]], "features": [[1]]}, "hidden_states", "got input_ids and features"),
     ({"input_ids": []}, "input_ids", "at least one sequence"),
     ({"input_ids": [[1.5]]}, "input_ids", "integers or booleans; got one of float64"),

@@ -3,20 +3,24 @@ import asyncio
 
 import numpy as np
 import pytest
-from attendant_client import AsyncClient, Client, InvalidArgument, messages
+from attendant_client import AsyncClient, Client, FailedPrecondition, InvalidArgument, encode_request, messages
 from attendant_client.text import AsyncTextModel, TextModel
-from attendant_client.text.plan import Wish
-from attendant_client.text.tasks import Tasks, as_list, as_texts
-from attendant_client.text.tokenizer import check_texts
+from attendant_client.text.rows import Wish
+from attendant_client.text.tasks import Tasks, as_list
+from attendant_client.texts import as_texts, check_texts
 
 HALVES = ["a \ud83d b", "\udc00", "a cat \ud83d"]
 
 
 @pytest.fixture
 def tasks():
-    """Those of a model that embeds, reranks and classifies; it has no tokenizer, which a refused text never reaches."""
-    model = messages.GetModelResponse(name="m", pooled_width=4, classes=1)
-    return Tasks(model, messages.GetTokenizerResponse())
+    """Those of a model that embeds, reranks and classifies; it has no server, which a refused text never reaches."""
+    return Tasks(messages.GetModelResponse(name="m", pooled_width=4, classes=1), None)
+
+
+def test_a_model_without_vectors_says_so():
+    with pytest.raises(FailedPrecondition, match="model bare makes no vector of a text: its files say nothing about pooling"):
+        Tasks(messages.GetModelResponse(name="bare"), None).embed(["a"], Wish("model"))
 
 
 class Column:
@@ -73,10 +77,11 @@ def test_half_a_surrogate_pair_is_named(tasks, text):
                 f"got half a surrogate pair at character {text.index(half)}, {ascii(half)}; "
                 "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') mends or replaces it")
     calls = {
-        "texts[1]": lambda: tasks.plan_embed(["a", text], None, None, Wish("model")),
-        "query[0]": lambda: tasks.plan_rerank(text, ["a"], Wish("classifier")),
-        "prompt": lambda: tasks.tokenizer.prompt(text, None),
-        "text[0]": lambda: tasks.tokens(("a", text), "right"),
+        "texts[1]": lambda: tasks.embed(["a", text], Wish("model")),
+        "query": lambda: tasks.rerank(text, ["a"], Wish("classifier")),
+        "texts[0]": lambda: tasks.classify([("a", text)], Wish("classifier")),
+        "text_pairs[0]": lambda: encode_request(texts=["a"], text_pairs=[text]),
+        "prompt": lambda: encode_request(texts=["a"], prompt=text),
     }
     for field, call in calls.items():
         with pytest.raises(InvalidArgument) as refused:

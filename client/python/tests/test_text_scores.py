@@ -1,22 +1,9 @@
-"""What text has beside its tokenizer: groups of texts, scores, dimensions. Needs no package of PyPI."""
+"""Scores of classes and dimensions of vectors."""
 import numpy as np
 import pytest
 from attendant_client import InvalidArgument, messages
-from attendant_client.division import groups
 from attendant_client.text import scores
-from attendant_client.text.plan import cut
-
-
-@pytest.mark.parametrize("lengths, expected", [
-    ([], []),
-    ([3], [[0]]),
-    ([20], [[0]]),
-    ([4, 4, 2], [[0, 1, 2]]),
-    ([4, 4, 3, 9, 1], [[0, 1], [2], [3, 4]]),
-    ([11, 1, 12], [[0], [1], [2]]),
-])
-def test_groups_have_at_most_so_many_tokens(lengths, expected):
-    assert list(groups(lengths, 10)) == expected
+from attendant_client.text.rows import cut
 
 
 @pytest.mark.parametrize("function", [messages.SCORES_SIGMOID, messages.SCORES_UNKNOWN])

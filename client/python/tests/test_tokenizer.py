@@ -1,12 +1,13 @@
-"""Models without a tokenizer that can be read, and models whose names are those of the Hub. Needs no package of PyPI."""
+"""Models whose texts the server does not take. Needs no package of PyPI."""
 import sys
 import types
 
 import pytest
-from attendant_client import Client, FailedPrecondition, NotFound, messages
+from attendant_client import Client, FailedPrecondition, InvalidArgument, NotFound, messages
 from attendant_client.text import TextModel
 from attendant_client.text.tokenizer import ModelTokenizer
 from bert import SMALL, write_checkpoint
+from fake_server import serve
 from programs import run_server
 
 
@@ -22,7 +23,7 @@ def test_a_tokenizer_that_the_package_cannot_read_is_named(monkeypatch, content,
     found = messages.GetTokenizerResponse(tokenizer_json=content)
     tokenizer = ModelTokenizer(found, messages.GetModelResponse(name="org/m"))
     with pytest.raises(FailedPrecondition, match=f"model org/m takes no texts: its tokenizer.json cannot be read: .*{reason}"):
-        tokenizer.ids(["a text"])
+        tokenizer.ids(["a text"], "right")
 
 
 def test_a_model_whose_tokenizer_cannot_be_read_takes_ids_alone(programs, tmp_path):
@@ -34,3 +35,21 @@ def test_a_model_whose_tokenizer_cannot_be_read_takes_ids_alone(programs, tmp_pa
         assert client.encode("BAAI/bge", input_ids=[[1, 2, 3]]).hidden_states[0].shape[0] == 3
         with pytest.raises(NotFound, match="model BAAI/bge has no tokenizer: its tokenizer.json cannot be read: .* git lfs pull"):
             TextModel(client, "BAAI/bge").embed("a text")
+
+
+def test_older_servers_are_told_apart(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)  # as if it were not installed
+    model, found = messages.GetModelResponse(name="m", pooled_width=4), messages.GetTokenizerResponse(tokenizer_json=b"{}")
+    methods = {"GetModel": lambda request, context: model.SerializeToString(),
+               "GetTokenizer": lambda request, context: found.SerializeToString()}
+    with serve(methods) as address, Client(address) as client:
+        for call in (client.encode, client.tokenize):
+            with pytest.raises(InvalidArgument, match="texts: expected none, as model m takes none: its server is older than texts; got 1"):
+                call("m", texts=["a"])
+        with pytest.raises(ImportError, match=r"which is older than texts.*pip install 'attendant-client\[tokenizers\]'"):
+            TextModel(client, "m").embed("a")
+
+
+def test_so_are_models_whose_texts_the_server_does_not_take(client):
+    with pytest.raises(InvalidArgument, match="texts: expected none, as model tiny takes none: .+; got 1"):
+        client.encode("tiny", texts=["a"])

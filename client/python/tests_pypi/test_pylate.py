@@ -15,4 +15,6 @@ def test_texts_have_the_ids_of_the_library(programs, tmp_path, kind):
     with run_server(programs, {kind: tmp_path}) as running, Client(running.address) as client:
         tokenizer = ModelTokenizer(client.tokenizer(kind), client.model(kind))
         for task, text in TEXTS.items():
-            assert tokenizer.ids([tokenizer.prompt(None, task) + text]) == [(expected[task], [])]
+            assert tokenizer.ids([tokenizer.prompt(None, task) + text], "right") == [(expected[task], [])]
+            (made,) = client.tokenize(kind, texts=[text], prompt_name=task, truncation="right")
+            assert list(made.ids) == expected[task]

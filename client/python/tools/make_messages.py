@@ -8,6 +8,7 @@ from __future__ import annotations
 import pathlib
 import subprocess
 import tempfile
+import textwrap
 
 from google.protobuf import descriptor_pb2
 
@@ -67,8 +68,10 @@ def write_message(message: Descriptor) -> str:
     if not fields:
         return f"class {message.name}(Message):\n    def __init__(self) -> None: ...\n"
     attributes = "".join(f"    {name}: {attribute}\n" for name, attribute, _ in fields)
-    arguments = "".join(f"        {name}: {argument} = ...,\n" for name, _, argument in fields)
-    return f"class {message.name}(Message):\n{attributes}    def __init__(\n        self, *,\n{arguments}    ) -> None: ...\n"
+    # Lines break between arguments only.
+    arguments = ", ".join(f"{name}: {argument} = ...".replace(" ", "~") for name, _, argument in fields)
+    lines = textwrap.fill(arguments, 130, initial_indent=" " * 8, subsequent_indent=" " * 8).replace("~", " ")
+    return f"class {message.name}(Message):\n{attributes}    def __init__(\n        self, *,\n{lines}\n    ) -> None: ...\n"
 
 
 def make_stub(descriptor_set: bytes) -> str:

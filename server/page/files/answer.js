@@ -82,6 +82,13 @@ function showContext(output, labels) {
     [label, ...output.data.slice(row * width, (row + 1) * width).map(shown)]))]);
 }
 
+function showVector(output) {
+  byId("vector").hidden = !output;
+  if (!output) return;
+  const first = output.data.slice(0, 8).map(shown).join(", ");
+  byId("vector").textContent = `Its vector has ${output.data.length} numbers: ${first}${output.data.length > 8 ? ", …" : ""}`;
+}
+
 // Returns the label of each of `length` rows. A model may put rows of its own before those that it was given.
 export function labelsOf(length, given, texts) {
   const own = length - given.length;
@@ -106,5 +113,6 @@ export function drawAnswer() {
   byId("facts").textContent = `${maps.side} tokens, layer ${layer}, ${maps.heads === 1 ? "1 head" : `${maps.heads} heads`}; ` +
     `answered in ${milliseconds.toFixed(0)} ms.`;
   showHeads(maps, layer);
+  showVector(output("sentence_embedding"));
   showContext(output("context_layer"), labels);
 }

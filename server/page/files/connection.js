@@ -32,7 +32,8 @@ export class Unreachable extends Error {
 
 function messageIn(text) {
   try {
-    return JSON.parse(text).error || text;
+    const {error} = JSON.parse(text);
+    return (error && error.message) || error || text;  // as the API of the path has it
   } catch {
     return text;
   }

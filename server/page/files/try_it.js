@@ -1,4 +1,5 @@
-// The form that sends a sequence to a model, as any other client of /v2 would, and shows what its attention did.
+// The form that sends a text, or one sequence of another kind, to a model, as any other client of /v2 would, and shows what its
+// attention did.
 import {askForJson} from "./connection.js";
 import {byId, element} from "./drawing.js";
 import {showAnswer} from "./answer.js";
@@ -8,16 +9,17 @@ const MOST_TOKENS = 256;  // more are a matter for attendant-client inspect
 const WORKED_EXAMPLE = {input: "1, 0, 1, 0\n0, 2, 0, 2\n1, 1, 1, 1", texts: ""};
 const SENTENCE = {input: "101, 7592, 2088, 102", texts: "[CLS] hello world [SEP]"};
 const HAS_ITS_WORDS = /^(synthetic:)?(bert|minilm|distilbert|electra|mobilebert)/;  // families with BERT's vocabulary, mostly
+const TEXT = {input: "The cat sits on the mat.", texts: ""};
 const KINDS = {
-  input_ids: {label: "Token ids",
-    hint: "Of one sequence, with commas or spaces between them. The tokenizer of the model makes them of a text."},
+  text: {label: "Text", hint: "The server tokenizes it, as the files of the model say."},
+  input_ids: {label: "Token ids", hint: "Of one sequence, with commas or spaces between them."},
   hidden_states: {label: "Hidden states",
     hint: "A line for each token, with commas or spaces between its numbers."},
   features: {label: "Features", hint: "A line for each patch or frame, with commas or spaces between its numbers."},
 };
 
 let metrics = {};   // the last series of /metrics
-let chosen = null;  // {name, input: the input's metadata}
+let chosen = null;  // {name, inputs: metadata of those that the form can send, input: one of them, outputs: names}
 
 export function followMetrics(series) {
   metrics = series;
@@ -30,10 +32,17 @@ class Mistake extends Error {
 
 const words = text => text.split(/[\s,]+/).filter(word => word !== "");
 
+const pathOf = (name, call) => `models/${encodeURIComponent(name)}${call}`;
+
+function whereTextsGo() {
+  if (chosen.inputs.length > 1) return " To send a text, choose “Text” below.";
+  return chosen.input.name === "input_ids" ? ` ${chosen.name} takes no texts, as it is served without a tokenizer.` : "";
+}
+
 function numbers(text, what) {
   return words(text).map(word => {
     const value = Number(word);
-    if (!Number.isFinite(value)) throw new Mistake(`${what}: “${word}” is no number.`);
+    if (!Number.isFinite(value)) throw new Mistake(`${what}: “${word}” is not a number.${whereTextsGo()}`);
     return value;
   });
 }
@@ -41,7 +50,7 @@ function numbers(text, what) {
 function readIds(text) {
   const ids = numbers(text, "Token ids");
   const wrong = ids.find(id => !Number.isSafeInteger(id) || id < 0);
-  if (wrong !== undefined) throw new Mistake(`Token ids: ${wrong} is no id.`);
+  if (wrong !== undefined) throw new Mistake(`Token ids: ${wrong} is not an id.`);
   return {rows: ids.map(id => [id]), datatype: "INT64", shape: [1, ids.length], given: ids.map(String)};
 }
 
@@ -54,13 +63,22 @@ function readRows(text, width, what) {
   return {rows, datatype: "FP32", shape: [1, rows.length, width], given: rows.map((_, i) => `row ${i}`)};
 }
 
-function readInput() {
+// The tokens label the rows.
+async function readText(text) {
+  if (text.trim() === "") throw new Mistake("Text: give one.");
+  const [tokens] = await askForJson(pathOf(chosen.name, "/tokenize"), "infer", {inputs: text});
+  return {rows: [[text]], datatype: "BYTES", shape: [1, 1], given: tokens.map(token => String(token.id)),
+    texts: tokens.map(token => token.text)};
+}
+
+async function readInput() {
   const kind = chosen.input.name;
   const text = byId("input").value;
-  const read = kind === "input_ids" ? readIds(text) : readRows(text, chosen.input.shape[2], KINDS[kind].label);
+  const read = kind === "text" ? await readText(text) : kind === "input_ids" ? readIds(text) :
+    readRows(text, chosen.input.shape[2], KINDS[kind].label);
   if (read.rows.length === 0) throw new Mistake(`${KINDS[kind].label}: give at least one.`);
-  if (read.rows.length > MOST_TOKENS) {
-    throw new Mistake(`${read.rows.length} tokens: the page draws at most ${MOST_TOKENS}, attendant-client inspect more.`);
+  if (read.given.length > MOST_TOKENS) {
+    throw new Mistake(`${read.given.length} tokens: the page draws at most ${MOST_TOKENS}, attendant-client inspect more.`);
   }
   return read;
 }
@@ -73,13 +91,17 @@ function readTexts(rows) {
   return texts;
 }
 
-// The stage of one layer takes hidden states; for all else the layers up to that one are computed.
+// The stage of one layer takes hidden states. A text has its vector, too, if the model makes one; for all else the layers up to
+// that one are computed.
 function requestFor(read, layer) {
   const inputs = [{name: chosen.input.name, datatype: read.datatype, shape: read.shape, data: read.rows.flat()}];
   if (chosen.input.name === "hidden_states") {
     return {inputs, parameters: {stage: "context", layer}, outputs: [{name: "context_layer"}, {name: "attentions"}]};
   }
-  return {inputs, parameters: {layer_count: layer + 1}, outputs: [{name: `attentions.${layer}`}]};
+  const outputs = [{name: `attentions.${layer}`}];
+  if (chosen.input.name !== "text") return {inputs, parameters: {layer_count: layer + 1}, outputs};
+  if (!chosen.outputs.includes("sentence_embedding")) return {inputs, parameters: {layer_count: layer + 1}, outputs};
+  return {inputs, outputs: [...outputs, {name: "sentence_embedding"}]};
 }
 
 function showProblem(error) {
@@ -94,12 +116,12 @@ async function send(event) {
   if (button.getAttribute("aria-disabled") === "true" || !chosen) return;
   button.setAttribute("aria-disabled", "true");
   try {
-    const read = readInput();
-    const texts = readTexts(read.rows.length);
+    const read = await readInput();
+    const texts = read.texts || readTexts(read.rows.length);
     const layer = byId("layer").value === "" ? NaN : Number(byId("layer").value);
     if (!Number.isSafeInteger(layer) || layer < 0) throw new Mistake("Layer: give a number from 0 on.");
     const begin = performance.now();
-    const answer = await askForJson(`v2/models/${encodeURIComponent(chosen.name)}/infer`, "infer", requestFor(read, layer));
+    const answer = await askForJson(`v2/${pathOf(chosen.name, "/infer")}`, "infer", requestFor(read, layer));
     showAnswer(answer, {layer, given: read.given, texts, milliseconds: performance.now() - begin});
   } catch (error) {
     byId("answer").hidden = true;
@@ -117,26 +139,42 @@ function boundLayer() {
 
 // An input that the model takes, where it can be told without asking for more.
 function exampleFor({name, shape}) {
+  if (name === "text") return TEXT;
   if (name !== "input_ids") return shape[2] === 4 ? WORKED_EXAMPLE : {input: "", texts: ""};
   return HAS_ITS_WORDS.test(labelsOfModel(metrics, chosen.name).family) ? SENTENCE : {input: "1, 2, 3, 4", texts: ""};
 }
 
-// What was typed stays if it is for the same input.
-async function choose(name) {
-  const {inputs: [input]} = await askForJson(`v2/models/${encodeURIComponent(name)}`, "infer");
-  if (byId("model").value !== name) return;  // another was chosen meanwhile
-  const same = chosen && chosen.name === name && JSON.stringify(chosen.input) === JSON.stringify(input);
-  chosen = {name, input};
-  if (same) return boundLayer();
-  const kind = KINDS[chosen.input.name];
-  const width = chosen.input.shape[2];
+function showInput(input) {
+  chosen.input = input;
+  const kind = KINDS[input.name];
   byId("input-label").textContent = kind.label;
-  byId("input-hint").textContent = kind.hint + (width ? ` ${name} takes ${width} in a line.` : "");
-  const example = exampleFor(chosen.input);
+  byId("input-hint").textContent = kind.hint + (input.shape[2] ? ` ${chosen.name} takes ${input.shape[2]} in a line.` : "");
+  byId("texts-field").hidden = input.name === "text";
+  const example = exampleFor(input);
   byId("input").value = example.input;
   byId("texts").value = example.texts;
   byId("answer").hidden = true;
+}
+
+// What was typed stays if it is for the same input.
+async function choose(name) {
+  const {inputs: [own, ...others], outputs} = await askForJson(`v2/${pathOf(name, "")}`, "infer");
+  if (byId("model").value !== name) return;  // another was chosen meanwhile
+  const inputs = [...others.filter(input => input.name === "text"), own];
+  const same = chosen && chosen.name === name && JSON.stringify(chosen.inputs) === JSON.stringify(inputs);
+  chosen = {name, inputs, outputs: outputs.map(output => output.name), input: same ? chosen.input : null};
+  if (same) return boundLayer();
+  byId("kind").replaceChildren();
+  for (const {name: kind} of inputs) element("option", byId("kind"), KINDS[kind].label, {value: kind});
+  byId("kind-field").hidden = inputs.length === 1;
+  showInput(inputs[0]);
   boundLayer();
+}
+
+// The first of the models that takes texts, if any does.
+async function firstOfTexts(names) {
+  const {data} = await askForJson("v1/models", "infer");
+  return names.find(name => data.some(model => model.id === name));
 }
 
 // Asks for the models. Throws Refused.
@@ -150,11 +188,13 @@ export async function showForm() {
   byId("try-form").hidden = names.length === 0;
   byId("try-none").hidden = names.length > 0;
   if (names.length === 0) return;
-  if (names.includes(before)) place.value = before;
+  const first = names.includes(before) ? before : await firstOfTexts(names);
+  if (first) place.value = first;
   await choose(place.value);
 }
 
 export function startForm() {
   byId("try-form").addEventListener("submit", send);
+  byId("kind").addEventListener("change", () => showInput(chosen.inputs.find(input => input.name === byId("kind").value)));
   byId("model").addEventListener("change", () => choose(byId("model").value).catch(showProblem));
 }

@@ -28,8 +28,13 @@ std::string Fields::PathOf(absl::string_view key) const {
   return path_.empty() ? std::string(key) : absl::StrCat(path_, ".", key);
 }
 
+std::optional<JsonValue> Fields::Lookup(absl::string_view key) const {
+  std::optional<JsonValue> value = winner_ ? winner_->Find(key) : std::nullopt;
+  return value.has_value() ? value : json_.Find(key);
+}
+
 absl::StatusOr<JsonValue> Fields::Get(absl::string_view key) const {
-  const std::optional<JsonValue> value = json_.Find(key);
+  const std::optional<JsonValue> value = Lookup(key);
   if (!value.has_value()) return Unexpected(PathOf(key), "a value", "no such key");
   return *value;
 }
@@ -41,7 +46,7 @@ absl::StatusOr<Fields> Fields::Object(absl::string_view key) const {
 }
 
 std::optional<JsonValue> Fields::Find(absl::string_view key) const {
-  const std::optional<JsonValue> value = json_.Find(key);
+  const std::optional<JsonValue> value = Lookup(key);
   return value.has_value() && value->is_null() ? std::nullopt : value;
 }
 

@@ -29,6 +29,9 @@ class Fields {
   Fields(JsonValue json, std::string path) : json_(json), path_(std::move(path)) {}
   static absl::StatusOr<Fields> Open(JsonValue json, const std::string& path);
 
+  // Lets the values of an object win over those that are there. Null values count.
+  void Override(JsonValue winner) { winner_ = winner; }
+
   const std::string& path() const { return path_; }
   std::string PathOf(absl::string_view key) const;
   JsonValue json() const { return json_; }
@@ -51,8 +54,11 @@ class Fields {
   absl::Status RequireKnown(absl::string_view known) const;
 
  private:
+  std::optional<JsonValue> Lookup(absl::string_view key) const;
+
   JsonValue json_;
   std::string path_;
+  std::optional<JsonValue> winner_;
 };
 
 // A component of tokenizer.json: its "type", the keys that may stand with it, separated by commas,

@@ -106,6 +106,20 @@ char32_t LowerCase(char32_t code) {
   return code + FindRow(kLowerRanges, 4, code)[3];
 }
 
+bool IsUpperLetter(char32_t code) {
+  return code < 0x80 ? code >= 'A' && code <= 'Z' : FindRow(kUpperLetterRanges, 2, code) != nullptr;
+}
+
+bool IsLowerLetter(char32_t code) {
+  return code < 0x80 ? code >= 'a' && code <= 'z' : FindRow(kLowerLetterRanges, 2, code) != nullptr;
+}
+
+bool IsPatternMark(char32_t code) {
+  return code >= 0x80 && FindRow(kPatternMarkRanges, 2, code) != nullptr;
+}
+
+bool IsPatternSymbol(char32_t code) { return FindRow(kSymbolRanges, 2, code) != nullptr; }
+
 bool EndsCluster(char32_t code) { return FindRow(kControlRanges, 2, code) != nullptr; }
 
 uint8_t CombiningClass(char32_t code) {

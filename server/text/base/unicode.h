@@ -35,6 +35,12 @@ inline bool HasFlag(const uint16_t* flags, char32_t code, uint16_t any) {
   return (flags[code] & any) != 0;
 }
 
+// Categories of regular expressions that few patterns name: Lu and Lt, Ll, M, P and S.
+bool IsUpperLetter(char32_t code);
+bool IsLowerLetter(char32_t code);
+bool IsPatternMark(char32_t code);
+bool IsPatternSymbol(char32_t code);
+
 // The lower-case form, for all but U+0130, which becomes two characters.
 char32_t LowerCase(char32_t code);
 

@@ -23,7 +23,7 @@ HIGH_SHARE = 0.8  # of the best other server's capacity: a rate at which Attenda
 class Comparison:
     def __init__(self, options):
         self._options = options
-        self._place = Place(options.programs, options.work, options.checkpoint, len(os.sched_getaffinity(0)))
+        self._place = Place(options.programs, options.http_load, options.work, options.checkpoint, len(os.sched_getaffinity(0)))
         self._kept = options.work / "measured"
         self._kept.mkdir(parents=True, exist_ok=True)
         self.found = {}  # contender -> what measure.py printed, or {"not_run": reason}
@@ -57,8 +57,8 @@ class Comparison:
         if isinstance(contender, Attendant) and (best := report.best_server(self.found)):
             rates = [HIGH_SHARE * self.found[best]["capacity"]]
         command = [self._place.python(contender.caller), HERE / "measure.py", "--contender", contender.name,
-                   "--programs", options.programs, "--work", options.work, "--checkpoint", options.checkpoint,
-                   "--threads", self._place.threads, "--answers", options.work / f"answers-{options.seed}.npy",
+                   "--programs", options.programs, "--http-load", options.http_load, "--work", options.work,
+                   "--checkpoint", options.checkpoint, "--threads", self._place.threads, "--answers", options.work / f"answers-{options.seed}.npy",
                    "--seconds", options.seconds, "--seed", options.seed, "--rates", *rates]
         try:
             done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -79,7 +79,8 @@ def machine(programs: pathlib.Path) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--programs", type=pathlib.Path, required=True, help="has attendant-server")
+    parser.add_argument("--programs", type=pathlib.Path, required=True, help="has attendant-server and attendant-client")
+    parser.add_argument("--http-load", type=pathlib.Path, required=True, help="the program")
     parser.add_argument("--work", type=pathlib.Path, required=True, help="where set_up.sh has installed what is needed")
     parser.add_argument("--checkpoint", type=pathlib.Path, required=True)
     parser.add_argument("--only", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))

@@ -9,7 +9,8 @@ MODEL_NAME = "minilm"
 @dataclasses.dataclass(frozen=True)
 class Place:
     """Where things are."""
-    programs: pathlib.Path  # has attendant-server
+    programs: pathlib.Path  # has attendant-server and attendant-client
+    http_load: pathlib.Path  # the program
     work: pathlib.Path  # has `venvs`, and what is made for a server
     checkpoint: pathlib.Path  # the folder of the real MiniLM
     threads: int

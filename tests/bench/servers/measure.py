@@ -1,12 +1,14 @@
 """Measures one contender, in the environment of its caller, and prints one JSON document; see compare.py.
 
-The same program calls all of them: one process, one event loop, one connection. It shares the machine's cores with the server,
-as it does for every contender."""
+The same program, http_load, calls all servers: one process, one thread, one kept connection for each call under way. It shares
+the machine's cores with the server, as it does for every contender. A library is called from an event loop of this process."""
 import argparse
 import asyncio
+import functools
 import json
 import math
 import pathlib
+import statistics
 import sys
 
 import numpy as np
@@ -14,12 +16,15 @@ import numpy as np
 import texts as all_texts
 from contender import Place
 from contenders import CONTENDERS
+from http_load import HttpLoad
 from load import Load, closed_loop, open_loop
+from own import Attendant
 from process import NotRun, Running, disk_bytes, memory_bytes
 
 CALLERS = (1, 8, 32)
 SHARES = (0.5, 0.8)  # of the capacity, in open loops
 LEAST_COSINE = 0.999
+ROUNDS = 5  # of text.over_ids, whose loops are shorter by as much
 
 
 def lowest_cosine(made: np.ndarray, known: np.ndarray) -> float:
@@ -50,6 +55,18 @@ async def answers(embed, texts: list, callers: int) -> np.ndarray:
     return np.stack(vectors)
 
 
+class Loops:
+    """Closed and open loops over `texts`, of a contender that runs."""
+
+    def __init__(self, contender, running: Running, texts: list):
+        if contender.serves:
+            self.http = HttpLoad(contender.place.http_load, running.port, [contender.request(text) for text in texts])
+            self.closed, self.open = self.http.closed_loop, self.http.open_loop
+        else:
+            self.closed = functools.partial(closed_loop, contender.embed, texts)
+            self.open = functools.partial(open_loop, contender.embed, texts)
+
+
 class Measurement:
     def __init__(self, options):
         self._options = options
@@ -76,18 +93,24 @@ class Measurement:
         found["cosine"] = await self._compare()
         if found["cosine"] < LEAST_COSINE:
             raise NotRun(f"its answers are wrong: lowest cosine {found['cosine']:.4f}")
-        embed, seconds = self._contender.embed, self._options.seconds
-        found["closed"] = {}
-        for callers in CALLERS:
-            found["closed"][str(callers)] = self._note(await closed_loop(embed, self._texts, callers, seconds))
+        seconds, loops = self._options.seconds, Loops(self._contender, self._running, self._texts)
+        short = Loops(self._contender, self._running, list(all_texts.short()))
+        for name, kind in (("closed", loops), ("short", short)):
+            found[name] = {str(callers): self._note(await kind.closed(callers, seconds)) for callers in CALLERS}
         capacity = max(loop["texts_per_s"] for loop in found["closed"].values())
         found["open"] = {}
         for rate in [*(share * capacity for share in SHARES), *self._options.rates]:
-            load = await open_loop(embed, self._texts, rate, seconds, self._options.seed)
-            found["open"][f"{rate:.6g}"] = self._note(load)
+            found["open"][f"{rate:.6g}"] = self._note(await loops.open(rate, seconds, self._options.seed))
+        if isinstance(self._contender, Attendant):
+            found["text_over_ids"] = await self._text_over_ids(short.http)
         found |= {"capacity": capacity, "memory_bytes": self._memory}
         found["disk_bytes"], found["disk_bytes_for_cpus"] = disk_bytes(self._contender.installed())
         return found
+
+    async def _text_over_ids(self, load: HttpLoad) -> dict:
+        ids, seconds = list(all_texts.short().values()), self._options.seconds / ROUNDS
+        return {str(callers): statistics.median(await self._contender.text_over_ids(load, ids, callers, seconds, ROUNDS))
+                for callers in CALLERS}
 
     def _note(self, load: Load) -> dict:
         self._memory = max(self._memory, memory_bytes(self._running.pid))
@@ -104,7 +127,8 @@ class Measurement:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--contender", choices=CONTENDERS, required=True)
-    parser.add_argument("--programs", type=pathlib.Path, required=True, help="has attendant-server")
+    parser.add_argument("--programs", type=pathlib.Path, required=True, help="has attendant-server and attendant-client")
+    parser.add_argument("--http-load", type=pathlib.Path, required=True, help="the program")
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--checkpoint", type=pathlib.Path, required=True)
     parser.add_argument("--threads", type=int, required=True)
@@ -113,7 +137,7 @@ def main() -> None:
     parser.add_argument("--rates", type=float, nargs="*", default=[], help="of further open loops")
     parser.add_argument("--seed", type=int, required=True)
     options = parser.parse_args()
-    options.place = Place(options.programs, options.work, options.checkpoint, options.threads)
+    options.place = Place(options.programs, options.http_load, options.work, options.checkpoint, options.threads)
     try:
         print(json.dumps(asyncio.run(Measurement(options).run())))
     except NotRun as error:

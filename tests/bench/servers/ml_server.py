@@ -1,6 +1,6 @@
 """MLServer with a runtime of its own kind ("Custom Inference Runtimes") over ONNX Runtime, which tokenizes.
 
-Settings by its documentation ("Parallel Inference", "Adaptive Batching"): one worker process, gRPC, and no adaptive batching, for
+Settings by its documentation ("Parallel Inference", "Adaptive Batching"): one worker process, and no adaptive batching, for
 it makes every batch wait for company: with batches of 8 or 32 within 5 ms it answered fewer texts at every number of callers."""
 import json
 import pathlib
@@ -16,7 +16,7 @@ class MlServer(OpenInference):
     name = "mlserver"
     exported = True
     needs = ("mlserver",)
-    settings = "custom runtime on ONNX Runtime, one worker, no adaptive batching, gRPC"
+    settings = "custom runtime on ONNX Runtime, one worker, no adaptive batching, Open Inference Protocol over HTTP"
 
     def prepare(self) -> None:
         model = {"name": MODEL_NAME, "implementation": "mlserver_runtime.Embedder",
@@ -25,7 +25,7 @@ class MlServer(OpenInference):
         (self.folder / "model-settings.json").write_text(json.dumps(model), encoding="utf-8")
 
     def command(self, port: int) -> list:
-        server = {"grpc_port": port, "http_port": free_port(), "metrics_port": free_port(), "host": "127.0.0.1", "debug": False,
+        server = {"grpc_port": free_port(), "http_port": port, "metrics_port": free_port(), "host": "127.0.0.1", "debug": False,
                   "parallel_workers": 1}
         (self.folder / "settings.json").write_text(json.dumps(server), encoding="utf-8")
         return [self.place.python("mlserver").with_name("mlserver"), "start", self.folder]

@@ -1,20 +1,17 @@
-"""A caller of the Open Inference Protocol over gRPC: texts in, vectors out."""
+"""A server with the Open Inference Protocol over HTTP: texts in, vectors out."""
+import json
+
 import numpy as np
 
-from contender import MODEL_NAME, Contender
+from contender import MODEL_NAME
+from over_http import OverHttp
 
 
-class OpenInference(Contender):
-    async def connect(self, port: int) -> None:
-        import tritonclient.grpc.aio as protocol
-        self._protocol = protocol
-        self._client = protocol.InferenceServerClient(f"127.0.0.1:{port}")
+class OpenInference(OverHttp):
+    path = f"/v2/models/{MODEL_NAME}/infer"
 
-    async def embed(self, text: str):
-        given = self._protocol.InferInput("text", [1, 1], "BYTES")
-        given.set_data_from_numpy(np.array([[text.encode()]], dtype=np.object_))
-        answer = await self._client.infer(MODEL_NAME, [given])
-        return answer.as_numpy("vector")[0]
+    def body(self, text: str) -> dict:
+        return {"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1, 1], "data": [text]}]}
 
-    async def close(self) -> None:
-        await self._client.close()
+    def vector(self, content: bytes, headers) -> np.ndarray:
+        return np.array(json.loads(content)["outputs"][0]["data"], np.float32)

@@ -70,6 +70,7 @@ class Running:
     def __init__(self, contender: Contender):
         self.contender = contender
         self.ready_seconds = 0.0
+        self.port = 0  # of the server
         self._process = None
 
     @property
@@ -79,8 +80,8 @@ class Running:
     async def start(self) -> None:
         begin = time.perf_counter()
         if self.contender.serves:
-            port = free_port()
-            await self._start_server(port, begin + START_SECONDS)
+            self.port = free_port()
+            await self._start_server(self.port, begin + START_SECONDS)
         else:
             await self.contender.connect(0)
             await self.contender.embed(FIRST_TEXT)

@@ -28,8 +28,7 @@ servers_environment() {
 set_up_servers() {
   local name
   mkdir -p "$servers"/{venvs,errors}
-  servers_environment caller -e "$ATTENDANT_ROOT/client/python[text]"
-  for name in floor infinity triton mlserver; do servers_environment "$name"; done
+  for name in caller floor infinity triton mlserver; do servers_environment "$name"; done
   checkpoint=$("$here/../families/get_checkpoints") || fail "cannot get the real MiniLM"
   if [[ ! -e $servers/exported && ! -e $servers/errors/floor.log ]]; then
     say "Exporting the model to ONNX"

@@ -1,4 +1,4 @@
-"""The texts that every server embeds: English of unequal lengths, the same for a seed."""
+"""The texts that every server embeds: English ones of unequal lengths, the same for a seed, and short ones."""
 import json
 import math
 import pathlib
@@ -11,10 +11,20 @@ COUNT = 512
 # 256 tokens at which MiniLM is meant to be cut, since not all servers cut there.
 MEDIAN_WORDS, SIGMA, FEWEST_WORDS, MOST_WORDS = 18, 0.8, 3, 140
 MOST_CHARACTERS = 800  # rare words are several tokens
+SHORT_TOKENS = 14  # with those at both ends
+
+
+def _lines() -> list:
+    return [json.loads(line) for line in SENTENCES.read_text(encoding="utf-8").splitlines()]
 
 
 def sentences() -> list:
-    return [json.loads(line)["text"] for line in SENTENCES.read_text(encoding="utf-8").splitlines()]
+    return [line["text"] for line in _lines()]
+
+
+def short() -> dict:
+    """Returns the ids of each sentence of SHORT_TOKENS tokens."""
+    return {line["text"]: line["ids"] for line in _lines() if len(line["ids"]) == SHORT_TOKENS}
 
 
 def ragged(known: list, count: int = COUNT, seed: int = DEFAULT_SEED) -> list:

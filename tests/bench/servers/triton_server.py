@@ -3,10 +3,12 @@
 Settings by its documentation ("Model Configuration", "Batchers", python_backend's README): the dynamic batcher with batches
 of up to 32 and no delay, so that an idle instance starts at once, and one instance, for ONNX Runtime has both cores. The
 texts are strings, for the batcher joins tensors of one shape only, and those of token ids would differ. PyPI has neither
-Triton's ONNX Runtime backend nor one that needs no Python."""
+Triton's ONNX Runtime backend nor one that needs no Python. Vectors come in binary ("Binary Tensor Data Extension")."""
 import os
 import pathlib
 import shutil
+
+import numpy as np
 
 from contender import MODEL_NAME
 from oip import OpenInference
@@ -28,7 +30,8 @@ class Triton(OpenInference):
     name = "triton"
     exported = True
     needs = ("triton",)
-    settings = "Python backend on ONNX Runtime, dynamic batches of up to 32 without delay, run text by text, gRPC"
+    settings = ("Python backend on ONNX Runtime, dynamic batches of up to 32 without delay, run text by text, Open Inference "
+                "Protocol over HTTP with vectors in binary")
 
     @property
     def _package(self) -> pathlib.Path:
@@ -48,14 +51,20 @@ class Triton(OpenInference):
 
     def command(self, port: int) -> list:
         return [self._package / "bin" / "tritonserver", "--model-repository", self.folder / "models", "--backend-directory",
-                self.folder / "backends", "--grpc-address", "127.0.0.1", "--grpc-port", str(port), "--http-address", "127.0.0.1",
-                "--http-port", str(free_port()), "--allow-metrics", "false"]
+                self.folder / "backends", "--grpc-address", "127.0.0.1", "--grpc-port", str(free_port()), "--http-address",
+                "127.0.0.1", "--http-port", str(port), "--allow-metrics", "false"]
 
     def environment(self) -> dict:
         packages = self.place.site_packages("triton")
         path = f"{self.place.python('triton').parent}:{os.environ['PATH']}"  # where the backend looks for its Python
         return {"PATH": path, "SERVED_MODEL": str(self.place.exported / "fused"),
                 "SERVED_THREADS": str(self.place.threads), "LD_LIBRARY_PATH": str(packages / "nvidia_pytriton.libs")}
+
+    def body(self, text: str) -> dict:
+        return super().body(text) | {"outputs": [{"name": "vector", "parameters": {"binary_data": True}}]}
+
+    def vector(self, content: bytes, headers) -> np.ndarray:
+        return np.frombuffer(content[int(headers["Inference-Header-Content-Length"]):], np.float32)
 
     def installed(self) -> list:
         return [self.place.site_packages("triton"), self.place.exported / "fused"]

@@ -315,7 +315,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   EXPECT_EQ(table.exit_code, 0);
   EXPECT_EQ(table.out,
             "NAME  FAMILY  LAYERS  HIDDEN  HEADS  COMPUTE   INPUT\n"
-            "a     bert        12       4      2  f32       hidden states, token ids, features\n"
+            "a     bert        12       4      2  f32       texts, hidden states, token ids, "
+            "features\n"
             "b     bert        12       4      2  f32       hidden states, token ids, features\n");
   EXPECT_EQ(Run({"models", "--names"}).out, "a\nb\n");
   const Outcome one = Run({"models", "b"});
@@ -332,7 +333,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
         "FLOPs                    96 per token, 8 per pair of query and key, 32 per sequence\n",
         "  attention.qkv          96 per token\n", "  attention.scores       8 per pair\n",
         "  pooling.dense          32 per sequence\n",
-        "rows of each thread      from 512 tokens on\n", "unused tensors           cls.bias\n"}) {
+        "rows of each thread      from 512 tokens on\n", "unused tensors           cls.bias\n",
+        "texts                    none: its directory has no tokenizer.json\n"}) {
     EXPECT_THAT(one.out, HasSubstr(line));
   }
   const json document = RunJson({"models"});
@@ -453,7 +455,8 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
       {{"encode", "--token-ids", "1", "--layers", "3"},
        "--layers: expected FIRST:COUNT, such as 0:6; got \"3\""},
       {{"encode", "--token-ids", "1", "--pooled", "median"}, "--pooled: expected one of model,"},
-      {{"encode", "--token-ids", "1", "--truncate", "middle"}, "expected one of right, left; got"},
+      {{"encode", "--token-ids", "1", "--truncate", "middle"},
+       "expected one of right, left, none; got"},
       {{"encode", "--token-ids", "1", "--chunk", "0"},
        "--chunk: expected an integer of at least 1"},
       {{"encode", "--token-ids", "1;2", "--chunk", "1"},
@@ -502,7 +505,7 @@ std::vector<std::string> Commands() {
   bool in_list = false;
   const std::string help = RunWith({"--help"}).out;
   for (const absl::string_view line : absl::StrSplit(help, '\n')) {
-    if (line == "Compute") in_list = true;
+    if (line == "Texts") in_list = true;
     if (line == "Output") break;
     if (!in_list || !absl::StartsWith(line, "  ") || line[2] == ' ') continue;
     commands.emplace_back(line.substr(2, line.find(' ', 2) - 2));
@@ -511,9 +514,10 @@ std::vector<std::string> Commands() {
 }
 
 TEST_F(CommandLineTest, HelpListsTheCommands) {
-  EXPECT_THAT(Commands(), ElementsAre("attend", "encode", "put-memory", "drop-memory", "inspect",
-                                      "explain", "models", "tokenizer", "health", "service-config",
-                                      "load-test", "load-report", "completion"));
+  EXPECT_THAT(Commands(),
+              ElementsAre("embed", "rerank", "classify", "tokenize", "attend", "encode",
+                          "put-memory", "drop-memory", "inspect", "explain", "models", "tokenizer",
+                          "health", "service-config", "load-test", "load-report", "completion"));
 }
 
 TEST_F(CommandLineTest, EveryCommandHasAHelpThatPeopleCanRead) {
@@ -529,7 +533,7 @@ TEST_F(CommandLineTest, EveryCommandHasAHelpThatPeopleCanRead) {
       EXPECT_THAT(outcome.out, HasSubstr(part)) << command;
     }
     EXPECT_THAT(outcome.out, ContainsRegex("attendant-client " + command + "[^\n]*\n"));
-    for (const char* innards : {"->", "ENUM", ":INT", "TEXT ", "Excludes", "Needs", "in {"}) {
+    for (const char* innards : {"->", "ENUM", ":INT", ":TEXT", "Excludes", "Needs", "in {"}) {
       EXPECT_THAT(outcome.out, Not(HasSubstr(innards))) << command;
     }
     for (const absl::string_view line : absl::StrSplit(outcome.out, '\n')) {
@@ -565,13 +569,15 @@ TEST_F(CommandLineTest, HelpHasBoundsDefaultsAndRelations) {
                                                   "FILE|ROWS [FLAGS] "));
   EXPECT_THAT(Unwrapped("drop-memory"),
               StartsWith("Usage: attendant-client drop-memory HANDLE [FLAGS] "));
+  EXPECT_THAT(Unwrapped("rerank"), StartsWith("Usage: attendant-client rerank QUERY [TEXT...] "));
   EXPECT_THAT(Unwrapped("load-report"), StartsWith("Usage: attendant-client load-report FILE... "));
   EXPECT_THAT(Unwrapped("models"), StartsWith("Usage: attendant-client models [NAME] [FLAGS] "));
   const std::string encode = Unwrapped("encode");
   EXPECT_THAT(encode, HasSubstr(" --pooled [POOLING] Also"));
   EXPECT_THAT(encode, HasSubstr("(one of model, first-token, mean, max, mean-sqrt-len, "));
-  EXPECT_THAT(encode, HasSubstr(" --truncate right|left Cut sequences of token ids that are longer "
-                                "than the model's max_sequence_length "));
+  EXPECT_THAT(encode,
+              HasSubstr(" --truncate right|left|none Cut texts and sequences of token ids that "
+                        "are longer than the model's max_sequence_length "));
 }
 
 TEST_F(CommandLineTest, VersionIsThatOfTheProgram) {

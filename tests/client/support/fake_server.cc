@@ -43,6 +43,37 @@ v1::SparseVectors SomeSparse() {
   return sparse;
 }
 
+v1::Tensor Rows(const std::vector<float>& values, int64_t width) {
+  v1::Tensor rows;
+  rows.set_dtype(v1::FLOAT32);
+  rows.add_shape(static_cast<int64_t>(values.size()) / width);
+  rows.add_shape(width);
+  rows.set_data(std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size()));
+  return rows;
+}
+
+void EncodedTexts(const v1::EncodeRequest& request, int classes, v1::EncodeResponse* response) {
+  const bool classifies = request.pooling() == v1::CLASSIFIER;
+  const auto width = static_cast<size_t>(classifies ? classes : kTokenWidth);
+  std::vector<float> rows(width * static_cast<size_t>(request.texts_size()));
+  size_t tokens = 0;
+  for (int i = 0; i < request.texts_size(); ++i) {
+    const std::string& scored =
+        request.text_pairs_size() > 0 ? request.text_pairs(i) : request.texts(i);
+    if (classifies) rows[i * width] = static_cast<float>(scored.size()) / 10;
+    response->add_lengths(static_cast<int64_t>(request.texts(i).size()));
+    tokens += request.texts(i).size();
+  }
+  if (request.return_pooled()) {
+    *response->mutable_pooled() = Rows(rows, static_cast<int64_t>(width));
+  }
+  if (!request.omit_hidden_states()) {
+    *response->mutable_hidden_states() =
+        Rows(std::vector<float>(tokens * kTokenWidth), kTokenWidth);
+  }
+  SetExecution(static_cast<int64_t>(tokens), response->mutable_execution());
+}
+
 void Encoded(const v1::EncodeRequest& request, v1::EncodeResponse* response) {
   v1::Tensor output = request.hidden_states();
   if (request.has_token_ids()) {
@@ -98,6 +129,11 @@ void FakeServer::set_unsound(bool unsound) {
   unsound_ = unsound;
 }
 
+void FakeServer::set_classes(int classes) {
+  absl::MutexLock lock(&mutex_);
+  classes_ = classes;
+}
+
 void FakeServer::set_healthy(bool healthy) {
   grpc::HealthCheckServiceInterface* service = server_->GetHealthCheckService();
   service->SetServingStatus(healthy);
@@ -117,6 +153,11 @@ std::vector<v1::EncodeRequest> FakeServer::encoded() const {
 std::vector<v1::PutMemoryRequest> FakeServer::put() const {
   absl::MutexLock lock(&mutex_);
   return put_;
+}
+
+std::vector<v1::TokenizeRequest> FakeServer::tokenized() const {
+  absl::MutexLock lock(&mutex_);
+  return tokenized_;
 }
 
 std::vector<v1::EncodeStreamRequest> FakeServer::streamed() const {
@@ -188,7 +229,35 @@ grpc::Status FakeServer::Encode(grpc::ServerContext* context, const v1::EncodeRe
     encoded_.push_back(*request);
   }
   if (grpc::Status status = Ready(*context); !status.ok()) return status;
-  Encoded(*request, response);
+  if (request->texts_size() == 0) {
+    Encoded(*request, response);
+    return grpc::Status::OK;
+  }
+  absl::MutexLock lock(&mutex_);
+  EncodedTexts(*request, classes_, response);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::Tokenize(grpc::ServerContext*, const v1::TokenizeRequest* request,
+                                  v1::TokenizeResponse* response) {
+  absl::MutexLock lock(&mutex_);
+  tokenized_.push_back(*request);
+  for (const std::string& text : request->texts()) {
+    const auto size = static_cast<uint32_t>(text.size());
+    v1::TextTokens* tokens = response->add_texts();
+    const auto add = [&](uint32_t id, uint32_t source, uint32_t end, const std::string& token) {
+      tokens->add_ids(id);
+      tokens->add_token_type_ids(0);
+      tokens->add_sources(source);
+      tokens->add_begins(0);
+      tokens->add_ends(end);
+      tokens->add_byte_begins(0);
+      tokens->add_byte_ends(end);
+      tokens->add_tokens(token);
+    };
+    add(101, 2, 0, "[CLS]");
+    add(7, 0, size, "▁" + text);
+  }
   return grpc::Status::OK;
 }
 
@@ -289,6 +358,13 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   response->mutable_thread_plan()->add_instance_nodes(1);
   response->mutable_thread_plan()->set_rows_per_thread_from(512);
   response->add_unused_tensors("cls.bias");
+  response->set_takes_texts(response->name() == "a");
+  if (!response->takes_texts()) response->set_why_no_texts("its directory has no tokenizer.json");
+  response->set_text_pooling(v1::MEAN);
+  response->set_class_scores(v1::SCORES_SOFTMAX);
+  response->set_rank_scores(v1::SCORES_SIGMOID);
+  absl::MutexLock lock(&mutex_);
+  response->set_classes(classes_);
   return grpc::Status::OK;
 }
 

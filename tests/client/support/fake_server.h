@@ -19,6 +19,9 @@ namespace attendant::client {
 // - Attend: the hidden states come back as the output, and as probabilities if asked for, with an
 //   execution.
 // - Encode: hidden states (zeros [B, S, 2] for token ids), pooled vectors, and the wanted layers.
+//   Texts have as many tokens as bytes. CLASSIFIER gives each text, or the second one of a pair, a
+//   tenth of its bytes for its first class, and 0 for others; other vectors are zeros.
+// - Tokenize: for each text, [CLS], and a token for all of it. GetModel: "b" takes no texts.
 // - EncodeStream: as Encode, the last request first; a request without input gets an error.
 // - ListModels: "a" and "b", which GetModel knows; for GetModel an empty name is "a".
 // - GetTokenizer: "a" has one, "{}", and "b" has none.
@@ -40,10 +43,13 @@ class FakeServer : private v1::EncoderService::Service {
   // Makes the answers to Attend contradict themselves.
   void set_unsound(bool unsound);
   void set_healthy(bool healthy);
+  // Gives all models a classification head.
+  void set_classes(int classes);
 
   std::vector<v1::AttendRequest> attended() const;
   std::vector<v1::EncodeRequest> encoded() const;
   std::vector<v1::PutMemoryRequest> put() const;
+  std::vector<v1::TokenizeRequest> tokenized() const;
   // The items in the order of their arrival.
   std::vector<v1::EncodeStreamRequest> streamed() const;
 
@@ -63,6 +69,8 @@ class FakeServer : private v1::EncoderService::Service {
                           v1::ListModelsResponse* response) override;
   grpc::Status GetTokenizer(grpc::ServerContext* context, const v1::GetTokenizerRequest* request,
                             v1::GetTokenizerResponse* response) override;
+  grpc::Status Tokenize(grpc::ServerContext* context, const v1::TokenizeRequest* request,
+                        v1::TokenizeResponse* response) override;
   grpc::Status GetModel(grpc::ServerContext* context, const v1::GetModelRequest* request,
                         v1::GetModelResponse* response) override;
 
@@ -76,6 +84,8 @@ class FakeServer : private v1::EncoderService::Service {
   std::vector<v1::AttendRequest> attended_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::EncodeRequest> encoded_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::PutMemoryRequest> put_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::TokenizeRequest> tokenized_ ABSL_GUARDED_BY(mutex_);
+  int classes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<v1::EncodeStreamRequest> streamed_ ABSL_GUARDED_BY(mutex_);
   std::string address_;
   std::unique_ptr<grpc::Server> server_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -15,6 +16,7 @@ namespace embedded_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 Checkpoint Open(const std::string& source) {
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(source, {});
@@ -91,6 +93,7 @@ TEST(Synthetic, HasTheTrueShapes) {
       {"minilm-l6", 22'565'376},  {"minilm-l12", 33'212'160},
       {"distilbert", 66'362'880}, {"roberta-base", 124'055'040},
       {"vit-base", 85'056'000},   {"tiny", 22'464},
+      {"words", 7'120},
   };
   std::vector<std::string> names;
   for (const auto& [name, count] : counts) {
@@ -123,6 +126,15 @@ TEST(Synthetic, DescribesEachModelsRules) {
   const ModelDescription minilm = Open("synthetic:minilm-l6").description;
   EXPECT_TRUE(minilm.pooling->normalize);
   EXPECT_THAT(minilm.pooling->modes, ElementsAre(PoolingMode::kMean));
+}
+
+TEST(Synthetic, HasTheVocabularyOfAModelOfTexts) {
+  const Checkpoint words = Open("synthetic:words");
+  const std::string& lines = words.tokenization.files.at("vocab.txt");
+  EXPECT_THAT(lines, StartsWith("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\nworld\n"));
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n') + 1,
+            words.description.embeddings->vocabulary);
+  EXPECT_TRUE(Open("synthetic:tiny").tokenization.files.empty());
 }
 
 TEST(Synthetic, SameBitsOnEveryMachine) {

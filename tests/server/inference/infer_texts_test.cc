@@ -134,7 +134,9 @@ TEST_F(InferTextsTest, AreRefusedByName) {
   ExpectRefused(request, "text.datatype: expected BYTES; got");
   request = RawRequest({"hello"});
   request.mutable_inputs(0)->set_name("input_ids");
-  ExpectRefused(request, "input_ids.datatype: expected one of BOOL");
+  ExpectRefused(request, "BF16; got \"BYTES\"; send texts as the input text");
+  request.mutable_inputs(0)->set_name("words");
+  ExpectRefused(request, "token_type_ids, text, text_pair, position_ids; got \"words\"");
   request = RawRequest({"hello", "a\xff"});
   ExpectRefused(request, "text[1]: expected UTF-8; got something else at byte 1");
   request = RawRequest({"hello"});

@@ -90,6 +90,19 @@ TEST_F(RestTextsTest, AreBinaryToo) {
   EXPECT_EQ(result.json()["outputs"][0]["data"].get<std::vector<float>>(), Expected({"hello"}));
 }
 
+TEST(RestTextRoomTest, MemoryIsChargedBeforeTextsAreTokenized) {
+  TestServerOptions options;
+  options.models = TextModels();
+  options.admission.memory = {int64_t{4} << 20};
+  RestFixture rest(options);
+  const std::string body =
+      absl::StrCat(R"({"inputs": [{"name": "text", "shape": [1], "datatype": "BYTES", "data": [")",
+                   std::string(50'000, 'x'), "\"]}]}");
+  const RestResult result = rest.Post("/v2/models/tiny/infer", body);
+  EXPECT_EQ(result.status, 400);
+  EXPECT_THAT(result.error(), HasSubstr("bytes with its answer; the server has 4194304"));
+}
+
 TEST_F(RestTextsTest, AreRefusedByName) {
   const auto expect_refused = [](const Json& body, const std::string& message) {
     const RestResult result = rest_->Infer("tiny", body);

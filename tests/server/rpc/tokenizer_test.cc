@@ -78,6 +78,7 @@ TEST_F(TokenizerTest, IsThatOfTheFolder) {
   ASSERT_TRUE(server_.stub().GetModel(&context, request, &model).ok());
   EXPECT_EQ(model.class_scores(), v1::SCORES_SIGMOID);
   EXPECT_EQ(model.rank_scores(), v1::SCORES_PLAIN);
+  EXPECT_THAT(model.labels(), ElementsAre("good", "bad"));
   server_.ExpectMetrics(HasSubstr("method=\"GetTokenizer\""));
 }
 

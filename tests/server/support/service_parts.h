@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <utility>
+#include <variant>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/execution/prepare_model.h"
+#include "server/execution/prepare_request.h"
 #include "tests/server/support/test_server.h"
 
 namespace attendant::server {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/text/base/json_tree.h"
 #include "tests/server/text/shown.h"
 
 namespace attendant::text {
@@ -59,6 +60,72 @@ TEST(PreTokenizerTest, Llama3AndQwenSplitNumbersAndLines) {
   EXPECT_EQ(ShowPieces(pattern("{1,3}"), "I'LL'ſ 'ſx"), "I|'LL|'ſ|_'|ſx");
 }
 
+constexpr char kSpaces[] = R"(|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)";
+
+// A Split at a regular expression, as it stands in a JSON text.
+std::string Isolated(const std::string& regex) {
+  return Split(absl::StrCat(R"({"Regex":")", regex, "\"}"), "Isolated");
+}
+
+// Words with one case each; `ends` follows them.
+std::string CasePattern(const std::string& ends, const std::string& digits) {
+  const std::string upper = R"([^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}])";
+  const std::string lower = R"([\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}])";
+  return Isolated(absl::StrCat(upper, "*", lower, "+", ends, "|", upper, "+", lower, "*", ends, "|",
+                               digits, R"(| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*)", kSpaces));
+}
+
+TEST(PreTokenizerTest, Gpt4oAndTekkenSplitAtUpperCase) {
+  const char text[] = "HelloWorld's XMLParser_ 12345 //\n/x  y";
+  const std::string gpt4o = CasePattern("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", R"(\\p{N}{1,3})");
+  EXPECT_EQ(ShowPieces(gpt4o, text), "Hello|World's|_XMLParser|_|_|123|45|_//\n/|x|_|_y");
+  EXPECT_EQ(ShowPieces(gpt4o, "\u0301ABC ABC\u0301DE aB\u01C5c IT'S"),
+            "\u0301|ABC|_ABC\u0301|DE|_a|B\u01C5c|_IT'S");
+  const std::string tekken = CasePattern("", R"(\\p{N})");
+  EXPECT_EQ(ShowPieces(tekken, text), "Hello|World|'s|_XMLParser|_|_|1|2|3|4|5|_//\n/|x|_|_y");
+}
+
+TEST(PreTokenizerTest, Qwen35TakesMarksForLetters) {
+  const std::string qwen = Isolated(
+      absl::StrCat(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}|)",
+                   R"( ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*)", kSpaces));
+  EXPECT_EQ(ShowPieces(qwen, "\u0301ABC ABC\u0301DE aB\u01C5c IT'S"),
+            "\u0301ABC|_ABC\u0301DE|_aB\u01C5c|_IT|'S");
+  EXPECT_EQ(ShowPieces(qwen, "cafe\u0301 x\u0301 \u0301 9\u0301"),
+            "cafe\u0301|_x\u0301|_\u0301|_|9|\u0301");
+}
+
+TEST(PreTokenizerTest, DeepSeekSplitsThreeTimes) {
+  // The published file has ends of lines as they are in its third pattern.
+  std::string words = absl::StrCat(
+      R"([!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?)",
+      R"([\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+)");
+  const std::string all =
+      absl::StrCat(R"({"type":"Sequence","pretokenizers":[)", Isolated(R"(\\p{N}{1,3})"), ",",
+                   Isolated("[一-龥぀-ゟ゠-ヿ]+"), ",", Isolated(words), "]}");
+  EXPECT_EQ(ShowPieces(all, "HelloWorld's XMLParser_ 12345 //\n/x  y"),
+            "HelloWorld|'s|_XMLParser|_|_|123|45|_//\n|/x|_|_y");
+  EXPECT_EQ(ShowPieces(all, "$abc ==\n\n  1234中文かな,abc ??\r\n x"),
+            "$abc|_==\n\n|__|123|4|中文かな|,abc|_??\r\n|_x");
+  EXPECT_EQ(ShowPieces(all, "cafe\u0301 x\u0301 \u0301 9\u0301"),
+            "cafe\u0301|_x\u0301|_\u0301|_|9|\u0301");
+}
+
+// Each of the million digits is a piece; looking at all that follow would take hours.
+TEST(PreTokenizerTest, LongNumbersTakeLinearTime) {
+  const auto tree = JsonTree::Parse(
+      Isolated(absl::StrCat(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|)",
+                            R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*)", kSpaces)),
+      "pre_tokenizer");
+  const auto pre_tokenizer = LoadPreTokenizer((*tree)->root(), "pre_tokenizer");
+  ASSERT_TRUE(pre_tokenizer.ok()) << pre_tokenizer.status();
+  Pieces pieces;
+  ASSERT_TRUE(AppendItems(std::string(1 << 20, '7'), pieces.items));
+  pieces.pieces = {{0, 1 << 20}};
+  (*pre_tokenizer)->Apply(pieces);
+  EXPECT_EQ(pieces.pieces.size(), size_t{1} << 20);
+}
+
 TEST(PreTokenizerTest, ClipDropsSpaces) {
   const std::string clip =
       R"({"type":"Split","invert":true,"behavior":"Removed","pattern":{"Regex":)"
@@ -87,7 +154,7 @@ TEST(PreTokenizerTest, SmallOnes) {
 TEST(PreTokenizerTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(ShowPieces(Split(R"({"Regex":"a|b"})", "Isolated"), "x"),
             "pre_tokenizer.pattern.Regex: \"a|b\" not supported; use a String, or the pattern of "
-            "GPT-2, Llama 3, Qwen or CLIP");
+            "GPT-2, GPT-4o, Llama 3, Qwen, DeepSeek, Tekken or CLIP");
   EXPECT_EQ(ShowPieces(Split(R"({"String":"a"})", "Odd"), "x"),
             "pre_tokenizer.behavior: expected Removed, Isolated, MergedWithPrevious, "
             "MergedWithNext or Contiguous; got \"Odd\"");

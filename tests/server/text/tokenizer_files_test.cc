@@ -10,6 +10,7 @@
 namespace attendant::text {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -54,9 +55,8 @@ TEST(TokenizerFilesTest, BertsClassLowercasesUnlessToldNotTo) {
                           .tokenizer_config_json = R"({"tokenizer_class":"BertTokenizerFast"})"};
   const EffectiveTokenizer lower = Load(files);
   EXPECT_THAT(lower.tokenizer->Encode("A é", {})->ids, ElementsAre(1, 4, 0, 2));
-  EXPECT_THAT(
-      lower.notes,
-      ::testing::Contains("transformers' BertTokenizer replaces the normalizer of tokenizer.json"));
+  EXPECT_THAT(lower.notes,
+              Contains("transformers' BertTokenizer replaces the normalizer of tokenizer.json"));
   files.tokenizer_config_json =
       R"({"tokenizer_class":"BertTokenizer","do_lower_case":false,"strip_accents":true})";
   EXPECT_THAT(Load(files).tokenizer->Encode("A á", {})->ids, ElementsAre(1, 3, 4, 2));
@@ -74,11 +74,74 @@ TEST(TokenizerFilesTest, SpecialTokensOfTheClassAreFoundInTheVocabulary) {
             .tokenizer_config_json =
                 R"({"tokenizer_class":"BertTokenizer","cls_token":{"content":"A"}})"});
   EXPECT_THAT(effective.tokenizer->Encode("a", {})->ids, ElementsAre(3, 4, 2));
-  const auto refused = LoadTokenizerFiles(
-      {.tokenizer_json = CasedBert(),
-       .tokenizer_config_json = R"({"tokenizer_class":"BertTokenizer","cls_token":"<s>"})"});
-  EXPECT_EQ(refused.status().message(),
-            "tokenizer_config.json: expected special tokens of the vocabulary; got \"<s>\"");
+  TokenizerOverrides overrides;
+  overrides.post_processor = R"({"cls":["x",{{x}}]})";
+  EXPECT_EQ(Tokenizer::Load(CasedBert(), overrides).status().message(),
+            "tokenizer_config.json: expected special tokens of the vocabulary; got \"x\"");
+}
+
+// As transformers 5.23 with these files; [PAD], <s> and [MASK] come after the vocabulary.
+TEST(TokenizerFilesTest, SpecialTokensOutsideTheVocabularyAreAdded) {
+  const EffectiveTokenizer effective =
+      Load({.tokenizer_json = CasedBert(),
+            .tokenizer_config_json = R"({"tokenizer_class":"BertTokenizer","cls_token":"<s>"})"});
+  EXPECT_THAT(effective.tokenizer->Encode("a [MASK]", {})->ids, ElementsAre(7, 4, 8, 2));
+  EXPECT_THAT(effective.notes,
+              Contains("transformers' BertTokenizer adds the special tokens [PAD], <s>, [MASK]"));
+}
+
+TEST(TokenizerFilesTest, TokensOfTheDecoderAreAddedInTheOrderOfTheirIds) {
+  const EffectiveTokenizer effective =
+      Load({.tokenizer_json = CasedBert(),
+            .tokenizer_config_json =
+                R"({"added_tokens_decoder":{"90":{"content":"<n>","special":true},)"
+                R"("9":{"content":"<m>","special":true}},"additional_special_tokens":["<o>"]})"});
+  EXPECT_THAT(effective.tokenizer->Encode("<n><m><o>", {})->ids, ElementsAre(1, 7, 6, 8, 2));
+  EXPECT_THAT(effective.notes,
+              ElementsAre("added_tokens_decoder adds <m>, <n>",
+                          "transformers' TokenizersBackend adds the special tokens <o>"));
+}
+
+// A BPE tokenizer of "a", "b" and "ab", with options that transformers' classes do not have.
+std::string Bpe(const std::string& pre_tokenizer) {
+  return absl::StrCat(
+      R"({"version":"1.0","pre_tokenizer":)", pre_tokenizer,
+      R"(,"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2,"<|endoftext|>":3,"Ġ":4,"▁":5},)",
+      R"("merges":[],"ignore_merges":true}})");
+}
+
+TEST(TokenizerFilesTest, ClassesResetOptionsOfTheModel) {
+  const auto ids = [](const std::string& config) {
+    return Load({.tokenizer_json = Bpe("null"), .tokenizer_config_json = config})
+        .tokenizer->Encode("ab", {})
+        ->ids;
+  };
+  EXPECT_THAT(ids("{}"), ElementsAre(2));
+  EXPECT_THAT(ids(R"({"tokenizer_class":"Qwen2Tokenizer"})"), ElementsAre(0, 1));
+  EXPECT_THAT(ids(R"({"tokenizer_class":"LlamaTokenizerFast"})"), ElementsAre(5, 0, 1));
+  // These are of the file, whatever the class.
+  EXPECT_THAT(ids(R"({"add_eos_token":true,"eos_token":"Ġ"})"), ElementsAre(2));
+}
+
+TEST(TokenizerFilesTest, ALlamaOfBytesIsUsedAsItIs) {
+  const std::string json =
+      Bpe(R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true})");
+  const EffectiveTokenizer effective =
+      Load({.tokenizer_json = json,
+            .tokenizer_config_json = R"({"tokenizer_class":"LlamaTokenizerFast"})"});
+  EXPECT_THAT(effective.tokenizer->Encode("ab", {})->ids, ElementsAre(2));
+}
+
+TEST(TokenizerFilesTest, SomeModelTypesOverruleTheClass) {
+  const auto ids = [](const std::string& type) {
+    return Load({.tokenizer_json = CasedBert(),
+                 .tokenizer_config_json = R"({"tokenizer_class":"BertTokenizer"})",
+                 .config_json = absl::StrCat(R"({"model_type":")", type, "\"}")})
+        .tokenizer->Encode("A", {})
+        ->ids;
+  };
+  EXPECT_THAT(ids("modernbert"), ElementsAre(1, 3, 2));
+  EXPECT_THAT(ids("nomic_bert"), ElementsAre(1, 4, 2));
 }
 
 TEST(TokenizerFilesTest, LengthsComeFromThreeFiles) {

@@ -21,13 +21,14 @@ std::shared_ptr<const ModelTokenizer> WordsTokenizer() {
     std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
     for (int i = 5; i < 100; ++i) absl::StrAppend(&words, "w", i, "\n");
     auto tokenizer = std::make_shared<ModelTokenizer>();
+    tokenizer->bytes_per_second = 1e6;
     tokenizer->tokenizer = text::Tokenizer::LoadVocabulary(words, {}).value();
     return tokenizer;
   }();
   return made;
 }
 
-ServedModels TextModels() {
+ServedModels ModelsOfTexts() {
   const ModelDescription tiny = TestModels().at("tiny")->encoder->description();
   ServedModels models = {{"bare", TestModels().at("bare")}};
   Tokenization with_prompts;

@@ -19,11 +19,11 @@ std::shared_ptr<const ModelTokenizer> WordsTokenizer();
 // "tiny" makes vectors and has the prompts "query" (w5) and "document" (w6). "ranker" has a head
 // for one class, "classes" for three, "labels" one that labels tokens, and "words" that of a masked
 // language model. "bare" takes no texts. All others have 64 positions.
-ServedModels TextModels();
+ServedModels ModelsOfTexts();
 
 class TextFixture : public RestFixture {
  public:
-  static TestServerOptions Serving(ServedModels models = TextModels()) {
+  static TestServerOptions Serving(ServedModels models = ModelsOfTexts()) {
     TestServerOptions options;
     options.models = std::move(models);
     return options;

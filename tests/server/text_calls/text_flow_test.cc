@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -36,9 +37,10 @@ std::unique_ptr<TcpClient> Begin(const TextFixture& rest, const Json& body,
   return client;
 }
 
-void ExpectNothingHeld(TextFixture& rest) {
+// A batch that is being computed keeps its memory until it ends.
+void AwaitNothingHeld(TextFixture& rest) {
   rest.server().AwaitInflight(0);
-  EXPECT_EQ(rest.server().admission().memory().counts().all(), 0);
+  while (rest.server().admission().memory().counts().all() > 0) std::this_thread::yield();
 }
 
 TEST(TextFlowTest, ManyTextsGoInAsThereIsRoom) {
@@ -60,7 +62,7 @@ TEST(TextFlowTest, ManyTextsGoInAsThereIsRoom) {
     EXPECT_EQ(answer["data"][i]["index"], i);
   }
   rest.server().ExpectMetrics(HasSubstr("method=\"openai_embeddings\",model=\"tiny\"} 6"));
-  ExpectNothingHeld(rest);
+  AwaitNothingHeld(rest);
 }
 
 TEST(TextFlowTest, TheFirstPartIsRefusedWhenTheQueueIsFull) {
@@ -78,7 +80,7 @@ TEST(TextFlowTest, TheFirstPartIsRefusedWhenTheQueueIsFull) {
   rest.server().gate().Open();
   EXPECT_EQ(ParseResult(running->ReceiveAnswer()).status, 200);
   EXPECT_EQ(ParseResult(waiting->ReceiveAnswer()).status, 200);
-  ExpectNothingHeld(rest);
+  AwaitNothingHeld(rest);
 }
 
 TEST(TextFlowTest, ACallerWhoHangsUpStopsIt) {
@@ -88,7 +90,7 @@ TEST(TextFlowTest, ACallerWhoHangsUpStopsIt) {
   caller.reset();
   rest.server().AwaitQueued(0);  // those that wait are dropped
   rest.server().gate().Open();
-  ExpectNothingHeld(rest);
+  AwaitNothingHeld(rest);
   rest.server().ExpectMetrics(
       HasSubstr("attendant_requests_total{code=\"CANCELLED\",method=\"openai_embeddings\",model="
                 "\"tiny\"} 1"));
@@ -107,7 +109,7 @@ TEST(TextFlowTest, ADeadlineEndsIt) {
   const RestResult result = ParseResult(late->ReceiveAnswer());
   EXPECT_EQ(result.status, 504) << result.body;
   EXPECT_EQ(ParseResult(running->ReceiveAnswer()).status, 200);
-  ExpectNothingHeld(rest);
+  AwaitNothingHeld(rest);
 }
 
 TEST(TextFlowTest, RefusesWhenThereIsNoMemory) {
@@ -120,7 +122,7 @@ TEST(TextFlowTest, RefusesWhenThereIsNoMemory) {
   EXPECT_EQ(result.status, 429);
   EXPECT_EQ(result.header("attendant-reason"), "memory");
   taken.Release();
-  ExpectNothingHeld(rest);
+  AwaitNothingHeld(rest);
 }
 
 TEST(TextFlowTest, PartsWaitForTheMemoryOfOthers) {
@@ -130,7 +132,7 @@ TEST(TextFlowTest, PartsWaitForTheMemoryOfOthers) {
   TextFixture rest(std::move(options));
   const RestResult result = rest.Ask("/v1/embeddings", {{"input", ManyTexts(1000)}});
   EXPECT_EQ(result.status, 200) << result.body.substr(0, 200);
-  ExpectNothingHeld(rest);
+  AwaitNothingHeld(rest);
 }
 
 TEST(TextFlowTest, RefusesWhenThereIsNoSlot) {

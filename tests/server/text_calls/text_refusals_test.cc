@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <memory>
 #include <string>
 
 #include "server/security/reloaded.h"
 #include "tests/server/text_calls/text_fixture.h"
+#include "tests/support/memory_weights.h"
 
 namespace attendant::server {
 namespace text_refusals_test {
@@ -32,7 +35,7 @@ TEST_F(TextRefusalsTest, ModelsThatAreNotThereOrCannotDoIt) {
   Expect(rest_->Ask("/v1/embeddings", {{"model", "none"}, {"input", "w7"}}), 404,
          "no model is named \\\"none\\\"");
   Expect(rest_->Ask("/v1/embeddings", {{"model", "ranker"}, {"input", "w7"}}), 400,
-         "model: expected one that makes one vector of a text; \\\"ranker\\\" does not");
+         "model: expected a model that makes one vector of a text; got \\\"ranker\\\"");
   Expect(rest_->Ask("/models/bare/embed", {{"inputs", "w7"}}), 424,
          "it takes no texts, as it does not come from a folder with a tokenizer");
   Expect(rest_->Ask("/predict", {{"inputs", "w7"}}), 422,
@@ -102,6 +105,22 @@ TEST_F(TextRefusalsTest, AreCounted) {
   rest_->Ask("/v1/embeddings", {{"model", "none"}, {"input", "w7"}});
   rest_->server().ExpectMetrics(HasSubstr(
       "attendant_requests_total{code=\"NOT_FOUND\",method=\"openai_embeddings\",model=\"\"}"));
+}
+
+TEST(TextNumbersTest, ThoseThatJsonDoesNotHaveAreAnError) {
+  const ModelDescription description = TestModels().at("tiny")->encoder->description();
+  test_support::MemoryWeights weights = test_support::RandomWeights(description, 1);
+  weights.tensors().at("embeddings.word")[7 * 32] = std::numeric_limits<float>::quiet_NaN();
+  auto model = std::make_shared<ServedModel>(
+      "broken", *Encoder::Load(description, weights, [](int64_t, int64_t) {}));
+  model->cost->SetRates({});
+  model->tokenizer = WordsTokenizer();
+  TextFixture rest(TextFixture::Serving({{"broken", model}}));
+  EXPECT_EQ(rest.Ask("/v1/embeddings", {{"input", "w8"}}).status, 200);
+  const RestResult openai = rest.Ask("/v1/embeddings", {{"input", {"w8", "w7"}}});
+  EXPECT_EQ(openai.status, 502) << openai.body;
+  EXPECT_THAT(openai.body, HasSubstr("NaN or infinity"));
+  EXPECT_EQ(rest.Ask("/embed", {{"inputs", "w7"}}).status, 424);
 }
 
 TEST(TextTokensTest, CallsNeedATokenExceptForHealth) {

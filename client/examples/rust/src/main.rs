@@ -70,6 +70,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         first += length;
     }
 
+    // Texts, which the server tokenizes: a vector of each.
+    let texts = EncodeRequest {
+        model: "minilm".to_string(),
+        texts: vec!["hello world".to_string(), "good morning".to_string()],
+        return_pooled: true,
+        omit_hidden_states: true,
+        ..Default::default()
+    };
+    let embedded = client.encode(texts.clone()).await?.into_inner();
+    let vectors = embedded.pooled.ok_or("no vectors")?;
+    println!("Texts");
+    for (row, (text, tokens)) in texts.texts.iter().zip(&embedded.lengths).enumerate() {
+        println!("  {text}, {tokens} tokens: {}", row_text(&vectors, row as i64, 3));
+    }
+
     // The model has one layer, and this is not it.
     attend.layer = 7;
     if let Err(status) = client.attend(attend).await {

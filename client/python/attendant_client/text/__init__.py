@@ -1,15 +1,17 @@
-"""Texts in, vectors and scores out: `pip install 'attendant-client[text]'`.
+"""Texts in, vectors and scores out.
 
     from attendant_client.text import TextModel
 
     model = TextModel("localhost:8001")
     model.embed(["a text", "another one"])                         # [2, 384]
 
-The texts are tokenized here, by the tokenizer of the model's own folder, which the server hands out.
+The server tokenizes the texts. Those for models whose tokenizer it refuses, and for older servers, are tokenized here, which
+needs `pip install 'attendant-client[tokenizers]'`.
 """
+from ..texts import Text
 from .aio import AsyncTextModel
 from .model import TextModel
 from .scores import LabelScore, Ranked
-from .tokenizer import Text, Tokens
+from .tokenizer import Tokens
 
 __all__ = ["AsyncTextModel", "LabelScore", "Ranked", "Text", "TextModel", "Tokens"]

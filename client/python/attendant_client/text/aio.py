@@ -2,23 +2,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, AsyncIterator, Iterable, List, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, List, Optional, Sequence, TypeVar, Union
 
+from .. import messages
 from ..aio import AsyncClient
-from ..answers import Encoded
 from ..channel import DEFAULT
-from ..requests import Request
-from .plan import Plan, Wish
+from ..texts import Text, as_texts, check_texts
 from .progress import Progress
+from .rows import TextRows, Wish
 from .scores import LabelScore, Ranked
-from .tasks import Tasks, as_list, as_texts
-from .tokenizer import Text, Tokens
+from .tasks import Tasks, as_list
+from .tokenizer import Tokens
+
+T = TypeVar("T")
 
 
 class AsyncTextModel:
     """A model that takes texts, for one event loop. Its arguments and calls are those of TextModel.
 
-    All but a few short texts are tokenized on other threads, so that the loop goes on meanwhile.
+    Texts that the server does not take are tokenized on other threads, so that the loop goes on meanwhile.
     """
 
     def __init__(self, client: Union[AsyncClient, str] = "localhost:8001", model: str = "") -> None:
@@ -32,9 +34,9 @@ class AsyncTextModel:
         """As TextModel.embed: [n, E], or [E] of a text alone."""
         given, alone = as_list(texts)
         tasks = await self._tasks()
-        plan = tasks.plan_embed(given, prompt, prompt_name, Wish("model", normalize, truncation))
-        await run(self._client, plan, progress, timeout)
-        return tasks.vectors(plan, dimensions, alone)
+        found = tasks.embed(given, Wish("model", normalize, truncation, prompt, prompt_name))
+        await self._run(found, progress, timeout)
+        return tasks.vectors(found, dimensions, alone)
 
     async def rerank(self, query: str, texts: Iterable[str], *, top_n: Optional[int] = None, raw_scores: bool = False,
                      truncation: Optional[str] = "right", progress: Optional[bool] = None,
@@ -42,9 +44,9 @@ class AsyncTextModel:
         """As TextModel.rerank."""
         texts = as_texts("texts", texts)
         tasks = await self._tasks()
-        plan = tasks.plan_rerank(query, texts, Wish("classifier", truncation=truncation))
-        await run(self._client, plan, progress, timeout)
-        return tasks.ranked(plan, texts, top_n, raw_scores)
+        found = tasks.rerank(query, texts, Wish("classifier", truncation=truncation))
+        await self._run(found, progress, timeout)
+        return tasks.ranked(found, texts, top_n, raw_scores)
 
     async def classify(self, texts: Union[str, Iterable[Text]], *, raw_scores: bool = False,
                        truncation: Optional[str] = "right", progress: Optional[bool] = None,
@@ -52,48 +54,36 @@ class AsyncTextModel:
         """As TextModel.classify."""
         given, _ = as_list(texts)
         tasks = await self._tasks()
-        plan = tasks.plan_classify(given, Wish("classifier", truncation=truncation))
-        await run(self._client, plan, progress, timeout)
-        return tasks.classified(plan, raw_scores)
+        found = tasks.classify(given, Wish("classifier", truncation=truncation))
+        await self._run(found, progress, timeout)
+        return tasks.classified(found, raw_scores)
 
     async def tokens(self, text: Text, *, truncation: Optional[str] = "right") -> Tokens:
         """As TextModel.tokens."""
-        return (await self._tasks()).tokens(text, truncation)
+        found = await self._tokens("text", [text], truncation, Tokens.of)
+        return (await self._tasks()).checked(found[0], truncation)
 
     async def count_tokens(self, texts: Iterable[Text]) -> List[int]:
         """As TextModel.count_tokens."""
-        texts = as_texts("texts", texts)
-        tasks = await self._tasks()
-        return await asyncio.to_thread(tasks.counts, texts)
+        return await self._tokens("texts", as_texts("texts", texts), "right", lambda tokens: len(tokens.ids))
 
     async def _tasks(self) -> Tasks:
         if self._found is None:  # tasks that come meanwhile fetch it too, which does no harm
-            model, found = await asyncio.gather(self._client.model(self._name), self._client.tokenizer(self._name))
-            self._found = Tasks(model, found)
+            model = await self._client.model(self._name)
+            self._found = Tasks(model, None if model.takes_texts else await self._client.tokenizer(self._name))
         return self._found
 
+    async def _tokens(self, field: str, texts: Sequence[Text], truncation: Optional[str],
+                      keep: Callable[[messages.TextTokens], T]) -> List[T]:
+        tasks = await self._tasks()
+        check_texts(field, texts)
+        tokenizer = tasks.tokenizer
+        if tokenizer is not None:
+            return await asyncio.to_thread(lambda: [keep(one) for one in tokenizer.tokens(texts, truncation)])
+        found = tasks.tokenized(texts, truncation, keep)
+        await self._client.send_texts(found)
+        return found.found()
 
-async def _requests(plan: Plan, window: Sequence[int]) -> List[Request[Encoded]]:
-    """The requests of a window."""
-    return plan.requests(window) if plan.quick(window) else await asyncio.to_thread(plan.requests, window)
-
-
-async def run(client: AsyncClient, plan: Plan, progress: Optional[bool], timeout: Optional[float]) -> None:
-    """Sends the requests of a plan and places their answers."""
-    windows = list(plan.windows())
-    first = await _requests(plan, windows[0]) if windows else []
-    if len(windows) <= 1 and len(first) <= 1:
-        for request in first:
-            plan.place(0, await client.send(request, timeout=timeout))
-        return
-
-    async def requests() -> AsyncIterator[Request[Encoded]]:
-        for request in first:
-            yield request
-        for window in windows[1:]:
-            for request in await _requests(plan, window):
-                yield request
-
-    with Progress(len(plan.rows), progress) as shown:
-        async for answer in client.encode_stream(requests(), timeout=None if timeout == DEFAULT else timeout):
-            shown.add(plan.place(answer.index, answer.result()))
+    async def _run(self, found: TextRows, progress: Optional[bool], timeout: Optional[float]) -> None:
+        with Progress(len(found.rows), progress) as shown:
+            await self._client.send_texts(found, timeout=timeout, progress=shown.add)

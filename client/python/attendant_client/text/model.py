@@ -2,16 +2,19 @@
 from __future__ import annotations
 
 import threading
-from itertools import chain
-from typing import Any, Iterable, List, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, List, Optional, Sequence, TypeVar, Union
 
+from .. import messages
 from ..channel import DEFAULT
 from ..client import Client
-from .plan import Plan, Wish
+from ..texts import Text, as_texts, check_texts
 from .progress import Progress
+from .rows import TextRows, Wish
 from .scores import LabelScore, Ranked
-from .tasks import Tasks, as_list, as_texts
-from .tokenizer import Text, Tokens
+from .tasks import Tasks, as_list
+from .tokenizer import Tokens
+
+T = TypeVar("T")
 
 
 class TextModel:
@@ -19,8 +22,9 @@ class TextModel:
 
     client: a Client, or the address of a server. model: its name; empty: the only one that is served.
 
-    The model's description and tokenizer are fetched once, with the first call. NotFound: there is no such model, or its folder
-    has no tokenizer.json that can be read. FailedPrecondition: the package tokenizers cannot read it.
+    The model's description is fetched once, with the first call. NotFound: there is no such model. The server tokenizes the texts.
+    If it does not take them for this model, or is older, its tokenizer.json is fetched too and read by the package tokenizers.
+    NotFound: there is no such file. ImportError: nor is the package. FailedPrecondition: the package cannot read the file.
     """
 
     def __init__(self, client: Union[Client, str] = "localhost:8001", model: str = "") -> None:
@@ -37,7 +41,7 @@ class TextModel:
     @property
     def max_length(self) -> int:
         """Tokens of the longest text, special ones included; 0: any. Longer ones are cut."""
-        return self._tasks().tokenizer.max_length
+        return self._tasks().max_length
 
     def embed(self, texts: Union[str, Iterable[str]], *, prompt: Optional[str] = None, prompt_name: Optional[str] = None,
               normalize: bool = False, dimensions: Optional[int] = None, truncation: Optional[str] = "right",
@@ -51,9 +55,9 @@ class TextModel:
         """
         given, alone = as_list(texts)
         tasks = self._tasks()
-        plan = tasks.plan_embed(given, prompt, prompt_name, Wish("model", normalize, truncation))
-        self._run(plan, progress, timeout)
-        return tasks.vectors(plan, dimensions, alone)
+        found = tasks.embed(given, Wish("model", normalize, truncation, prompt, prompt_name))
+        self._run(found, progress, timeout)
+        return tasks.vectors(found, dimensions, alone)
 
     def rerank(self, query: str, texts: Iterable[str], *, top_n: Optional[int] = None, raw_scores: bool = False,
                truncation: Optional[str] = "right", progress: Optional[bool] = None,
@@ -65,9 +69,9 @@ class TextModel:
         """
         texts = as_texts("texts", texts)
         tasks = self._tasks()
-        plan = tasks.plan_rerank(query, texts, Wish("classifier", truncation=truncation))
-        self._run(plan, progress, timeout)
-        return tasks.ranked(plan, texts, top_n, raw_scores)
+        found = tasks.rerank(query, texts, Wish("classifier", truncation=truncation))
+        self._run(found, progress, timeout)
+        return tasks.ranked(found, texts, top_n, raw_scores)
 
     def classify(self, texts: Union[str, Iterable[Text]], *, raw_scores: bool = False, truncation: Optional[str] = "right",
                  progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> List[List[LabelScore]]:
@@ -78,34 +82,36 @@ class TextModel:
         """
         given, _ = as_list(texts)
         tasks = self._tasks()
-        plan = tasks.plan_classify(given, Wish("classifier", truncation=truncation))
-        self._run(plan, progress, timeout)
-        return tasks.classified(plan, raw_scores)
+        found = tasks.classify(given, Wish("classifier", truncation=truncation))
+        self._run(found, progress, timeout)
+        return tasks.classified(found, raw_scores)
 
     def tokens(self, text: Text, *, truncation: Optional[str] = "right") -> Tokens:
         """Returns the tokens that the model takes of a text, or of two."""
-        return self._tasks().tokens(text, truncation)
+        found = self._tokens("text", [text], truncation, Tokens.of)
+        return self._tasks().checked(found[0], truncation)
 
     def count_tokens(self, texts: Iterable[Text]) -> List[int]:
         """Returns how many tokens the model takes of each text, or pair."""
-        texts = as_texts("texts", texts)
-        return self._tasks().counts(texts)
+        return self._tokens("texts", as_texts("texts", texts), "right", lambda tokens: len(tokens.ids))
 
     def _tasks(self) -> Tasks:
         with self._lock:
             if self._found is None:
-                self._found = Tasks(self._client.model(self._name), self._client.tokenizer(self._name))
+                model = self._client.model(self._name)
+                self._found = Tasks(model, None if model.takes_texts else self._client.tokenizer(self._name))
             return self._found
 
-    def _run(self, plan: Plan, progress: Optional[bool], timeout: Optional[float]) -> None:
-        windows = list(plan.windows())
-        first = plan.requests(windows[0]) if windows else []
-        if len(windows) <= 1 and len(first) <= 1:
-            for request in first:  # as a call of its own it may be tried again
-                plan.place(0, self._client.send(request, timeout=timeout))
-            return
-        # The stream takes requests on another thread, so that texts are tokenized while others are computed.
-        more = (request for window in windows[1:] for request in plan.requests(window))
-        with Progress(len(plan.rows), progress) as shown:
-            for answer in self._client.encode_stream(chain(first, more), timeout=None if timeout == DEFAULT else timeout):
-                shown.add(plan.place(answer.index, answer.result()))
+    def _tokens(self, field: str, texts: Sequence[Text], truncation: Optional[str],
+                keep: Callable[[messages.TextTokens], T]) -> List[T]:
+        tasks = self._tasks()
+        check_texts(field, texts)
+        if tasks.tokenizer is not None:
+            return [keep(one) for one in tasks.tokenizer.tokens(texts, truncation)]
+        found = tasks.tokenized(texts, truncation, keep)
+        self._client.send_texts(found)
+        return found.found()
+
+    def _run(self, found: TextRows, progress: Optional[bool], timeout: Optional[float]) -> None:
+        with Progress(len(found.rows), progress) as shown:
+            self._client.send_texts(found, timeout=timeout, progress=shown.add)

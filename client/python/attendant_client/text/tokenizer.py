@@ -1,19 +1,15 @@
-"""ModelTokenizer: the token ids of texts, as the model was trained to have them."""
+"""The tokens of texts, and ModelTokenizer, for models whose texts the server does not take."""
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .. import messages
 from ..errors import FailedPrecondition, invalid
+from ..texts import Text, check_text
 
 if TYPE_CHECKING:
     import tokenizers
-
-# A text, or two that the model reads together, such as a query and a document.
-Text = Union[str, Tuple[str, str]]
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -29,27 +25,15 @@ class Tokens:
     offsets: List[Tuple[int, int]]
     types: List[int]
 
-
-def check_text(field: str, text: str) -> None:
-    """Refuses a text that no encoding of Unicode can write, so that no tokenizer takes it."""
-    half = None if text.isascii() else _SURROGATE.search(text)
-    if half:
-        raise invalid(field, "a text of Unicode characters",
-                      f"half a surrogate pair at character {half.start()}, {ascii(half[0])}; "
-                      "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') mends or replaces it")
+    @staticmethod
+    def of(found: messages.TextTokens) -> Tokens:
+        return Tokens(list(found.ids), list(found.tokens), list(zip(found.begins, found.ends)), list(found.token_type_ids))
 
 
-def check_texts(field: str, texts: Sequence[Text]) -> None:
-    """Refuses what is neither a text nor a pair of texts."""
-    for index, text in enumerate(texts):
-        if isinstance(text, str):
-            check_text(f"{field}[{index}]", text)
-            continue
-        if isinstance(text, (tuple, list)) and len(text) == 2 and all(isinstance(one, str) for one in text):
-            for one in text:
-                check_text(f"{field}[{index}]", one)
-            continue
-        raise invalid(f"{field}[{index}]", "a text, or a pair of texts", f"{type(text).__name__} {text!r:.60}")
+def check_length(field: str, tokens: int, most: int) -> None:
+    """Refuses a text that has more tokens than the model was trained to have. most: 0: any number."""
+    if most and tokens > most:
+        raise invalid(field, f"at most {most} tokens", tokens)
 
 
 class ModelTokenizer:
@@ -61,6 +45,7 @@ class ModelTokenizer:
     def __init__(self, found: messages.GetTokenizerResponse, description: messages.GetModelResponse) -> None:
         self._found = found
         self._name = description.name
+        self._why = description.why_no_texts or "which is older than texts"
         self._with_types = description.embeddings.token_types > 1
         self._by_truncation: Dict[Optional[str], tokenizers.Tokenizer] = {}
 
@@ -69,9 +54,9 @@ class ModelTokenizer:
         """Tokens of the longest text, special ones included; 0: any."""
         return int(self._found.max_sequence_length)
 
-    def loaded(self, truncation: Optional[str]) -> bool:
-        """Whether texts have been tokenized with this truncation, so that the tokenizer need not be made first."""
-        return truncation in self._by_truncation
+    @property
+    def labels(self) -> Sequence[str]:
+        return self._found.labels
 
     def prompt(self, prompt: Optional[str], name: Optional[str]) -> str:
         """Returns what goes before texts: this prompt, the model's one of this name, or its default one."""
@@ -95,23 +80,19 @@ class ModelTokenizer:
         ends = bool(made.ids) and (made.special_tokens_mask[-1] == 1 or made.ids[-1] in self._found.special_ids.values())
         return len(made.ids) - ends
 
-    def tokens(self, text: Text, truncation: Optional[str] = "right") -> Tokens:
-        """Returns the tokens of a text. truncation: the side on which a long one is cut; None: it is not."""
-        made = self._tokenizer(truncation).encode_batch([text])[0]
-        return Tokens(made.ids, made.tokens, made.offsets, made.type_ids)
+    def tokens(self, texts: Sequence[Text], truncation: Optional[str]) -> Iterator[messages.TextTokens]:
+        """Yields the tokens of each text. truncation: the side on which a long one is cut; None: it is not."""
+        for made in self._tokenizer(truncation).encode_batch(list(texts)):
+            begins, ends = zip(*made.offsets) if made.offsets else ((), ())
+            yield messages.TextTokens(ids=made.ids, tokens=made.tokens, token_type_ids=made.type_ids, begins=begins, ends=ends)
 
-    def ids(self, texts: Sequence[Text], truncation: Optional[str] = "right") -> List[Tuple[List[int], List[int]]]:
+    def ids(self, texts: Sequence[Text], truncation: Optional[str]) -> List[Tuple[List[int], List[int]]]:
         """Returns the ids of each text and, for models that have such and if there are pairs, the types of its tokens."""
         tokenizer = self._tokenizer(truncation)
         # Without offsets; it came with tokenizers 0.20.
         encode = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
         pairs = self._with_types and any(not isinstance(text, str) for text in texts)
         return [(made.ids, made.type_ids if pairs else []) for made in encode(list(texts))]
-
-    def check_length(self, field: str, tokens: int) -> None:
-        """Refuses a text that has more tokens than the model was trained to have."""
-        if self.max_length and tokens > self.max_length:
-            raise invalid(field, f"at most {self.max_length} tokens", tokens)
 
     def _tokenizer(self, truncation: Optional[str]) -> tokenizers.Tokenizer:
         made = self._by_truncation.get(truncation)
@@ -122,7 +103,8 @@ class ModelTokenizer:
         try:
             import tokenizers
         except ImportError as error:
-            raise ImportError("texts need the package tokenizers: pip install 'attendant-client[text]'") from error
+            raise ImportError(f"model {self._name} takes no texts in its server ({self._why}); to tokenize them here, install the "
+                              "package tokenizers: pip install 'attendant-client[tokenizers]'") from error
         try:
             made = tokenizers.Tokenizer.from_str(self._found.tokenizer_json.decode())
         except Exception as error:  # the package has none of its own

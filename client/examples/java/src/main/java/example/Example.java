@@ -3,6 +3,7 @@ package example;
 import attendant.v1.EncoderServiceGrpc;
 import attendant.v1.EncoderServiceOuterClass.AttendRequest;
 import attendant.v1.EncoderServiceOuterClass.EncodeRequest;
+import attendant.v1.EncoderServiceOuterClass.EncodeResponse;
 import attendant.v1.TensorOuterClass.DataType;
 import attendant.v1.TensorOuterClass.Tensor;
 import com.google.protobuf.Any;
@@ -81,6 +82,19 @@ public final class Example {
     for (long length : packed.getLengthsList()) {
       printRow("row " + first + " begins a sequence of " + length, encoded, first);
       first += length;
+    }
+
+    // Texts, which the server tokenizes: a vector of each.
+    EncodeRequest texts = EncodeRequest.newBuilder()
+        .setModel("minilm")
+        .addAllTexts(List.of("hello world", "good morning"))
+        .setReturnPooled(true)
+        .setOmitHiddenStates(true)
+        .build();
+    EncodeResponse embedded = stub.withDeadlineAfter(5, TimeUnit.SECONDS).encode(texts);
+    System.out.println("Texts");
+    for (int row = 0; row < texts.getTextsCount(); ++row) {
+      printRow(texts.getTexts(row) + ", " + embedded.getLengths(row) + " tokens", embedded.getPooled(), row);
     }
 
     // The model has one layer, and this is not it.

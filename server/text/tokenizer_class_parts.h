@@ -1,0 +1,35 @@
+// The parts that classes of transformers build: normalizer, pre-tokenizer, options of the model,
+// and most of them the post-processor.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/text/base/json_fields.h"
+#include "server/text/tokenizer.h"
+#include "server/text/tokenizer_settings.h"
+
+namespace attendant::text {
+
+// The settings with which BERT's class uses a vocabulary.
+absl::StatusOr<BertSettings> ReadBertSettings(const TokenizerSettings& settings);
+
+// As TokenizerClass::parts.
+absl::Status LikeBert(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
+absl::Status LikeMpnet(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
+absl::Status LikeRoberta(const TokenizerSettings& settings, const Fields&,
+                         TokenizerOverrides& parts);
+absl::Status LikeXlmRoberta(const TokenizerSettings& settings, const Fields& file,
+                            TokenizerOverrides& parts);
+absl::Status LikeT5(const TokenizerSettings&, const Fields& file, TokenizerOverrides& parts);
+absl::Status LikeDeberta(const TokenizerSettings& settings, const Fields& file,
+                         TokenizerOverrides& parts);
+absl::Status LikeLlama(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
+absl::Status LikeGemma(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
+absl::Status LikeQwen(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
+absl::Status LikeClip(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
+
+// Adds T5's sentinels <extra_id_0> and so on to the special tokens, unless the settings list any
+// such tokens.
+void AddSentinels(const TokenizerSettings& settings, TokenizerOverrides& parts);
+
+}  // namespace attendant::text

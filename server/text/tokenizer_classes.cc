@@ -1,0 +1,119 @@
+#include "server/text/tokenizer_classes.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "server/text/tokenizer_class_parts.h"
+
+namespace attendant::text {
+namespace {
+
+constexpr char kBertTokens[] =
+    "unk_token=[UNK] sep_token=[SEP] pad_token=[PAD] cls_token=[CLS] mask_token=[MASK]";
+constexpr char kRobertaTokens[] =
+    "bos_token=<s> eos_token=</s> unk_token=<unk> sep_token=</s> pad_token=<pad> cls_token=<s> "
+    "mask_token=<mask>";
+
+constexpr TokenizerClass kClasses[] = {
+    {"BertTokenizer", "WordPiece",
+     "bert,chinese_clip,convbert,distilbert,electra,ernie,layoutlm,megatron-bert,nomic_bert,"
+     "qdqbert,retribert,squeezebert,visual_bert",
+     kBertTokens, LikeBert},
+    {"DistilBertTokenizer", "WordPiece", "", kBertTokens, LikeBert},
+    {"MPNetTokenizer", "WordPiece", "mpnet",
+     "bos_token=<s> eos_token=</s> unk_token=[UNK] sep_token=</s> pad_token=<pad> cls_token=<s> "
+     "mask_token=<mask>",
+     LikeMpnet},
+    {"RobertaTokenizer", "BPE",
+     "roberta,roberta-prelayernorm,bart,data2vec-text,ibert,lilt,longformer,mega,mra",
+     kRobertaTokens, LikeRoberta},
+    {"XLMRobertaTokenizer", "Unigram", "xlm-roberta,gte,jina_embeddings_v3,xmod", kRobertaTokens,
+     LikeXlmRoberta},
+    {"T5Tokenizer", "Unigram", "t5,mt5,switch_transformers",
+     "eos_token=</s> unk_token=<unk> pad_token=<pad>", LikeT5, AddSentinels},
+    {"DebertaV2Tokenizer", "Unigram", "deberta-v2",
+     "bos_token=[CLS] eos_token=[SEP] unk_token=[UNK] sep_token=[SEP] pad_token=[PAD] "
+     "cls_token=[CLS] mask_token=[MASK]",
+     LikeDeberta},
+    {"LlamaTokenizer", "BPE", "", "bos_token=<s> eos_token=</s> unk_token=<unk>", LikeLlama},
+    {"GemmaTokenizer", "BPE", "gemma,gemma2,gemma3,gemma3_text,gemma3n,gemma3n_text,t5gemma",
+     "bos_token=<bos> eos_token=<eos> unk_token=<unk> pad_token=<pad> mask_token=<mask>",
+     LikeGemma},
+    {"Qwen2Tokenizer", "BPE", "qwen2,qwen2_moe,qwen2_vl,qwen2_5_vl,qwen3,qwen3_moe,qwen3_vl",
+     "eos_token=<|endoftext|> unk_token=<|endoftext|> pad_token=<|endoftext|>", LikeQwen, nullptr,
+     true},
+    {"CLIPTokenizer", "BPE", "clip,clipseg,xclip",
+     "bos_token=<|startoftext|> eos_token=<|endoftext|> unk_token=<|endoftext|> "
+     "pad_token=<|endoftext|>",
+     LikeClip},
+};
+
+// Other names of classes.
+constexpr std::pair<absl::string_view, absl::string_view> kAliases[] = {
+    {"ElectraTokenizer", "BertTokenizer"},       {"MobileBertTokenizer", "BertTokenizer"},
+    {"SqueezeBertTokenizer", "BertTokenizer"},   {"LayoutLMTokenizer", "BertTokenizer"},
+    {"LongformerTokenizer", "RobertaTokenizer"}, {"BartTokenizer", "RobertaTokenizer"},
+    {"LEDTokenizer", "RobertaTokenizer"}};
+
+// Model types for which transformers uses tokenizer.json as it is, whatever class is named.
+constexpr absl::string_view kFileModelTypes =
+    "modernbert,modernbert-decoder,umt5,xlm-roberta-xl,nystromformer,mistral,mistral3,ministral,"
+    "ministral3,mixtral,phi3,internlm2,olmo2,olmo3,granite,stablelm,glm,glm4";
+
+bool Lists(absl::string_view list, absl::string_view name) {
+  const std::vector<absl::string_view> names = absl::StrSplit(list, ',', absl::SkipEmpty());
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+const TokenizerClass* ClassNamed(absl::string_view name) {
+  for (const auto& [alias, own] : kAliases) {
+    if (name == alias) name = own;
+  }
+  for (const TokenizerClass& known : kClasses) {
+    if (known.name == name) return &known;
+  }
+  return nullptr;
+}
+
+// The default of a special token, as a class lists it.
+std::optional<std::string> Default(const TokenizerClass& known, absl::string_view key) {
+  for (absl::string_view token : absl::StrSplit(known.special, ' ')) {
+    if (absl::ConsumePrefix(&token, key) && absl::ConsumePrefix(&token, "=")) {
+      return std::string(token);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const TokenizerClass* FindTokenizerClass(const TokenizerSettings& settings,
+                                         absl::string_view tokenizer_json) {
+  const std::string type = settings.model.Text("model_type").value_or("");
+  const TokenizerClass* of_type = nullptr;
+  for (const TokenizerClass& known : kClasses) {
+    if (!type.empty() && Lists(known.model_types, type)) of_type = &known;
+  }
+  std::optional<std::string> name = settings.tokenizer.Text("tokenizer_class");
+  if (!name.has_value()) name = settings.model.Text("tokenizer_class");
+  if (!name.has_value()) return of_type;
+  if (Lists(kFileModelTypes, type)) return nullptr;
+  // Many of its checkpoints name the class of another model.
+  if (type == "qwen2") return of_type;
+  const TokenizerClass* named = ClassNamed(absl::StripSuffix(*name, "Fast"));
+  const bool is_llama = named != nullptr && named->name == "LlamaTokenizer";
+  return is_llama && absl::StrContains(tokenizer_json, "\"ByteLevel\"") ? nullptr : named;
+}
+
+std::optional<AddedTokenSetting> SpecialTokenOf(const TokenizerSettings& settings,
+                                                const TokenizerClass* known,
+                                                absl::string_view key) {
+  return settings.SpecialToken(key, known == nullptr ? std::nullopt : Default(*known, key));
+}
+
+}  // namespace attendant::text
