@@ -28,7 +28,8 @@ CommandTable AttendCommand::Table() {
       "Compute", "attend", "Compute the attention of one layer",
       "Prints the context layer, or as much of the attention block as --stage says, and how long "
       "the server took for it.",
-      "attendant-client attend --model worked-example --values \"1,0,1,0;0,2,0,2;1,1,1,1\"\n"
+      "attendant-client attend --model worked-example \\\n"
+      "  --values \"1,0,1,0;0,2,0,2;1,1,1,1\"\n"
       "attendant-client attend --model m --generate 1x5 --probabilities --top-keys 2"};
   table.Add("Model",
             {ModelFlag(request_.model),

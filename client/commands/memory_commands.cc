@@ -25,8 +25,8 @@ CommandTable PutMemoryCommand::Table() {
       "Compute", "put-memory", "Register a memory for attend, and print its handle",
       "The server keeps the keys and values of the memory until it expires or is dropped; attend "
       "--memory-handle uses them.",
-      "attendant-client put-memory --model worked-example --memory \"1,1,1,1;0,1,0,1\" "
-      "--time-to-live 5m"};
+      "attendant-client put-memory --model worked-example \\\n"
+      "  --memory \"1,1,1,1;0,1,0,1\" --time-to-live 5m"};
   table.Add("Model", {ModelFlag(request_.model), LayerFlag(request_.layer)});
   table.Add("Memory", memory_.MemoryFlags(/*required=*/true));
   table.Add("Memory",
@@ -69,10 +69,10 @@ class DropMemoryCommand : public Command {
 };
 
 CommandTable DropMemoryCommand::Table() {
-  CommandTable table = {
-      "Compute", "drop-memory", "Drop a registered memory", "",
-      "handle=$(attendant-client put-memory --model worked-example --memory \"1,1,1,1;0,1,0,1\")\n"
-      "attendant-client drop-memory \"$handle\""};
+  CommandTable table = {"Compute", "drop-memory", "Drop a registered memory", "",
+                        "handle=$(attendant-client put-memory --model worked-example \\\n"
+                        "  --memory \"1,1,1,1;0,1,0,1\")\n"
+                        "attendant-client drop-memory \"$handle\""};
   table.Add("Arguments", {{.name = "HANDLE",
                            .placeholder = "",
                            .help = "The handle that put-memory printed",

@@ -209,13 +209,12 @@ absl::StatusOr<Preparation> PrepareInfer(const grpc::ByteBuffer& message,
 
 int64_t TokenizingBytes(const ModelInferRequest& request, const std::vector<Payload>& raw,
                         const ServiceContext& context) {
-  const int64_t bytes = TextBytes(request, raw);
-  if (bytes == 0) return 0;
+  const std::string texts = AllTexts(request, raw);
+  if (texts.empty()) return 0;
   const absl::StatusOr<InferenceModel> found =
       FindInferenceModel(context.models, request.model_name(), request.model_version());
   if (!found.ok() || found->model->tokenizer->tokenizer == nullptr) return 0;
-  return static_cast<int64_t>(
-      found->model->tokenizer->tokenizer->MaxEncodeBytes(static_cast<size_t>(bytes)));
+  return static_cast<int64_t>(found->model->tokenizer->tokenizer->MaxEncodeBytes(texts));
 }
 
 absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& request,
@@ -232,7 +231,7 @@ absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& reque
   if (absl::Status status = CheckPresent(*model, *inputs); !status.ok()) return status;
   if (raw.empty()) {
     for (const auto& [name, input] : *inputs) message_bytes += input.data.size();  // copied
-    message_bytes += TextBytes(request, raw);
+    message_bytes += static_cast<int64_t>(AllTexts(request, raw).size());
   }
   const bool by_token =
       std::any_of(plan->outputs.begin(), plan->outputs.end(),

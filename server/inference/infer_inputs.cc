@@ -187,18 +187,21 @@ absl::Status CheckSources(const inference::ModelInferRequest& request,
 
 }  // namespace
 
-int64_t TextBytes(const inference::ModelInferRequest& request, const std::vector<Payload>& raw) {
-  int64_t bytes = 0;
+std::string AllTexts(const inference::ModelInferRequest& request, const std::vector<Payload>& raw) {
+  std::string all;
   for (int i = 0; i < request.inputs_size(); ++i) {
     const Tensor& tensor = request.inputs(i);
     if (!IsText(tensor.name())) continue;
-    if (static_cast<size_t>(i) < raw.size()) bytes += raw[static_cast<size_t>(i)].size();
-    for (const std::string& text : tensor.contents().bytes_contents()) {
-      bytes += static_cast<int64_t>(text.size());
+    if (static_cast<size_t>(i) < raw.size()) {
+      const Payload& bytes = raw[static_cast<size_t>(i)];
+      const size_t before = all.size();
+      all.resize(before + static_cast<size_t>(bytes.size()));
+      bytes.CopyTo(0, bytes.size(), all.data() + before);
     }
-    bytes += 1;  // an empty text is one, too
+    for (const std::string& text : tensor.contents().bytes_contents()) all += text;
+    all += '\n';  // an empty text is one, too
   }
-  return bytes;
+  return all;
 }
 
 absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& request,

@@ -22,8 +22,9 @@ struct InferInput {
 // The names of a text, and of the second text of a pair.
 inline constexpr const char* kTextInputs[] = {"text", "text_pair"};
 
-// An upper bound of the bytes of all texts of a request; 0: it has none.
-int64_t TextBytes(const inference::ModelInferRequest& request, const std::vector<Payload>& raw);
+// The bytes of all texts of a request, one text behind the other, with what separates them; empty:
+// it has none.
+std::string AllTexts(const inference::ModelInferRequest& request, const std::vector<Payload>& raw);
 
 using InferInputs = std::map<std::string, InferInput>;  // by name
 

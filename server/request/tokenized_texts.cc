@@ -20,6 +20,12 @@ std::string ReadText(const Payload& payload) {
   return text;
 }
 
+// Of tokenizing a text. One that is too long is refused before anything is done.
+int64_t MaxBytesOf(const Payload& text, const text::Tokenizer& tokenizer) {
+  if (text.size() > static_cast<int64_t>(text::Tokenizer::kMaxTextBytes)) return text.size();
+  return static_cast<int64_t>(tokenizer.MaxEncodeBytes(ReadText(text)));
+}
+
 // An error of the tokenizer, which does not know what the request calls a text.
 absl::Status Rename(const absl::Status& status, int64_t index) {
   absl::string_view message = status.message();
@@ -174,18 +180,15 @@ v1::TextTokens TokenizedTexts::Describe(size_t text) const {
 int64_t TokenizingBytes(const TextFields& fields, const ServedModel& model) {
   if (model.tokenizer->tokenizer == nullptr) return 0;
   const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
-  int64_t longest = 0, all = 0;
+  int64_t most = 0, all = 0;
   for (size_t i = 0; i < fields.texts.size(); ++i) {
-    const int64_t bytes =
-        fields.texts[i].size() + (i < fields.pairs.size() ? fields.pairs[i].size() : 0);
-    longest = std::max(longest, bytes);
+    int64_t bytes = MaxBytesOf(fields.texts[i], tokenizer);
+    if (i < fields.pairs.size()) bytes += MaxBytesOf(fields.pairs[i], tokenizer);
+    most = std::max(most, bytes);
     all += bytes;
   }
   // Of the results there are never more than `most_tokens` and those of one text.
-  const auto most = [&](int64_t bytes) {
-    return static_cast<int64_t>(tokenizer.MaxEncodeBytes(static_cast<size_t>(bytes)));
-  };
-  return most(longest) + std::min(most(all), 2 * kTokenBytes * fields.most_tokens);
+  return most + std::min(all, 2 * kTokenBytes * fields.most_tokens);
 }
 
 absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const ServedModel& model,

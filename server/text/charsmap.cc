@@ -73,9 +73,7 @@ absl::StatusOr<Charsmap> Charsmap::Parse(absl::string_view base64, absl::string_
     map.growth_ = std::max<uint32_t>(map.growth_, ToCodes(string).size());
   }
   for (char c = 0; c >= 0; ++c) {
-    const std::optional<absl::string_view> other = map.Find(absl::string_view(&c, 1));
-    map.ascii_stays_[static_cast<int>(c)] = !other.has_value();
-    if (other) map.ascii_growth_ = std::max<uint32_t>(map.ascii_growth_, ToCodes(*other).size());
+    map.ascii_stays_[static_cast<int>(c)] = !map.Find(absl::string_view(&c, 1)).has_value();
     if (c == 127) break;
   }
   return map;

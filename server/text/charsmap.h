@@ -26,7 +26,6 @@ class Charsmap {
 
   // The most characters that a character may become.
   uint32_t growth() const { return growth_; }
-  uint32_t ascii_growth() const { return ascii_growth_; }
 
   size_t heap_bytes() const { return HeapBytes(units_) + HeapBytes(strings_); }
 
@@ -38,7 +37,7 @@ class Charsmap {
 
   std::vector<uint32_t> units_;
   std::string strings_;  // each ends with a NUL
-  uint32_t growth_ = 1, ascii_growth_ = 1;
+  uint32_t growth_ = 1;
   bool ascii_stays_[128] = {};
 };
 

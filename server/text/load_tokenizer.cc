@@ -216,6 +216,7 @@ absl::Status Tokenizer::Assemble(const TokenizerOverrides& overrides, const Fiel
     return Unsupported("normalizer", absl::StrCat("a character that may become ", growth, " is"),
                        absl::StrCat(kMaxGrowth, " or less"));
   }
+  parts.growth.emplace(*parts.normalizer);
   absl::StatusOr<PartJson> added = read("added_tokens", std::nullopt);
   if (!added.ok()) return added.status();
   AddedTokenList tokens(*parts.model);

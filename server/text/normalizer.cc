@@ -141,7 +141,6 @@ class Prepend : public Normalizer {
   }
   // Of a text of one item.
   uint32_t growth() const override { return 1 + static_cast<uint32_t>(text_.size()); }
-  uint32_t ascii_growth() const override { return growth(); }
 
  private:
   const std::u32string text_;
@@ -152,7 +151,6 @@ class CharsmapNormalizer : public Normalizer {
   explicit CharsmapNormalizer(Charsmap map) : map_(std::move(map)) {}
   void Apply(Items& items) const override { map_.Apply(items); }
   uint32_t growth() const override { return map_.growth(); }
-  uint32_t ascii_growth() const override { return map_.ascii_growth(); }
   size_t memory_bytes() const override { return map_.heap_bytes(); }
 
  private:
@@ -201,10 +199,9 @@ class NormalizerSequence : public Normalizer {
     for (const auto& step : steps_) step->Apply(items);
   }
   uint32_t growth() const override {
-    return Multiply([](const auto& step) { return step.growth(); });
-  }
-  uint32_t ascii_growth() const override {
-    return Multiply([](const auto& step) { return step.ascii_growth(); });
+    uint64_t growth = 1;
+    for (const auto& step : steps_) growth = std::min<uint64_t>(growth * step->growth(), 1 << 20);
+    return static_cast<uint32_t>(growth);
   }
   size_t memory_bytes() const override {
     size_t bytes = 0;
@@ -213,13 +210,6 @@ class NormalizerSequence : public Normalizer {
   }
 
  private:
-  template <typename Growth>
-  uint32_t Multiply(Growth growth_of) const {
-    uint64_t growth = 1;
-    for (const auto& step : steps_) growth = std::min<uint64_t>(growth * growth_of(*step), 1 << 20);
-    return static_cast<uint32_t>(growth);
-  }
-
   const std::vector<std::unique_ptr<Normalizer>> steps_;
 };
 
@@ -311,6 +301,31 @@ std::unique_ptr<Normalizer> LowercaseBefore(std::unique_ptr<Normalizer> next) {
   steps.push_back(std::make_unique<LowercaseNormalizer>());
   steps.push_back(std::move(next));
   return std::make_unique<NormalizerSequence>(std::move(steps));
+}
+
+CodeGrowth::CodeGrowth(const Normalizer& normalizer)
+    : normalizer_(normalizer), known_(normalizer.growth() > 1 ? 0x10000 : 0) {}
+
+uint32_t CodeGrowth::Of(char32_t code) const {
+  if (code >= known_.size()) return normalizer_.growth();
+  const uint8_t known = known_[code].load(std::memory_order_relaxed);
+  if (known > 0) return known;
+  const uint32_t growth = Measure(code);
+  if (growth <= 0xFF) {
+    known_[code].store(static_cast<uint8_t>(growth), std::memory_order_relaxed);
+  }
+  return growth;
+}
+
+uint32_t CodeGrowth::Measure(char32_t code) const {
+  // Of the steps to a canonical form; most of what they add is composed or removed again.
+  constexpr uint32_t kDecomposed = 4;
+  Items items = {{code, 0, Utf8Size(code)}};
+  normalizer_.Apply(items);
+  const uint32_t made = std::max<uint32_t>(1, static_cast<uint32_t>(items.size()));
+  const bool decomposes = IsHangulSyllable(code) || HasFlag(CodeFlags(), code, kCanonical) ||
+                          HasFlag(CodeFlags(), code, kCompatible);
+  return decomposes ? std::max(made, std::min(kDecomposed, normalizer_.growth())) : made;
 }
 
 }  // namespace attendant::text

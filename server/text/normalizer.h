@@ -1,8 +1,12 @@
 // The "normalizer" of tokenizer.json: what is done to a text before it is split.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/text/base/items.h"
@@ -20,11 +24,29 @@ class Normalizer {
 
   // The most items that one may become.
   virtual uint32_t growth() const { return 1; }
-  // The same for an item of ASCII.
-  virtual uint32_t ascii_growth() const { return 1; }
 
   // An estimate of the memory that tables take.
   virtual size_t memory_bytes() const { return 0; }
+};
+
+// The number of items that a code point becomes: asks the normalizer once for each, when it
+// first occurs. Thread-safe.
+class CodeGrowth {
+ public:
+  // `normalizer` outlives this.
+  explicit CodeGrowth(const Normalizer& normalizer);
+
+  // The most items that `code` becomes, on the way to its normal form too.
+  uint32_t Of(char32_t code) const;
+
+  size_t heap_bytes() const { return known_.size(); }
+
+ private:
+  uint32_t Measure(char32_t code) const;
+
+  const Normalizer& normalizer_;
+  // Of the code points up to U+FFFF; 0: it has not been asked for. Empty if none grows.
+  mutable std::vector<std::atomic<uint8_t>> known_;
 };
 
 // Reads a normalizer; null gives one that changes nothing. INVALID_ARGUMENT names the key below

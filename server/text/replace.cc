@@ -41,7 +41,6 @@ class Replace : public Normalizer {
   }
 
   uint32_t growth() const override { return std::max<uint32_t>(1, content_.size()); }
-  uint32_t ascii_growth() const override { return growth(); }
 
  private:
   size_t MatchAt(const Items& items, size_t at) const {

@@ -250,24 +250,25 @@ absl::StatusOr<Encoding> Tokenizer::EncodeAll(absl::Span<const absl::string_view
   return encoding;
 }
 
-size_t Tokenizer::MaxEncodeBytes(size_t bytes) const {
-  const Normalizer& normalizer = *parts_->normalizer;
+size_t Tokenizer::MaxEncodeBytes(absl::string_view text) const {
   const PreTokenizer& pre_tokenizer = *parts_->pre_tokenizer;
-  // All other characters have two bytes at least.
-  const size_t growth = std::max<size_t>(normalizer.ascii_growth() * pre_tokenizer.ascii_growth(),
-                                         (normalizer.growth() * pre_tokenizer.growth() + 1) / 2);
-  const size_t items = bytes * growth + 64;
+  size_t items = 64;
+  ForEachCode(text, [&](char32_t code) {
+    items += size_t{parts_->growth->Of(code)} *
+             (code < 0x80 ? pre_tokenizer.ascii_growth() : pre_tokenizer.growth());
+  });
   const size_t per_item =
       3 * sizeof(Item) + 2 * sizeof(Piece) + 2 * sizeof(Match) + 4 * parts_->model->scratch_bytes();
   const size_t per_token = 2 * (sizeof(PlacedToken) + sizeof(ModelToken)) + 2 * kTokenBytes;
   return items * (per_item + parts_->model->tokens_of_item() * per_token) +
-         bytes * (sizeof(Item) + sizeof(uint32_t)) + 4096;
+         text.size() * (sizeof(Item) + sizeof(uint32_t)) + 4096;
 }
 
 size_t Tokenizer::memory_bytes() const {
   size_t bytes = sizeof(Parts) + parts_->model->memory_bytes() +
                  parts_->normalizer->memory_bytes() + parts_->added.heap_bytes() +
-                 TableBytes(parts_->added_ids) + TableBytes(parts_->padding);
+                 parts_->growth->heap_bytes() + TableBytes(parts_->added_ids) +
+                 TableBytes(parts_->padding);
   for (const auto& [token, id] : parts_->added_ids) bytes += HeapBytes(token);
   return bytes;
 }

@@ -113,8 +113,8 @@ class Tokenizer {
   absl::StatusOr<Encoding> EncodePair(absl::string_view first, absl::string_view second,
                                       const EncodeOptions& options) const;
 
-  // The most memory that encoding texts of `bytes` bytes in all takes, with its result.
-  size_t MaxEncodeBytes(size_t bytes) const;
+  // The most memory that encoding a text takes, with its result.
+  size_t MaxEncodeBytes(absl::string_view text) const;
 
   // An estimate of the memory that the tokenizer holds.
   size_t memory_bytes() const;

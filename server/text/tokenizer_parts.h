@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -16,6 +17,7 @@ namespace attendant::text {
 
 struct Tokenizer::Parts {
   std::unique_ptr<Normalizer> normalizer;
+  std::optional<CodeGrowth> growth;  // by the normalizer
   AddedTokens added;
   absl::flat_hash_map<std::string, uint32_t> added_ids;
   std::unique_ptr<PreTokenizer> pre_tokenizer;

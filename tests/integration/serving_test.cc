@@ -189,7 +189,7 @@ TEST_F(ServingTest, ReflectionDescribesEveryMethod) {
     }
   }
   EXPECT_THAT(methods, ElementsAre("Attend", "PutMemory", "DropMemory", "Encode", "EncodeStream",
-                                   "ListModels", "GetModel", "GetTokenizer"));
+                                   "ListModels", "GetModel", "Tokenize", "GetTokenizer"));
 }
 
 TEST_F(ServingTest, SidePort) {

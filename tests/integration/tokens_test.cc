@@ -96,8 +96,9 @@ TEST_F(TokensOfTheServerTest, CallsNeedATokenOfTheirScope) {
 TEST_F(TokensOfTheServerTest, EveryMethodIsRefusedAtItsHeaders) {
   ReadyServer server({Flag()});
   const auto channel = server.NewChannel();
-  for (const char* method : {"Attend", "Encode", "EncodeStream", "PutMemory", "DropMemory",
-                             "ListModels", "GetModel", "GetTokenizer", "NoSuchMethod"}) {
+  for (const char* method :
+       {"Attend", "Encode", "EncodeStream", "PutMemory", "DropMemory", "ListModels", "GetModel",
+        "GetTokenizer", "Tokenize", "NoSuchMethod"}) {
     RawCall call(channel, absl::StrCat("/attendant.v1.EncoderService/", method));
     EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
   }

@@ -41,6 +41,15 @@ bool AppendItems(absl::string_view text, Items& items) {
   return true;
 }
 
+void ForEachCode(absl::string_view text, absl::FunctionRef<void(char32_t code)> take) {
+  for (size_t at = 0; at < text.size();) {
+    const unsigned char lead = static_cast<unsigned char>(text[at]);
+    const char32_t code = lead < 0x80 ? kInvalid : ReadCode(text, at);
+    if (code == kInvalid) ++at;
+    take(code != kInvalid ? code : lead < 0x80 ? char32_t{lead} : U'\uFFFD');
+  }
+}
+
 size_t ValidPrefix(absl::string_view text) {
   size_t at = 0;
   while (at < text.size()) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -39,6 +40,10 @@ struct Pieces {
 // Appends the code points of `text`. Returns false, having appended some of them, if it is not
 // valid UTF-8: surrogates, overlong forms and what is beyond U+10FFFF are not.
 bool AppendItems(absl::string_view text, Items& items);
+
+// Calls `take` with each code point of `text`; with U+FFFD for each byte that is not of valid
+// UTF-8.
+void ForEachCode(absl::string_view text, absl::FunctionRef<void(char32_t code)> take);
 
 // Returns the byte at which `text` stops being valid UTF-8.
 size_t ValidPrefix(absl::string_view text);

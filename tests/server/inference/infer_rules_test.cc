@@ -141,8 +141,8 @@ INSTANTIATE_TEST_SUITE_P(
                   [](R& r) {
                     for (int64_t i = 0; i < kMostRepeatedPayloads; ++i) r.add_raw_input_contents();
                   },
-                  "malformed inference.ModelInferRequest: at byte 326: more than 64 tensors in one "
-                  "field"},
+                  "malformed inference.ModelInferRequest: at byte 2246: more than 1024 elements in "
+                  "one field"},
         InferRule{"ShortRaw", [](R& r) { r.mutable_raw_input_contents(0)->pop_back(); },
                   "input_ids.data: expected 64 bytes for INT64 [2, 4]; got 63 bytes"},
         InferRule{"NoContents",

@@ -179,12 +179,12 @@ INSTANTIATE_TEST_SUITE_P(Span, EncodeRuleTest, ::testing::ValuesIn(kSpanRules),
 
 const EncodeRule kIdRules[] = {
     {"NoInput", [](Request& r) { r.clear_token_ids(); },
-     "hidden_states: expected exactly one of it, token_ids and features; got 0"},
+     "hidden_states: expected exactly one of it, token_ids, features and texts; got 0"},
     {"TwoInputs",
      [](Request& r) {
        *r.mutable_hidden_states() = FloatTensor({1, 1, 32}, SomeValues(32, 1));
      },
-     "hidden_states: expected exactly one of it, token_ids and features; got 2"},
+     "hidden_states: expected exactly one of it, token_ids, features and texts; got 2"},
     {"NoEmbeddings", [](Request& r) { r.set_model("bare"); },
      "token_ids: expected none, as the model has no embeddings; got a tensor"},
     {"FloatIds",

@@ -60,7 +60,7 @@ void ExpectBounded(const std::string& tokenizer_json) {
       const int64_t before = live;
       peak = before;
       ASSERT_TRUE((*tokenizer)->Encode(text, {}).ok());
-      EXPECT_LE(peak - before, static_cast<int64_t>((*tokenizer)->MaxEncodeBytes(text.size())))
+      EXPECT_LE(peak - before, static_cast<int64_t>((*tokenizer)->MaxEncodeBytes(text)))
           << bytes << " bytes of " << part;
     }
   }
