@@ -107,7 +107,7 @@ Flags EncodeCommand::TextFlags() {
       input_.TextFlag(),
       {"--prompt-name", "NAME", "Put the model's prompt of this name before each text",
        TextKind(request_.prompt_name, "that of --task, else the model's default one"), "--text"},
-      {"--prompt", "TEXT", "Put this before each text; \"\" is no prompt", std::move(prompt),
+      {"--prompt", "TEXT", "Put this before each text; \"\": no prompt", std::move(prompt),
        "--text", "--prompt-name"},
       {"--truncate", "",
        "Cut texts and sequences of token ids that are longer than the model's max_sequence_length "

@@ -78,8 +78,8 @@ Flags TextInput::PromptFlags() {
            "Put the model's prompt of this name before each text, such as query "
            "(`attendant-client tokenizer` lists them)",
            TextKind(prompt_name_, "the model's default prompt")},
-          {"--prompt", "TEXT", "Put this before each text; \"\" is no prompt", std::move(prompt),
-           "", "--prompt-name"}};
+          {"--prompt", "TEXT", "Put this before each text; \"\": no prompt", std::move(prompt), "",
+           "--prompt-name"}};
 }
 
 Flag TextInput::TruncateFlag() {

@@ -1,4 +1,4 @@
-"""What TextModel and AsyncTextModel do, whoever tokenizes: for models whose tokenizer makes a token of each letter.
+"""Cases of TextModel and AsyncTextModel, tokenized by the server or by the client, on models that make a token of each letter.
 
 The modules that import it have the fixtures `client`, and `connect`, which makes an asynchronous client.
 """
