@@ -38,7 +38,7 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
     const auto found = files.find(name);
     return found == files.end() ? std::nullopt : std::optional<std::string>(found->second);
   };
-  if (!file("tokenizer.json") && !file("vocab.txt")) {
+  if (files.count("tokenizer.json") == 0 && files.count("vocab.txt") == 0) {
     if (!files.empty()) made->why_none = "its folder has no tokenizer.json and no vocab.txt";
     return made;
   }

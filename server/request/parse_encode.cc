@@ -343,14 +343,15 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
 absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
                         const SharedTensors& shared, const ServiceContext& context,
                         ComputeRequest& compute) {
-  const int inputs =
-      static_cast<int>(request.has_hidden_states()) + static_cast<int>(request.has_token_ids()) +
-      static_cast<int>(request.has_features()) + static_cast<int>(HasTexts(payloads));
+  const bool has_texts = HasTexts(payloads);
+  const int inputs = static_cast<int>(request.has_hidden_states()) +
+                     static_cast<int>(request.has_token_ids()) +
+                     static_cast<int>(request.has_features()) + static_cast<int>(has_texts);
   if (inputs != 1) {
     return InvalidField("hidden_states", "exactly one of it, token_ids, features and texts",
                         absl::StrCat(inputs));
   }
-  if (HasTexts(payloads)) return ParseTexts(request, payloads, context, compute);
+  if (has_texts) return ParseTexts(request, payloads, context, compute);
   if (absl::Status status = CheckNoTextFields(request, payloads); !status.ok()) return status;
   if (request.has_token_ids()) {
     return ParseTokenIds(request, payloads, shared, context, compute);
