@@ -154,6 +154,9 @@ struct EncodeRequest {
   bool return_token_vectors = false;
   bool normalize_token_vectors = false;
   std::string task;  // "query" or "document", for models whose token vectors depend on it
+  // [Q, P], the token vectors of a query: also return the score of each sequence by late
+  // interaction.
+  std::optional<Tensor> query_vectors;
   // A sparse vector over the vocabulary for each sequence (SPLADE).
   bool return_sparse = false;
   std::vector<std::string> texts;
@@ -201,6 +204,7 @@ struct EncodeResult {
   std::optional<Tensor> hidden_states;
   std::optional<Tensor> pooled;
   std::optional<Tensor> token_vectors;
+  std::optional<Tensor> scores;  // [B]
   std::optional<SparseVectors> sparse;
   std::vector<LayerTensor> intermediate;
   std::vector<LayerTensor> attention_probabilities;

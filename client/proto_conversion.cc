@@ -223,6 +223,7 @@ v1::EncodeRequest ToProto(EncodeRequest request) {
   proto.set_task(std::move(request.task));
   proto.set_return_token_vectors(request.return_token_vectors);
   proto.set_normalize_token_vectors(request.normalize_token_vectors);
+  if (request.query_vectors) Move(*request.query_vectors, proto.mutable_query_vectors());
   proto.set_return_sparse(request.return_sparse);
   proto.set_output_dtype(ToProto(request.output_dtype));
   proto.set_request_id(std::move(request.request_id));
@@ -287,6 +288,9 @@ absl::StatusOr<EncodeResult> FromProto(v1::EncodeResponse response) {
   if (response.has_token_vectors()) {
     status.Update(MoveChecked(response.mutable_token_vectors(), "token_vectors",
                               result.token_vectors.emplace()));
+  }
+  if (response.has_scores()) {
+    status.Update(MoveChecked(response.mutable_scores(), "scores", result.scores.emplace()));
   }
   if (response.has_sparse()) {
     status.Update(MoveChecked(response.mutable_sparse(), result.sparse.emplace()));

@@ -181,8 +181,12 @@ constexpr ModelRow kRows[] = {
     {"pooling of texts", "text_pooling",
      [](const Model& m) { return std::string(m.text_pooling() == v1::MEAN ? "mean" : ""); }},
     {"classifier", "classifier classes class_scores rank_scores labels", Classifier},
-    {"token head", "token_head",
-     [](const Model& m) { return m.has_token_head() ? Pooling(m.token_head()) : ""; }},
+    {"token head", "token_head multi_vector",
+     [](const Model& m) {
+       if (!m.has_token_head()) return std::string();
+       return absl::StrCat(Pooling(m.token_head()),
+                           m.multi_vector() ? ", vectors for late interaction" : "");
+     }},
     {"sparse vectors", "sparse_width",
      [](const Model& m) { return UnlessZero(m.sparse_width(), " wide"); }},
     {"sequences in parts", "sequence_state_bytes",
@@ -281,7 +285,9 @@ void AddCosts(const Model& model, std::vector<ModelLine>& lines) {
   if (model.stage_costs().empty()) return;
   v1::StageCost all;
   for (const v1::StageCost& cost : model.stage_costs()) {
-    if (cost.stage().starts_with("vocabulary_head.")) continue;  // for return_sparse alone
+    // For return_sparse alone.
+    if (cost.stage().starts_with("vocabulary_head.") || cost.stage().starts_with("lexical_head."))
+      continue;
     all.set_flops_per_token(all.flops_per_token() + cost.flops_per_token());
     all.set_flops_per_pair(all.flops_per_pair() + cost.flops_per_pair());
     all.set_flops_per_sequence(all.flops_per_sequence() + cost.flops_per_sequence());

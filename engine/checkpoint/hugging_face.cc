@@ -11,6 +11,8 @@
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
+#include "engine/checkpoint/logit_score.h"
+#include "engine/checkpoint/m3_heads.h"
 #include "engine/checkpoint/read_classes.h"
 #include "engine/checkpoint/read_tokenization.h"
 #include "engine/checkpoint/sentence_transformers.h"
@@ -52,6 +54,14 @@ bool HasPooler(const Family& family, const std::string& prefix, const WeightBind
          HasAny(PlacesInFile(family, prefix, "pooling.dense.weight"), binder);
 }
 
+absl::Status ReadHeadsOfModules(const SentenceModules& modules, const CheckpointOptions& options,
+                                Checkpoint& checkpoint, WeightBinder& binder) {
+  absl::Status status = ReadSentenceHeads(modules, options, checkpoint.description, binder);
+  checkpoint.tokenization.is_multi_vector = checkpoint.description.token_head.has_value();
+  if (!status.ok() || modules.mask_config.empty()) return status;
+  return ReadMultiVectorMask(modules, checkpoint.tokenization, checkpoint.warnings);
+}
+
 // Makes the pooling of a checkpoint without modules, which is its pooler or none, the chosen one.
 absl::Status ChoosePooling(const std::string& folder, PoolingChoice choice,
                            ModelDescription& model) {
@@ -67,7 +77,7 @@ void ChooseTextPooling(const std::string& folder, PoolingChoice choice, Checkpoi
   const ModelDescription& model = checkpoint.description;
   Tokenization& tokenization = checkpoint.tokenization;
   tokenization.texts_take_mean = choice == PoolingChoice::kAsFiles && model.embeddings &&
-                                 !model.classifier && !model.token_head;
+                                 !model.classifier && !model.token_head && !model.lexical_head;
   if (!tokenization.texts_take_mean || tokenization.tokenizer_json.empty()) return;
   checkpoint.warnings.push_back(absl::StrCat(
       folder, ": no modules.json: the vector of a text is the mean of its tokens, as ",
@@ -152,6 +162,12 @@ absl::Status AddVocabularyHead(const ModelConfig& config, const std::string& pre
   return absl::OkStatus();
 }
 
+// Whether the model is to rank by two logits: by its modules, or as the operator says.
+bool AsksForLogitScore(const std::optional<SentenceModules>& modules,
+                       const CheckpointOptions& options) {
+  return modules ? !modules->logit_score.empty() : options.pooling == PoolingChoice::kYesNo;
+}
+
 ClassCounts CountClasses(const ModelConfig& config, const ModelDescription& model) {
   const auto count = [&](const std::optional<PoolingDescription>& head) {
     return head ? head->width(model.layer.hidden_size) : 0;
@@ -220,14 +236,22 @@ std::string OfLayerZero(const std::string& canonical) {
   return absl::StrCat("layer.0", rest.substr(rest.find('.')));
 }
 
+// Heads whose weights are bound already.
+struct BoundHeads {
+  const std::optional<SentenceModules>& modules;
+  bool has_classifier;
+};
+
 void BindAll(const Checkpoint& checkpoint, const Family& family, const std::string& prefix,
-             const std::optional<SentenceModules>& modules, WeightBinder& binder) {
-  // Those of the modules are bound already.
-  const bool has_pooling = modules && !modules->dense.empty();
-  const bool has_token_head = modules && !modules->token_dense.empty();
+             const BoundHeads& bound, WeightBinder& binder) {
+  // Those of the modules, and of files beside them, are bound already.
+  const bool has_pooling = bound.modules && !bound.modules->dense.empty();
+  const bool has_token_head = checkpoint.tokenization.is_multi_vector;
   for (WeightSpec& spec : ListWeights(checkpoint.description)) {
     if (has_pooling && absl::StartsWith(spec.name, "pooling.")) continue;
     if (has_token_head && absl::StartsWith(spec.name, "token_head.")) continue;
+    if (absl::StartsWith(spec.name, "lexical_head.")) continue;
+    if (bound.has_classifier && absl::StartsWith(spec.name, "classifier.")) continue;
     if (spec.optional && family.biases == Biases::kAsInFile) {
       spec.optional = !HasAny(PlacesInFile(family, prefix, OfLayerZero(spec.name)), binder);
     } else {
@@ -248,6 +272,60 @@ void SortOutTheRest(const Family& family, const std::string& prefix, WeightBinde
       unused.push_back(std::move(name));
     }
   }
+}
+
+// What is opened: the folder, its parts, and the beginning of the names of the encoder's tensors.
+struct FoundFiles {
+  const std::string& folder;
+  const std::string& transformer;
+  const std::string& prefix;
+  const std::optional<SentenceModules>& modules;
+  const CheckpointOptions& options;
+};
+
+absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, WeightBinder& binder,
+                       Checkpoint& checkpoint) {
+  absl::Status status;
+  if (found.modules) {
+    status = ReadHeadsOfModules(*found.modules, found.options, checkpoint, binder);
+  } else {
+    if (HasPooler(*config.family, found.prefix, binder)) {
+      checkpoint.description.pooling = std::move(config.pooler);
+    }
+    status = ChoosePooling(found.folder, found.options.pooling, checkpoint.description);
+  }
+  if (!status.ok()) return status;
+  const auto describe = [&](const HeadOf& head) {
+    return DescribeHead(head, *config.family, found.prefix,
+                        checkpoint.description.layer.feed_forward.activation, binder);
+  };
+  if (!config.classifier_modes.empty()) {
+    checkpoint.description.classifier =
+        describe({"classifier", std::move(config.classifier_modes)});
+  }
+  if (config.has_token_head && checkpoint.description.embeddings &&
+      !checkpoint.description.token_head) {
+    checkpoint.description.token_head = describe({"token_head", {}});
+  }
+  const bool ranks = AsksForLogitScore(found.modules, found.options);
+  if (ranks) {
+    const std::string score = found.modules ? found.modules->logit_score + "/config.json" : "";
+    status = AddLogitScore(found.transformer, score,
+                           PlacesInFile(*config.family, found.prefix, "embeddings.word"),
+                           checkpoint, binder);
+    if (!status.ok()) return status;
+  }
+  status = ReadClasses(found.folder, found.transformer,
+                       CountClasses(config, checkpoint.description), checkpoint.tokenization);
+  if (status.ok()) {
+    status = AddVocabularyHead(config, found.prefix, found.modules, binder, checkpoint.description);
+  }
+  if (status.ok()) {
+    status = AddM3Heads(found.folder, found.options, found.modules.has_value(), checkpoint, binder);
+  }
+  if (!status.ok()) return status;
+  if (!found.modules) ChooseTextPooling(found.folder, found.options.pooling, checkpoint);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -273,41 +351,14 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   binder.AddFiles("", *std::move(files));
   const std::string prefix = FindPrefix(family, binder);
 
-  if (*modules) {
-    absl::Status status = ReadSentenceHeads(**modules, options, checkpoint.description, binder);
-    if (status.ok() && !(*modules)->mask_config.empty()) {
-      status = ReadMultiVectorMask(**modules, checkpoint.tokenization, checkpoint.warnings);
-    }
-    if (!status.ok()) return status;
-  } else {
-    if (HasPooler(family, prefix, binder)) {
-      checkpoint.description.pooling = std::move(config->pooler);
-    }
-    absl::Status status = ChoosePooling(folder, options.pooling, checkpoint.description);
-    if (!status.ok()) return status;
+  const FoundFiles found = {folder, transformer, prefix, *modules, options};
+  if (absl::Status status = ReadHeads(found, *config, binder, checkpoint); !status.ok()) {
+    return status;
   }
-  const auto describe = [&](const HeadOf& head) {
-    return DescribeHead(head, family, prefix, checkpoint.description.layer.feed_forward.activation,
-                        binder);
-  };
-  if (!config->classifier_modes.empty()) {
-    checkpoint.description.classifier =
-        describe({"classifier", std::move(config->classifier_modes)});
-  }
-  if (config->has_token_head && checkpoint.description.embeddings &&
-      !checkpoint.description.token_head) {
-    checkpoint.description.token_head = describe({"token_head", {}});
-  }
-  absl::Status status = ReadClasses(
-      folder, transformer, CountClasses(*config, checkpoint.description), checkpoint.tokenization);
-  if (!status.ok()) return status;
-  status = AddVocabularyHead(*config, prefix, *modules, binder, checkpoint.description);
-  if (!status.ok()) return status;
-  if (!*modules) ChooseTextPooling(folder, options.pooling, checkpoint);
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);
   checkpoint.description.patch_embedding =
       DescribePatchEmbedding(family, prefix, checkpoint.description, binder);
-  BindAll(checkpoint, family, prefix, *modules, binder);
+  BindAll(checkpoint, family, prefix, {*modules, AsksForLogitScore(*modules, options)}, binder);
   SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
   return binder.Finish(options, checkpoint);
 }

@@ -16,7 +16,15 @@ constexpr int64_t kMostModules = 16;
 // What a module reads and writes, by the names that its config.json has for them.
 constexpr char kPooledVectors[] = "sentence_embedding", kTokenVectors[] = "token_embeddings";
 
-enum class Module { kTransformer, kPooling, kDense, kNormalize, kMask, kSpladePooling };
+enum class Module {
+  kTransformer,
+  kPooling,
+  kDense,
+  kNormalize,
+  kMask,
+  kSpladePooling,
+  kLogitScore
+};
 
 constexpr Named<Module> kModules[] = {
     {"Transformer", Module::kTransformer},
@@ -26,6 +34,7 @@ constexpr Named<Module> kModules[] = {
     {"Normalize", Module::kNormalize},
     {"MultiVectorMask", Module::kMask},
     {"SpladePooling", Module::kSpladePooling},
+    {"LogitScore", Module::kLogitScore},
 };
 
 // Returns the folder of a module: the folder of the model, or one directly inside it.
@@ -57,17 +66,22 @@ class ModuleList {
       return AddKnown(module.value);
     }
     problems_.Add(
-        absl::StrCat("type: expected Transformer, Pooling, Dense, Normalize, MultiVectorMask or "
-                     "SpladePooling of sentence_transformers, found ",
+        absl::StrCat("type: expected Transformer, Pooling, Dense, Normalize, MultiVectorMask, "
+                     "SpladePooling or LogitScore of sentence_transformers, found ",
                      Quoted(type)));
   }
 
   SentenceModules Finish() {
     if (!problems_.empty()) return std::move(found_);
     if (found_.transformer.empty()) problems_.Add("expected a Transformer, found none");
-    if (!found_.splade_pooling.empty() &&
-        (!found_.pooling.empty() || has_normalize_ || found_.has_token_head || !mask_.empty())) {
-      problems_.Add("expected SpladePooling right behind the Transformer, found others beside it");
+    const bool has_others = !found_.pooling.empty() || has_normalize_ || found_.has_token_head ||
+                            !mask_.empty() ||
+                            (!found_.splade_pooling.empty() && !found_.logit_score.empty());
+    for (const auto& [module, folder] : {std::pair{"SpladePooling", &found_.splade_pooling},
+                                         std::pair{"LogitScore", &found_.logit_score}}) {
+      if (folder->empty() || !has_others) continue;
+      problems_.Add(absl::StrCat("expected ", module,
+                                 " right behind the Transformer, found others beside it"));
     }
     if (!mask_.empty()) found_.mask_config = absl::StrCat(mask_, "/config.json");
     return std::move(found_);
@@ -89,6 +103,8 @@ class ModuleList {
         return AddOnce(mask_);
       case Module::kSpladePooling:
         return AddOnce(found_.splade_pooling);
+      case Module::kLogitScore:
+        return AddOnce(found_.logit_score);
     }
   }
 

@@ -143,11 +143,11 @@ absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointO
                                ModelDescription& model, WeightBinder& binder) {
   const int64_t hidden_size = model.layer.hidden_size;
   const std::optional<PoolingMode> chosen = ModeOf(options.pooling);
-  if (options.pooling == PoolingChoice::kPooler) {
+  if (options.pooling == PoolingChoice::kPooler || options.pooling == PoolingChoice::kYesNo) {
     return absl::InvalidArgumentError(
         absl::StrCat(modules.transformer,
-                     ": pooling=pooler: cannot be combined with modules.json, "
-                     "which says how to pool; use mean"));
+                     ": pooling=", options.pooling == PoolingChoice::kPooler ? "pooler" : "yes_no",
+                     ": cannot be combined with modules.json, which says how to pool; use mean"));
   }
   if (!modules.pooling.empty() || chosen) {
     PoolingDescription pooling;

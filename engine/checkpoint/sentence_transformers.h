@@ -15,9 +15,9 @@ namespace attendant {
 
 // The modules that modules.json lists: a Transformer, then optionally modules that make a vector of
 // a sequence (Pooling, Dense, Normalize) and modules that make one of each token (Dense, Normalize,
-// MultiVectorMask), or SpladePooling alone. The paths are the folders with their files, and empty
-// if there is none. PyLate's ColBERT models list only Transformer and Dense; they are read as if
-// MultiVectorMask and Normalize followed.
+// MultiVectorMask), or SpladePooling or LogitScore alone. The paths are the folders with their
+// files, and empty if there is none. PyLate's ColBERT models list only Transformer and Dense; they
+// are read as if MultiVectorMask and Normalize followed.
 struct SentenceModules {
   std::string transformer;
   std::string pooling;
@@ -32,6 +32,7 @@ struct SentenceModules {
   std::string mask_config;
   bool is_pylate = false;
   std::string splade_pooling;
+  std::string logit_score;
 };
 
 // Returns whether a config_sentence_transformers.json belongs to a PyLate ColBERT model. Files

@@ -1,5 +1,6 @@
 #include "engine/layers/encoder.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -31,19 +32,17 @@ absl::Status LoadLayers(const ModelDescription& model, WeightLoader& loader, Enc
   return absl::OkStatus();
 }
 
-absl::Status LoadPoolings(const ModelDescription& model, WeightLoader& loader,
-                          Encoder::Impl& impl) {
-  const auto load = [&](const char* name, const std::optional<PoolingDescription>& pooling,
-                        std::vector<PoolingDense>& layers) {
-    if (!pooling) return absl::OkStatus();
-    auto read = PoolingDense::LoadAll(name, *pooling, model.layer, loader);
-    if (read.ok()) layers = std::move(*read);
-    return read.status();
-  };
-  absl::Status status = load("pooling", model.pooling, impl.pooling_layers);
-  if (status.ok()) status = load("classifier", model.classifier, impl.classifier_layers);
-  if (status.ok()) status = load("token_head", model.token_head, impl.token_head_layers);
-  return status;
+absl::Status LoadHeads(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
+  impl.heads.push_back(DenseHead::None(model.layer.layer_width()));
+  for (const DenseHeadShape& head : model.dense_heads()) {
+    absl::StatusOr<DenseHead> read = DenseHead::Load(head, model.layer, loader);
+    if (!read.ok()) return read.status();
+    impl.heads.push_back(*std::move(read));
+  }
+  if (!model.vocabulary_head) return absl::OkStatus();
+  absl::StatusOr<VocabularyHead> read = VocabularyHead::Load(model, loader);
+  if (read.ok()) impl.vocabulary_head = *std::move(read);
+  return read.status();
 }
 
 absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
@@ -73,11 +72,7 @@ absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encode
     if (!read.ok()) return read.status();
     impl.exit_norm = *std::move(read);
   }
-  absl::Status status = LoadPoolings(model, loader, impl);
-  if (!status.ok() || !model.vocabulary_head) return status;
-  absl::StatusOr<VocabularyHead> read = VocabularyHead::Load(model, loader);
-  if (read.ok()) impl.vocabulary_head = *std::move(read);
-  return read.status();
+  return LoadHeads(model, loader, impl);
 }
 
 int64_t BytesToRead(const ModelDescription& model, const WeightSource& source) {
@@ -124,10 +119,16 @@ const ComputeMode& Encoder::mode() const { return impl_->mode; }
 int64_t Encoder::weight_bytes() const { return impl_->own_bytes; }
 const std::vector<ProductPlan>& Encoder::product_plans() const { return impl_->product_plans; }
 
+const DenseHead& Encoder::Impl::head(HeadKind kind) const {
+  return *std::find_if(heads.begin(), heads.end(),
+                       [&](const DenseHead& head) { return head.kind() == kind; });
+}
+
 void Encoder::Impl::ReserveScratch(Workspace& workspace) const {
   if (embeddings) embeddings->ReserveScratch(workspace);
   if (patch_embedding) patch_embedding->ReserveScratch(workspace);
   for (const EncoderLayer& layer : layers) layer.ReserveScratch(workspace);
+  for (const DenseHead& head : heads) head.ReserveScratch(workspace);
   if (vocabulary_head) vocabulary_head->ReserveScratch(workspace);
 }
 
@@ -136,9 +137,7 @@ int64_t Encoder::Impl::bytes() const {
                 (patch_embedding ? patch_embedding->bytes() : 0) + relative_positions.bytes();
   for (const EncoderLayer& layer : layers) sum += layer.bytes();
   if (exit_norm) sum += exit_norm->bytes();
-  for (const PoolingDense& dense : pooling_layers) sum += dense.bytes();
-  for (const PoolingDense& dense : classifier_layers) sum += dense.bytes();
-  for (const PoolingDense& dense : token_head_layers) sum += dense.bytes();
+  for (const DenseHead& head : heads) sum += head.bytes();
   if (vocabulary_head) sum += vocabulary_head->bytes();
   return sum;
 }

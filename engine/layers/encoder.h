@@ -51,7 +51,8 @@ class Encoder {
                                                   const ComputeMode& mode = {});
 
   // Reads and packs every weight, one at a time, for linear layers that compute in `mode`;
-  // embedding tables, norms and the dense layers of the pooling stay float32. `progress(done,
+  // embedding tables, norms and the linear layers of heads stay float32, but for those of the
+  // vocabulary head. `progress(done,
   // total)`, in bytes, is called after each weight. The calling thread reads, and `threads` threads
   // pack. Errors of PredictLoadBytes and of reading.
   static absl::StatusOr<std::shared_ptr<const Encoder>> Load(
@@ -190,9 +191,16 @@ class EncoderRun {
   absl::StatusOr<MatrixView<const float>> Encode(int64_t first_layer, int64_t layers,
                                                  const PackedBatch& batch, RunObserver& observer);
 
-  // Makes one vector over the vocabulary for each sequence by the model's vocabulary head, which it
-  // must have: zeros for words that weigh nothing, and for sequences without rows. The hidden
-  // states, [., E], may be a result of this run, which stays valid. NaN stays in its column.
+  // Applies a head of linear layers, which the model must have, or none, to `rows` vectors. `fill`
+  // writes one of them, and `take` takes what the head makes of it, which it may change. Both are
+  // called once for each row, on any thread of the team, and may read a result of this run, which
+  // stays valid.
+  void ApplyHead(HeadKind head, int64_t rows, HeadRowFunction fill, HeadRowFunction take);
+
+  // Makes one vector over the vocabulary for each sequence by the model's lexical or vocabulary
+  // head, of which it must have one: zeros for words that weigh nothing, and for sequences without
+  // rows. The hidden states, [., E], may be a result of this run, which stays valid. NaN stays in
+  // its column.
   void WeighVocabulary(MatrixView<const float> hidden_states,
                        absl::Span<const VocabularySequence> sequences);
 

@@ -7,11 +7,11 @@
 
 #include "absl/functional/function_ref.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/layers/dense_head.h"
 #include "engine/layers/embeddings.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_layer.h"
 #include "engine/layers/patch_embedding.h"
-#include "engine/layers/pooling_dense.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/layers/state/workspace.h"
 #include "engine/layers/vocabulary_head.h"
@@ -22,6 +22,8 @@ namespace attendant {
 class Encoder::Impl {
  public:
   const EncoderLayer& layer(int64_t i) const { return layers[description.weight_set(i)]; }
+  // The model must have such a head.
+  const DenseHead& head(HeadKind kind) const;
   void ReserveScratch(Workspace& workspace) const;
   // Calls `visit` for each norm, which it may change. Everything else stays, and stays shared.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
@@ -36,9 +38,7 @@ class Encoder::Impl {
   SharedBuffer<float> relative_positions;  // [buckets, H], or of size 0
   std::vector<EncoderLayer> layers;        // one for each weight set
   std::optional<NormParameters> exit_norm;
-  std::vector<PoolingDense> pooling_layers;
-  std::vector<PoolingDense> classifier_layers;
-  std::vector<PoolingDense> token_head_layers;
+  std::vector<DenseHead> heads;  // the first one is of kind kNone
   std::optional<VocabularyHead> vocabulary_head;
 };
 

@@ -96,9 +96,7 @@ void Encoder::Impl::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
   if (embeddings) embeddings->VisitNorms(visit);
   if (patch_embedding) patch_embedding->VisitNorms(visit);
   for (EncoderLayer& layer : layers) layer.VisitNorms(visit);
-  for (PoolingDense& dense : pooling_layers) dense.VisitNorms(visit);
-  for (PoolingDense& dense : classifier_layers) dense.VisitNorms(visit);
-  for (PoolingDense& dense : token_head_layers) dense.VisitNorms(visit);
+  for (DenseHead& head : heads) head.VisitNorms(visit);
   if (vocabulary_head) vocabulary_head->VisitNorms(visit);
   if (exit_norm) visit(*exit_norm);
 }

@@ -275,9 +275,28 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   return result;
 }
 
+void EncoderRun::ApplyHead(HeadKind head, int64_t rows, HeadRowFunction fill,
+                           HeadRowFunction take) {
+  Workspace& workspace = impl_->workspace;
+  const int64_t step = workspace.activations.head_inputs().rows;
+  for (int64_t first = 0; first < rows; first += step) {
+    const MatrixView<float> made = impl_->model().head(head).Forward(
+        std::min(step, rows - first),
+        [&](int64_t row, absl::Span<float> input) { fill(first + row, input); }, workspace);
+    workspace.team.ParallelFor(made.rows, [&](int, int64_t row) {
+      take(first + row, {made.row(row), static_cast<size_t>(made.cols)});
+    });
+  }
+}
+
 void EncoderRun::WeighVocabulary(MatrixView<const float> hidden_states,
                                  absl::Span<const VocabularySequence> sequences) {
-  impl_->model().vocabulary_head->Weigh(hidden_states, sequences, impl_->workspace);
+  const Encoder::Impl& model = impl_->model();
+  if (model.vocabulary_head) {
+    return model.vocabulary_head->Weigh(hidden_states, sequences, impl_->workspace);
+  }
+  WeighTokens(model.head(HeadKind::kLexical), model.description.lexical_head->excluded_ids,
+              hidden_states, sequences, impl_->workspace);
 }
 
 int64_t EncoderRun::fully_masked_rows() const { return impl_->workspace.fully_masked_rows; }

@@ -6,7 +6,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "engine/kernels/column_sums.h"
-#include "engine/layers/encoder_impl.h"
 
 namespace attendant {
 namespace {
@@ -88,28 +87,14 @@ void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_st
   }
 }
 
-namespace {
-
-int64_t PrefixTokens(const Encoder& encoder) {
-  const auto& patch_embedding = encoder.description().patch_embedding;
-  return patch_embedding ? patch_embedding->prefix_tokens() : 0;
+void PoolForHead(const ModelDescription& model, HeadKind head,
+                 MatrixView<const float> hidden_states, absl::Span<const int32_t> positions,
+                 absl::Span<float> target) {
+  const PoolingDescription& shape =
+      head == HeadKind::kClassifier ? *model.classifier : *model.pooling;
+  Pool(shape.modes, hidden_states, positions, target,
+       model.patch_embedding ? model.patch_embedding->prefix_tokens() : 0);
 }
-
-void PoolThrough(const PoolingDescription& pooling, absl::Span<const PoolingDense> layers,
-                 const Tokens& tokens, absl::Span<float> target) {
-  if (layers.empty() || tokens.hidden_states.rows == 0) {
-    Pool(pooling.modes, tokens.hidden_states, tokens.positions, target, tokens.prefix_tokens);
-  } else {
-    std::vector<float> vector(pooling.modes.size() * tokens.hidden_states.cols);
-    Pool(pooling.modes, tokens.hidden_states, tokens.positions, absl::MakeSpan(vector),
-         tokens.prefix_tokens);
-    for (const PoolingDense& layer : layers) vector = layer.Forward(vector);
-    absl::c_copy(vector, target.begin());
-  }
-  if (pooling.normalize) NormalizeToUnitLength(target);
-}
-
-}  // namespace
 
 bool AppendPooledRows(absl::Span<const PoolingMode> modes, int64_t begin, int64_t length,
                       std::vector<int32_t>& rows) {
@@ -130,26 +115,6 @@ void NormalizeToUnitLength(absl::Span<float> vector) {
   for (float element : vector) sum_of_squares += static_cast<double>(element) * element;
   const double length = std::max(std::sqrt(sum_of_squares), 1e-12);
   for (float& element : vector) element = static_cast<float>(element / length);
-}
-
-void PoolAsDescribed(const Encoder& encoder, MatrixView<const float> hidden_states,
-                     absl::Span<const int32_t> positions, absl::Span<float> target) {
-  PoolThrough(*encoder.description().pooling, encoder.impl().pooling_layers,
-              {hidden_states, positions, PrefixTokens(encoder)}, target);
-}
-
-void ApplyTokenHead(const Encoder& encoder, absl::Span<const float> hidden_states,
-                    absl::Span<float> target) {
-  std::vector<float> vector(hidden_states.begin(), hidden_states.end());
-  for (const PoolingDense& layer : encoder.impl().token_head_layers) vector = layer.Forward(vector);
-  absl::c_copy(vector, target.begin());
-  if (encoder.description().token_head->normalize) NormalizeToUnitLength(target);
-}
-
-void Classify(const Encoder& encoder, MatrixView<const float> hidden_states,
-              absl::Span<const int32_t> positions, absl::Span<float> target) {
-  PoolThrough(*encoder.description().classifier, encoder.impl().classifier_layers,
-              {hidden_states, positions, PrefixTokens(encoder)}, target);
 }
 
 }  // namespace attendant

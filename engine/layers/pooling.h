@@ -1,4 +1,4 @@
-// Pooling: one vector per sequence; and the head of each token.
+// Pooling: one vector per sequence.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,6 @@
 
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
-#include "engine/layers/encoder.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -20,6 +19,12 @@ namespace attendant {
 void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_states,
           absl::Span<const int32_t> positions, absl::Span<float> target, int64_t prefix_tokens = 0);
 
+// Pools one sequence as the model's head, kPooling or kClassifier, takes it. target:
+// [input_width(E)].
+void PoolForHead(const ModelDescription& model, HeadKind head,
+                 MatrixView<const float> hidden_states, absl::Span<const int32_t> positions,
+                 absl::Span<float> target);
+
 // For a sequence with rows [begin, begin + length): if the modes use only some rows, appends these
 // to `rows` in ascending order and returns true; if they use all rows, returns false.
 bool AppendPooledRows(absl::Span<const PoolingMode> modes, int64_t begin, int64_t length,
@@ -27,20 +32,5 @@ bool AppendPooledRows(absl::Span<const PoolingMode> modes, int64_t begin, int64_
 
 // Divides `vector` by max(|vector|, 1e-12), in place.
 void NormalizeToUnitLength(absl::Span<float> vector);
-
-// Computes the checkpoint's own pooling: modes, linear layers and norm. The model must have
-// pooling. target: [pooling->width(E)]; zeros for length 0. Thread-safe.
-void PoolAsDescribed(const Encoder& encoder, MatrixView<const float> hidden_states,
-                     absl::Span<const int32_t> positions, absl::Span<float> target);
-
-// Computes the scores of the model's classification head, one for each class. The model must have
-// such a head. Thread-safe.
-void Classify(const Encoder& encoder, MatrixView<const float> hidden_states,
-              absl::Span<const int32_t> positions, absl::Span<float> target);
-
-// Applies the model's token head to the hidden states of one token, [E]. The model must have such a
-// head. target: [token_head->width(E)]. Thread-safe.
-void ApplyTokenHead(const Encoder& encoder, absl::Span<const float> hidden_states,
-                    absl::Span<float> target);
 
 }  // namespace attendant

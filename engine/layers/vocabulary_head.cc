@@ -61,7 +61,8 @@ void VocabularyHead::Weigh(MatrixView<const float> hidden_states,
   team.ParallelFor(static_cast<int64_t>(sequences.size()), [&](int, int64_t i) {
     std::fill(sequences[i].weights.begin(), sequences[i].weights.end(), 0.0f);
   });
-  const MatrixView<float> inputs = workspace.activations.vocabulary_inputs();
+  const MatrixView<float> inputs =
+      workspace.activations.head_inputs().Columns(0, dense_.in_features());
   std::vector<Segment> segments;
   int64_t rows = 0;
   const auto flush = [&] {
@@ -98,9 +99,11 @@ void VocabularyHead::Weigh(MatrixView<const float> hidden_states,
 void VocabularyHead::WeighRows(int64_t rows, absl::Span<const Segment> segments,
                                Workspace& workspace) const {
   const int64_t padded = PaddedRows(rows);
-  const MatrixView<float> inputs = workspace.activations.vocabulary_inputs().Rows(0, padded);
+  const MatrixView<float> inputs =
+      workspace.activations.head_inputs().Rows(0, padded).Columns(0, dense_.in_features());
   ZeroRows(inputs.Rows(rows, padded - rows));
-  const MatrixView<float> dense = workspace.activations.vocabulary_dense().Rows(0, padded);
+  const MatrixView<float> dense =
+      workspace.activations.head_outputs().Rows(0, padded).Columns(0, shape_.width);
   workspace.Apply(dense_, inputs, dense, shape_.activation);
   const PreparedOperand operand = workspace.gemm.Prepare(output_.front(), rows);
   LayerNorm(workspace.team, dense.Rows(0, rows), norm_.view(), {dense.Rows(0, rows), operand});
@@ -146,7 +149,7 @@ void VocabularyHead::AddWeights(MatrixView<const float> logits, float* weights) 
 }
 
 void VocabularyHead::ReserveScratch(Workspace& workspace) const {
-  const int64_t rows = workspace.activations.vocabulary_inputs().rows;
+  const int64_t rows = workspace.activations.head_inputs().rows;
   workspace.gemm.Reserve(dense_, rows);
   for (const PackedLinear& output : output_) workspace.gemm.Reserve(output, rows);
 }

@@ -25,7 +25,7 @@ class VocabularyHead {
   static absl::StatusOr<VocabularyHead> Load(const ModelDescription& model, WeightLoader& loader);
 
   // Makes the vector of each sequence, see EncoderRun::WeighVocabulary. The logits of all tokens
-  // never exist at once: they are made for kVocabularyRows tokens and kVocabularyColumns words at a
+  // never exist at once: they are made for kHeadRows tokens and kVocabularyColumns words at a
   // time, and go into the vectors at once.
   void Weigh(MatrixView<const float> hidden_states, absl::Span<const VocabularySequence> sequences,
              Workspace& workspace) const;
@@ -48,7 +48,7 @@ class VocabularyHead {
   VocabularyHead(const VocabularyHeadShape& shape, PackedLinear dense, NormParameters norm)
       : shape_(shape), dense_(std::move(dense)), norm_(std::move(norm)) {}
 
-  // Weighs the vocabulary for the first `rows` rows of the workspace's vocabulary_inputs().
+  // Weighs the vocabulary for the first `rows` rows of the workspace's head_inputs().
   void WeighRows(int64_t rows, absl::Span<const Segment> segments, Workspace& workspace) const;
   // Takes the logits of the words [first_word, first_word + logits.cols).
   void TakeLogits(MatrixView<const float> logits, int64_t first_word,

@@ -62,16 +62,16 @@ absl::Status CheckVariants(const ModelDescription& model) {
 }
 
 absl::Status CheckPoolings(const ModelDescription& model) {
-  if (model.token_head && !model.token_head->modes.empty()) {
-    return Refusal("expected a token head without pooling modes");
-  }
-  for (const auto* pooling : {&model.pooling, &model.classifier, &model.token_head}) {
-    if (!*pooling) continue;
-    const bool has_second = (*pooling)->output_width > 0 || !(*pooling)->further_dense.empty();
-    if (has_second && (*pooling)->dense_width == 0) {
+  for (const auto& [kind, shape] : model.dense_heads()) {
+    const bool is_of_tokens = kind == HeadKind::kTokenHead || kind == HeadKind::kLexical;
+    if (is_of_tokens && !shape->modes.empty()) {
+      return Refusal("expected a token head without pooling modes");
+    }
+    const bool has_second = shape->output_width > 0 || !shape->further_dense.empty();
+    if (has_second && shape->dense_width == 0) {
       return Refusal("expected a linear layer behind the pooling before a second one, got none");
     }
-    for (const DenseShape& dense : (*pooling)->further_dense) {
+    for (const DenseShape& dense : shape->further_dense) {
       if (dense.width > 0) continue;
       return Refusal("expected linear layers of positive widths, got ", dense.width);
     }
@@ -80,6 +80,16 @@ absl::Status CheckPoolings(const ModelDescription& model) {
 }
 
 absl::Status CheckVocabularyHead(const ModelDescription& model) {
+  if (model.lexical_head) {
+    const int64_t width = model.lexical_head->width(model.layer.hidden_size);
+    if (width != 1 || !model.embeddings || model.vocabulary_head) {
+      return Refusal(
+          "expected a lexical head of 1 number for each token in a model with embeddings and "
+          "without a vocabulary head, got ",
+          width, model.embeddings ? "" : " and no embeddings",
+          model.vocabulary_head ? " and a vocabulary head" : "");
+    }
+  }
   if (!model.vocabulary_head) return absl::OkStatus();
   if (model.embeddings && model.vocabulary_head->width > 0) return absl::OkStatus();
   return Refusal(
@@ -331,8 +341,8 @@ absl::Status CheckRotation(const LayerShape& layer) {
 absl::Status CheckAttentionWidth(const ModelDescription& model) {
   const LayerShape& layer = model.layer;
   const bool bare = layer.norms.placement == NormPlacement::kNone;
-  const bool needs_hidden_size = !bare || model.has_exit_norm || model.pooling ||
-                                 model.classifier || model.token_head || model.vocabulary_head;
+  const bool needs_hidden_size =
+      !bare || model.has_exit_norm || !model.dense_heads().empty() || model.vocabulary_head;
   if (layer.attention_width() != layer.inner_width() && needs_hidden_size) {
     return Refusal("expected attention as wide as hidden_size ", layer.hidden_size, ", got ",
                    layer.attention_width());

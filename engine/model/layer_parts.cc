@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -144,21 +143,22 @@ void AddRelativePositions(const LayerShape& layer, Parts& parts) {
   AddNorm("relative_positions_norm", layer.norms.kind, layer.hidden_size, parts);
 }
 
-void AddPooling(const std::string& name, const std::optional<PoolingDescription>& pooling,
-                const LayerShape& layer, Parts& parts) {
-  if (!pooling || pooling->dense_width == 0) return;
-  const CheckedSize modes = static_cast<int64_t>(std::max<size_t>(1, pooling->modes.size()));
-  AddDense(name + ".dense", pooling->dense_width, modes * layer.hidden_size, parts);
-  if (pooling->has_dense_norm) {
-    AddNorm(name + ".dense_norm", layer.norms.kind, pooling->dense_width, parts);
+void AddDenseHead(const DenseHeadShape& head, const LayerShape& layer, Parts& parts) {
+  const PoolingDescription& shape = *head.shape;
+  if (shape.dense_width == 0) return;
+  const std::string name = Name(head.kind);
+  const CheckedSize modes = static_cast<int64_t>(std::max<size_t>(1, shape.modes.size()));
+  AddDense(name + ".dense", shape.dense_width, modes * layer.hidden_size, parts);
+  if (shape.has_dense_norm) {
+    AddNorm(name + ".dense_norm", layer.norms.kind, shape.dense_width, parts);
   }
-  int64_t width = pooling->dense_width;
-  if (pooling->output_width > 0) {
-    AddDense(name + ".output", pooling->output_width, width, parts);
-    width = pooling->output_width;
+  int64_t width = shape.dense_width;
+  if (shape.output_width > 0) {
+    AddDense(name + ".output", shape.output_width, width, parts);
+    width = shape.output_width;
   }
-  for (size_t i = 0; i < pooling->further_dense.size(); ++i) {
-    const int64_t next = pooling->further_dense[i].width;
+  for (size_t i = 0; i < shape.further_dense.size(); ++i) {
+    const int64_t next = shape.further_dense[i].width;
     AddDense(absl::StrCat(name, ".further.", i), next, std::exchange(width, next), parts);
   }
 }
@@ -258,9 +258,7 @@ std::vector<ModelPart> ListPartsBehind(const ModelDescription& model) {
   Parts parts;
   const LayerShape& layer = model.layer;
   if (model.has_exit_norm) AddNorm("exit_norm", layer.norms.kind, layer.hidden_size, parts);
-  AddPooling("pooling", model.pooling, layer, parts);
-  AddPooling("classifier", model.classifier, layer, parts);
-  AddPooling("token_head", model.token_head, layer, parts);
+  for (const DenseHeadShape& head : model.dense_heads()) AddDenseHead(head, layer, parts);
   AddVocabularyHead(model, parts);
   return parts;
 }

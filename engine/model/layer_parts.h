@@ -14,7 +14,7 @@ namespace attendant {
 enum class PartKind {
   kLinear,     // packed for matrix products: weight [out, in] and bias [out], or the bias alone if
                // `in` is 0
-  kDense,      // a linear layer behind the pooling, kept as it is
+  kDense,      // a linear layer of a head, packed for float32 whatever the others compute in
   kDistances,  // a linear layer that makes keys or queries of the table of distances while loading
   kScale,      // [out], multiplied into a linear layer and its bias
   kNorm,       // weight [out] and bias [out]
@@ -66,7 +66,7 @@ std::vector<ModelPart> ListParts(const LayerShape& shape);
 // Before the layers: embeddings, patch embedding and relative positions.
 std::vector<ModelPart> ListPartsBefore(const ModelDescription& model);
 
-// Behind the layers: exit norm, pooling, classifier, token head and vocabulary head.
+// Behind the layers: exit norm and heads.
 std::vector<ModelPart> ListPartsBehind(const ModelDescription& model);
 
 // The parts of all weight sets, between those before and behind.

@@ -34,9 +34,9 @@ struct Footprint {
   void Add(const ModelPart& part) {
     switch (part.kind) {
       case PartKind::kLinear:
-        return AddLinear(part.out, part.in, part.groups);
+        return AddLinear(part.out, part.in, part.groups, weight_width);
       case PartKind::kDense:
-        return AddTable(part.out, part.in + CheckedSize(1));
+        return AddLinear(part.out, part.in, part.groups, sizeof(float));
       case PartKind::kNorm:
         return AddFloats(part.out + part.out);
       case PartKind::kVector:
@@ -48,10 +48,10 @@ struct Footprint {
         return;
     }
   }
-  void AddLinear(CheckedSize out, CheckedSize in, CheckedSize groups) {
+  void AddLinear(CheckedSize out, CheckedSize in, CheckedSize groups, CheckedSize width) {
     const CheckedSize columns = out.RoundedUpTo(kPanelBlock);
-    kept = kept + (columns * in.RoundedUpTo(kWeightBlock) * weight_width + columns * kColumnBytes) *
-                      groups;
+    kept =
+        kept + (columns * in.RoundedUpTo(kWeightBlock) * width + columns * kColumnBytes) * groups;
     largest = Larger(largest, (out * in + out) * groups * kFloat);
   }
   void AddTable(CheckedSize rows, CheckedSize width) { AddFloats(rows * width); }

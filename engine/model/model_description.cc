@@ -18,15 +18,6 @@ constexpr Named<RelativePositions> kRelativePositions[] = {
     {"rotary", RelativePositions::kRotary},
     {"disentangled", RelativePositions::kDisentangled}};
 
-constexpr Named<PoolingMode> kPoolingModes[] = {
-    {"first_token", PoolingMode::kFirstToken},
-    {"max", PoolingMode::kMax},
-    {"mean", PoolingMode::kMean},
-    {"mean_sqrt_len", PoolingMode::kMeanSqrtLen},
-    {"position_weighted_mean", PoolingMode::kPositionWeightedMean},
-    {"last_token", PoolingMode::kLastToken},
-    {"feature_mean", PoolingMode::kFeatureMean}};
-
 }  // namespace
 
 const char* Name(NormPlacement placement) { return NameIn(kNormPlacements, placement); }
@@ -59,6 +50,16 @@ int64_t ModelDescription::weight_sets() const {
   return layer_map.empty() ? layers : *std::max_element(layer_map.begin(), layer_map.end()) + 1;
 }
 
-const char* Name(PoolingMode mode) { return NameIn(kPoolingModes, mode); }
+std::vector<DenseHeadShape> ModelDescription::dense_heads() const {
+  std::vector<DenseHeadShape> heads;
+  const auto add = [&](HeadKind kind, const std::optional<PoolingDescription>& shape) {
+    if (shape) heads.push_back({kind, &*shape});
+  };
+  add(HeadKind::kPooling, pooling);
+  add(HeadKind::kClassifier, classifier);
+  add(HeadKind::kTokenHead, token_head);
+  add(HeadKind::kLexical, lexical_head);
+  return heads;
+}
 
 }  // namespace attendant

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/model/attention_pattern.h"
+#include "engine/model/head_description.h"
 #include "engine/model/layer_kinds.h"
 
 namespace attendant {
@@ -282,68 +283,6 @@ struct PatchEmbeddingShape {
   bool operator==(const PatchEmbeddingShape&) const = default;
 };
 
-// The ways to make one vector of the hidden states of a sequence.
-enum class PoolingMode {
-  kFirstToken,
-  kMax,
-  kMean,
-  kMeanSqrtLen,
-  kPositionWeightedMean,
-  kLastToken,
-  kFeatureMean  // the mean without the prefix tokens
-};
-
-const char* Name(PoolingMode mode);
-
-// A linear layer of a head, with its activation.
-struct DenseShape {
-  int64_t width = 0;  // of its outputs
-  Activation activation = Activation::kIdentity;
-
-  bool operator==(const DenseShape&) const = default;
-};
-
-// The pooling of a sequence, or a head of each token: the vectors of one or more modes, or the
-// hidden states of a token, an optional linear layer with an activation and an optional norm, an
-// optional second linear layer, further ones, and optional scaling to length 1, in this order.
-struct PoolingDescription {
-  // Their vectors are concatenated, in this order; empty: each token by itself.
-  std::vector<PoolingMode> modes;
-  int64_t dense_width = 0;  // outputs of the linear layer; 0: none
-  Activation dense_activation = Activation::kIdentity;
-  bool normalize = false;
-  bool has_dense_norm = false;  // after the activation; its kind is that of the layers
-  int64_t output_width = 0;     // outputs of the second linear layer; 0: none
-  std::vector<DenseShape> further_dense = {};  // after these; needs the first one
-  bool excludes_prompt = false;  // the tokens of a prompt, which a request counts, are left out
-
-  // The width of the vectors that the first linear layer takes in a model of this hidden size.
-  int64_t input_width(int64_t hidden_size) const {
-    return hidden_size * std::max<int64_t>(1, static_cast<int64_t>(modes.size()));
-  }
-  // The width of the result.
-  int64_t width(int64_t hidden_size) const {
-    if (!further_dense.empty()) return further_dense.back().width;
-    if (output_width > 0) return output_width;
-    return dense_width > 0 ? dense_width : input_width(hidden_size);
-  }
-  bool operator==(const PoolingDescription&) const = default;
-};
-
-// A head that weighs each word of the vocabulary for each token, by the masked language model that
-// the encoder was trained as, and makes one vector over the vocabulary of them: Formal et al. 2021
-// (SPLADE). The logits of a token are norm(activation(x Wd^T + bd)) Wo^T + bo, where Wd is [width,
-// E] and Wo is [vocabulary, width]. A word's weight for a token is log(1 + max(0, logit)), and its
-// weight in the sequence is the largest of them, or their sum.
-struct VocabularyHeadShape {
-  int64_t width = 0;
-  Activation activation = Activation::kGelu;
-  bool takes_sums = false;          // false: maxima
-  bool has_two_logarithms = false;  // log(1 + log(1 + max(0, logit)))
-
-  bool operator==(const VocabularyHeadShape&) const = default;
-};
-
 // The differences of one weight set from the LayerShape that all layers share.
 struct LayerVariant {
   bool has_attention_norm = true;
@@ -371,16 +310,20 @@ struct ModelDescription {
   std::optional<PoolingDescription> classifier;  // a head that scores classes
   // A head that scores classes of each token, or makes a vector of it.
   std::optional<PoolingDescription> token_head;
-  // Only in a model with embeddings, whose vocabulary it is about.
+  // At most one of these two, in a model with embeddings: both make vectors over its vocabulary.
+  std::optional<PoolingDescription> lexical_head;  // a number for each token
   std::optional<VocabularyHeadShape> vocabulary_head;
 
   // The shape of the layers of a weight set, and of layer i. A layer with pruned heads is narrower
   // than `layer` says; none is wider.
   LayerShape layer_shape(int64_t set) const;
   LayerShape layer_at(int64_t i) const { return layer_shape(weight_set(i)); }
-  // The width of the sparse vectors that the vocabulary head makes; 0: there is none.
+  // The heads that are linear layers, in the order in which loading reads them. They are part of
+  // this description.
+  std::vector<DenseHeadShape> dense_heads() const;
+  // The width of the sparse vectors that the lexical or the vocabulary head makes; 0: it has none.
   int64_t sparse_width() const {
-    return vocabulary_head && embeddings ? embeddings->vocabulary : 0;
+    return (vocabulary_head || lexical_head) && embeddings ? embeddings->vocabulary : 0;
   }
   int64_t heads_at(int64_t i) const;  // the number of heads that layer i has left
   int64_t weight_sets() const;

@@ -49,7 +49,8 @@ namespace attendant {
 // - "pooling.dense.{weight,bias}" [dense_width, modes E], "pooling.dense_norm.{weight,bias}"
 //   [dense_width], "pooling.output.{weight,bias}" [output_width, dense_width],
 //   "pooling.further.0.{weight,bias}" [width of that layer, width before it], and such names with
-//   "classifier" or "token_head" in place of "pooling"; the latter takes one vector of E;
+//   "classifier", "token_head" or "lexical_head" in place of "pooling"; the last two take one
+//   vector of E;
 // - "vocabulary_head.dense.{weight,bias}" [width, E], "vocabulary_head.dense_norm.{weight,bias}"
 //   [width], "vocabulary_head.output.{weight,bias}" [V, width].
 struct WeightSpec {

@@ -174,28 +174,35 @@ void BatchExecutor::FailAll(const Entries& entries, const absl::Status& status) 
   }
 }
 
-// All entries of the batch together, so that the team has enough to share.
+// All entries of the batch together, so that the weights are read once and the team has enough to
+// share.
 void BatchExecutor::ApplyHeads(const Entries& entries, MatrixView<const float> result,
-                               const EncoderRun& run) {
-  head_items_.clear();
-  for (EntryRun* entry : entries) {
-    for (int64_t b = 0; b < entry->sequences_to_pool(); ++b) {
-      head_items_.push_back({entry, b, /*is_tile=*/false, absl::OkStatus()});
-    }
-    for (int64_t tile = 0; tile < entry->tiles_of_tokens(); ++tile) {
-      head_items_.push_back({entry, tile, /*is_tile=*/true, absl::OkStatus()});
-    }
+                               EncoderRun& run) {
+  for (const HeadKind head :
+       {HeadKind::kNone, HeadKind::kPooling, HeadKind::kClassifier, HeadKind::kTokenHead}) {
+    const absl::Status status = Guarded([&] {
+      head_rows_.clear();
+      for (EntryRun* entry : entries) entry->AppendHeadRows(head, head_rows_);
+      if (head_rows_.empty()) return;
+      run.ApplyHead(
+          head, static_cast<int64_t>(head_rows_.size()),
+          [&](int64_t row, absl::Span<float> input) {
+            head_rows_[row].entry->FillHeadRow(head, head_rows_[row].index, result, input);
+          },
+          [&](int64_t row, absl::Span<float> output) {
+            head_rows_[row].entry->TakeHeadRow(head, head_rows_[row].index, output);
+          });
+    });
+    for (EntryRun* entry : entries) entry->Refuse(status);
   }
-  pooled_.resize(run.team().size());
-  run.team().ParallelFor(static_cast<int64_t>(head_items_.size()), [&](int worker, int64_t i) {
-    HeadItem& item = head_items_[i];
-    // So that one that finds no memory fails its own entry alone.
-    item.status = Guarded([&] {
-      if (item.is_tile) return item.entry->MakeTokenVectors(item.index, result, run.encoder());
-      item.entry->Pool(item.index, result, run.encoder(), pooled_[worker]);
+  const absl::Status status = Guarded([&] {
+    head_rows_.clear();
+    for (EntryRun* entry : entries) entry->AppendScoredSequences(head_rows_);
+    run.team().ParallelFor(static_cast<int64_t>(head_rows_.size()), [&](int, int64_t i) {
+      head_rows_[i].entry->ScoreSequence(head_rows_[i].index);
     });
   });
-  for (const HeadItem& item : head_items_) item.entry->Refuse(item.status);
+  for (EntryRun* entry : entries) entry->Refuse(status);
 }
 
 // All entries of the batch together, so that the weights are read once.
@@ -213,7 +220,7 @@ void BatchExecutor::WeighVocabulary(const Entries& entries, MatrixView<const flo
 }
 
 void BatchExecutor::TakeResults(const Entries& entries, MatrixView<const float> result,
-                                const EncoderRun& run, BatchCounts counts, BatchReport& report) {
+                                EncoderRun& run, BatchCounts counts, BatchReport& report) {
   const ComputeRequest& leader = entries.front()->request();
   const SpanCost cost = leader.span.model->cost->Predict(leader.range());
   counts.requests = static_cast<int32_t>(entries.size());

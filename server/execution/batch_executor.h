@@ -38,12 +38,12 @@ class BatchExecutor {
   absl::Status ProjectCrossKv(const Entries& entries, EncoderRun& run);
   absl::StatusOr<MatrixView<const float>> RunEngine(const Entries& entries, EncoderRun& run);
   // Makes the vectors of sequences and of tokens.
-  void ApplyHeads(const Entries& entries, MatrixView<const float> result, const EncoderRun& run);
+  void ApplyHeads(const Entries& entries, MatrixView<const float> result, EncoderRun& run);
   // Makes the sparse vectors of sequences.
   void WeighVocabulary(const Entries& entries, MatrixView<const float> result, EncoderRun& run);
   void FailAll(const Entries& entries, const absl::Status& status);
   // `counts` has what is known before.
-  void TakeResults(const Entries& entries, MatrixView<const float> result, const EncoderRun& run,
+  void TakeResults(const Entries& entries, MatrixView<const float> result, EncoderRun& run,
                    BatchCounts counts, BatchReport& report);
 
   const ServiceContext& context_;
@@ -60,16 +60,8 @@ class BatchExecutor {
   std::vector<HeadGates> head_gates_;
   std::vector<LinearState> states_;  // empty: none is a chunk of a sequence
 
-  // A sequence to pool, or a tile of tokens.
-  struct HeadItem {
-    EntryRun* entry;
-    int64_t index;
-    bool is_tile;
-    absl::Status status;
-  };
-  std::vector<HeadItem> head_items_;
+  std::vector<HeadRow> head_rows_;  // of one head
   std::vector<VocabularySequence> vocabulary_sequences_;
-  std::vector<std::vector<float>> pooled_;  // a vector for each worker of the team
 
   BatchCompleter completer_;
 };

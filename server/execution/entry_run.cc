@@ -7,10 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "engine/base/rounding.h"
 #include "engine/base/shape.h"
 #include "engine/kernels/convert.h"
-#include "engine/layers/pooling.h"
 #include "server/base/fault.h"
 #include "server/models/compute_dtype.h"
 #include "server/request/request_slice.h"
@@ -19,9 +17,6 @@
 namespace attendant::server {
 namespace {
 
-// The tokens that a worker makes vectors of at a time.
-constexpr int64_t kTileTokens = 16;
-
 // The index of `layer` in the list, if it is there.
 std::optional<size_t> IndexOf(const std::vector<int64_t>& layers, int64_t layer) {
   const auto found = std::find(layers.begin(), layers.end(), layer);
@@ -29,14 +24,9 @@ std::optional<size_t> IndexOf(const std::vector<int64_t>& layers, int64_t layer)
   return found - layers.begin();
 }
 
-// The tensor in an optional one, which is empty at first.
-ResponseTensor& TensorIn(std::optional<ResponseTensor>& tensor) {
-  return tensor ? *tensor : tensor.emplace();
-}
-
 // The tensor of one of the layers that were asked for.
-ResponseTensor& TensorIn(std::vector<std::pair<int64_t, ResponseTensor>>& tensors, size_t layers,
-                         size_t index, int64_t layer) {
+ResponseTensor& LayerTensorIn(std::vector<std::pair<int64_t, ResponseTensor>>& tensors,
+                              size_t layers, size_t index, int64_t layer) {
   tensors.resize(layers);  // once: no slice finds its tensor moved
   tensors[index].first = layer;
   return tensors[index].second;
@@ -138,11 +128,6 @@ HeadGates EntryRun::gates() const {
   return {gates.data(), static_cast<int64_t>(gates.size()) == heads ? 0 : heads};
 }
 
-template <typename Step>
-void EntryRun::Take(Step step) {
-  if (status_.ok()) status_.Update(Guarded(step));
-}
-
 float* EntryRun::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
   const ComputeRequest& compute = request();
   if (!IndexOf(compute.outputs.attention.layers, layer)) return nullptr;
@@ -224,14 +209,14 @@ void EntryRun::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilitie
   const size_t layers = outputs.attention.layers.size();
   ResponseTensor* target = MakeOnce(
       [&](Response& response) -> ResponseTensor& {
-        return TensorIn(response.probabilities, layers, index, layer);
+        return LayerTensorIn(response.probabilities, layers, index, layer);
       },
       shape, outputs.dtype);
   if (target == nullptr) return;
   if (outputs.attention.form == AttentionForm::kTopKeys) {
     ResponseTensor* keys = MakeOnce(
         [&](Response& response) -> ResponseTensor& {
-          return TensorIn(response.attention_keys, layers, index, layer);
+          return LayerTensorIn(response.attention_keys, layers, index, layer);
         },
         shape, DataType::kInt32);
     if (keys != nullptr) ScatterTopKeys(dense, *target, *keys);
@@ -249,7 +234,7 @@ void EntryRun::TakeIntermediate(int64_t layer, MatrixView<const float> batch_row
   Take([&] {
     PlaceRows(RowsOf(batch_rows), job_->request().rows_shape(),
               [&](Response& response) -> ResponseTensor& {
-                return TensorIn(response.intermediate, layers.size(), *index, layer);
+                return LayerTensorIn(response.intermediate, layers.size(), *index, layer);
               });
   });
 }
@@ -267,8 +252,12 @@ void EntryRun::PlaceResult(MatrixView<const float> batch_rows) {
                  whole.pooled_shape(), dtype);
   }
   if (whole.outputs.token_vectors) {
-    token_vectors_ =
-        AlignedBuffer<float>(request().layout.tokens() * whole.token_vectors_shape().back());
+    token_vectors_ = AlignedBuffer<float>(request().layout.tokens() * whole.token_vectors_width());
+    if (whole.outputs.token_vectors->query) {
+      scores_ =
+          MakeOnce([](Response& response) -> ResponseTensor& { return TensorIn(response.scores); },
+                   {whole.layout.sequences}, dtype);
+    }
   }
   if (!whole.outputs.hidden_states) return;
   const auto hidden_states = [](Response& response) -> ResponseTensor& {
@@ -282,90 +271,13 @@ void EntryRun::PlaceResult(MatrixView<const float> batch_rows) {
   }
 }
 
-void EntryRun::Pool(int64_t sequence, MatrixView<const float> batch_rows, const Encoder& encoder,
-                    std::vector<float>& vector) {
-  if (pooled_ == nullptr) return;
-  const TokenLayout& layout = request().layout;
-  const PooledOutput& pooled = *request().outputs.pooled;
-  const int64_t width = pooled_->dim(1);
-  vector.resize(width);
-  const absl::Span<float> target = absl::MakeSpan(vector);
-  const int64_t length = layout.length(sequence), skipped = pooled.PromptOf(sequence, length);
-  const MatrixView<const float> own =
-      RowsOf(batch_rows).Rows(layout.cu_seqlens[sequence] + skipped, length - skipped);
-  absl::Span<const int32_t> positions;
-  if (!layout.leading || skipped > 0) positions = layout.positions_of(sequence).subspan(skipped);
-  if (const PoolingMode* mode = std::get_if<PoolingMode>(&pooled.pooling)) {
-    attendant::Pool(absl::MakeConstSpan(mode, 1), own, positions, target);
-  } else if (std::holds_alternative<ClassifierPooling>(pooled.pooling)) {
-    Classify(encoder, own, positions, target);
-  } else {
-    PoolAsDescribed(encoder, own, positions, target);
-  }
-  if (pooled.normalize) NormalizeToUnitLength(target);
-  pooled_->Write((request().first_sequence + sequence) * width, vector.data(), width);
-}
-
-int64_t EntryRun::tiles_of_tokens() const {
-  return token_vectors_.size() == 0 ? 0 : CeilDivide(request().layout.tokens(), kTileTokens);
-}
-
-void EntryRun::MakeTokenVectors(int64_t tile, MatrixView<const float> batch_rows,
-                                const Encoder& encoder) {
-  const MatrixView<const float> rows = RowsOf(batch_rows);
-  const int64_t width = request().token_vectors_shape().back();
-  const TokenVectorsOutput& wanted = *request().outputs.token_vectors;
-  const KeptIds* ids = std::get_if<KeptIds>(&request().input);
-  const int64_t begin = tile * kTileTokens, end = std::min(rows.rows, begin + kTileTokens);
-  for (int64_t r = begin; r < end; ++r) {
-    const absl::Span<float> target(token_vectors_.data() + r * width, static_cast<size_t>(width));
-    if (ids != nullptr && wanted.Skips(ids->words[r])) {
-      std::fill(target.begin(), target.end(), 0.0f);
-      continue;
-    }
-    ApplyTokenHead(encoder, {rows.row(r), static_cast<size_t>(rows.cols)}, target);
-    if (wanted.normalize) NormalizeToUnitLength(target);
-  }
-}
-
-void EntryRun::PlaceTokenVectors() {
-  const std::vector<int64_t> shape = job_->request().token_vectors_shape();
-  PlaceRows({token_vectors_.data(), request().layout.tokens(), shape.back(), shape.back()}, shape,
-            [](Response& response) -> ResponseTensor& { return TensorIn(response.token_vectors); });
-}
-
-void EntryRun::AppendVocabularySequences(std::vector<VocabularySequence>& sequences) {
-  if (!request().outputs.sparse) return;
-  const TokenLayout& layout = request().layout;
-  const int64_t width = request().sparse_shape().back();
-  Take([&] {
-    sequences.reserve(sequences.size() + layout.sequences);
-    sparse_ = AlignedBuffer<float>(layout.sequences * width);
-    for (int64_t b = 0; b < layout.sequences; ++b) {
-      sequences.push_back({first_row_ + layout.cu_seqlens[b],
-                           layout.length(b),
-                           {sparse_.data() + b * width, static_cast<size_t>(width)}});
-    }
-  });
-}
-
-void EntryRun::PlaceSparse() {
-  const ComputeRequest& whole = job_->request();
-  const int64_t width = whole.sparse_shape().back();
-  auto vectors = NonZeros({sparse_.data(), request().sequences(), width, width});
-  job_->ChangeResponse([&](Response& response) {
-    if (!response.sparse) response.sparse.emplace(whole.sequences());
-    status_.Update(
-        response.sparse->Take(request().first_sequence, std::move(vectors), whole.outputs.dtype));
-  });
-}
-
 MatrixView<const float> EntryRun::RowsOf(MatrixView<const float> batch_rows) const {
   return batch_rows.Rows(first_row_, request().layout.tokens());
 }
 
 void EntryRun::Finish(const BatchReport& report) {
-  if (request().outputs.token_vectors) Take([&] { PlaceTokenVectors(); });
+  const std::optional<TokenVectorsOutput>& vectors = request().outputs.token_vectors;
+  if (vectors && vectors->returned) Take([&] { PlaceTokenVectors(); });
   if (request().outputs.sparse) Take([&] { PlaceSparse(); });
   Take([&] {
     v1::Execution execution = report.ExecutionOf(*job_, job_->request().truncated_tokens);

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/layers/encoder.h"
+#include "server/base/fault.h"
 #include "server/batching/waiting_jobs.h"
 #include "server/execution/attention_response.h"
 #include "server/execution/batch_report.h"
@@ -21,6 +22,14 @@
 #include "server/request/service_context.h"
 
 namespace attendant::server {
+
+class EntryRun;
+
+// A sequence of an entry, or one of its tokens, that a head works on.
+struct HeadRow {
+  EntryRun* entry;
+  int64_t index;
+};
 
 // Gathers the rows of its request, and writes its results into the response of the job, other
 // slices at the same time into other elements. One thread.
@@ -71,26 +80,25 @@ class EntryRun {
   // After the run: takes the hidden states, and makes room for pooled vectors, if asked for.
   void TakeResult(MatrixView<const float> batch_rows);
 
-  // The number of sequences to pool after TakeResult.
-  int64_t sequences_to_pool() const {
-    return request().outputs.pooled ? request().layout.sequences : 0;
-  }
-  // Pools one of them with the help of `encoder`, which computed the rows. `vector` is scratch.
-  // Several threads may pool different sequences at the same time.
-  void Pool(int64_t sequence, MatrixView<const float> batch_rows, const Encoder& encoder,
-            std::vector<float>& vector);
+  // After TakeResult: appends the rows that this head is to make for the response: of a sequence
+  // each, or of a token. The others become zeros.
+  void AppendHeadRows(HeadKind head, std::vector<HeadRow>& rows);
+  // Writes what the head takes for one of them, and takes what it makes of it, which may change.
+  // Several threads may do so for different rows at the same time.
+  void FillHeadRow(HeadKind head, int64_t index, MatrixView<const float> batch_rows,
+                   absl::Span<float> input) const;
+  void TakeHeadRow(HeadKind head, int64_t index, absl::Span<float> output);
 
-  // The number of tiles of tokens to make vectors of after TakeResult, and the vectors of one of
-  // them, as above.
-  int64_t tiles_of_tokens() const;
-  void MakeTokenVectors(int64_t tile, MatrixView<const float> batch_rows, const Encoder& encoder);
+  // After the token head: appends the sequences to score by late interaction, and scores one of
+  // them. Several threads may score different ones at the same time.
+  void AppendScoredSequences(std::vector<HeadRow>& rows);
+  void ScoreSequence(int64_t sequence);
 
   // Makes room for the sparse vectors if they are asked for, and appends the sequences to weigh the
   // vocabulary for. Rows are counted in the whole batch.
   void AppendVocabularySequences(std::vector<VocabularySequence>& sequences);
 
-  // Keeps a problem of Pool, MakeTokenVectors or the vocabulary head, if it is one, as the other
-  // steps do.
+  // Keeps a problem of a head, if it is one, as the other steps do.
   void Refuse(const absl::Status& status) { status_.Update(status); }
 
   // Ends the slice, with the problem that came up meanwhile if there is one.
@@ -101,7 +109,13 @@ class EntryRun {
  private:
   // Runs a step, unless an earlier one has failed.
   template <typename Step>
-  void Take(Step step);
+  void Take(Step step) {
+    if (status_.ok()) status_.Update(Guarded(step));
+  }
+  // The tensor in an optional one, which is empty at first.
+  static ResponseTensor& TensorIn(std::optional<ResponseTensor>& tensor) {
+    return tensor ? *tensor : tensor.emplace();
+  }
   void AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
   // Returns the tensor that `find` returns of the job's response. The first slice makes it, as
   // large as the whole request needs it, and with zeros if not all elements will be written. Null,
@@ -113,6 +127,7 @@ class EntryRun {
                  absl::FunctionRef<ResponseTensor&(Response&)> find);
   void PlaceAttention(int64_t layer, size_t index);
   void PlaceResult(MatrixView<const float> batch_rows);
+  void AppendTokens(std::vector<HeadRow>& rows);
   void PlaceTokenVectors();
   void PlaceSparse();
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
@@ -132,6 +147,8 @@ class EntryRun {
   std::vector<float> values_;           // of one layer: [T, H Dv]
   ResponseTensor* pooled_ = nullptr;    // null if it is not wanted, or if there is no memory for it
   AlignedBuffer<float> token_vectors_;  // [T, P], or empty
+  ResponseTensor* scores_ = nullptr;    // as pooled_
+  std::vector<int32_t> scored_tokens_;  // those with a vector, ascending, if there are scores
   AlignedBuffer<float> sparse_;         // [B, V], or empty
   absl::Status status_;
 };

@@ -60,6 +60,10 @@ void Fill(Response& response, const std::vector<int>& prefix, v1::EncodeResponse
     Place(*response.token_vectors, Join(prefix, {Message::kTokenVectorsFieldNumber}),
           *message.mutable_token_vectors(), payloads);
   }
+  if (response.scores) {
+    Place(*response.scores, Join(prefix, {Message::kScoresFieldNumber}), *message.mutable_scores(),
+          payloads);
+  }
   if (response.sparse) {
     using Sparse = v1::SparseVectors;
     Sparse& sparse = *message.mutable_sparse();

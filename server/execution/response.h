@@ -25,6 +25,7 @@ struct Response {
   std::optional<ResponseTensor> weighted_values;
   std::optional<ResponseTensor> pooled;
   std::optional<ResponseTensor> token_vectors;
+  std::optional<ResponseTensor> scores;  // of late interaction
   std::optional<SparseResponse> sparse;
   std::shared_ptr<const TokenizedTexts> texts = {};  // of the request; null: it had none
   bool describes_texts = false;                      // in the message

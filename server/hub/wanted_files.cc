@@ -14,6 +14,8 @@ namespace attendant::server {
 namespace {
 
 constexpr char kWeights[] = "model.safetensors", kIndex[] = "model.safetensors.index.json";
+// Heads that FlagEmbedding saves beside the weights.
+constexpr const char* kM3Weights[] = {"sparse_linear.safetensors", "colbert_linear.safetensors"};
 constexpr char kModules[] = "modules.json", kTorchDescription[] = "attendant.json";
 
 // Each of these marks a folder as a model, or as a module of one.
@@ -130,6 +132,9 @@ class Choice {
     const bool has_weights = Has(PathIn(folder, kWeights));
     if (!has_weights && Has(PathIn(folder, kIndex))) return AddShards(folder);
     if (has_weights) chosen_.push_back(PathIn(folder, kWeights));
+    for (const char* name : kM3Weights) {
+      if (Has(PathIn(folder, name))) chosen_.push_back(PathIn(folder, name));
+    }
     has_weights_ = has_weights_ || has_weights;
     // A module such as pooling has no weights.
     const bool has_pickled = std::any_of(names.begin(), names.end(), [](const std::string& name) {

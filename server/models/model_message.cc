@@ -127,6 +127,7 @@ void SetDescription(const ModelDescription& model, const Tokenization& tokenizat
   out.set_rank_scores(ToProto(tokenization.rank_scores));
   out.set_sparse_width(model.sparse_width());
   if (model.token_head) SetPooling(*model.token_head, hidden_size, *out.mutable_token_head());
+  out.set_multi_vector(model.token_head && tokenization.is_multi_vector);
   if (WhyNotInChunks(model).empty()) {
     out.set_sequence_state_bytes(SequenceStateBytes(model, model.layers));
   }

@@ -162,8 +162,12 @@ std::vector<int64_t> ComputeRequest::pooled_shape() const {
 
 std::vector<int64_t> ComputeRequest::token_vectors_shape() const {
   std::vector<int64_t> shape = rows_shape();
-  shape.back() = description().token_head->width(width());
+  shape.back() = token_vectors_width();
   return shape;
+}
+
+int64_t ComputeRequest::token_vectors_width() const {
+  return description().token_head->width(width());
 }
 
 std::vector<int64_t> ComputeRequest::sparse_shape() const {
@@ -184,11 +188,15 @@ CheckedSize ScratchBytes(const ComputeRequest& request) {
   if (outputs.attention.weighted_values) {
     add_floats(tokens, request.description().layer.context_width());
   }
-  if (outputs.token_vectors) add_floats(tokens, request.token_vectors_shape().back());
+  if (outputs.token_vectors) {
+    add_floats(tokens, request.token_vectors_width());
+    const auto& query = outputs.token_vectors->query;
+    if (query) add_floats(static_cast<int64_t>(query->numbers.size()) + tokens, 1);
+  }
   if (outputs.sparse) {
     const std::vector<int64_t> shape = request.sparse_shape();
     add_floats(shape[0], shape[1]);  // with their zeros
-    scratch = scratch + CheckedSize(shape[0]) * shape[1] * sizeof(SparseElement);
+    scratch = scratch + CheckedSize(request.most_sparse_elements()) * sizeof(SparseElement);
   }
   if (const KeptIds* ids = std::get_if<KeptIds>(&request.input)) scratch = scratch + ids->bytes();
   return scratch;
@@ -214,14 +222,19 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
     if (attention.weighted_values) add_tensor(request.weighted_values_shape(layer));
   }
   if (outputs.pooled) add_tensor(request.pooled_shape());
-  if (outputs.token_vectors) add_tensor(request.token_vectors_shape());
+  if (outputs.token_vectors && outputs.token_vectors->returned) {
+    add_tensor(request.token_vectors_shape());
+  }
+  if (outputs.token_vectors && outputs.token_vectors->query) {
+    add_tensor({request.layout.sequences});
+  }
   if (request.texts) {
     response = response + CheckedSize(kLengthBytes) * request.layout.sequences +
                (outputs.tokens ? request.texts->description_bytes() : 0);
   }
   if (outputs.sparse) {
-    add_tensor(request.sparse_shape());
-    add(request.sparse_shape(), DataType::kInt32);
+    add_tensor({request.most_sparse_elements()});
+    add({request.most_sparse_elements()}, DataType::kInt32);
     response = response + CheckedSize(kSparseCountBytes) * request.layout.sequences;
   }
   if (!response.ok() || response.value() > max_answer_bytes) {

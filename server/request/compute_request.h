@@ -94,15 +94,31 @@ struct PooledOutput {
   // [B]: the first kept tokens of each sequence that are left out, at most; or empty: none.
   std::vector<int64_t> prompt_tokens = {};
 
+  // The head that makes the vector of what is pooled.
+  HeadKind head() const {
+    if (std::holds_alternative<PoolingMode>(pooling)) return HeadKind::kNone;
+    return std::holds_alternative<ClassifierPooling>(pooling) ? HeadKind::kClassifier
+                                                              : HeadKind::kPooling;
+  }
+
   // How many they are of a sequence of this length.
   int64_t PromptOf(int64_t sequence, int64_t length) const {
     return prompt_tokens.empty() ? 0 : std::min(prompt_tokens[sequence], length);
   }
 };
 
+// The vectors of a query's tokens, back to back, without those that are zeros.
+struct QueryVectors {
+  std::vector<float> numbers;  // [Q, P]
+};
+
 // The output of the checkpoint's token head, for each token.
 struct TokenVectorsOutput {
+  bool returned = true;
+  // Not null: each sequence is scored by these, see EncodeRequest.query_vectors.
+  std::shared_ptr<const QueryVectors> query = nullptr;
   bool normalize = false;
+  bool skips_first = false;  // the vector of each sequence's first token is zeros
   // Ids, ascending, of the tokens whose vectors are zeros, and, if not null, of the only tokens
   // whose vectors are not. Both are the model's.
   const std::vector<int32_t>* skipped_ids = nullptr;
@@ -214,7 +230,14 @@ struct ComputeRequest {
   std::vector<int64_t> weighted_values_shape(int64_t layer) const;  // [B, H, S, S, Dv]
   std::vector<int64_t> pooled_shape() const;                        // [B, P]
   std::vector<int64_t> token_vectors_shape() const;                 // as rows_shape, P wide
+  int64_t token_vectors_width() const;                              // P
   std::vector<int64_t> sparse_shape() const;                        // [B, V], with all zeros
+  // The most elements of the sparse vectors that are not zero: a lexical head weighs no other words
+  // than the tokens'.
+  int64_t most_sparse_elements() const {
+    return description().lexical_head ? layout.tokens()
+                                      : layout.sequences * description().sparse_width();
+  }
 
  private:
   bool AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const;

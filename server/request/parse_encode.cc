@@ -38,112 +38,6 @@ absl::Status ParseSpan(const Request& request, ComputeRequest& compute) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<int64_t>> ParseLayerList(
-    const char* field, const google::protobuf::RepeatedField<uint32_t>& came,
-    const LayerSpan& span) {
-  const int64_t last = span.first_layer + span.layers - 1;
-  std::vector<bool> seen(span.layers);
-  std::vector<int64_t> layers;
-  for (int i = 0; i < came.size(); ++i) {
-    const int64_t layer = came[i];
-    const std::string element = absl::StrCat(field, "[", i, "]");
-    if (layer < span.first_layer || layer > last) {
-      return InvalidField(element, absl::StrCat(span.first_layer, "..", last), absl::StrCat(layer));
-    }
-    if (seen[layer - span.first_layer]) {
-      return InvalidField(element, "each layer once", absl::StrCat(layer, " again"));
-    }
-    seen[layer - span.first_layer] = true;
-    layers.push_back(layer);
-  }
-  return layers;
-}
-
-std::optional<PoolingMode> ModeOf(v1::Pooling pooling) {
-  switch (pooling) {
-    case v1::FIRST_TOKEN:
-      return PoolingMode::kFirstToken;
-    case v1::MEAN:
-      return PoolingMode::kMean;
-    case v1::MAX:
-      return PoolingMode::kMax;
-    case v1::MEAN_SQRT_LEN:
-      return PoolingMode::kMeanSqrtLen;
-    case v1::POSITION_WEIGHTED_MEAN:
-      return PoolingMode::kPositionWeightedMean;
-    case v1::LAST_TOKEN:
-      return PoolingMode::kLastToken;
-    default:
-      return std::nullopt;
-  }
-}
-
-absl::Status ParsePooling(const Request& request, ComputeRequest& compute) {
-  if (!request.return_pooled()) return absl::OkStatus();
-  PooledOutput pooled{.normalize = request.normalize_pooled()};
-  if (request.pooling() == v1::MODEL_POOLING) {
-    if (!compute.description().pooling) {
-      return InvalidField("pooling", "a mode, as the model's checkpoint says nothing about pooling",
-                          "MODEL_POOLING");
-    }
-  } else if (request.pooling() == v1::CLASSIFIER) {
-    if (!compute.description().classifier) {
-      return InvalidField("pooling",
-                          "another one, as the model's checkpoint has no classification head",
-                          "CLASSIFIER");
-    }
-    pooled.pooling = ClassifierPooling();
-  } else if (std::optional<PoolingMode> mode = ModeOf(request.pooling())) {
-    pooled.pooling = *mode;
-  } else {
-    return InvalidField("pooling", "a Pooling value",
-                        absl::StrCat(static_cast<int>(request.pooling())));
-  }
-  compute.outputs.pooled = std::move(pooled);
-  return absl::OkStatus();
-}
-
-absl::Status ParseTokenVectors(const Request& request, ComputeRequest& compute) {
-  if (!request.return_token_vectors()) {
-    if (request.task().empty()) return absl::OkStatus();
-    return InvalidField("task", "none without return_token_vectors", Quote(request.task()));
-  }
-  if (!compute.description().token_head) {
-    return InvalidField("return_token_vectors",
-                        "false, as the model's checkpoint has no token head", "true");
-  }
-  TokenVectorsOutput& vectors = compute.outputs.token_vectors.emplace();
-  vectors.normalize = request.normalize_token_vectors();
-  const TokenSelection& selection = compute.span.model->tokenization->selection;
-  if (selection.Skips(request.task())) vectors.skipped_ids = &selection.skipped_ids;
-  if (!selection.only_ids.empty() && request.task() != "query") {
-    vectors.only_ids = &selection.only_ids;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ParseSparse(const Request& request, ComputeRequest& compute) {
-  compute.outputs.sparse = request.return_sparse();
-  if (!compute.outputs.sparse || compute.description().vocabulary_head) return absl::OkStatus();
-  return InvalidField("return_sparse",
-                      "false, as the model's checkpoint has no head of a masked language model",
-                      "true");
-}
-
-absl::Status ParseOutputs(const Request& request, ComputeRequest& compute) {
-  auto intermediate =
-      ParseLayerList("intermediate_layers", request.intermediate_layers(), compute.span);
-  if (!intermediate.ok()) return intermediate.status();
-  auto attention = ParseLayerList("attention_layers", request.attention_layers(), compute.span);
-  if (!attention.ok()) return attention.status();
-  if (!request.omit_hidden_states()) compute.outputs.hidden_states.emplace();
-  compute.outputs.intermediate_layers = *std::move(intermediate);
-  compute.outputs.attention.layers = *std::move(attention);
-  if (absl::Status status = ParseTokenVectors(request, compute); !status.ok()) return status;
-  if (absl::Status status = ParseSparse(request, compute); !status.ok()) return status;
-  return ParsePooling(request, compute);
-}
-
 // Fills the tokens of prompts that are not pooled, in the layout that is there.
 absl::Status ParsePromptTokens(const Request& request, ComputeRequest& compute) {
   const auto& counts = request.prompt_tokens();
@@ -384,7 +278,7 @@ absl::Status ParseOwnFields(const Request& request, const RequestPayloads& paylo
                             ComputeRequest& compute) {
   absl::Status status = ParseSpan(request, compute);
   if (status.ok()) status = CheckTakesChunks(request, compute);
-  if (status.ok()) status = ParseOutputs(request, compute);
+  if (status.ok()) status = ParseOutputs(request, payloads, compute);
   if (status.ok()) status = ParseInput(request, payloads, shared, context, compute);
   if (status.ok()) status = CheckChunk(compute);
   return status;

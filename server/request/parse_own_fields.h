@@ -19,4 +19,9 @@ absl::Status ParseOwnFields(const v1::EncodeRequest& request, const RequestPaylo
                             const SharedTensors& shared, const ServiceContext& context,
                             ComputeRequest& compute);
 
+// Fills the outputs of an EncodeRequest, whose span is there, apart from those of ParseOwnFields'
+// exceptions and from the tokens of prompts.
+absl::Status ParseOutputs(const v1::EncodeRequest& request, const RequestPayloads& payloads,
+                          ComputeRequest& compute);
+
 }  // namespace attendant::server

@@ -99,12 +99,52 @@ text::EncodeOptions OptionsOf(const TextFields& fields, const ServedModel& model
   return options;
 }
 
+// Tokenizes a pair that the model's template makes one text of. All of it is a prompt, whose tokens
+// have no place in either text. As sentence-transformers does, the text is cut on the right, and
+// then ends with what the template has after the second text.
+absl::StatusOr<text::Encoding> EncodeTemplate(const PairTemplate& with, const std::string& first,
+                                              const std::string& second,
+                                              const text::Tokenizer& tokenizer,
+                                              text::EncodeOptions options) {
+  options.add_special_tokens = false;
+  options.truncation_side = text::TruncationSide::kRight;
+  absl::StatusOr<text::Encoding> encoding =
+      tokenizer.Encode(absl::StrCat(with.before, first, with.between, second, with.after), options);
+  if (!encoding.ok()) return encoding;
+  std::fill(encoding->text_of.begin(), encoding->text_of.end(), text::Encoding::kNoText);
+  std::fill(encoding->bytes.begin(), encoding->bytes.end(), text::TextRange());
+  std::fill(encoding->code_points.begin(), encoding->code_points.end(), text::TextRange());
+  if (!encoding->truncated) return encoding;
+  const absl::StatusOr<text::Encoding> end = tokenizer.Encode(with.after, options);
+  if (!end.ok()) return end;
+  const size_t kept = std::min(end->ids.size(), encoding->ids.size());
+  std::copy(end->ids.end() - static_cast<std::ptrdiff_t>(kept), end->ids.end(),
+            encoding->ids.end() - static_cast<std::ptrdiff_t>(kept));
+  return encoding;
+}
+
+absl::StatusOr<text::Encoding> EncodePair(const std::string& first, const std::string& second,
+                                          const std::optional<PairTemplate>& with,
+                                          const text::Tokenizer& tokenizer,
+                                          const text::EncodeOptions& options) {
+  if (!with) return tokenizer.EncodePair(first, second, options);
+  absl::StatusOr<text::Encoding> encoding =
+      EncodeTemplate(*with, first, second, tokenizer, options);
+  if (encoding.ok()) return encoding;
+  // Without the template, whose bytes the caller does not know.
+  const absl::Status alone = tokenizer.EncodePair(first, second, options).status();
+  return alone.ok() ? encoding.status() : alone;
+}
+
 absl::StatusOr<text::Encoding> EncodeOne(const TextFields& fields, size_t i,
-                                         const std::string& prompt,
-                                         const text::Tokenizer& tokenizer,
+                                         const std::string& prompt, const ServedModel& model,
                                          const text::EncodeOptions& options) {
+  const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
   const std::string text = ReadText(fields.texts[i]);
-  if (!fields.pairs.empty()) return tokenizer.EncodePair(text, ReadText(fields.pairs[i]), options);
+  if (!fields.pairs.empty()) {
+    return EncodePair(text, ReadText(fields.pairs[i]), model.tokenization->pair_template, tokenizer,
+                      options);
+  }
   if (prompt.empty()) return tokenizer.Encode(text, options);
   absl::StatusOr<text::Encoding> encoding = tokenizer.Encode(prompt + text, options);
   if (encoding.ok()) return encoding;
@@ -180,10 +220,15 @@ v1::TextTokens TokenizedTexts::Describe(size_t text) const {
 int64_t TokenizingBytes(const TextFields& fields, const ServedModel& model) {
   if (model.tokenizer->tokenizer == nullptr) return 0;
   const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
+  const std::optional<PairTemplate>& with = model.tokenization->pair_template;
   int64_t most = 0, all = 0;
   for (size_t i = 0; i < fields.texts.size(); ++i) {
     int64_t bytes = MaxBytesOf(fields.texts[i], tokenizer);
     if (i < fields.pairs.size()) bytes += MaxBytesOf(fields.pairs[i], tokenizer);
+    if (!fields.pairs.empty() && with) {
+      bytes += static_cast<int64_t>(
+          tokenizer.MaxEncodeBytes(absl::StrCat(with->before, with->between, with->after)));
+    }
     most = std::max(most, bytes);
     all += bytes;
   }
@@ -211,7 +256,7 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
   }
   int64_t tokens = 0;
   for (size_t i = 0; i < fields.texts.size(); ++i) {
-    auto encoding = EncodeOne(fields, i, *prompt, tokenizer, options);
+    auto encoding = EncodeOne(fields, i, *prompt, model, options);
     if (!encoding.ok()) return Rename(encoding.status(), static_cast<int64_t>(i));
     if (status = CheckLength(*encoding, i, model); !status.ok()) return status;
     tokens += static_cast<int64_t>(encoding->ids.size());

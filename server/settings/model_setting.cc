@@ -52,8 +52,9 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     return ReadName(kGemmNames, "auto, onednn or tiles for gemm", value, model.compute.gemm);
   }
   if (key == "pooling") {
-    return ReadName(kPoolingChoiceNames, "mean, first_token, last_token, max or pooler for pooling",
-                    value, model.pooling);
+    return ReadName(kPoolingChoiceNames,
+                    "mean, first_token, last_token, max, pooler or yes_no for pooling", value,
+                    model.pooling);
   }
   if (key == "overlay") {
     model.overlay = value;

@@ -1,5 +1,5 @@
-// TextTask and TextResult: a request of any of the text APIs and its result, the same for all of them
-// in whatever JSON they write it.
+// TextTask and TextResult: a request of any of the text APIs and its result, the same for all of
+// them in whatever JSON they write it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct TextInput {
 
 enum class TextWish {
   kVectors,       // one for each input
-  kTokenVectors,  // the last layer's output for each token of each input
+  kTokenVectors,  // of each token of each input: its vector for late interaction, or, if the model
+                  // makes none, the last layer's output
   kSparse,        // one sparse vector over the vocabulary for each input
   kScores,        // of the classes of each input, by the checkpoint's classification head
   kEntities,      // labels of tokens, by its token head
@@ -38,6 +39,9 @@ struct TextTask {
   // Read by the model before each input, as the first text of a pair whose second one is the
   // input's text. Set for documents that are ranked, which only a model with one class does.
   std::optional<std::string> query = {};
+  // The query is read alone, and documents are scored by late interaction, as the model does it.
+  // Set once the model is known.
+  bool interacts = false;
   std::string field;  // what the request calls its inputs, for messages
   std::optional<std::string> prompt = {};
   std::string prompt_name = {};  // which the model has to have, unless it is empty
@@ -57,8 +61,11 @@ struct SparseEntry {
 };
 
 struct TextResult {
-  std::string model;            // its name, as the caller knows it
-  std::vector<int64_t> tokens;  // that each input has, special ones included, after truncation
+  std::string model;  // its name, as the caller knows it
+  // That each input has, special ones included, after truncation; kTokenVectors: those with a
+  // vector.
+  std::vector<int64_t> tokens;
+  int64_t query_tokens = 0;  // of a query that was read alone
   // kVectors: [inputs, width]. kScores: [inputs, classes], with the function applied.
   // kTokenVectors: [sum of tokens, width]. kEntities: [sum of tokens, labels], probabilities.
   int64_t width = 0;
@@ -68,7 +75,7 @@ struct TextResult {
   std::vector<std::string> labels;               // kScores, kEntities: of the columns
 
   int64_t total_tokens() const {
-    int64_t total = 0;
+    int64_t total = query_tokens;
     for (const int64_t count : tokens) total += count;
     return total;
   }

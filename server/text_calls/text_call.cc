@@ -116,6 +116,8 @@ absl::Status TextCall::FindModel() {
   if (!model.ok()) return model.status();
   model_ = *std::move(model);
   entry_.account.SetModel(model_->name);
+  // A model with both ranks by its classes, as it was trained to.
+  task_.interacts = task_.query && !model_->encoder->description().classifier;
   CutIds();
   const int64_t width = TextVectorWidth(*model_);
   if (task_.wish == TextWish::kVectors && task_.dimensions.value_or(1) > width) {
@@ -168,6 +170,7 @@ void TextCall::Divide() {
   limits.request_tokens = context_.limits.max_request_tokens;
   limits.input_tokens = MostTokens();
   parts_ = DivideInputs(task_, limits);
+  if (task_.interacts) parts_.insert(parts_.begin(), TextPart());
 }
 
 absl::Status TextCall::CheckAwaited() const {
@@ -220,6 +223,7 @@ absl::Status TextCall::Turn() {
 
 bool TextCall::MayGoOn() const {
   if (next_ == parts_.size() || held_back_) return false;
+  if (task_.interacts && next_ == 1 && taken_ == 0) return false;  // until the query is there
   if (in_flight_ >= context_.limits.stream_window) return false;
   return in_flight_ < 2 || context_.queue.TakesMoreOf(entry_.peer);
 }
@@ -227,7 +231,11 @@ bool TextCall::MayGoOn() const {
 absl::Status TextCall::TakeComputed(Computed computed) {
   if (!computed.end.response.ok()) return computed.end.response.status();
   if (taken_ == 0) queued_ = computed.end.queued;
-  collector_->Take(computed.part, *std::move(computed.end.response));
+  if (computed.part.empty()) {
+    collector_->TakeQuery(*std::move(computed.end.response));
+  } else {
+    collector_->Take(computed.part, *std::move(computed.end.response));
+  }
   ++taken_;
   return ChargeResult();
 }
@@ -251,9 +259,20 @@ absl::Status TextCall::TokenizeNext() {
   return ChargeResult();
 }
 
+PartMessage TextCall::MessageOf(size_t part) const {
+  if (parts_[part].empty()) return MakeQueryMessage(task_, *model_);
+  PartMessage message = MakePartMessage(task_, parts_[part], *model_);
+  if (task_.interacts) ScoreBy(collector_->query(), message);
+  return message;
+}
+
+absl::Status TextCall::NameError(const absl::Status& error, size_t part) const {
+  return parts_[part].empty() ? NameQuery(error) : NameInput(error, task_, parts_[part].front());
+}
+
 absl::Status TextCall::SubmitNext() {
   const size_t next = TakeNext();
-  const PartMessage message = MakePartMessage(task_, parts_[next], *model_);
+  const PartMessage message = MessageOf(next);
   const RequestPayloads payloads(message.payloads, {});
   Held held;
   absl::Status status = context_.admission.Charge(
@@ -265,7 +284,7 @@ absl::Status TextCall::SubmitNext() {
   if (absl::IsInvalidArgument(prepared.status())) {
     // It may be too large, or the error is about one of its inputs.
     if (parts_[next].size() > 1) return Split(next);
-    return NameInput(prepared.status(), task_, parts_[next].front());
+    return NameError(prepared.status(), next);
   }
   if (!prepared.ok()) return prepared.status();
   if (prepared->request.span.model != model_) {

@@ -29,6 +29,8 @@ struct TextTarget {
 
 // Body -> task -> parts -> jobs -> result -> answer.
 //
+// A query for late interaction is a part of its own, whose vectors the others go with.
+//
 // The first part is refused like any request when the queue is full. The others go in as the queue
 // has room for this caller: at most stream_window are in flight, and beyond two only while the
 // caller has less than its part of the queue waiting, as for the items of a stream. A part that
@@ -66,6 +68,10 @@ class TextCall final : public BodyCall {
   absl::Status TakeComputed(Computed computed);
   absl::Status TokenizeNext();
   absl::Status SubmitNext();
+  // Returns the request of a part, or of the query alone.
+  PartMessage MessageOf(size_t part) const;
+  // Returns the error of a part that cannot be divided, in the words of the task.
+  absl::Status NameError(const absl::Status& error, size_t part) const;
   absl::Status Submit(ComputeRequest request, Held held, size_t next);
   size_t TakeNext();
   // Keeps the part that was taken until another one has ended; `status` if there is none.
@@ -89,8 +95,8 @@ class TextCall final : public BodyCall {
   int64_t task_bytes_ = 0;
   std::shared_ptr<const ServedModel> model_;
   std::optional<TextCollector> collector_;
-  std::vector<TextPart> parts_;
-  size_t taken_ = 0;  // parts whose results are there
+  std::vector<TextPart> parts_;  // the first one of a task that interacts is its query: no inputs
+  size_t taken_ = 0;             // parts whose results are there
   absl::Duration queued_ = {};
 
   absl::Mutex mutex_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +18,7 @@ constexpr int64_t kNumberBytes = 16, kInputBytes = 128, kTokenBytes = 160;
 
 ScoreFunction FunctionFor(const TextTask& task, const Tokenization& tokenization) {
   if (task.wish == TextWish::kEntities) return ScoreFunction::kSoftmax;
-  if (task.wish != TextWish::kScores || task.scores == ScoresFor::kRaw) {
+  if (task.wish != TextWish::kScores || task.scores == ScoresFor::kRaw || task.interacts) {
     return ScoreFunction::kPlain;
   }
   return task.scores == ScoresFor::kRanking ? tokenization.rank_scores : tokenization.class_scores;
@@ -31,8 +32,9 @@ int64_t WidthOf(const TextTask& task, const ServedModel& model) {
     case TextWish::kVectors:
       return task.dimensions.value_or(TextVectorWidth(model));
     case TextWish::kTokenVectors:
-      return hidden_size;
+      return IsMultiVector(model) ? description.token_head->width(hidden_size) : hidden_size;
     case TextWish::kScores:
+      if (task.interacts) return 1;
       return description.classifier->width(hidden_size);
     case TextWish::kEntities:
       return description.token_head->width(hidden_size);
@@ -103,7 +105,9 @@ void ApplyScores(ScoreFunction function, absl::Span<float> outputs) {
 
 TextCollector::TextCollector(const TextTask& task, const ServedModel& model,
                              const std::string& name)
-    : task_(task), function_(FunctionFor(task, *model.tokenization)) {
+    : task_(task),
+      function_(FunctionFor(task, *model.tokenization)),
+      is_multi_vector_(IsMultiVector(model)) {
   result_.model = name;
   result_.width = WidthOf(task, model);
   result_.labels = LabelsOf(task, model, result_.width);
@@ -152,13 +156,16 @@ void TextCollector::Take(const TextPart& part, Response response) {
     if (task_.wish == TextWish::kEntities) TakeTokens(part[i], response.texts->Describe(i));
   }
   switch (task_.wish) {
-    case TextWish::kVectors:
     case TextWish::kScores:
+      if (task_.interacts) return TakeScores(part, *response.scores);
+      return TakeRows(part, *response.pooled);
+    case TextWish::kVectors:
       return TakeRows(part, *response.pooled);
     case TextWish::kSparse:
       return TakeSparse(part, *response.sparse);
     case TextWish::kTokenVectors:
-      return TakeTokenRows(part, *response.hidden_states);
+      return TakeTokenRows(part,
+                           is_multi_vector_ ? *response.token_vectors : *response.hidden_states);
     case TextWish::kEntities:
       return TakeTokenRows(part, *response.token_vectors);
     case TextWish::kTokens:
@@ -204,8 +211,41 @@ void TextCollector::TakeTokenRows(const TextPart& part, ResponseTensor& tensor) 
     for (size_t row = 0; row < own.size(); row += width) {
       ApplyScores(function_, absl::Span<float>(own).subspan(row, width));
     }
+    if (task_.wish == TextWish::kTokenVectors && is_multi_vector_) DropEmptyRows(input);
     // Twice, as they are put together in the end.
     Grow(2 * count * static_cast<int64_t>(sizeof(float)), count * kNumberBytes);
+  }
+}
+
+void TextCollector::DropEmptyRows(size_t input) {
+  const auto width = static_cast<size_t>(result_.width);
+  std::vector<float>& own = token_rows_[input];
+  size_t kept = 0;
+  for (size_t row = 0; row < own.size(); row += width) {
+    const auto begin = own.begin() + static_cast<std::ptrdiff_t>(row);
+    const auto end = begin + static_cast<std::ptrdiff_t>(width);
+    if (std::all_of(begin, end, [](float number) { return number == 0; })) continue;
+    std::copy(begin, end, own.begin() + static_cast<std::ptrdiff_t>(kept));
+    kept += width;
+  }
+  own.resize(kept);
+  result_.tokens[input] = static_cast<int64_t>(kept / width);
+}
+
+void TextCollector::TakeQuery(Response response) {
+  ResponseTensor& tensor = *response.token_vectors;
+  query_.shape = {tensor.dim(0), tensor.dim(1)};
+  result_.query_tokens = tensor.dim(0);
+  auto slices = std::make_shared<MessageSlices>(MessageSlices{tensor.TakeData()});
+  const auto bytes = static_cast<int64_t>(slices->front().size());
+  query_.data = Payload(std::move(slices), 0, bytes);
+  Grow(bytes, 0);
+}
+
+void TextCollector::TakeScores(const TextPart& part, ResponseTensor& tensor) {
+  const Elements<float> scores(tensor);
+  for (size_t i = 0; i < part.size(); ++i) {
+    result_.numbers[part[i]] = scores.at(static_cast<int64_t>(i));
   }
 }
 

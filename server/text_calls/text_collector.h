@@ -33,6 +33,9 @@ class TextCollector {
   void Begin();
   // Each part once.
   void Take(const TextPart& part, Response response);
+  // The vectors of a query that was read alone, before any part of documents.
+  void TakeQuery(Response response);
+  const QueryTensor& query() const { return query_; }
   // Each input once. For kTokens.
   void TakeTokens(size_t input, v1::TextTokens tokens);
   // Once all inputs have been taken.
@@ -41,12 +44,17 @@ class TextCollector {
  private:
   void TakeRows(const TextPart& part, ResponseTensor& tensor);
   void TakeTokenRows(const TextPart& part, ResponseTensor& tensor);
+  void TakeScores(const TextPart& part, ResponseTensor& tensor);
+  // Leaves out the tokens whose vectors are zeros.
+  void DropEmptyRows(size_t input);
   void TakeSparse(const TextPart& part, SparseResponse& sparse);
   void FinishRow(absl::Span<float> row) const;
   void Grow(int64_t bytes, int64_t answer_bytes);
 
   const TextTask& task_;
   ScoreFunction function_ = ScoreFunction::kPlain;
+  const bool is_multi_vector_;
+  QueryTensor query_;
   TextResult result_;
   // kTokenVectors, kEntities: of each input, until all are there.
   std::vector<std::vector<float>> token_rows_;

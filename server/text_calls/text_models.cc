@@ -37,7 +37,8 @@ bool Fits(const ServedModel& model, const TextNeed& need) {
     case TextWish::kSparse:
       return description.sparse_width() > 0;
     case TextWish::kScores:
-      return need.ranks ? Classes(model) == 1 : Classes(model) > 0;
+      if (!need.ranks) return Classes(model) > 0;
+      return Classes(model) == 1 || IsMultiVector(model);
     case TextWish::kEntities:
       return ScoresTokens(model);
     case TextWish::kTokenVectors:
@@ -53,9 +54,10 @@ const char* Sentence(const TextNeed& need) {
     case TextWish::kVectors:
       return "makes one vector of a text";
     case TextWish::kSparse:
-      return "makes a sparse vector of a text, with the head of a masked language model";
+      return "makes a sparse vector of a text, with the head of a masked language model or one for "
+             "the weights of tokens";
     case TextWish::kScores:
-      return need.ranks ? "is a reranker, which scores one class"
+      return need.ranks ? "is a reranker, which scores one class or makes vectors of tokens"
                         : "has a head that scores classes";
     case TextWish::kEntities:
       return "has a head that labels tokens";
@@ -102,6 +104,10 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTa
                        absl::StrCat("one of ", names, told < fitting.size() ? ", …" : "",
                                     ", in the body or as /models/NAME/…"),
                        "none");
+}
+
+bool IsMultiVector(const ServedModel& model) {
+  return model.encoder->description().token_head && model.tokenization->is_multi_vector;
 }
 
 TextWish MainWish(const ServedModel& model) {

@@ -15,7 +15,7 @@ namespace attendant::server {
 // The need of a request for a model.
 struct TextNeed {
   TextWish wish = TextWish::kTokens;
-  bool ranks = false;  // kScores of one class
+  bool ranks = false;  // kScores of one class, or of late interaction
   bool texts = true;   // false: it has only token ids
 };
 
@@ -24,6 +24,9 @@ struct TextNeed {
 absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTable& models,
                                                                    const std::string& name,
                                                                    const TextNeed& need);
+
+// Whether the model makes vectors of tokens for late interaction.
+bool IsMultiVector(const ServedModel& model);
 
 // The wish that the model is made for: kVectors if nothing else is.
 TextWish MainWish(const ServedModel& model);

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "server/text_api/text_error.h"
+#include "server/text_calls/text_models.h"
 
 namespace attendant::server {
 namespace {
@@ -20,11 +21,17 @@ constexpr int64_t kBytesPerToken = 4, kAddedTokens = 4;
 // Tokenizing so much does not keep others waiting for the worker.
 constexpr int64_t kMostBytes = int64_t{256} << 10;
 
+// Whether the inputs are the second texts of pairs.
+bool PairsQuery(const TextTask& task) { return task.query && !task.interacts; }
+
 int64_t BytesOf(const TextTask& task, const TextInput& input) {
   if (input.ids) return static_cast<int64_t>(input.ids->size()) * kBytesPerToken;
-  const size_t first = input.text.size() + (task.query ? task.query->size() : 0);
+  const size_t first = input.text.size() + (PairsQuery(task) ? task.query->size() : 0);
   return static_cast<int64_t>(first + (input.pair ? input.pair->size() : 0));
 }
+
+// The tasks by which models of late interaction tell texts apart.
+constexpr char kQueryTask[] = "query", kDocumentTask[] = "document";
 
 enum class InputKind { kText, kPair, kIds };
 
@@ -71,13 +78,13 @@ Payload PayloadOf(const std::string& text) {
 }
 
 const std::string& FirstText(const TextTask& task, size_t input) {
-  return task.query ? *task.query : task.inputs[input].text;
+  return PairsQuery(task) ? *task.query : task.inputs[input].text;
 }
 
 // Null: it is not a pair.
 const std::string* SecondText(const TextTask& task, size_t input) {
   const TextInput& from = task.inputs[input];
-  if (task.query) return &from.text;
+  if (PairsQuery(task)) return &from.text;
   return from.pair ? &*from.pair : nullptr;
 }
 
@@ -124,6 +131,10 @@ void SetOutputs(const TextTask& task, const ServedModel& model, v1::EncodeReques
       request.set_normalize_pooled(task.normalize);
       break;
     case TextWish::kScores:
+      if (task.interacts) {
+        request.set_task(kDocumentTask);
+        break;
+      }
       request.set_return_pooled(true);
       request.set_pooling(v1::CLASSIFIER);
       break;
@@ -135,6 +146,11 @@ void SetOutputs(const TextTask& task, const ServedModel& model, v1::EncodeReques
       request.set_return_tokens(true);
       break;
     case TextWish::kTokenVectors:
+      if (!IsMultiVector(model)) break;
+      request.set_omit_hidden_states(true);
+      request.set_return_token_vectors(true);
+      request.set_task(task.prompt_name == kQueryTask ? kQueryTask : kDocumentTask);
+      break;
     case TextWish::kTokens:
       break;
   }
@@ -191,6 +207,24 @@ PartMessage MakePartMessage(const TextTask& task, const TextPart& part, const Se
   return message;
 }
 
+PartMessage MakeQueryMessage(const TextTask& task, const ServedModel& model) {
+  PartMessage message;
+  message.request.set_model(model.name);
+  message.request.set_truncation(task.truncation);
+  message.request.set_omit_hidden_states(true);
+  message.request.set_return_token_vectors(true);
+  message.request.set_task(kQueryTask);
+  message.payloads.push_back({{v1::EncodeRequest::kTextsFieldNumber, 0}, PayloadOf(*task.query)});
+  return message;
+}
+
+void ScoreBy(const QueryTensor& query, PartMessage& message) {
+  v1::Tensor& tensor = *message.request.mutable_query_vectors();
+  tensor.set_dtype(v1::FLOAT32);
+  tensor.mutable_shape()->Add(query.shape.begin(), query.shape.end());
+  message.payloads.push_back({{v1::EncodeRequest::kQueryVectorsFieldNumber}, query.data});
+}
+
 TextFields MakeTextFields(const TextTask& task, const TextPart& part, const ServedModel& model) {
   TextFields fields;
   for (const size_t input : part) {
@@ -208,13 +242,20 @@ TextFields MakeTextFields(const TextTask& task, const TextPart& part, const Serv
   return fields;
 }
 
+absl::Status NameQuery(const absl::Status& error) {
+  absl::string_view rest = error.message();
+  if (!absl::IsInvalidArgument(error)) return error;
+  if (!absl::ConsumePrefix(&rest, "texts[0]") && !absl::ConsumePrefix(&rest, "texts")) return error;
+  return absl::InvalidArgumentError(absl::StrCat("query", rest));
+}
+
 absl::Status NameInput(const absl::Status& error, const TextTask& task, size_t input) {
   if (!absl::IsInvalidArgument(error)) return error;
   const std::string field = task.inputs.size() == 1 && !task.query
                                 ? task.field
                                 : absl::StrCat(task.field, "[", input, "]");
   absl::string_view rest = error.message();
-  if (task.query && absl::ConsumePrefix(&rest, "texts[0]")) {
+  if (PairsQuery(task) && absl::ConsumePrefix(&rest, "texts[0]")) {
     return absl::InvalidArgumentError(absl::StrCat("query", rest));
   }
   const bool pair = absl::ConsumePrefix(&rest, "text_pairs[0]");

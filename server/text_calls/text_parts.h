@@ -39,6 +39,19 @@ TextFields MakeTextFields(const TextTask& task, const TextPart& part, const Serv
 // Returns the request for a part of a task of any wish but kTokens.
 PartMessage MakePartMessage(const TextTask& task, const TextPart& part, const ServedModel& model);
 
+// Returns the request for the vectors of the query of a task that interacts.
+PartMessage MakeQueryMessage(const TextTask& task, const ServedModel& model);
+
+// Has the request for a part score its texts by these vectors of the query.
+struct QueryTensor {
+  std::vector<int64_t> shape;  // [Q, P]
+  Payload data;                // FLOAT32
+};
+void ScoreBy(const QueryTensor& query, PartMessage& message);
+
+// Returns the error of an Encode of the query alone in the words of the task.
+absl::Status NameQuery(const absl::Status& error);
+
 // Returns the error of an Encode of this one input in the words of the task: with the name that
 // the caller has for the input.
 absl::Status NameInput(const absl::Status& error, const TextTask& task, size_t input);

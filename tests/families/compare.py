@@ -14,6 +14,7 @@ import transformers
 
 import articles
 import class_scores
+import m3_heads
 import random_models
 import sentence_models
 import sparse_encoders
@@ -112,6 +113,8 @@ def failures_of(figures: dict) -> list:
         failures.append("not every SPLADE model agrees with sentence-transformers")
     if figures.get("sentence_models.failed"):
         failures.append("not every folder of sentence-transformers agrees with it")
+    if figures.get("m3_heads.failed"):
+        failures.append("not every head of bge-m3 agrees with FlagEmbedding's formulas")
     if figures.get("tokenizer_files.failed"):
         failures.append("not every tokenizer gives the ids of transformers")
     if figures.get("class_scores.failed"):
@@ -143,6 +146,7 @@ def main() -> None:
     figures.update(random_models.compare(options.server))
     figures.update(sparse_encoders.compare(options.server))
     figures.update(sentence_models.compare(options.server))
+    figures.update(m3_heads.compare(options.server))
     figures.update(tokenizer_files.compare(options.server))
     figures.update(class_scores.compare(options.server))
     figures.update(compare_minilm(options.server, options.minilm))

@@ -76,6 +76,20 @@ std::vector<Sequence> Encode(EncoderRun& run, const Encoder& encoder,
   return Encode(run, sequences, 0, encoder.description().layers);
 }
 
+std::vector<Sequence> ApplyHead(EncoderRun& run, HeadKind head, const std::vector<Sequence>& rows) {
+  std::vector<Sequence> outputs(rows.size());
+  run.ApplyHead(
+      head, static_cast<int64_t>(rows.size()),
+      [&](int64_t row, absl::Span<float> input) {
+        if (input.size() != rows[row].size()) throw std::runtime_error("a row of another width");
+        std::copy(rows[row].begin(), rows[row].end(), input.begin());
+      },
+      [&](int64_t row, absl::Span<float> output) {
+        outputs[row].assign(output.begin(), output.end());
+      });
+  return outputs;
+}
+
 bool BitEqual(const Sequence& a, const Sequence& b) {
   const auto same_bits = [](float x, float y) {
     return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);

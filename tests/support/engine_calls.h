@@ -40,6 +40,10 @@ std::vector<Sequence> Encode(EncoderRun& run, const std::vector<Sequence>& seque
 std::vector<Sequence> Encode(EncoderRun& run, const Encoder& encoder,
                              const std::vector<Sequence>& sequences);
 
+// Returns what a head of linear layers makes of these vectors, each of them a sequence of one row,
+// one after the other.
+std::vector<Sequence> ApplyHead(EncoderRun& run, HeadKind head, const std::vector<Sequence>& rows);
+
 // Returns whether all bits are equal, those of NaN included.
 bool BitEqual(const Sequence& a, const Sequence& b);
 

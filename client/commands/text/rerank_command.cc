@@ -20,6 +20,13 @@ class RerankCommand : public Command {
   ExitCode Run(Session& session) override;
 
  private:
+  // Return the outputs of a head of one class, and the scores of late interaction.
+  absl::StatusOr<TextVectors> ScorePairs(const Client& client, const ModelInfo& model,
+                                         const std::vector<std::string>& texts,
+                                         const CallOptions& call) const;
+  absl::StatusOr<TextVectors> Interact(const Client& client, const ModelInfo& model,
+                                       const std::vector<std::string>& texts,
+                                       const CallOptions& call) const;
   void Print(Session& session, const std::vector<double>& scores,
              const std::vector<std::string>& texts, const Execution& execution) const;
 
@@ -34,7 +41,7 @@ CommandTable RerankCommand::Table() {
   CommandTable table = {
       "Texts", "rerank", "Order texts by how well they fit a query",
       "Prints the texts with their scores, best first. For models with one class, such as cross "
-      "encoders.",
+      "encoders, and for models that make a vector of each token, such as ColBERT.",
       "attendant-client rerank \"how do magnets work\" \"Magnets pull iron.\" \"It rains.\"\n"
       "attendant-client rerank \"how do magnets work\" --file texts.txt --top-n 3"};
   table.Add("Input", {{.name = "QUERY",
@@ -61,26 +68,46 @@ ExitCode RerankCommand::Run(Session& session) {
   const Client client = session.Connect();
   const absl::StatusOr<ModelInfo> model = GetTextModel(client, request_.model, session.call);
   if (!model.ok()) return ReportServerError(session, model.status());
-  if (model->classes() != 1) {
+  const bool interacts = model->multi_vector() && model->classes() == 0;
+  if (model->classes() != 1 && !interacts) {
     return ReportServerError(
         session, absl::FailedPreconditionError(absl::StrCat(
-                     "model \"", model->name(), "\" does not rank texts: expected 1 class; got ",
-                     model->classes(), model->classes() > 1 ? "; use classify" : "")));
+                     "model \"", model->name(),
+                     "\" does not rank texts: expected 1 class or vectors of ", "tokens; got ",
+                     model->classes(), model->classes() > 1 ? " classes; use classify" : "")));
   }
-  Texts pairs = {std::vector<std::string>(texts->texts.size(), query_), std::move(texts->texts)};
+  const absl::StatusOr<TextVectors> outputs =
+      interacts ? Interact(client, *model, texts->texts, session.call)
+                : ScorePairs(client, *model, texts->texts, session.call);
+  if (!outputs.ok()) return ReportServerError(session, outputs.status());
+  const v1::ScoreFunction function =
+      raw_scores_ || interacts ? v1::SCORES_PLAIN : model->rank_scores();
+  std::vector<double> scores;
+  for (const std::vector<double>& row : Scores(function, outputs->rows)) {
+    scores.insert(scores.end(), row.begin(), row.end());
+  }
+  Print(session, scores, texts->texts, outputs->execution);
+  return kSucceeded;
+}
+
+absl::StatusOr<TextVectors> RerankCommand::ScorePairs(const Client& client, const ModelInfo& model,
+                                                      const std::vector<std::string>& texts,
+                                                      const CallOptions& call) const {
   EncodeRequest request = request_;
   input_.SetOptions(request);
   request.pooling = Pooling::kClassifier;
-  const absl::StatusOr<TextVectors> outputs =
-      EncodeTexts(client, std::move(request), pairs, *model, session.call);
-  if (!outputs.ok()) return ReportServerError(session, outputs.status());
-  std::vector<double> scores;
-  for (const std::vector<double>& row :
-       Scores(raw_scores_ ? v1::SCORES_PLAIN : model->rank_scores(), outputs->rows)) {
-    scores.insert(scores.end(), row.begin(), row.end());
-  }
-  Print(session, scores, pairs.pairs, outputs->execution);
-  return kSucceeded;
+  const Texts pairs = {std::vector<std::string>(texts.size(), query_), texts};
+  return EncodeTexts(client, std::move(request), pairs, model, call);
+}
+
+absl::StatusOr<TextVectors> RerankCommand::Interact(const Client& client, const ModelInfo& model,
+                                                    const std::vector<std::string>& texts,
+                                                    const CallOptions& call) const {
+  EncodeRequest request = request_;
+  input_.SetOptions(request);
+  const absl::Status status = AddQuery(client, query_, call, request);
+  if (!status.ok()) return status;
+  return EncodeTexts(client, std::move(request), {texts, {}}, model, call);
 }
 
 void RerankCommand::Print(Session& session, const std::vector<double>& scores,

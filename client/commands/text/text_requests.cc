@@ -83,6 +83,10 @@ std::shared_ptr<Pending> Send(const Client& client, EncodeRequest request,
 absl::Status AppendRows(absl::StatusOr<EncodeResult> result, size_t count, TextVectors& all) {
   if (!result.ok()) return result.status();
   const bool is_first = all.rows.shape.empty();
+  if (result->scores) {
+    result->scores->shape.push_back(1);
+    result->pooled = std::move(result->scores);
+  }
   const std::optional<Tensor>& rows = result->pooled;
   if (!rows || rows->shape.size() != 2 || rows->shape[0] != static_cast<int64_t>(count) ||
       rows->dtype != DataType::kFloat32 || (!is_first && rows->shape[1] != all.rows.shape[1])) {
@@ -115,7 +119,7 @@ absl::StatusOr<TextVectors> EncodeTexts(const Client& client, EncodeRequest requ
                                         const Texts& texts, const ModelInfo& model,
                                         const CallOptions& call) {
   request.omit_hidden_states = true;
-  request.return_pooled = true;
+  request.return_pooled = !request.query_vectors;
   request.output_dtype = DataType::kFloat32;
   const std::vector<TextSpan> spans = Divide(texts, request.prompt, model);
   std::deque<std::shared_ptr<Pending>> under_way;
@@ -132,6 +136,27 @@ absl::StatusOr<TextVectors> EncodeTexts(const Client& client, EncodeRequest requ
     under_way.pop_front();
   }
   return all;
+}
+
+absl::Status AddQuery(const Client& client, const std::string& query, const CallOptions& call,
+                      EncodeRequest& request) {
+  EncodeRequest alone = request;
+  alone.texts = {query};
+  alone.task = "query";
+  alone.omit_hidden_states = true;
+  alone.return_token_vectors = true;
+  alone.output_dtype = DataType::kFloat32;
+  absl::StatusOr<EncodeResult> result = client.Encode(std::move(alone), call);
+  if (!result.ok()) {
+    return absl::Status(result.status().code(),
+                        absl::StrCat("the query: ", result.status().message()));
+  }
+  if (!result->token_vectors) {
+    return absl::InternalError("the server's answer has no vectors of the query's tokens");
+  }
+  request.query_vectors = *std::move(result->token_vectors);
+  request.task = "document";
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TokenizeResult> TokenizeTexts(const Client& client, TokenizeRequest request,

@@ -23,11 +23,17 @@ struct TextVectors {
   Execution execution;
 };
 
-// Returns the pooled vectors of texts, as `request`, which has no texts of its own, asks for them.
-// Keeps several requests under way. Errors name the texts of the request that failed.
+// Returns the pooled vectors of texts, as `request`, which has no texts of its own, asks for them,
+// or their scores [texts, 1] if it has the vectors of a query. Keeps several requests under way.
+// Errors name the texts of the request that failed.
 absl::StatusOr<TextVectors> EncodeTexts(const Client& client, EncodeRequest request,
                                         const Texts& texts, const ModelInfo& model,
                                         const CallOptions& call);
+
+// Has `request` score texts by late interaction with the query: gets the query's token vectors from
+// the model. The request has the model's name and, as far as it matters, the truncation.
+absl::Status AddQuery(const Client& client, const std::string& query, const CallOptions& call,
+                      EncodeRequest& request);
 
 // Returns the tokens of texts, likewise.
 absl::StatusOr<TokenizeResult> TokenizeTexts(const Client& client, TokenizeRequest request,

@@ -21,6 +21,7 @@ class Encoded:
         rows are zeros.
     pooled: [B, P], one vector for each sequence; None if not asked for.
     token_vectors: of the shape of hidden_states, P wide; None if not asked for.
+    scores: [B], with query_vectors; else None.
     sparse: SparseVectors, one vector for each sequence; None if not asked for.
     intermediate: by layer, of the shapes of hidden_states.
     attention_probabilities: by layer, [B, H, S, S], [B, S, S] or [B, H, S, k] as attention_form says, or a list of these
@@ -34,6 +35,7 @@ class Encoded:
     hidden_states: Any = None
     pooled: Any = None
     token_vectors: Any = None
+    scores: Any = None
     sparse: Optional[SparseVectors] = None
     intermediate: Dict[int, Any] = field(default_factory=dict)
     attention_probabilities: Dict[int, Any] = field(default_factory=dict)
@@ -98,11 +100,12 @@ def read_encoded(buffer: bytes, *, lengths: Lengths, all_rows: bool, span: Optio
     # Of "top_keys", the last dimension is k, which is the same for all sequences.
     keys = next((array.shape[-1] for array in layers["attention_keys"].values()), None)
     tensors = {name: read_tensor(buffer, fields[name][-1])
-               for name in ("hidden_states", "pooled", "token_vectors") if name in fields}
+               for name in ("hidden_states", "pooled", "token_vectors", "scores") if name in fields}
     return Encoded(
         hidden_states=_split_rows(tensors["hidden_states"], of_rows) if "hidden_states" in tensors else None,
         pooled=tensors.get("pooled"),
         token_vectors=_split_rows(tensors["token_vectors"], lengths) if "token_vectors" in tensors else None,
+        scores=tensors.get("scores"),
         sparse=read_sparse(buffer, fields["sparse"][-1]) if "sparse" in fields else None,
         intermediate={layer: _split_rows(array, lengths) for layer, array in layers["intermediate"].items()},
         attention_probabilities={layer: _crop_rows(array, lengths, keys)

@@ -31,6 +31,7 @@ class Joiner:
         return Encoded(
             hidden_states=self._wanted_rows([part.hidden_states for part in found]),
             token_vectors=self._rows([part.token_vectors for part in found]),
+            scores=_concatenate([part.scores for part in found], 0),
             pooled=_concatenate([part.pooled for part in found], 0), sparse=_join_sparse([part.sparse for part in found]),
             intermediate={layer: self._rows([part.intermediate[layer] for part in found]) for layer in found[0].intermediate},
             attention_probabilities={layer: self._pairs([part.attention_probabilities[layer] for part in found])

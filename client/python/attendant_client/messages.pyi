@@ -188,6 +188,7 @@ class EncodeRequest(Message):
     prompt_name: str
     return_tokens: bool
     pad_texts: bool
+    query_vectors: Tensor
     def __init__(
         self, *,
         model: Optional[str] = ..., layers: Optional[LayerSpan] = ..., hidden_states: Optional[Tensor] = ...,
@@ -201,7 +202,8 @@ class EncodeRequest(Message):
         layout: Optional[int] = ..., return_token_vectors: Optional[bool] = ..., normalize_token_vectors: Optional[bool] = ...,
         return_sparse: Optional[bool] = ..., prompt_tokens: Optional[Iterable[int]] = ..., task: Optional[str] = ...,
         texts: Optional[Iterable[str]] = ..., text_pairs: Optional[Iterable[str]] = ..., prompt: Optional[str] = ...,
-        prompt_name: Optional[str] = ..., return_tokens: Optional[bool] = ..., pad_texts: Optional[bool] = ...
+        prompt_name: Optional[str] = ..., return_tokens: Optional[bool] = ..., pad_texts: Optional[bool] = ...,
+        query_vectors: Optional[Tensor] = ...
     ) -> None: ...
 
 class LayerTensor(Message):
@@ -223,13 +225,14 @@ class EncodeResponse(Message):
     sparse: SparseVectors
     lengths: MutableSequence[int]
     tokens: MutableSequence[TextTokens]
+    scores: Tensor
     def __init__(
         self, *,
         hidden_states: Optional[Tensor] = ..., pooled: Optional[Tensor] = ...,
         intermediate: Optional[Iterable[LayerTensor]] = ..., attention_probabilities: Optional[Iterable[LayerTensor]] = ...,
         execution: Optional[Execution] = ..., attention_keys: Optional[Iterable[LayerTensor]] = ...,
         token_vectors: Optional[Tensor] = ..., sparse: Optional[SparseVectors] = ..., lengths: Optional[Iterable[int]] = ...,
-        tokens: Optional[Iterable[TextTokens]] = ...
+        tokens: Optional[Iterable[TextTokens]] = ..., scores: Optional[Tensor] = ...
     ) -> None: ...
 
 class TextTokens(Message):
@@ -392,6 +395,7 @@ class GetModelResponse(Message):
     takes_texts: bool
     why_no_texts: str
     labels: MutableSequence[str]
+    multi_vector: bool
     def __init__(
         self, *,
         name: Optional[str] = ..., family: Optional[str] = ..., layer: Optional[LayerDescription] = ...,
@@ -409,7 +413,7 @@ class GetModelResponse(Message):
         sparse_width: Optional[int] = ..., refused_versions: Optional[Iterable[RefusedVersion]] = ...,
         hub_repository: Optional[str] = ..., hub_commit: Optional[str] = ..., text_pooling: Optional[int] = ...,
         class_scores: Optional[int] = ..., rank_scores: Optional[int] = ..., takes_texts: Optional[bool] = ...,
-        why_no_texts: Optional[str] = ..., labels: Optional[Iterable[str]] = ...
+        why_no_texts: Optional[str] = ..., labels: Optional[Iterable[str]] = ..., multi_vector: Optional[bool] = ...
     ) -> None: ...
 
 class GetTokenizerRequest(Message):

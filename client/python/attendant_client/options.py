@@ -86,7 +86,9 @@ class EncodeOptions(CommonOptions, total=False):
         of the vector by the modes above, and by "model" if the model leaves prompts out.
     task: what the sequences are for, "query" or "document" (the default), to models whose token vectors depend on it: those of
         tokens that a task leaves out are zeros.
-    return_sparse: also answer a sparse vector over the vocabulary for each sequence (SPLADE); see SparseVectors.
+    query_vectors: [Q, P], the token vectors of a query, as `return_token_vectors` and task="query" give them: also return the score
+        of each sequence by late interaction (MaxSim, as of ColBERT).
+    return_sparse: also answer a sparse vector over the vocabulary for each sequence (SPLADE, bge-m3); see SparseVectors.
     truncation: "right" or "left": cut input_ids and texts that are too long on this side, instead of refusing them. Texts keep
         their special tokens.
     """
@@ -110,6 +112,7 @@ class EncodeOptions(CommonOptions, total=False):
     normalize_token_vectors: bool
     prompt_tokens: Any
     task: str
+    query_vectors: Any
     return_sparse: bool
     truncation: Optional[str]
 

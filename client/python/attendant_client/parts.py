@@ -59,6 +59,7 @@ class Room:
         self._of_pair += heads * layer.value_width if options.get("return_weighted_values") else 0
         self._of_sequence = max(width, model.pooled_width) if options.get("pooling") else 0
         self._of_sequence += 2 * model.sparse_width if options.get("return_sparse") else 0
+        self._of_sequence += 1 if options.get("query_vectors") is not None else 0
 
     def grown(self, load: Load, place: int) -> Load:
         """Returns the load with one more sequence."""

@@ -73,11 +73,12 @@ def _layout_chunks(message: Any, rows: Rows, mask: Any, lengths: Any) -> Tuple[D
     return fields, wire.submessage(message, "attention_mask", arrays.tensor_chunks([made], made.shape))
 
 
-def _bias_chunks(message: Any, options: Mapping[str, Any]) -> Chunks:
-    if options.get("attention_bias") is None:
+def _float_chunks(message: Any, name: str, options: Mapping[str, Any]) -> Chunks:
+    """Returns the tensor of this name, if it is given."""
+    if options.get(name) is None:
         return []
-    made = arrays.to_floats("attention_bias", options["attention_bias"])
-    return wire.submessage(message, "attention_bias", arrays.tensor_chunks([made], made.shape))
+    made = arrays.to_floats(name, options[name])
+    return wire.submessage(message, name, arrays.tensor_chunks([made], made.shape))
 
 
 def _encode_input(options: Mapping[str, Any]) -> Tuple[Rows, Chunks]:
@@ -150,7 +151,8 @@ def encode_request(model: str = "", **options: Unpack[EncodeOptions]) -> Request
     head = messages.EncodeRequest(model=model, **_encode_fields(given), **layout).SerializeToString()
     read = partial(answers.read_encoded, lengths=rows.lengths, all_rows=given.get("query_rows") is None)
     return Request(messages.method_path("Encode"),
-                   (head, *chunks, *mask_chunks, *_bias_chunks(messages.EncodeRequest, given)), read)
+                   (head, *chunks, *mask_chunks, *_float_chunks(messages.EncodeRequest, "attention_bias", given),
+                    *_float_chunks(messages.EncodeRequest, "query_vectors", given)), read)
 
 
 def memory_chunks(message: Any, memory: Any) -> Chunks:

@@ -190,3 +190,35 @@ def test_any_number_of_texts_in_one_call(programs, tmp_path):
         assert expected.shape == (2000, 24)
         for found in asyncio.run(main(server.address)):
             np.testing.assert_array_equal(found, expected)
+
+
+def late_scores(client, query, texts):
+    vectors = client.encode("m3", input_ids=[ids_of(query)], task="query", return_token_vectors=True).token_vectors[0][1:]
+    found = []
+    for text in texts:
+        own = client.encode("m3", input_ids=[ids_of(text)], return_token_vectors=True).token_vectors[0][1:]
+        found.append((vectors.astype(np.float64) @ own.T).max(axis=1).sum())
+    return np.array(found)
+
+
+def test_rerank_by_late_interaction(client, connect):
+    expected = late_scores(client, "cat", TEXTS)
+    order = np.argsort(-expected, kind="stable")
+    ranked = TextModel(client, "m3").rerank("cat", TEXTS)
+    assert [one.index for one in ranked] == list(order)
+    np.testing.assert_allclose([one.score for one in ranked], expected[order], rtol=1e-5)
+    assert TextModel(client, "m3").rerank("cat", TEXTS, raw_scores=True, top_n=2) == ranked[:2]
+
+    async def run():
+        async with connect() as asynchronous:
+            assert await AsyncTextModel(asynchronous, "m3").rerank("cat", TEXTS) == ranked
+
+    asyncio.run(run())
+
+
+def test_one_call_returns_all_vectors(client):
+    answer = client.encode("m3", texts=["a cat", "dog"], pooling="model", return_sparse=True, return_token_vectors=True,
+                           query_vectors=np.eye(5, dtype=np.float32))
+    assert answer.pooled.shape == (2, 24) and answer.scores.shape == (2,) and len(answer.token_vectors) == 2
+    assert [rows.shape for rows in answer.token_vectors] == [(6, 5), (5, 5)]
+    assert len(answer.sparse) == 2

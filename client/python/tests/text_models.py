@@ -6,7 +6,9 @@ import pathlib
 import re
 from typing import List, Tuple
 
-from bert import SMALL, write_checkpoint
+import numpy as np
+
+from bert import SMALL, write_checkpoint, write_safetensors
 from programs import run_server
 from sentence_folders import WORDS, tokenizer
 
@@ -34,6 +36,15 @@ def write_text_model(folder: pathlib.Path, classes: int = 0, pooling: str = "", 
         (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "ask "}}))
 
 
+def write_m3_heads(folder: pathlib.Path) -> None:
+    """Writes the heads of bge-m3: the weight of a token, and its vector, 5 wide."""
+    random = np.random.default_rng(3)
+    for name, width in (("sparse_linear", 1), ("colbert_linear", 5)):
+        write_safetensors(folder / f"{name}.safetensors", {
+            "weight": random.standard_normal((width, SMALL.width)).astype(np.float32),
+            "bias": random.standard_normal(width).astype(np.float32)})
+
+
 def _letters(text: str) -> List[int]:
     words = re.findall("[a-z]+|[.,?]", text.lower())
     return [WORDS.index(("##" if place else "") + letter) for word in words for place, letter in enumerate(word)]
@@ -59,9 +70,9 @@ def pair_ids(first: str, second: str, most: int = MOST_TOKENS) -> Tuple[List[int
 def run_letters(programs: pathlib.Path, scratch: pathlib.Path, *flags: object):
     """Runs a server of an `embedder`, a `classifier` of three classes and a `reranker`.
 
-    `bare` has a pooler and no modules.json; `pooler` and `last` are the same with an option. `prompted` leaves prompts out.
+    `m3` has the heads of bge-m3. `bare` has a pooler and no modules.json; `pooler` and `last` are the same with an option. `prompted` leaves prompts out.
     """
-    folders = {name: scratch / name for name in ("embedder", "prompted", "classifier", "reranker", "bare")}
+    folders = {name: scratch / name for name in ("embedder", "prompted", "classifier", "reranker", "m3", "bare")}
     for folder in folders.values():
         folder.mkdir()
     write_text_model(folders["embedder"], pooling="mean")
@@ -70,6 +81,8 @@ def run_letters(programs: pathlib.Path, scratch: pathlib.Path, *flags: object):
     config.write_text(json.dumps({**json.loads(config.read_text()), "include_prompt": False}))
     write_text_model(folders["classifier"], classes=3)
     write_text_model(folders["reranker"], classes=1)
+    write_text_model(folders["m3"])
+    write_m3_heads(folders["m3"])
     write_text_model(folders["bare"])
     options = {"pooler": f"{folders['bare']},pooling=pooler", "last": f"{folders['bare']},pooling=last_token"}
     with run_server(programs, {**folders, **options, "tiny": "synthetic:tiny"}, *flags) as running:

@@ -28,7 +28,7 @@ absl::Status FileWeights::Read(absl::string_view name, absl::Span<float> target)
   const WeightPlace& place = found->second.front();
   const InputFile& file = files_[place.file];
   int64_t elements = 0;
-  for (const WeightPlace& each : found->second) elements += each.elements;
+  for (const WeightPlace& each : found->second) elements += each.is_subtracted ? 0 : each.elements;
   if (elements != static_cast<int64_t>(target.size())) {
     return TensorError(
         file, place,
@@ -36,15 +36,23 @@ absl::Status FileWeights::Read(absl::string_view name, absl::Span<float> target)
   }
   absl::Span<float> rest = target;
   for (const WeightPlace& each : found->second) {
-    const absl::Status status = ReadPlace(each, rest.first(each.elements));
+    const absl::Status status =
+        each.is_subtracted ? Subtract(each, target) : ReadPlace(each, rest.first(each.elements));
     if (!status.ok()) return status;
-    rest.remove_prefix(each.elements);
+    if (!each.is_subtracted) rest.remove_prefix(each.elements);
   }
   const bool is_norm_weight = absl::EndsWith(name, "norm.weight");
   if (is_norm_weight && std::all_of(target.begin(), target.end(), [](float x) { return x == 0; })) {
     return TensorError(file, place, "expected a norm weight with non-zero values, found all zero");
   }
   return file.CheckUnchanged();
+}
+
+absl::Status FileWeights::Subtract(const WeightPlace& place, absl::Span<float> target) {
+  std::vector<float> values(place.elements);
+  absl::Status status = ReadPlace(place, absl::MakeSpan(values));
+  for (size_t i = 0; status.ok() && i < values.size(); ++i) target[i] -= values[i];
+  return status;
 }
 
 absl::Status FileWeights::ReadPlace(const WeightPlace& place, absl::Span<float> target) {

@@ -20,6 +20,8 @@ struct WeightPlace {
   int64_t offset = 0;                       // bytes from the start of the file
   int64_t elements = 0;
   int64_t transposed_columns = 0;  // columns in the file if the file holds the transpose; else 0
+  // The place has no elements of its own in the weight: they are subtracted from its first ones.
+  bool is_subtracted = false;
 };
 
 // Maps the canonical name of a weight to the places of its rows, from the first row on.
@@ -38,6 +40,8 @@ class FileWeights : public WeightSource {
   absl::Status Read(absl::string_view name, absl::Span<float> target) override;
 
  private:
+  // Reads a place and subtracts it from the first elements of `target`.
+  absl::Status Subtract(const WeightPlace& place, absl::Span<float> target);
   absl::Status ReadPlace(const WeightPlace& place, absl::Span<float> target);
   absl::Status ReadChunk(const WeightPlace& place, int64_t first, absl::Span<float> target);
   absl::Status CheckChunk(const WeightPlace& place, int64_t first,

@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPickleEnds[] = {".bin", ".pt", ".pth", ".ckpt", ".bin.index.json"};
 constexpr const char* kOtherEnds[] = {".onnx", ".gguf", ".h5", ".msgpack", "openvino_model.bin"};
-// What trainers save beside the weights.
+// What trainers save beside the weights. The heads of FlagEmbedding are not the model's weights
+// either.
 constexpr const char* kNoWeights[] = {"training_args", "optimizer", "scheduler", "rng_state",
                                       "random_states"};
 
@@ -31,8 +32,9 @@ bool EndsWithAny(absl::string_view name, const char* const (&ends)[count]) {
 }
 
 bool IsWeights(absl::string_view name) {
-  return std::none_of(std::begin(kNoWeights), std::end(kNoWeights),
-                      [&](const char* start) { return absl::StartsWith(name, start); });
+  const auto starts = [&](const char* start) { return absl::StartsWith(name, start); };
+  return std::none_of(std::begin(kNoWeights), std::end(kNoWeights), starts) &&
+         std::none_of(std::begin(kM3Heads), std::end(kM3Heads), starts);
 }
 
 // Returns the paths in the folder of weights in other formats, below `in_folder` in it, sorted.

@@ -7,6 +7,9 @@
 
 namespace attendant {
 
+// The files, without their endings, of two heads that FlagEmbedding saves beside an encoder.
+inline constexpr const char* kM3Heads[] = {"sparse_linear", "colbert_linear"};
+
 // Returns whether a file of that name is a pickle by its ending.
 bool IsPickle(const std::string& name);
 

@@ -8,7 +8,7 @@
 
 namespace attendant {
 
-enum class PoolingChoice { kAsFiles, kPooler, kFirstToken, kLastToken, kMean, kMax };
+enum class PoolingChoice { kAsFiles, kPooler, kFirstToken, kLastToken, kMean, kMax, kYesNo };
 
 // The names of the choices but kAsFiles.
 inline constexpr Named<PoolingChoice> kPoolingChoiceNames[] = {
@@ -16,7 +16,8 @@ inline constexpr Named<PoolingChoice> kPoolingChoiceNames[] = {
     {"first_token", PoolingChoice::kFirstToken},
     {"last_token", PoolingChoice::kLastToken},
     {"max", PoolingChoice::kMax},
-    {"pooler", PoolingChoice::kPooler}};
+    {"pooler", PoolingChoice::kPooler},
+    {"yes_no", PoolingChoice::kYesNo}};
 
 // Returns the mode of a choice; none: it is the checkpoint's own pooling.
 inline std::optional<PoolingMode> ModeOf(PoolingChoice choice) {
@@ -31,6 +32,7 @@ inline std::optional<PoolingMode> ModeOf(PoolingChoice choice) {
       return PoolingMode::kMax;
     case PoolingChoice::kAsFiles:
     case PoolingChoice::kPooler:
+    case PoolingChoice::kYesNo:
       break;
   }
   return std::nullopt;

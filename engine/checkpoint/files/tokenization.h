@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,16 @@ enum class ScoreFunction {
   kPlain,    // the outputs are the scores
 };
 
+// The texts before the first text of a pair, between both and after the second one, which make one
+// text of them: a prompt. Truncation cuts the second text, and keeps what is after it.
+struct PairTemplate {
+  std::string before;
+  std::string between;
+  std::string after;
+
+  bool operator==(const PairTemplate&) const = default;
+};
+
 struct Tokenization {
   // The contents of the files that say how, by the names that they have in most folders, as far as
   // they are there.
@@ -45,13 +56,17 @@ struct Tokenization {
   bool lower_case = false;                     // texts are lower-cased before they are tokenized
   std::map<std::string, std::string> prompts;  // what to put before a text, by name
   std::string default_prompt;                  // a name in `prompts`; empty: none
-  std::vector<std::string> labels;             // of the classes, in order; empty: no classes
+  std::optional<PairTemplate> pair_template =
+      {};                           // none: pairs are read as the tokenizer joins them
+  std::vector<std::string> labels;  // of the classes, in order; empty: no classes
   // As the library's pipelines make scores of classes, and as CrossEncoder of sentence-transformers
   // makes those by which it ranks pairs.
   ScoreFunction class_scores = ScoreFunction::kUnknown;
   ScoreFunction rank_scores = ScoreFunction::kUnknown;
   std::map<std::string, int64_t> special_tokens;  // ids by role: "cls", "sep", "pad", …
   TokenSelection selection = {};
+  // The token head makes the vectors of late interaction: not scores of classes.
+  bool is_multi_vector = false;
   // The vector of a text is the mean of its tokens, whatever the model's own pooling is.
   bool texts_take_mean = false;
 };

@@ -71,6 +71,21 @@ void WeightBinder::Bind(const WeightSpec& spec, absl::Span<const TensorPart> pla
   }
 }
 
+void WeightBinder::BindDifference(const WeightSpec& spec, absl::Span<const TensorPart> places,
+                                  std::optional<int64_t> subtracted) {
+  Bind(spec, places);
+  const auto bound = places_.find(spec.name);
+  if (bound == places_.end() || !subtracted) return;
+  TensorPart row = *std::find_if(places.begin(), places.end(), [&](const TensorPart& candidate) {
+    return entries_.contains(candidate.name);
+  });
+  row.rows.index = *subtracted;
+  std::optional<WeightPlace> place = Place(spec.name, row, spec.shape);
+  if (!place) return;
+  place->is_subtracted = true;
+  bound->second.push_back(*std::move(place));
+}
+
 void WeightBinder::BindStacked(const WeightSpec& spec, absl::Span<const TensorPart> parts) {
   std::vector<int64_t> shape = spec.shape;
   shape[0] /= static_cast<int64_t>(parts.size());

@@ -39,6 +39,11 @@ class WeightBinder {
   // Problems are those of Bind.
   void BindStacked(const WeightSpec& spec, absl::Span<const TensorPart> parts);
 
+  // Makes the weight `spec` [1, columns] of a row of the first of `places` that a file has, less
+  // the row `subtracted` of the same tensor, if there is one. Problems are those of Bind.
+  void BindDifference(const WeightSpec& spec, absl::Span<const TensorPart> places,
+                      std::optional<int64_t> subtracted);
+
   // Returns the names of the tensors that no weight was taken from, sorted.
   std::vector<std::string> Unbound() const;
 

@@ -6,6 +6,15 @@
 
 namespace attendant {
 
+int64_t WidestOfHeads(const ModelDescription& model) {
+  const int64_t hidden_size = model.layer.hidden_size;
+  int64_t widest = std::max(hidden_size, model.layer.layer_width());
+  for (const DenseHeadShape& head : model.dense_heads()) {
+    widest = std::max(widest, head.shape->widest(hidden_size));
+  }
+  return model.vocabulary_head ? std::max(widest, model.vocabulary_head->width) : widest;
+}
+
 struct Activations::Shape {
   CheckedSize rows;
   CheckedSize cols;
@@ -44,17 +53,16 @@ struct Activations::Shapes {
     if (model.patch_embedding && model.patch_embedding->feature_width > 0) {
       embedded = {rows, model.patch_embedding->feature_width};
     }
-    if (const int64_t words = model.sparse_width(); words > 0) {
-      const CheckedSize some = std::min(rows.value(), kVocabularyRows);
-      vocabulary_inputs = {some, layer.hidden_size};
-      vocabulary_dense = {some, model.vocabulary_head->width};
-      vocabulary_logits = {some, std::min(words, kVocabularyColumns)};
+    const CheckedSize some = std::min(rows.value(), kHeadRows);
+    head_inputs = head_outputs = {some, WidestOfHeads(model)};
+    if (model.vocabulary_head) {
+      vocabulary_logits = {some, std::min(model.sparse_width(), kVocabularyColumns)};
     }
   }
 
   int64_t hidden_size;
   Shape hidden, qkv, context, branch, feed_forward, gate, embedded, inner, inner_queries, outer,
-      convolution_taps, convolved, vocabulary_inputs, vocabulary_dense, vocabulary_logits;
+      convolution_taps, convolved, head_inputs, head_outputs, vocabulary_logits;
 };
 
 CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens) {
@@ -63,7 +71,7 @@ CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens
          shapes.branch.bytes() + shapes.feed_forward.bytes() + shapes.gate.bytes() +
          shapes.embedded.bytes() + shapes.inner.bytes() + shapes.inner_queries.bytes() +
          shapes.outer.bytes() + shapes.convolution_taps.bytes() + shapes.convolved.bytes() +
-         shapes.vocabulary_inputs.bytes() + shapes.vocabulary_dense.bytes() +
+         shapes.head_inputs.bytes() + shapes.head_outputs.bytes() +
          shapes.vocabulary_logits.bytes();
 }
 
@@ -87,15 +95,15 @@ Activations::Activations(const Shapes& shapes)
       outer_(shapes.outer),
       convolution_taps_(shapes.convolution_taps),
       convolved_(shapes.convolved),
-      vocabulary_inputs_(shapes.vocabulary_inputs),
-      vocabulary_dense_(shapes.vocabulary_dense),
+      head_inputs_(shapes.head_inputs),
+      head_outputs_(shapes.head_outputs),
       vocabulary_logits_(shapes.vocabulary_logits) {}
 
 int64_t Activations::bytes() const {
   return hidden_.bytes() + qkv_.bytes() + context_.bytes() + branch_.bytes() +
          feed_forward_.bytes() + gate_.bytes() + embedded_.bytes() + inner_.bytes() +
          inner_queries_.bytes() + outer_.bytes() + convolution_taps_.bytes() + convolved_.bytes() +
-         vocabulary_inputs_.bytes() + vocabulary_dense_.bytes() + vocabulary_logits_.bytes();
+         head_inputs_.bytes() + head_outputs_.bytes() + vocabulary_logits_.bytes();
 }
 
 }  // namespace attendant

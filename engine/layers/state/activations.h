@@ -15,15 +15,20 @@ namespace attendant {
 // not need T x F floats.
 inline constexpr int64_t kFeedForwardRows = 1024;
 
-// The numbers of rows, and of words of the vocabulary, that the vocabulary head weighs at a time.
-// The words are whole panels of a product, so that cutting them there costs nothing.
-inline constexpr int64_t kVocabularyRows = 256;
+// The number of rows that heads work on at a time, and that of words of the vocabulary that the
+// vocabulary head weighs at a time. The words are whole panels of a product, so that cutting them
+// there costs nothing.
+inline constexpr int64_t kHeadRows = 256;
 inline constexpr int64_t kVocabularyColumns = 3072;
+
+// Returns the width of the widest vector that a head of the model works on, or without a head those
+// of hidden states.
+int64_t WidestOfHeads(const ModelDescription& model);
 
 // Every buffer of a run, allocated once for the largest batch. Each has PaddedRows(max_tokens)
 // rows. `hidden` and `qkv` have two tiles more, so that a batch, keys and values can lie in them
 // PaddedRows apart; `feed_forward`, `gate` and `convolution_taps` have at most kFeedForwardRows
-// rows, and those of the vocabulary head at most kVocabularyRows. The content is undefined at
+// rows, and those of heads at most kHeadRows. The content is undefined at
 // first; pages that no batch has reached take no memory.
 class Activations {
  public:
@@ -54,10 +59,10 @@ class Activations {
   // For layers with a convolution: the gathered inputs of some rows, and the result.
   MatrixView<float> convolution_taps() { return convolution_taps_.view(); }  // [., taps * E]
   MatrixView<float> convolved() { return convolved_.view(); }                // [., E]
-  // For a vocabulary head of width W: its inputs, what its first linear layer makes of them, and
-  // the logits of some words.
-  MatrixView<float> vocabulary_inputs() { return vocabulary_inputs_.view(); }  // [., E]
-  MatrixView<float> vocabulary_dense() { return vocabulary_dense_.view(); }    // [., W]
+  // As wide as the widest vector of a head, and as E: what a linear layer of a head takes, and what
+  // it makes of it. And the logits of some words.
+  MatrixView<float> head_inputs() { return head_inputs_.view(); }
+  MatrixView<float> head_outputs() { return head_outputs_.view(); }
   MatrixView<float> vocabulary_logits() { return vocabulary_logits_.view(); }  // [., words]
   int64_t bytes() const;
 
@@ -91,8 +96,8 @@ class Activations {
   Matrix outer_;
   Matrix convolution_taps_;
   Matrix convolved_;
-  Matrix vocabulary_inputs_;
-  Matrix vocabulary_dense_;
+  Matrix head_inputs_;
+  Matrix head_outputs_;
   Matrix vocabulary_logits_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/attention/attention.h"
@@ -74,11 +75,15 @@ class RunObserver {
   virtual bool WantsMore() { return true; }
 };
 
+// Writes or takes row `row` of what a head takes or makes: a pooled vector, or one of a token.
+using HeadRowFunction = absl::FunctionRef<void(int64_t row, absl::Span<float> values)>;
+
 // A sequence that EncoderRun::WeighVocabulary makes a vector of. Does not own the vector.
 struct VocabularySequence {
   int64_t first_row;  // of the hidden states
   int64_t rows;
-  absl::Span<float> weights;  // [V], for the result
+  absl::Span<float> weights;           // [V], for the result
+  absl::Span<const int32_t> ids = {};  // [rows], of the tokens; only a lexical head reads them
 };
 
 }  // namespace attendant

@@ -75,6 +75,16 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const Line
   return Pack({weight.data(), out, in, in}, packed_bias);
 }
 
+absl::StatusOr<PackedLinear> WeightLoader::ReadFloat32Linear(const std::string& name, int64_t out,
+                                                             int64_t in) {
+  const absl::StatusOr<AlignedBuffer<float>> weight = ReadTable(name + ".weight", out * in);
+  if (!weight.ok()) return weight.status();
+  const absl::StatusOr<AlignedBuffer<float>> bias = ReadOptional(name + ".bias", out);
+  if (!bias.ok()) return bias.status();
+  return PackedLinear::Pack({weight->data(), out, in, in},
+                            {bias->data(), static_cast<size_t>(bias->size())}, {}, team_, arena_);
+}
+
 absl::StatusOr<PackedLinear> WeightLoader::Pack(MatrixView<const float> weight,
                                                 absl::Span<const float> bias) {
   absl::StatusOr<PackedLinear> packed = PackedLinear::Pack(weight, bias, mode_, team_, arena_);

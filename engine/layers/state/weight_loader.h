@@ -70,6 +70,10 @@ class WeightLoader {
   // zeros if another part has a bias.
   absl::StatusOr<PackedLinear> ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in);
 
+  // Reads such a layer and packs it for float32, whatever the loader's mode is. Its plan is not
+  // among product_plans().
+  absl::StatusOr<PackedLinear> ReadFloat32Linear(const std::string& name, int64_t out, int64_t in);
+
   // Packs as PackedLinear::Pack does, for the loader's mode. For layers whose weight is not stored
   // in the checkpoint as it is used.
   absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight, absl::Span<const float> bias);

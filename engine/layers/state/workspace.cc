@@ -21,7 +21,7 @@ CheckedSize ScratchBytes(const ModelDescription& model, int threads) {
       CheckedSize(layer.attention.heads) * layer.attention.value_width +
       layer.attention.value_width + layer.attention.linformer.keys + layer.widest_input() +
       layer.projected_width() + layer.feed_forward.width +
-      (model.vocabulary_head ? CheckedSize(model.vocabulary_head->width) + kVocabularyColumns : 0) +
+      (model.vocabulary_head ? kVocabularyColumns : 0) + CheckedSize(2) * WidestOfHeads(model) +
       CheckedSize(layer.extras.convolution.taps) * layer.hidden_size;
   return CheckedSize(threads) *
          (CheckedSize(kScratchFloor) + CheckedSize(kScratchRows) *
@@ -48,7 +48,7 @@ CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const 
     largest = Larger(largest, rows * CheckedSize(model.embeddings->projected_from()));
   }
   if (model.vocabulary_head) {
-    const CheckedSize some = std::min(rows.value(), kVocabularyRows);
+    const CheckedSize some = std::min(rows.value(), kHeadRows);
     largest = Larger(largest,
                      some * CheckedSize(std::max(layer.hidden_size, model.vocabulary_head->width)));
   }

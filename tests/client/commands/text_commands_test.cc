@@ -135,12 +135,34 @@ TEST_F(TextCommandsTest, RerankPrintsTheBestTextFirst) {
   EXPECT_FLOAT_EQ(document["results"][0]["score"], 0.2);
 }
 
+TEST_F(TextCommandsTest, RerankScoresByTheVectorsOfTheQuery) {
+  server_.set_multi_vector(true);
+  const Outcome outcome = Run({"rerank", "query", "four", "longest", "sixsix"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "     SCORE  INDEX  TEXT\n"
+            "  7.000000      1  longest\n"
+            "  6.000000      2  sixsix\n"
+            "  4.000000      0  four\n");
+  ASSERT_EQ(server_.encoded().size(), 2u);
+  const v1::EncodeRequest query = server_.encoded().at(0), texts = server_.encoded().at(1);
+  EXPECT_THAT(query.texts(), ElementsAre("query"));
+  EXPECT_EQ(query.task(), "query");
+  EXPECT_TRUE(query.return_token_vectors() && query.omit_hidden_states());
+  EXPECT_THAT(texts.texts(), ElementsAre("four", "longest", "sixsix"));
+  EXPECT_EQ(texts.text_pairs_size(), 0);
+  EXPECT_EQ(texts.task(), "document");
+  EXPECT_FALSE(texts.return_pooled());
+  EXPECT_THAT(texts.query_vectors().shape(), ElementsAre(1, 2));
+}
+
 TEST_F(TextCommandsTest, RerankRefusesModelsOfSeveralClasses) {
   server_.set_classes(2);
   const Outcome outcome = Run({"rerank", "query", "text"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("FAILED_PRECONDITION: model \"a\" does not rank texts: "
-                                     "expected 1 class; got 2; use classify\n"));
+                                     "expected 1 class or vectors of tokens; got 2 classes; use "
+                                     "classify\n"));
   EXPECT_EQ(Run({"rerank"}).exit_code, 2);
 }
 

@@ -67,6 +67,15 @@ void EncodedTexts(const v1::EncodeRequest& request, int classes, v1::EncodeRespo
   if (request.return_pooled()) {
     *response->mutable_pooled() = Rows(rows, static_cast<int64_t>(width));
   }
+  if (request.return_token_vectors()) *response->mutable_token_vectors() = Rows({1, 2}, 2);
+  if (request.has_query_vectors()) {
+    std::vector<float> scores;
+    for (const std::string& text : request.texts()) {
+      scores.push_back(static_cast<float>(text.size()));
+    }
+    *response->mutable_scores() = Rows(scores, 1);
+    response->mutable_scores()->mutable_shape()->RemoveLast();
+  }
   if (!request.omit_hidden_states()) {
     *response->mutable_hidden_states() =
         Rows(std::vector<float>(tokens * kTokenWidth), kTokenWidth);
@@ -132,6 +141,11 @@ void FakeServer::set_unsound(bool unsound) {
 void FakeServer::set_classes(int classes) {
   absl::MutexLock lock(&mutex_);
   classes_ = classes;
+}
+
+void FakeServer::set_multi_vector(bool multi_vector) {
+  absl::MutexLock lock(&mutex_);
+  multi_vector_ = multi_vector;
 }
 
 void FakeServer::set_healthy(bool healthy) {
@@ -365,6 +379,7 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   response->set_rank_scores(v1::SCORES_SIGMOID);
   absl::MutexLock lock(&mutex_);
   response->set_classes(classes_);
+  response->set_multi_vector(multi_vector_);
   return grpc::Status::OK;
 }
 

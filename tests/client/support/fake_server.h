@@ -20,7 +20,8 @@ namespace attendant::client {
 //   execution.
 // - Encode: hidden states (zeros [B, S, 2] for token ids), pooled vectors, and the wanted layers.
 //   Texts have as many tokens as bytes. CLASSIFIER gives each text, or the second one of a pair, a
-//   tenth of its bytes for its first class, and 0 for others; other vectors are zeros.
+//   tenth of its bytes for its first class, and 0 for others; other vectors are zeros. A query has
+//   one token vector, {1, 2}, by which a text scores its bytes.
 // - Tokenize: for each text, [CLS], and a token for all of it. GetModel: "b" takes no texts.
 // - EncodeStream: as Encode, the last request first; a request without input gets an error.
 // - ListModels: "a" and "b", which GetModel knows; for GetModel an empty name is "a".
@@ -45,6 +46,8 @@ class FakeServer : private v1::EncoderService::Service {
   void set_healthy(bool healthy);
   // Gives all models a classification head.
   void set_classes(int classes);
+  // Gives all models vectors of tokens for late interaction.
+  void set_multi_vector(bool multi_vector);
 
   std::vector<v1::AttendRequest> attended() const;
   std::vector<v1::EncodeRequest> encoded() const;
@@ -86,6 +89,7 @@ class FakeServer : private v1::EncoderService::Service {
   std::vector<v1::PutMemoryRequest> put_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::TokenizeRequest> tokenized_ ABSL_GUARDED_BY(mutex_);
   int classes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool multi_vector_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<v1::EncodeStreamRequest> streamed_ ABSL_GUARDED_BY(mutex_);
   std::string address_;
   std::unique_ptr<grpc::Server> server_;

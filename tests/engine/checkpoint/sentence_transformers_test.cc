@@ -410,7 +410,7 @@ TEST_F(SentenceTransformers, RefusesModulesItDoesNotKnow) {
   WriteModules({Module("Transformer", ""), Module("LSTM", "1_LSTM")});
   EXPECT_THAT(Refusal(),
               AllOf(HasSubstr("modules.json: type: expected Transformer, Pooling, Dense, "
-                              "Normalize, MultiVectorMask or SpladePooling of "
+                              "Normalize, MultiVectorMask, SpladePooling or LogitScore of "
                               "sentence_transformers, found"),
                     HasSubstr("'sentence_transformers.models.LSTM'")));
   folder_.Write("modules.json", R"([{"path": "", "type": "custom_st.Transformer"}])");

@@ -87,6 +87,17 @@ TEST(WantedFilesTest, ChoosesTheModulesOfSentenceTransformers) {
                                            "modules.json", "sentence_bert_config.json"));
 }
 
+TEST(WantedFilesTest, ChoosesTheHeadsOfFlagEmbedding) {
+  EXPECT_THAT(Choose({{"colbert_linear.pt", ""},
+                      {"colbert_linear.safetensors", ""},
+                      {"config.json", ""},
+                      {"model.safetensors", ""},
+                      {"sparse_linear.pt", ""},
+                      {"sparse_linear.safetensors", ""}}),
+              UnorderedElementsAre("colbert_linear.safetensors", "config.json", "model.safetensors",
+                                   "sparse_linear.safetensors"));
+}
+
 TEST(WantedFilesTest, ATransformerMayBeInAFolder) {
   EXPECT_THAT(Choose({{"0_Transformer/config.json", ""},
                       {"0_Transformer/model.safetensors", ""},

@@ -109,7 +109,7 @@ const EncodeRule kPromptRules[] = {
      },
      "prompt_tokens: expected none with features; got 1 numbers"},
     {"TaskOfNoTokenVectors", [](Request& r) { r.set_task("query"); },
-     "task: expected none without return_token_vectors; got \"query\""},
+     "task: expected none without return_token_vectors or query_vectors; got \"query\""},
 };
 
 INSTANTIATE_TEST_SUITE_P(Prompts, EncodeRuleTest, ::testing::ValuesIn(kPromptRules),
@@ -162,6 +162,11 @@ const EncodeRule kSpanRules[] = {
     {"NoTokenHead", [](Request& r) { r.set_return_token_vectors(true); },
      "return_token_vectors: expected false, as the model's checkpoint has no token head; got "
      "true"},
+    {"NoHeadForQueryVectors",
+     [](Request& r) {
+       *r.mutable_query_vectors() = FloatTensor({1, 2}, {1, 2});
+     },
+     "query_vectors: expected none, as the model's checkpoint has no token head; got a tensor"},
     {"NoVocabularyHead", [](Request& r) { r.set_return_sparse(true); },
      "return_sparse: expected false, as the model's checkpoint has no head of a masked language "
      "model; got true"},

@@ -53,12 +53,16 @@ class TokenVectorsTest : public ::testing::Test {
 
   // Returns what the engine makes of each of these rows.
   std::vector<float> HeadOf(const std::vector<float>& rows) {
-    const Encoder& encoder = *server_.models().Snapshot()->at("tagging")->encoder;
+    EncoderRun run(server_.models().Snapshot()->at("tagging")->encoder, 64, 1);
     std::vector<float> vectors(rows.size() / kE * kP);
-    for (size_t r = 0; r < rows.size() / kE; ++r) {
-      ApplyTokenHead(encoder, absl::MakeConstSpan(rows).subspan(r * kE, kE),
-                     absl::MakeSpan(vectors).subspan(r * kP, kP));
-    }
+    run.ApplyHead(
+        HeadKind::kTokenHead, static_cast<int64_t>(rows.size()) / kE,
+        [&](int64_t row, absl::Span<float> input) {
+          std::copy_n(rows.data() + row * kE, kE, input.data());
+        },
+        [&](int64_t row, absl::Span<float> output) {
+          std::copy_n(output.data(), kP, vectors.data() + row * kP);
+        });
     return vectors;
   }
 

@@ -315,7 +315,7 @@ TEST(SettingsTest, RefusesBadModels) {
             "--model: expected the key dtype, emulate, gemm, overlay, pooling, prune, "
             "weights-sha256 or allow-nonfinite-weights, got \"colour\"");
   EXPECT_EQ(Error({"--model", "a=x,pooling=median"}),
-            "--model: expected mean, first_token, last_token, max or pooler for pooling, got "
+            "--model: expected mean, first_token, last_token, max, pooler or yes_no for pooling, got "
             "\"median\"");
   EXPECT_EQ(Error({"--model", "b=a,overlay=n,pooling=mean", "--model", "a=x"}),
             "--model: expected no pooling beside overlay, which has that of its base, got "

@@ -44,7 +44,9 @@ class AsyncTextModel:
         """As TextModel.rerank."""
         texts = as_texts("texts", texts)
         tasks = await self._tasks()
-        found = tasks.rerank(query, texts, Wish("classifier", truncation=truncation))
+        asked = tasks.query(query, truncation)
+        vectors = None if asked is None else (await self._client.encode(tasks.model.name, **asked)).token_vectors[0]
+        found = tasks.rerank(query, texts, Wish("classifier", truncation=truncation, query_vectors=vectors))
         await self._run(found, progress, timeout)
         return tasks.ranked(found, texts, top_n, raw_scores)
 

@@ -62,14 +62,17 @@ class TextModel:
     def rerank(self, query: str, texts: Iterable[str], *, top_n: Optional[int] = None, raw_scores: bool = False,
                truncation: Optional[str] = "right", progress: Optional[bool] = None,
                timeout: Optional[float] = DEFAULT) -> List[Ranked]:
-        """Returns the texts by how well they fit the query, best first. For models with one class.
+        """Returns the texts by how well they fit the query, best first. For models with one class, and for models of
+        late interaction (ColBERT, bge-m3), whose scores are sums of dot products.
 
         top_n: only so many. raw_scores: what the model's head says, without the function that
             brings it to 0..1, or that a CrossEncoder was saved with.
         """
         texts = as_texts("texts", texts)
         tasks = self._tasks()
-        found = tasks.rerank(query, texts, Wish("classifier", truncation=truncation))
+        asked = tasks.query(query, truncation)
+        vectors = None if asked is None else (self._client.encode(tasks.model.name, **asked)).token_vectors[0]
+        found = tasks.rerank(query, texts, Wish("classifier", truncation=truncation, query_vectors=vectors))
         self._run(found, progress, timeout)
         return tasks.ranked(found, texts, top_n, raw_scores)
 

@@ -1,4 +1,4 @@
-"""Requests for a row of numbers for each text: its vector, or the scores of classes."""
+"""Requests for a row of numbers for each text: its vector, the scores of classes, or its score by late interaction."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ from .tokenizer import ModelTokenizer, check_length
 class Wish:
     """What is wanted of texts. pooling: "model", "mean" or "classifier". normalize: scale vectors to length 1. truncation: the side on
     which long texts are cut; None: they are refused. prompt, prompt_name: what goes before each text. prompt_tokens: how many of each
-    text's first tokens are left out of its vector, where they are tokenized here."""
+    text's first tokens are left out of its vector, where they are tokenized here. query_vectors: of the tokens of a query; the row of a
+    text is then its score, whatever the pooling."""
 
     pooling: str
     normalize: bool = False
@@ -28,6 +29,7 @@ class Wish:
     prompt: Optional[str] = None
     prompt_name: Optional[str] = None
     prompt_tokens: int = 0
+    query_vectors: Any = None
 
 
 class TextRows(TextRequests[Encoded]):
@@ -37,9 +39,11 @@ class TextRows(TextRequests[Encoded]):
 
     def __init__(self, texts: Sequence[Text], model: messages.GetModelResponse, wish: Wish) -> None:
         self._returned: EncodeOptions = {"pooling": wish.pooling, "normalize": wish.normalize, "return_hidden_states": False}
+        if wish.query_vectors is not None:
+            self._returned = {"query_vectors": wish.query_vectors, "task": "document", "return_hidden_states": False}
         super().__init__(texts, model, {**self._returned, "truncation": wish.truncation}, by_size=True)
         self.wish = wish
-        width = {"model": model.pooled_width, "mean": model.layer.hidden_size, "classifier": model.classes}[wish.pooling]
+        width = 1 if wish.query_vectors is not None else {"model": model.pooled_width, "mean": model.layer.hidden_size, "classifier": model.classes}[wish.pooling]
         self.rows = np.empty((len(texts), width), np.float32)
 
     def make(self, group: List[int]) -> Request[Encoded]:
@@ -53,7 +57,7 @@ class TextRows(TextRequests[Encoded]):
         if self.wish.truncation is None and answer.lengths is not None:
             for index, tokens in zip(group, answer.lengths):
                 check_length(f"texts[{index}]", tokens, self.model.embeddings.max_sequence_length)
-        self.rows[group] = answer.pooled
+        self.rows[group] = answer.pooled if answer.scores is None else answer.scores[:, None]
 
 
 class LocalRows(TextRows):

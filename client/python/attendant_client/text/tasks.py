@@ -6,6 +6,7 @@ from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Typ
 
 from .. import messages
 from ..errors import FailedPrecondition, invalid
+from ..options import EncodeOptions
 from ..text_requests import TokenizedTexts
 from ..texts import Text, as_texts, check_strings, check_text, check_texts
 from . import scores
@@ -45,11 +46,23 @@ class Tasks:
             raise invalid("truncation", '"right" or None, as the model leaves its prompt out of vectors', '"left"')
         return self.tokenizer.prompt_tokens(prompt)
 
+    def query(self, query: str, truncation: Optional[str]) -> Optional[EncodeOptions]:
+        """Returns the arguments of the `encode` that makes the vectors of a query's tokens; None: the model reads pairs."""
+        interacts = self.model.multi_vector and self.model.classes == 0 and self.tokenizer is None
+        if self.model.classes != 1 and not interacts:
+            classes = self.model.classes or "no"
+            raise FailedPrecondition(f"model {self.model.name} is no reranker: it has {classes} classes, not 1, and no token vectors")
+        check_text("query", query)
+        if not interacts:
+            return None
+        return {"texts": [query], "task": "query", "return_token_vectors": True, "return_hidden_states": False,
+                "truncation": truncation}
+
     def rerank(self, query: str, texts: Sequence[str], wish: Wish) -> TextRows:
-        if self.model.classes != 1:
-            raise FailedPrecondition(f"model {self.model.name} is no reranker: it has {self.model.classes or 'no'} classes, not 1")
         check_text("query", query)
         check_strings("texts", texts)
+        if wish.query_vectors is not None:
+            return self._rows(texts, wish)
         return self._rows([(query, text) for text in texts], wish)
 
     def classify(self, texts: Sequence[Text], wish: Wish) -> TextRows:
@@ -66,7 +79,7 @@ class Tasks:
         return rows[0] if alone else rows
 
     def ranked(self, found: TextRows, texts: Sequence[str], top_n: Optional[int], raw_scores: bool) -> List[Ranked]:
-        made = found.rows if raw_scores else scores.apply(self.model.rank_scores, found.rows)
+        made = found.rows if raw_scores or found.wish.query_vectors is not None else scores.apply(self.model.rank_scores, found.rows)
         return scores.ranking(made[:, 0], texts, top_n)
 
     def classified(self, found: TextRows, raw_scores: bool) -> List[List[LabelScore]]:

@@ -169,6 +169,16 @@ TEST(WeightFiles, RefusesPicklesWithTheCommandThatConvertsThem) {
   }
 }
 
+// bge-m3 as it is published.
+TEST(WeightFiles, HeadsBesideTheWeightsAreNotTheWeights) {
+  TempFolder folder;
+  for (const char* name : {"colbert_linear.pt", "sparse_linear.pt"}) folder.Write(name, "pickle");
+  EXPECT_EQ(OpenWeightFiles(folder.path(), {}).status().code(), absl::StatusCode::kNotFound);
+  folder.Write("pytorch_model.bin", "pickle");
+  EXPECT_THAT(std::string(OpenWeightFiles(folder.path(), {}).status().message()),
+              HasSubstr("glob.glob('pytorch_model.bin')"));
+}
+
 TEST(WeightFiles, WhatTrainersSaveIsNoModel) {
   TempFolder folder;
   for (const char* name : {"training_args.bin", "optimizer.pt", "rng_state_0.pth"}) {

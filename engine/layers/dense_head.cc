@@ -1,0 +1,143 @@
+#include "engine/layers/dense_head.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "engine/kernels/norm/norm.h"
+#include "engine/layers/pooling.h"
+#include "engine/layers/state/rows.h"
+
+namespace attendant {
+
+absl::Status DenseHead::Add(const std::string& name, const DenseShape& shape,
+                            WeightLoader& loader) {
+  absl::StatusOr<PackedLinear> linear = loader.ReadFloat32Linear(name, shape.width, out_);
+  if (!linear.ok()) return linear.status();
+  layers_.push_back({*std::move(linear), shape.activation});
+  out_ = shape.width;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DenseHead> DenseHead::Load(const DenseHeadShape& head, const LayerShape& layer,
+                                          WeightLoader& loader) {
+  const PoolingDescription& shape = *head.shape;
+  const std::string name = Name(head.kind);
+  DenseHead loaded(head.kind, shape.input_width(layer.hidden_size));
+  loaded.normalizes_ = shape.normalize;
+  if (shape.dense_width == 0) return loaded;
+  absl::Status status =
+      loaded.Add(name + ".dense", {shape.dense_width, shape.dense_activation}, loader);
+  if (status.ok() && shape.has_dense_norm) {
+    absl::StatusOr<NormParameters> norm = loader.ReadNorm(name + ".dense_norm", shape.dense_width,
+                                                          layer.norms.kind, layer.norms.epsilon);
+    status = norm.status();
+    if (status.ok()) loaded.layers_.back().norm = *std::move(norm);
+  }
+  if (status.ok() && shape.output_width > 0) {
+    status = loaded.Add(name + ".output", {shape.output_width}, loader);
+  }
+  for (size_t i = 0; status.ok() && i < shape.further_dense.size(); ++i) {
+    status = loaded.Add(absl::StrCat(name, ".further.", i), shape.further_dense[i], loader);
+  }
+  if (!status.ok()) return status;
+  return loaded;
+}
+
+MatrixView<float> DenseHead::Forward(int64_t rows, HeadRowFunction fill,
+                                     Workspace& workspace) const {
+  const ThreadTeam& team = workspace.team;
+  const int64_t padded = PaddedRows(rows);
+  MatrixView<float> x = workspace.activations.head_inputs().Rows(0, padded);
+  MatrixView<float> y = workspace.activations.head_outputs().Rows(0, padded);
+  team.ParallelFor(rows, [&](int, int64_t row) {
+    fill(row, {x.row(row), static_cast<size_t>(in_)});
+  });
+  ZeroRows(x.Rows(rows, padded - rows));
+  for (const Layer& layer : layers_) {
+    const MatrixView<float> result = y.Columns(0, layer.linear.out_features());
+    workspace.Apply(layer.linear, x.Columns(0, layer.linear.in_features()), result,
+                    layer.activation);
+    const MatrixView<float> kept = result.Rows(0, rows);
+    if (layer.norm) LayerNorm(team, kept, layer.norm->view(), kept);
+    std::swap(x, y);
+  }
+  const MatrixView<float> result = x.Rows(0, rows).Columns(0, out_);
+  if (normalizes_) {
+    team.ParallelFor(rows, [&](int, int64_t row) {
+      NormalizeToUnitLength({result.row(row), static_cast<size_t>(out_)});
+    });
+  }
+  return result;
+}
+
+void DenseHead::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
+  for (Layer& layer : layers_) {
+    if (layer.norm) visit(*layer.norm);
+  }
+}
+
+void DenseHead::ReserveScratch(Workspace& workspace) const {
+  const int64_t rows = workspace.activations.head_inputs().rows;
+  for (const Layer& layer : layers_) workspace.gemm.Reserve(layer.linear, rows);
+}
+
+int64_t DenseHead::bytes() const {
+  int64_t sum = 0;
+  for (const Layer& layer : layers_) {
+    sum += layer.linear.bytes() + (layer.norm ? layer.norm->bytes() : 0);
+  }
+  return sum;
+}
+
+namespace {
+
+// Keeps NaN, which must not be lost.
+void Raise(float weight, float& so_far) {
+  if (weight > so_far || std::isnan(weight)) so_far = weight;
+}
+
+}  // namespace
+
+void WeighTokens(const DenseHead& head, absl::Span<const int32_t> excluded_ids,
+                 MatrixView<const float> hidden_states,
+                 absl::Span<const VocabularySequence> sequences, Workspace& workspace) {
+  for (const VocabularySequence& sequence : sequences) {
+    std::fill(sequence.weights.begin(), sequence.weights.end(), 0.0f);
+  }
+  // The place of a token in the list of all sequences' tokens.
+  struct Place {
+    size_t sequence = 0;
+    int64_t token = 0;
+  };
+  const auto skip_ended = [&](Place& place) {
+    while (place.sequence < sequences.size() && place.token == sequences[place.sequence].rows) {
+      place = {place.sequence + 1, 0};
+    }
+    return place.sequence < sequences.size();
+  };
+  Place next;
+  while (skip_ended(next)) {
+    std::array<Place, kHeadRows> places;
+    int64_t rows = 0;
+    const int64_t most = workspace.activations.head_inputs().rows;
+    for (; rows < most && skip_ended(next); ++rows, ++next.token) places[rows] = next;
+    const auto fill = [&](int64_t row, absl::Span<float> input) {
+      const Place& place = places[row];
+      std::copy_n(hidden_states.row(sequences[place.sequence].first_row + place.token),
+                  input.size(), input.data());
+    };
+    const MatrixView<float> weights = head.Forward(rows, fill, workspace);
+    for (int64_t row = 0; row < rows; ++row) {
+      const VocabularySequence& sequence = sequences[places[row].sequence];
+      const int32_t id = sequence.ids[places[row].token];
+      if (!absl::c_binary_search(excluded_ids, id)) Raise(*weights.row(row), sequence.weights[id]);
+    }
+  }
+}
+
+}  // namespace attendant

@@ -1,0 +1,102 @@
+// The heads of a model: what it makes of the hidden states after its layers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/layer_kinds.h"
+
+namespace attendant {
+
+// The ways to make one vector of the hidden states of a sequence.
+enum class PoolingMode {
+  kFirstToken,
+  kMax,
+  kMean,
+  kMeanSqrtLen,
+  kPositionWeightedMean,
+  kLastToken,
+  kFeatureMean  // the mean without the prefix tokens
+};
+
+const char* Name(PoolingMode mode);
+
+// A linear layer of a head, with its activation.
+struct DenseShape {
+  int64_t width = 0;  // of its outputs
+  Activation activation = Activation::kIdentity;
+
+  bool operator==(const DenseShape&) const = default;
+};
+
+// The pooling of a sequence, or a head of each token: the vectors of one or more modes, or the
+// hidden states of a token, an optional linear layer with an activation and an optional norm, an
+// optional second linear layer, further ones, and optional scaling to length 1, in this order.
+struct PoolingDescription {
+  // Their vectors are concatenated, in this order; empty: each token by itself.
+  std::vector<PoolingMode> modes;
+  int64_t dense_width = 0;  // outputs of the linear layer; 0: none
+  Activation dense_activation = Activation::kIdentity;
+  bool normalize = false;
+  bool has_dense_norm = false;  // after the activation; its kind is that of the layers
+  int64_t output_width = 0;     // outputs of the second linear layer; 0: none
+  std::vector<DenseShape> further_dense = {};  // after these; needs the first one
+  bool excludes_prompt = false;  // the tokens of a prompt, which a request counts, are left out
+  // Of a head of each token: the first token of a sequence, and tokens of these ids, ascending, are
+  // left out.
+  bool excludes_first = false;
+  std::vector<int32_t> excluded_ids = {};
+
+  // The width of the vectors that the first linear layer takes in a model of this hidden size.
+  int64_t input_width(int64_t hidden_size) const {
+    return hidden_size * std::max<int64_t>(1, static_cast<int64_t>(modes.size()));
+  }
+  // The width of the result.
+  int64_t width(int64_t hidden_size) const {
+    if (!further_dense.empty()) return further_dense.back().width;
+    if (output_width > 0) return output_width;
+    return dense_width > 0 ? dense_width : input_width(hidden_size);
+  }
+  // The largest width of a vector on the way.
+  int64_t widest(int64_t hidden_size) const {
+    int64_t widest = std::max({input_width(hidden_size), dense_width, output_width});
+    for (const DenseShape& dense : further_dense) widest = std::max(widest, dense.width);
+    return widest;
+  }
+  bool operator==(const PoolingDescription&) const = default;
+};
+
+// A head that weighs each word of the vocabulary for each token, by the masked language model that
+// the encoder was trained as, and makes one vector over the vocabulary of them: Formal et al. 2021
+// (SPLADE). The logits of a token are norm(activation(x Wd^T + bd)) Wo^T + bo, where Wd is [width,
+// E] and Wo is [vocabulary, width]. A word's weight for a token is log(1 + max(0, logit)), and its
+// weight in the sequence is the largest of them, or their sum.
+struct VocabularyHeadShape {
+  int64_t width = 0;
+  Activation activation = Activation::kGelu;
+  bool takes_sums = false;          // false: maxima
+  bool has_two_logarithms = false;  // log(1 + log(1 + max(0, logit)))
+
+  bool operator==(const VocabularyHeadShape&) const = default;
+};
+
+// The heads that consist of linear layers, and what each of them is for.
+enum class HeadKind {
+  kNone,        // hidden states as they are
+  kPooling,     // the vector of a sequence
+  kClassifier,  // scores of the classes of a sequence
+  kTokenHead,   // scores of classes of each token, or its vector
+  kLexical,  // the weight of each token, of which a sparse vector is made: the largest one of the
+             // occurrences of its id
+};
+
+// Returns what the names of the head's weights begin with.
+const char* Name(HeadKind kind);
+
+struct DenseHeadShape {
+  HeadKind kind;
+  const PoolingDescription* shape;
+};
+
+}  // namespace attendant

@@ -1,0 +1,139 @@
+// What an EntryRun has heads make of its rows.
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "engine/kernels/max_sim.h"
+#include "engine/layers/pooling.h"
+#include "server/execution/entry_run.h"
+
+namespace attendant::server {
+
+void EntryRun::AppendHeadRows(HeadKind head, std::vector<HeadRow>& rows) {
+  const ComputeRequest& compute = request();
+  if (head == HeadKind::kTokenHead) return AppendTokens(rows);
+  if (pooled_ == nullptr || compute.outputs.pooled->head() != head) return;
+  const int64_t width = pooled_->dim(1);
+  for (int64_t b = 0; b < compute.layout.sequences; ++b) {
+    const int64_t length = compute.layout.length(b);
+    if (length > compute.outputs.pooled->PromptOf(b, length)) {
+      rows.push_back({this, b});
+    } else {
+      pooled_->WriteZeros((compute.first_sequence + b) * width, width);
+    }
+  }
+}
+
+void EntryRun::AppendTokens(std::vector<HeadRow>& rows) {
+  if (token_vectors_.size() == 0) return;
+  scored_tokens_.clear();
+  std::fill_n(token_vectors_.data(), token_vectors_.size(), 0.0f);
+  const TokenVectorsOutput& wanted = *request().outputs.token_vectors;
+  const KeptIds* ids = std::get_if<KeptIds>(&request().input);
+  const TokenLayout& layout = request().layout;
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    for (int64_t row = layout.cu_seqlens[b]; row < layout.cu_seqlens[b + 1]; ++row) {
+      const bool is_first = row == layout.cu_seqlens[b];
+      if (is_first && wanted.skips_first) continue;
+      if (ids != nullptr && wanted.Skips(ids->words[row])) continue;
+      rows.push_back({this, row});
+      if (scores_ != nullptr) scored_tokens_.push_back(static_cast<int32_t>(row));
+    }
+  }
+}
+
+void EntryRun::FillHeadRow(HeadKind head, int64_t index, MatrixView<const float> batch_rows,
+                           absl::Span<float> input) const {
+  const MatrixView<const float> all = RowsOf(batch_rows);
+  if (head == HeadKind::kTokenHead) {
+    std::copy_n(all.row(index), input.size(), input.data());
+    return;
+  }
+  const TokenLayout& layout = request().layout;
+  const PooledOutput& pooled = *request().outputs.pooled;
+  const int64_t length = layout.length(index), skipped = pooled.PromptOf(index, length);
+  const MatrixView<const float> own =
+      all.Rows(layout.cu_seqlens[index] + skipped, length - skipped);
+  absl::Span<const int32_t> positions;
+  if (!layout.leading || skipped > 0) positions = layout.positions_of(index).subspan(skipped);
+  if (const PoolingMode* mode = std::get_if<PoolingMode>(&pooled.pooling)) {
+    Pool(absl::MakeConstSpan(mode, 1), own, positions, input);
+  } else {
+    PoolForHead(request().description(), head, own, positions, input);
+  }
+}
+
+void EntryRun::TakeHeadRow(HeadKind head, int64_t index, absl::Span<float> output) {
+  const auto width = static_cast<int64_t>(output.size());
+  const Outputs& outputs = request().outputs;
+  const bool is_token = head == HeadKind::kTokenHead;
+  if (is_token ? outputs.token_vectors->normalize : outputs.pooled->normalize) {
+    NormalizeToUnitLength(output);
+  }
+  if (is_token) {
+    std::copy_n(output.data(), width, token_vectors_.data() + index * width);
+  } else {
+    pooled_->Write((request().first_sequence + index) * width, output.data(), width);
+  }
+}
+
+void EntryRun::AppendScoredSequences(std::vector<HeadRow>& rows) {
+  if (scores_ == nullptr) return;
+  for (int64_t b = 0; b < request().layout.sequences; ++b) rows.push_back({this, b});
+}
+
+void EntryRun::ScoreSequence(int64_t sequence) {
+  const TokenLayout& layout = request().layout;
+  const int64_t width = request().token_vectors_width();
+  const std::vector<float>& query = request().outputs.token_vectors->query->numbers;
+  const auto bound = [&](int32_t row) {
+    return absl::c_lower_bound(scored_tokens_, row) - scored_tokens_.begin();
+  };
+  const auto first = bound(layout.cu_seqlens[sequence]);
+  const auto count = bound(layout.cu_seqlens[sequence + 1]) - first;
+  const float score =
+      MaxSim({query.data(), static_cast<int64_t>(query.size()) / width, width, width},
+             {token_vectors_.data(), layout.tokens(), width, width},
+             absl::MakeConstSpan(scored_tokens_).subspan(first, count));
+  scores_->Write(request().first_sequence + sequence, &score, 1);
+}
+
+void EntryRun::PlaceTokenVectors() {
+  const std::vector<int64_t> shape = job_->request().token_vectors_shape();
+  PlaceRows({token_vectors_.data(), request().layout.tokens(), shape.back(), shape.back()}, shape,
+            [](Response& response) -> ResponseTensor& { return TensorIn(response.token_vectors); });
+}
+
+void EntryRun::AppendVocabularySequences(std::vector<VocabularySequence>& sequences) {
+  if (!request().outputs.sparse) return;
+  const TokenLayout& layout = request().layout;
+  const int64_t width = request().sparse_shape().back();
+  Take([&] {
+    sequences.reserve(sequences.size() + layout.sequences);
+    const KeptIds* ids = std::get_if<KeptIds>(&request().input);
+    sparse_ = AlignedBuffer<float>(layout.sequences * width);
+    for (int64_t b = 0; b < layout.sequences; ++b) {
+      absl::Span<const int32_t> own_ids;
+      if (ids != nullptr) {
+        own_ids = absl::MakeConstSpan(ids->words).subspan(layout.cu_seqlens[b], layout.length(b));
+      }
+      sequences.push_back({first_row_ + layout.cu_seqlens[b],
+                           layout.length(b),
+                           {sparse_.data() + b * width, static_cast<size_t>(width)},
+                           own_ids});
+    }
+  });
+}
+
+void EntryRun::PlaceSparse() {
+  const ComputeRequest& whole = job_->request();
+  const int64_t width = whole.sparse_shape().back();
+  auto vectors = NonZeros({sparse_.data(), request().sequences(), width, width});
+  job_->ChangeResponse([&](Response& response) {
+    if (!response.sparse) response.sparse.emplace(whole.sequences());
+    status_.Update(
+        response.sparse->Take(request().first_sequence, std::move(vectors), whole.outputs.dtype));
+  });
+}
+
+}  // namespace attendant::server

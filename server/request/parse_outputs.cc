@@ -1,0 +1,174 @@
+// The outputs that an EncodeRequest asks for.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "server/request/parse_own_fields.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+using Request = v1::EncodeRequest;
+
+// Far more than the tokens of any query.
+constexpr int64_t kMostQueryVectors = 16384;
+
+absl::StatusOr<std::vector<int64_t>> ParseLayerList(
+    const char* field, const google::protobuf::RepeatedField<uint32_t>& came,
+    const LayerSpan& span) {
+  const int64_t last = span.first_layer + span.layers - 1;
+  std::vector<bool> seen(span.layers);
+  std::vector<int64_t> layers;
+  for (int i = 0; i < came.size(); ++i) {
+    const int64_t layer = came[i];
+    const std::string element = absl::StrCat(field, "[", i, "]");
+    if (layer < span.first_layer || layer > last) {
+      return InvalidField(element, absl::StrCat(span.first_layer, "..", last), absl::StrCat(layer));
+    }
+    if (seen[layer - span.first_layer]) {
+      return InvalidField(element, "each layer once", absl::StrCat(layer, " again"));
+    }
+    seen[layer - span.first_layer] = true;
+    layers.push_back(layer);
+  }
+  return layers;
+}
+
+std::optional<PoolingMode> ModeOf(v1::Pooling pooling) {
+  switch (pooling) {
+    case v1::FIRST_TOKEN:
+      return PoolingMode::kFirstToken;
+    case v1::MEAN:
+      return PoolingMode::kMean;
+    case v1::MAX:
+      return PoolingMode::kMax;
+    case v1::MEAN_SQRT_LEN:
+      return PoolingMode::kMeanSqrtLen;
+    case v1::POSITION_WEIGHTED_MEAN:
+      return PoolingMode::kPositionWeightedMean;
+    case v1::LAST_TOKEN:
+      return PoolingMode::kLastToken;
+    default:
+      return std::nullopt;
+  }
+}
+
+absl::Status ParsePooling(const Request& request, ComputeRequest& compute) {
+  if (!request.return_pooled()) return absl::OkStatus();
+  PooledOutput pooled{.normalize = request.normalize_pooled()};
+  if (request.pooling() == v1::MODEL_POOLING) {
+    if (!compute.description().pooling) {
+      return InvalidField("pooling", "a mode, as the model's checkpoint says nothing about pooling",
+                          "MODEL_POOLING");
+    }
+  } else if (request.pooling() == v1::CLASSIFIER) {
+    if (!compute.description().classifier) {
+      return InvalidField("pooling",
+                          "another one, as the model's checkpoint has no classification head",
+                          "CLASSIFIER");
+    }
+    pooled.pooling = ClassifierPooling();
+  } else if (std::optional<PoolingMode> mode = ModeOf(request.pooling())) {
+    pooled.pooling = *mode;
+  } else {
+    return InvalidField("pooling", "a Pooling value",
+                        absl::StrCat(static_cast<int>(request.pooling())));
+  }
+  compute.outputs.pooled = std::move(pooled);
+  return absl::OkStatus();
+}
+
+absl::Status ParseTokenVectors(const Request& request, ComputeRequest& compute) {
+  if (!request.return_token_vectors() && !request.has_query_vectors()) {
+    if (request.task().empty()) return absl::OkStatus();
+    return InvalidField("task", "none without return_token_vectors or query_vectors",
+                        Quote(request.task()));
+  }
+  const std::optional<PoolingDescription>& head = compute.description().token_head;
+  if (!head) {
+    const bool returned = request.return_token_vectors();
+    return InvalidField(
+        returned ? "return_token_vectors" : "query_vectors",
+        absl::StrCat(returned ? "false" : "none", ", as the model's checkpoint has no token head"),
+        returned ? "true" : "a tensor");
+  }
+  TokenVectorsOutput& vectors = compute.outputs.token_vectors.emplace();
+  vectors.returned = request.return_token_vectors();
+  vectors.normalize = request.normalize_token_vectors();
+  vectors.skips_first = head->excludes_first;
+  const TokenSelection& selection = compute.span.model->tokenization->selection;
+  if (selection.Skips(request.task())) vectors.skipped_ids = &selection.skipped_ids;
+  if (!selection.only_ids.empty() && request.task() != "query") {
+    vectors.only_ids = &selection.only_ids;
+  }
+  return absl::OkStatus();
+}
+
+// Takes the query's vectors to float32, without those of tokens that were left out.
+absl::Status ParseQueryVectors(const Request& request, const RequestPayloads& payloads,
+                               ComputeRequest& compute) {
+  if (!request.has_query_vectors()) return absl::OkStatus();
+  const WireTensor tensor =
+      payloads.Of("query_vectors", request.query_vectors(), Request::kQueryVectorsFieldNumber);
+  const int64_t width = compute.token_vectors_width();
+  const auto& shape = request.query_vectors().shape();
+  if (shape.size() != 2 || shape[0] > kMostQueryVectors || shape[1] != width) {
+    return InvalidField("query_vectors.shape",
+                        absl::StrCat("[Q, P] with at most ", kMostQueryVectors,
+                                     " vectors of P = ", width, " numbers"),
+                        ShapeText({shape.data(), static_cast<size_t>(shape.size())}));
+  }
+  const absl::StatusOr<CheckedTensor> checked = CheckTensor(tensor, ElementKind::kFloat);
+  if (!checked.ok()) return checked.status();
+  auto query = std::make_shared<QueryVectors>();
+  std::vector<float> row(width);
+  for (int64_t r = 0; r < checked->dim(0); ++r) {
+    checked->data.ReadFloats(checked->dtype, r * width, width, row.data());
+    if (absl::c_all_of(row, [](float number) { return number == 0; })) continue;
+    query->numbers.insert(query->numbers.end(), row.begin(), row.end());
+  }
+  compute.outputs.token_vectors->query = std::move(query);
+  return absl::OkStatus();
+}
+
+absl::Status ParseSparse(const Request& request, ComputeRequest& compute) {
+  compute.outputs.sparse = request.return_sparse();
+  if (!compute.outputs.sparse || compute.description().vocabulary_head) return absl::OkStatus();
+  if (!compute.description().lexical_head) {
+    return InvalidField("return_sparse",
+                        "false, as the model's checkpoint has no head of a masked language model",
+                        "true");
+  }
+  if (request.has_hidden_states() || request.has_features()) {
+    return InvalidField("return_sparse",
+                        "false without token ids or texts, as the model weighs the ids of tokens",
+                        "true");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ParseOutputs(const Request& request, const RequestPayloads& payloads,
+                          ComputeRequest& compute) {
+  auto intermediate =
+      ParseLayerList("intermediate_layers", request.intermediate_layers(), compute.span);
+  if (!intermediate.ok()) return intermediate.status();
+  auto attention = ParseLayerList("attention_layers", request.attention_layers(), compute.span);
+  if (!attention.ok()) return attention.status();
+  if (!request.omit_hidden_states()) compute.outputs.hidden_states.emplace();
+  compute.outputs.intermediate_layers = *std::move(intermediate);
+  compute.outputs.attention.layers = *std::move(attention);
+  absl::Status status = ParseTokenVectors(request, compute);
+  if (status.ok()) status = ParseQueryVectors(request, payloads, compute);
+  if (!status.ok()) return status;
+  status = ParseSparse(request, compute);
+  return status.ok() ? ParsePooling(request, compute) : status;
+}
+
+}  // namespace attendant::server
