@@ -9,7 +9,7 @@
 #include "server/text/tokenizer_class_parts.h"
 #include "server/text/tokenizer_classes.h"
 #include "server/text/tokenizer_settings.h"
-#include "server/text/vocabulary_files.h"
+#include "server/text/models/vocabulary_files.h"
 
 namespace attendant::text {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/text/vocabulary_files.h"
+#include "server/text/models/vocabulary_files.h"
 
 #include <cstddef>
 #include <memory>
