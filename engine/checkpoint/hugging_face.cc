@@ -7,15 +7,17 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/checkpoint/families/model_config.h"
+#include "engine/checkpoint/families/read_classes.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
 #include "engine/checkpoint/logit_score.h"
 #include "engine/checkpoint/m3_heads.h"
-#include "engine/checkpoint/read_classes.h"
 #include "engine/checkpoint/read_tokenization.h"
 #include "engine/checkpoint/sentence_transformers.h"
+#include "engine/checkpoint/task_adapters.h"
 
 namespace attendant {
 namespace {
@@ -265,7 +267,7 @@ void SortOutTheRest(const Family& family, const std::string& prefix, WeightBinde
                     std::vector<std::string>& unused) {
   for (std::string& name : binder.Unbound()) {
     if (absl::StartsWith(name, kDensePrefix) ||
-        (IsOfEncoder(family, prefix, name) && !IsBuffer(name))) {
+        (IsOfEncoder(family, prefix, name) && !IsBuffer(name) && !IsOfTaskAdapter(name))) {
       binder.problems().Add(
           absl::StrCat(binder.Show(name), ": expected no tensor of that name in this model"));
     } else if (!IsBuffer(name)) {
@@ -328,6 +330,37 @@ absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, WeightBinde
   return absl::OkStatus();
 }
 
+// Moves all that is bound into the checkpoint, with the adapter of a task if the options name one.
+absl::Status Finish(const std::string& folder, const Family& family, const std::string& prefix,
+                    const CheckpointOptions& options, WeightBinder& binder,
+                    Checkpoint& checkpoint) {
+  std::optional<TaskAdapter> adapter;
+  if (!options.task.empty()) {
+    absl::StatusOr<TaskAdapter> read = TaskAdapter::Read(folder, options.task);
+    if (!read.ok()) return read.status();
+    adapter = *std::move(read);
+    adapter->Bind(binder);
+  } else if (const std::vector<std::string> tasks = ListTasks(folder); !tasks.empty()) {
+    checkpoint.warnings.push_back(absl::StrCat(
+        folder, ": no adapter is merged; the option task=", absl::StrJoin(tasks, ", task="),
+        " merges that of a task"));
+  }
+  SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
+  const absl::Status status = binder.Finish(options, checkpoint);
+  return status.ok() && adapter ? adapter->AddTo(checkpoint) : status;
+}
+
+// Modules may be code of the folder's authors, which is not run.
+absl::Status CheckOwnCode(const std::string& folder, const Family& family,
+                          const std::optional<SentenceModules>& modules) {
+  if (!modules || modules->own_code.empty() || modules->own_code == family.own_transformer) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(folder, "/modules.json: type: expected Transformer of sentence_transformers, ",
+                   "found ", Quoted(modules->own_code)));
+}
+
 }  // namespace
 
 absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions& options,
@@ -338,6 +371,8 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   absl::StatusOr<ModelConfig> config = ReadModelConfig(transformer);
   if (!config.ok()) return config.status();
   const Family& family = *config->family;
+  absl::Status status = CheckOwnCode(folder, family, *modules);
+  if (!status.ok()) return status;
   checkpoint.description = std::move(config->description);
   checkpoint.warnings = std::move(config->warnings);
   absl::StatusOr<Tokenization> tokenization =
@@ -352,15 +387,13 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   const std::string prefix = FindPrefix(family, binder);
 
   const FoundFiles found = {folder, transformer, prefix, *modules, options};
-  if (absl::Status status = ReadHeads(found, *config, binder, checkpoint); !status.ok()) {
-    return status;
-  }
+  status = ReadHeads(found, *config, binder, checkpoint);
+  if (!status.ok()) return status;
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);
   checkpoint.description.patch_embedding =
       DescribePatchEmbedding(family, prefix, checkpoint.description, binder);
   BindAll(checkpoint, family, prefix, {*modules, AsksForLogitScore(*modules, options)}, binder);
-  SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
-  return binder.Finish(options, checkpoint);
+  return Finish(transformer, family, prefix, options, binder, checkpoint);
 }
 
 }  // namespace attendant

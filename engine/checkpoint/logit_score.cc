@@ -12,7 +12,7 @@
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
-#include "engine/checkpoint/tokenizer_json.h"
+#include "engine/checkpoint/files/tokenizer_json.h"
 
 namespace attendant {
 namespace {

@@ -11,8 +11,8 @@
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/files/tokenizer_json.h"
 #include "engine/checkpoint/sentence_transformers.h"
-#include "engine/checkpoint/tokenizer_json.h"
 
 namespace attendant {
 namespace {
@@ -50,7 +50,8 @@ void SetSkipped(const std::string& path, const std::vector<std::string>& words,
   }
   std::sort(skipped.begin(), skipped.end());
   if (unknown.empty()) return;
-  warnings.push_back(absl::StrCat(path, ": skiplist_words that are not tokens of the tokenizer are ",
+  warnings.push_back(absl::StrCat(path,
+                                  ": skiplist_words that are not tokens of the tokenizer are ",
                                   "not skipped: ", absl::StrJoin(unknown, ", ")));
 }
 

@@ -12,9 +12,9 @@
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/files/tokenizer_json.h"
 #include "engine/checkpoint/sentence_transformers.h"
 #include "engine/checkpoint/tokenizer_class.h"
-#include "engine/checkpoint/tokenizer_json.h"
 
 namespace attendant {
 namespace {
@@ -95,8 +95,8 @@ void Keep(const std::string& path, const std::string& name, Tokenization& read) 
 }
 
 void KeepFiles(const std::string& transformer, Tokenization& read) {
-  for (const char* name : {"tokenizer.json", "vocab.txt", "tokenizer_config.json",
-                           "special_tokens_map.json", "config.json"}) {
+  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "vocab.txt",
+                           "tokenizer_config.json", "special_tokens_map.json", "config.json"}) {
     Keep(absl::StrCat(transformer, "/", name), name, read);
   }
 }

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "engine/checkpoint/tokenizer_json.h"
+#include "engine/checkpoint/files/tokenizer_json.h"
 
 namespace attendant {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/checkpoint/tokenizer_json.h"
+#include "engine/checkpoint/files/tokenizer_json.h"
 
 #include <algorithm>
 #include <iterator>

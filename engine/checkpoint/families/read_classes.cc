@@ -1,4 +1,4 @@
-#include "engine/checkpoint/read_classes.h"
+#include "engine/checkpoint/families/read_classes.h"
 
 #include <optional>
 #include <vector>
@@ -19,7 +19,7 @@ namespace {
 
 // The names of torch's modules, by which CrossEncoder stores its activation. It ignores those of
 // other packages unless it is told to trust them.
-constexpr Named<ScoreFunction> kActivations[] = {
+constexpr Named<ScoreFunction> kScoreActivations[] = {
     {"torch.nn.modules.activation.Sigmoid", ScoreFunction::kSigmoid},
     {"torch.nn.modules.linear.Identity", ScoreFunction::kPlain},
     {"torch.nn.modules.activation.Softmax", ScoreFunction::kSoftmax},
@@ -50,7 +50,7 @@ std::vector<std::string> ReadLabels(const Json* names, int64_t classes) {
 // Returns the activation under this key; nothing if it is absent, or of another package.
 std::optional<ScoreFunction> ReadActivation(const std::string& key, ConfigReader& config) {
   if (!absl::StartsWith(config.Text({key}, ""), "torch.")) return std::nullopt;
-  return config.Choice<ScoreFunction>({key}, kActivations);
+  return config.Choice<ScoreFunction>({key}, kScoreActivations);
 }
 
 // Returns the activation of a CrossEncoder, the newest place first.
