@@ -29,17 +29,22 @@ absl::Status CheckDigestText(const std::string& digest) {
                                                  "'"));
 }
 
-absl::Status RefusePooling(const std::string& source) {
+// Refuses the options that only make sense for a folder of Hugging Face's.
+absl::Status RefuseChoices(const std::string& source, const CheckpointOptions& options) {
+  const char* key = options.pooling != PoolingChoice::kAsFiles ? "pooling"
+                    : options.causal != CausalChoice::kAsFiles ? "causal"
+                                                               : nullptr;
+  if (key == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(source, ": pooling: not supported: only a folder of Hugging Face's has it"));
+      absl::StrCat(source, ": ", key, ": not supported: only a folder of Hugging Face's has it"));
 }
 
 absl::Status InspectFolder(const std::string& folder, const CheckpointOptions& options,
                            Checkpoint& found) {
   const auto has = [&](const char* name) { return PathExists(absl::StrCat(folder, "/", name)); };
   if (has(kTorchDescriptionFile)) {
-    if (options.pooling != PoolingChoice::kAsFiles) return RefusePooling(folder);
-    return OpenTorchModule(folder, options, found);
+    absl::Status status = RefuseChoices(folder, options);
+    return status.ok() ? OpenTorchModule(folder, options, found) : status;
   }
   if (has("config.json") || has("modules.json")) return OpenHuggingFace(folder, options, found);
   if (!PathExists(folder)) {
@@ -60,7 +65,7 @@ absl::Status InspectSource(const std::string& source, const CheckpointOptions& o
     return absl::InvalidArgumentError(
         absl::StrCat(source, ": has no weight file whose SHA-256 could be checked"));
   }
-  if (options.pooling != PoolingChoice::kAsFiles) return RefusePooling(source);
+  if (absl::Status status = RefuseChoices(source, options); !status.ok()) return status;
   absl::StatusOr<Checkpoint> opened = is_synthetic ? OpenSynthetic(rest) : OpenWorkedExample();
   if (opened.ok()) found = std::move(*opened);
   return opened.status();

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/checkpoint/families/causal_config.h"
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
@@ -19,7 +20,7 @@ namespace attendant {
 namespace {
 
 // Constants that old versions of the library saved along with the weights.
-constexpr const char* kBuffers[] = {".position_ids", ".token_type_ids"};
+constexpr const char* kBuffers[] = {".position_ids", ".token_type_ids", ".inv_freq"};
 
 bool HasAny(absl::Span<const TensorPart> places, const WeightBinder& binder) {
   return std::any_of(places.begin(), places.end(),
@@ -61,13 +62,25 @@ absl::Status ChoosePooling(const std::string& folder, PoolingChoice choice,
       folder, ": pooling=pooler: not supported: the checkpoint has no pooler; use mean"));
 }
 
+// Pools as the checkpoint's own pooler does; or by the last token, as sentence-transformers pools a
+// causal language model without modules.
+void TakeOwnPooling(ModelConfig& config, const std::string& prefix, const WeightBinder& binder,
+                    ModelDescription& model) {
+  if (HasPooler(*config.family, prefix, binder)) {
+    model.pooling = std::move(config.pooler);
+  } else if (config.is_language_model && model.layer.attention.causal) {
+    model.pooling = {.modes = {PoolingMode::kLastToken}};
+  }
+}
+
 // Decides how texts are pooled, for a folder without modules: sentence-transformers takes their
 // mean. A head that scores classes brings its own pooling.
 void ChooseTextPooling(const std::string& folder, PoolingChoice choice, Checkpoint& checkpoint) {
   const ModelDescription& model = checkpoint.description;
   Tokenization& tokenization = checkpoint.tokenization;
   tokenization.texts_take_mean = choice == PoolingChoice::kAsFiles && model.embeddings &&
-                                 !model.classifier && !model.token_head;
+                                 !model.classifier && !model.token_head &&
+                                 !(model.pooling && model.layer.attention.causal);
   if (!tokenization.texts_take_mean || tokenization.tokenizer_json.empty()) return;
   checkpoint.warnings.push_back(absl::StrCat(
       folder, ": no modules.json: the vector of a text is the mean of its tokens, as ",
@@ -167,7 +180,10 @@ void DescribeNorms(const Family& family, const std::string& prefix, const Weight
     return HasAny(PlacesInFile(family, prefix, name + ".weight"), binder) ||
            HasAny(PlacesInFile(family, prefix, name + ".bias"), binder);
   };
-  layer.attention.has_query_key_norms = has("layer.0.query_norm") || has("layer.0.key_norm");
+  if (family.query_key_norms == QueryKeyNorms::kNone &&
+      (has("layer.0.query_norm") || has("layer.0.key_norm"))) {
+    layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
+  }
   layer.extras.has_second_attention_norm = has("layer.0.second_attention_norm");
 }
 
@@ -261,6 +277,8 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   if (!config.ok()) return config.status();
   const Family& family = *config->family;
   checkpoint.description = std::move(config->description);
+  absl::Status status = ChooseCausality(folder, options.causal, family, checkpoint.description);
+  if (!status.ok()) return status;
   checkpoint.warnings = std::move(config->warnings);
   absl::StatusOr<Tokenization> tokenization =
       ReadTokenization(folder, transformer, checkpoint.warnings);
@@ -274,16 +292,14 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   const std::string prefix = FindPrefix(family, binder);
 
   if (*modules) {
-    absl::Status status = ReadSentenceHeads(**modules, options, checkpoint.description, binder);
+    status = ReadSentenceHeads(**modules, options, checkpoint.description, binder);
     if (status.ok() && !(*modules)->mask_config.empty()) {
       status = ReadMultiVectorMask(**modules, checkpoint.tokenization, checkpoint.warnings);
     }
     if (!status.ok()) return status;
   } else {
-    if (HasPooler(family, prefix, binder)) {
-      checkpoint.description.pooling = std::move(config->pooler);
-    }
-    absl::Status status = ChoosePooling(folder, options.pooling, checkpoint.description);
+    TakeOwnPooling(*config, prefix, binder, checkpoint.description);
+    status = ChoosePooling(folder, options.pooling, checkpoint.description);
     if (!status.ok()) return status;
   }
   const auto describe = [&](const HeadOf& head) {
@@ -298,8 +314,8 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
       !checkpoint.description.token_head) {
     checkpoint.description.token_head = describe({"token_head", {}});
   }
-  absl::Status status = ReadClasses(
-      folder, transformer, CountClasses(*config, checkpoint.description), checkpoint.tokenization);
+  status = ReadClasses(folder, transformer, CountClasses(*config, checkpoint.description),
+                       checkpoint.tokenization);
   if (!status.ok()) return status;
   status = AddVocabularyHead(*config, prefix, *modules, binder, checkpoint.description);
   if (!status.ok()) return status;

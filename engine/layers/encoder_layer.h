@@ -68,6 +68,7 @@ class EncoderLayer {
   void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
   int64_t attention_bytes() const { return attention_.bytes(); }
+  const LayerShape& shape() const { return attention_.shape(); }
 
  private:
   struct NormedFeedForward {

@@ -216,8 +216,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
   const Encoder::Impl& model = impl_->model();
   absl::Status status = CheckLayer(model.description, layer);
   if (status.ok()) {
-    status = CheckCrossKvUse(model.description.layer_shape(model.description.weight_set(layer)),
-                             !batch.cross_kv.empty());
+    status = CheckCrossKvUse(model.layer(layer).shape(), !batch.cross_kv.empty());
   }
   if (!status.ok()) return status;
   if (stage == AttendStage::kProjected &&

@@ -53,6 +53,8 @@ class MultiHeadAttention {
   // buffer, or returns `context` itself if there is no output projection.
   MatrixView<float> Project(const PreparedRows& context, const LayerRun& run) const;
 
+  const LayerShape& shape() const { return shape_; }  // of the whole layer
+
   // Calls `visit` for each norm, which it may change.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
 
@@ -103,11 +105,11 @@ class MultiHeadAttention {
                       Workspace& workspace) const;
 
   LayerShape shape_;
-  std::vector<Input> inputs_;                 // H (2 Dk + Dv) columns, less what is shared
+  std::vector<Input> inputs_;                 // H Dk + K (Dk + Dv) columns, less what is shared
   std::optional<PackedLinear> output_;        // [output width, C]
   SharedBuffer<float> bias_alone_;            // the output of a layer without heads; or of size 0
-  std::optional<NormParameters> query_norm_;  // [H Dk]
-  std::optional<NormParameters> key_norm_;    // [H Dk]
+  std::optional<NormParameters> query_norm_;  // [H Dk], or [Dk] for each head
+  std::optional<NormParameters> key_norm_;    // [K Dk], or [Dk] for each head
   std::shared_ptr<const AttentionExtra> extra_;  // or null
 };
 

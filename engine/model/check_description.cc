@@ -104,7 +104,7 @@ absl::Status CheckSharing(const LayerShape& layer) {
   const bool shares = layer.attention.keys_are_queries || layer.attention.values_are_keys;
   const RelativePositions kind = layer.relative_positions.kind;
   if (shares && (kind == RelativePositions::kRotary || kind == RelativePositions::kDisentangled ||
-                 layer.attention.has_query_key_norms)) {
+                 layer.attention.query_key_norms != QueryKeyNorms::kNone)) {
     return Refusal(
         "expected projections of their own for queries, keys and values beside rotary or "
         "disentangled positions or norms of queries and keys");
@@ -119,8 +119,8 @@ absl::Status CheckCrossKvInputs(const LayerShape& layer) {
     return absl::OkStatus();
   }
   return Refusal(
-      "expected projections of their own for queries, keys and values, no relative positions and "
-      "no window where they are made of rows of other widths, got ",
+      "expected projections of their own for queries, keys and values, no relative positions, no "
+      "causal attention and no window where they are made of rows of other widths, got ",
       layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs(), " columns");
 }
 
@@ -169,6 +169,30 @@ absl::Status CheckWindow(const LayerShape& layer) {
     return CheckListedBlocks(layer);
   }
   return Refusal("expected fewer blocks, got an overflow");
+}
+
+// Heads that share keys and values, and queries that see the tokens before them.
+absl::Status CheckSharedHeads(const LayerShape& layer) {
+  const AttentionBlockShape& attention = layer.attention;
+  const bool is_disentangled = layer.relative_positions.kind == RelativePositions::kDisentangled;
+  const int64_t shared = attention.key_value_heads;
+  if (shared != 0 && (shared < 0 || shared >= attention.heads || attention.heads % shared != 0 ||
+                      attention.kind != AttentionKind::kSoftmax || is_disentangled ||
+                      attention.keys_are_queries || attention.values_are_keys)) {
+    return Refusal("expected heads of keys and values, fewer than the ", attention.heads,
+                   " query heads and a divisor of their number, in softmax attention with "
+                   "projections of their own and without disentangled positions, got ",
+                   shared);
+  }
+  if (attention.causal && (attention.kind != AttentionKind::kSoftmax || is_disentangled ||
+                           attention.pattern != AttentionPattern())) {
+    return Refusal(
+        "expected causal softmax attention without disentangled positions and without "
+        "blocks of a pattern, got it in ",
+        Name(attention.kind), " attention with ", Name(layer.relative_positions.kind),
+        " positions");
+  }
+  return absl::OkStatus();
 }
 
 // What is between the two linear layers of a bottleneck, and what it must not be.
@@ -355,6 +379,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   if (valid.ok()) valid = CheckDistances(model.layer);
   if (valid.ok()) valid = CheckWindow(model.layer);
   if (valid.ok()) valid = CheckKind(model.layer);
+  if (valid.ok()) valid = CheckSharedHeads(model.layer);
   if (valid.ok()) valid = CheckBottleneck(model.layer);
   if (valid.ok()) valid = CheckConvolution(model.layer);
   if (valid.ok()) valid = CheckEmbeddings(model);

@@ -46,8 +46,16 @@ void Append(Parts more, Parts& parts) {
   parts.insert(parts.end(), std::move_iterator(more.begin()), std::move_iterator(more.end()));
 }
 
-CheckedSize KeyColumns(const LayerShape& shape) {
+CheckedSize QueryColumns(const LayerShape& shape) {
   return CheckedSize(shape.attention.heads) * shape.attention.key_width;
+}
+
+CheckedSize KeyColumns(const LayerShape& shape) {
+  return CheckedSize(shape.attention.kv_heads()) * shape.attention.key_width;
+}
+
+CheckedSize ValueColumns(const LayerShape& shape) {
+  return CheckedSize(shape.attention.kv_heads()) * shape.attention.value_width;
 }
 
 CheckedSize ContextColumns(const LayerShape& shape) {
@@ -69,6 +77,14 @@ void AddAttentionKind(const LayerShape& shape, Parts& parts) {
            parts);
   AddTable("value_mixing", shape.attention.linformer.keys, shape.attention.linformer.positions,
            parts);
+}
+
+void AddQueryKeyNorms(const LayerShape& shape, Parts& parts) {
+  if (shape.attention.query_key_norms == QueryKeyNorms::kNone) return;
+  const bool each = shape.attention.query_key_norms == QueryKeyNorms::kEachHead;
+  const CheckedSize width = shape.attention.key_width;
+  AddNorm("query_norm", shape.norms.kind, each ? width : QueryColumns(shape), parts);
+  AddNorm("key_norm", shape.norms.kind, each ? width : KeyColumns(shape), parts);
 }
 
 void AddDistances(const LayerShape& shape, Parts& parts) {
@@ -189,17 +205,17 @@ std::vector<ModelPart> InputProjections(const LayerShape& shape) {
     parts.back().first_row = rows;
     rows = rows + out;
   };
-  add("query", KeyColumns(shape), shape.inner_width());
+  add("query", QueryColumns(shape), shape.inner_width());
   if (!shape.attention.keys_are_queries) add("key", KeyColumns(shape), shape.key_inputs());
-  if (!shape.attention.values_are_keys) add("value", ContextColumns(shape), shape.value_inputs());
+  if (!shape.attention.values_are_keys) add("value", ValueColumns(shape), shape.value_inputs());
   return parts;
 }
 
 CheckedSize InputProjectionWidth(const LayerShape& layer) {
   if (!layer.attention.has_input_projection) return 0;
-  CheckedSize width = KeyColumns(layer);
+  CheckedSize width = QueryColumns(layer);
   if (!layer.attention.keys_are_queries) width = width + KeyColumns(layer);
-  if (!layer.attention.values_are_keys) width = width + ContextColumns(layer);
+  if (!layer.attention.values_are_keys) width = width + ValueColumns(layer);
   return width;
 }
 
@@ -214,10 +230,7 @@ std::vector<ModelPart> ListAttentionParts(const LayerShape& shape) {
   }
   if (shape.extras.has_branch_scale)
     AddScale("attention_scale", shape.inner_width(), "output", parts);
-  if (shape.attention.has_query_key_norms) {
-    AddNorm("query_norm", shape.norms.kind, KeyColumns(shape), parts);
-    AddNorm("key_norm", shape.norms.kind, KeyColumns(shape), parts);
-  }
+  AddQueryKeyNorms(shape, parts);
   AddAttentionKind(shape, parts);
   AddDistances(shape, parts);
   return parts;

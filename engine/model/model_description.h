@@ -78,23 +78,29 @@ struct AttentionBlockShape {
   int64_t heads = 0;                       // H
   std::vector<int64_t> head_numbers = {};  // [H], the heads' numbers in the checkpoint, ascending;
                                            // empty: 0, 1, …
-  int64_t key_width = 0;                   // Dk, the width of queries and keys of one head
-  int64_t value_width = 0;                 // Dv, the width of values of one head
-  float score_scale = 0;                   // 1 / sqrt(Dk) in most models
-  bool has_input_projection = true;        // false: queries, keys and values are the input itself
-  bool keys_are_queries = false;           // one projection makes both
-  bool values_are_keys = false;            // one projection makes both
-  bool has_query_key_norms = false;        // norms of queries and of keys, each over all heads
+  // K, heads of keys and values, each of which H / K neighbouring query heads read (grouped-query
+  // attention); 0: H.
+  int64_t key_value_heads = 0;
+  int64_t key_width = 0;             // Dk, the width of queries and keys of one head
+  int64_t value_width = 0;           // Dv, the width of values of one head
+  float score_scale = 0;             // 1 / sqrt(Dk) in most models
+  bool has_input_projection = true;  // false: queries, keys and values are the input itself
+  bool keys_are_queries = false;     // one projection makes both
+  bool values_are_keys = false;      // one projection makes both
+  QueryKeyNorms query_key_norms = QueryKeyNorms::kNone;
   bool has_output_projection = true;
   int64_t output_width = 0;  // columns of the output projection; 0: E
   // The widths of the rows that keys and that values are made of, if these are never the queries'
   // own rows (cross-attention); 0: E.
   int64_t key_input_width = 0;
   int64_t value_input_width = 0;
+  bool causal = false;            // keys after the query are masked
   int64_t window = 0;             // keys further from the query than this are masked; 0: no window
   AttentionPattern pattern = {};  // the unit of the window, and what is visible beyond it
   LinformerShape linformer = {};  // only of kLinformer
 
+  // The heads of keys and values.
+  int64_t kv_heads() const { return key_value_heads > 0 ? key_value_heads : heads; }
   bool operator==(const AttentionBlockShape&) const = default;
 };
 
@@ -180,7 +186,8 @@ struct LayerShape {
   // positions, windows and causal or mixed keys make sense within one sequence alone.
   bool takes_cross_kv() const {
     return relative_positions.kind == RelativePositions::kNone && attention.window == 0 &&
-           extras.bottleneck.width == 0 && attention.kind != AttentionKind::kCausalLinear &&
+           !attention.causal && extras.bottleneck.width == 0 &&
+           attention.kind != AttentionKind::kCausalLinear &&
            attention.kind != AttentionKind::kLinformer;
   }
   // Whether the layer can do nothing but cross-attention, because keys or values are made of rows
@@ -200,11 +207,13 @@ struct LayerShape {
   int64_t layer_width() const {
     return extras.bottleneck.width > 0 ? hidden_size : attention_width();
   }
-  // The columns of the queries, and those of the keys.
-  int64_t key_columns() const { return attention.heads * attention.key_width; }
+  // The columns of the queries, of the keys and of the values.
+  int64_t query_columns() const { return attention.heads * attention.key_width; }
+  int64_t key_columns() const { return attention.kv_heads() * attention.key_width; }
+  int64_t value_columns() const { return attention.kv_heads() * attention.value_width; }
   // The first columns of keys and of values in the fused input projection, which begins with the
   // queries.
-  int64_t key_column() const { return attention.keys_are_queries ? 0 : key_columns(); }
+  int64_t key_column() const { return attention.keys_are_queries ? 0 : query_columns(); }
   int64_t value_column() const {
     return attention.values_are_keys ? key_column() : key_column() + key_columns();
   }

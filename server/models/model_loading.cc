@@ -287,6 +287,7 @@ CheckpointOptions CheckpointOptionsOf(const ModelSetting& setting, const Setting
   options.weights_sha256 = setting.weights_sha256;
   options.prune_file = setting.prune_file;
   options.pooling = setting.pooling;
+  options.causal = setting.causal;
   return options;
 }
 

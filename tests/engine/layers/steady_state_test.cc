@@ -86,7 +86,18 @@ std::vector<Kind> Kinds() {
          model.layer.extras.bottleneck.values_from_outside = true;
          model.layer.feed_forward.blocks = 2;
        }},
-      {"Norms", [](ModelDescription& model) { model.layer.attention.has_query_key_norms = true; }},
+      {"Norms",
+       [](ModelDescription& model) {
+         model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
+       }},
+      {"Causal",
+       [](ModelDescription& model) {
+         model.layer.attention.key_value_heads = 1;
+         model.layer.attention.causal = true;
+         model.layer.attention.query_key_norms = QueryKeyNorms::kEachHead;
+         GiveRelative(model, {.kind = RelativePositions::kRotary,
+                              .rotary = {.frequencies = RotaryFrequencies(16, 1000)}});
+       }},
       {"Window",
        [](ModelDescription& model) {
          model.layer.attention.window = 1;

@@ -46,7 +46,7 @@ ModelDescription EveryKindOfPart() {
   model.layer.feed_forward.width = 2 * kWidth;
   model.layer.feed_forward.has_gate = true;
   model.layer.extras.has_branch_scale = true;
-  model.layer.attention.has_query_key_norms = true;
+  model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   model.layer.extras.has_second_attention_norm = true;
   model.layer.attention.kind = AttentionKind::kAdditive;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
