@@ -373,7 +373,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
   }
   // Every stack with norms before its branches has one more norm after the last layer.
-  description.has_exit_norm = description.layer.norms.placement == NormPlacement::kPre;
+  description.has_exit_norm = description.layer.norms.are_first();
   RefuseVariants(*family, *json, config, problems);
   JudgeUnreadKeys(*family, config, problems, read.warnings);
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;

@@ -191,6 +191,19 @@ TEST_P(OperandBufferTest, AnOperandIsGoodForItsLayoutUntilAnotherTakesItsPlace) 
   EXPECT_TRUE(second.Find(layout_));
 }
 
+TEST_P(OperandBufferTest, AReservedLayoutIsFoundByItsModeAndWidth) {
+  OperandBuffer buffer(2);
+  buffer.Reserve(layout_, 20);
+  EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 20).Find(layout_));
+  EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 21).empty());
+  EXPECT_TRUE(buffer.Begin(layout_.mode, 2 * width_, 20).empty());
+  ComputeMode other = layout_.mode;
+  other.emulate = !other.emulate;
+  EXPECT_TRUE(buffer.Begin(other, width_, 20).empty());
+  buffer.Reserve(layout_, 21);
+  EXPECT_FALSE(buffer.Begin(layout_.mode, width_, 21).empty());
+}
+
 TEST(OperandBufferOfFloatsTest, HoldsNothing) {
   const OperandLayout layout = {{ComputeType::kF32, false}, 8, 8};
   OperandBuffer buffer(2);
