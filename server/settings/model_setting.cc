@@ -55,6 +55,14 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     return ReadName(kPoolingChoiceNames, "mean, first_token, last_token, max or pooler for pooling",
                     value, model.pooling);
   }
+  if (key == "adapter") {
+    model.adapter = value;
+    return value.empty() ? Unexpected("a folder for adapter", value) : absl::OkStatus();
+  }
+  if (key == "task") {
+    model.task = value;
+    return value.empty() ? Unexpected("the name of a task for task", value) : absl::OkStatus();
+  }
   if (key == "overlay") {
     model.overlay = value;
     return value.empty() ? Unexpected("a file for overlay", value) : absl::OkStatus();
@@ -64,7 +72,7 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     return value.empty() ? Unexpected("a file for prune", value) : absl::OkStatus();
   }
   return Unexpected(
-      "the key dtype, emulate, gemm, overlay, pooling, prune, weights-sha256 or "
+      "the key adapter, dtype, emulate, gemm, overlay, pooling, prune, task, weights-sha256 or "
       "allow-nonfinite-weights",
       key);
 }
@@ -83,6 +91,10 @@ absl::StatusOr<ModelSetting> ReadKeys(absl::Span<const std::string> entries,
   }
   if (!model.overlay.empty() && model.compute != ComputeMode()) {
     return Unexpected("neither dtype, emulate nor gemm beside overlay, which has those of its base",
+                      whole);
+  }
+  if (!model.overlay.empty() && (!model.adapter.empty() || !model.task.empty())) {
+    return Unexpected("neither adapter nor task beside overlay, which has those of its base",
                       whole);
   }
   if (!model.overlay.empty() && model.pooling != PoolingChoice::kAsFiles) {
