@@ -158,8 +158,8 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
   if (key_norm_) Normalize(*key_norm_, kept.Columns(shape_.key_column(), keys), workspace);
   if (const RelativePositionShape& relative = shape_.relative_positions;
       relative.kind == RelativePositions::kRotary) {
-    Rotate(workspace.team, run.tables.rotary(relative.rotary_theta), relative.rotary_pairs,
-           run.positions, shape_.attention.key_width, kept.Columns(0, shape_.value_column()));
+    Rotate(workspace.team, run.tables.rotary(relative.rotary), run.positions,
+           shape_.attention.key_width, kept.Columns(0, shape_.value_column()));
   }
   return kept;
 }

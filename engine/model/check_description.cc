@@ -1,6 +1,7 @@
 #include "engine/model/check_description.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
@@ -318,15 +319,18 @@ absl::Status CheckPatchEmbedding(const ModelDescription& model) {
 }
 
 absl::Status CheckRotation(const LayerShape& layer) {
-  const RelativePositionShape& relative = layer.relative_positions;
-  if (relative.kind == RelativePositions::kRotary &&
-      (relative.rotary_width < 2 || relative.rotary_width % 2 != 0 ||
-       relative.rotary_width > layer.attention.key_width || !(relative.rotary_stretch > 0) ||
-       !(relative.rotary_theta > 0))) {
-    return Refusal("expected an even rotary width from 2 to the key width ",
-                   layer.attention.key_width, ", a positive stretch and a positive base, got ",
-                   relative.rotary_width, ", ", relative.rotary_stretch, " and ",
-                   relative.rotary_theta);
+  if (layer.relative_positions.kind != RelativePositions::kRotary) return absl::OkStatus();
+  const RotaryShape& rotary = layer.relative_positions.rotary;
+  if (rotary.width() < 2 || rotary.width() > layer.attention.key_width) {
+    return Refusal("expected rotary positions to turn from 2 columns up to the key width ",
+                   layer.attention.key_width, ", got ", rotary.width());
+  }
+  for (const double frequency : rotary.frequencies) {
+    if (frequency >= 0 && std::isfinite(frequency)) continue;
+    return Refusal("expected finite rotary frequencies from 0, got ", frequency);
+  }
+  if (!(rotary.amplitude > 0) || !std::isfinite(rotary.amplitude)) {
+    return Refusal("expected a positive rotary amplitude, got ", rotary.amplitude);
   }
   return absl::OkStatus();
 }

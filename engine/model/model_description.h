@@ -14,6 +14,7 @@
 
 #include "engine/model/attention_pattern.h"
 #include "engine/model/layer_kinds.h"
+#include "engine/model/rotary_shape.h"
 
 namespace attendant {
 
@@ -47,10 +48,7 @@ struct RelativePositionShape {
   // for each direction, where 0 means one for each distance.
   int64_t buckets = 0;
   int64_t max_distance = 0;  // all distances from here on share the last bucket
-  int64_t rotary_width = 0;  // columns of each head that are turned
-  RotaryPairs rotary_pairs = RotaryPairs::kHalves;
-  float rotary_theta = 0;
-  float rotary_stretch = 1;  // divides the angles
+  RotaryShape rotary = {};   // of kRotary
   // Fields of kDisentangled.
   bool scores_queries = false;      // queries are scored against the keys of distances
   bool scores_keys = false;         // keys are scored against the queries of distances
@@ -356,7 +354,7 @@ struct LayerVariant {
   bool has_attention_norm = true;
   bool has_window = false;
   bool has_convolution = false;
-  float rotary_theta = 0;
+  RotaryShape rotary = {};
   std::vector<int64_t> pruned_heads = {};  // numbers among H of the heads left out, ascending
 
   bool operator==(const LayerVariant&) const = default;

@@ -11,7 +11,7 @@ LayerVariant AsTheOthers(const LayerShape& layer) {
   return {.has_attention_norm = layer.norms.has_attention_norm,
           .has_window = layer.attention.window > 0,
           .has_convolution = layer.extras.convolution.taps > 0,
-          .rotary_theta = layer.relative_positions.rotary_theta};
+          .rotary = layer.relative_positions.rotary};
 }
 
 }  // namespace

@@ -180,10 +180,10 @@ void MakingOperands(State& state, const ComputeMode& mode) {
 void RotatingHeads(State& state, RotaryPairs pairs) {
   constexpr int64_t kTokens = 512, kHeads = 12, kWidth = 64;
   Matrix heads(kTokens, kHeads * kWidth);
-  const RotaryTable table(kTokens, kWidth, 10000.0f);
+  const RotaryTable table(kTokens, {RotaryFrequencies(kWidth, 10000.0f), 1, pairs});
   std::vector<int32_t> positions(kTokens);
   std::iota(positions.begin(), positions.end(), 0);
-  for (auto _ : state) Rotate(Team(), table, pairs, positions, kWidth, heads.view());
+  for (auto _ : state) Rotate(Team(), table, positions, kWidth, heads.view());
   state.counters["elements"] = PerSecond(kTokens * kHeads * kWidth);
 }
 

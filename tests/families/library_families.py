@@ -131,12 +131,21 @@ def with_keys(**keys):
 
 
 LINEAR = {"rope_type": "linear", "factor": 3.0}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 10, "beta_fast": 2.0, "beta_slow": 0.3}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 20, "low_freq_factor": 0.5,
+          "high_freq_factor": 2.0}
 # Of the library's form with parameters for all layers.
 ROTATIONS = {
     "default-theta": without_rotation(),
     "rope-theta": without_rotation(rope_theta=50.0),
     "rope-scaling": without_rotation(rope_theta=50.0, rope_scaling=LINEAR),
     "older-rope-scaling": without_rotation(rope_scaling={"type": "linear", "factor": 3.0, "rope_theta": 70.0}),
+    "yarn": without_rotation(rope_theta=50.0, rope_scaling=YARN),
+    "yarn-whole": with_keys(rope_parameters={**YARN, "rope_theta": 50.0, "truncate": False, "attention_factor": 1.3}),
+    "yarn-mscale": with_keys(rope_parameters={**YARN, "rope_theta": 50.0, "mscale": 0.7, "mscale_all_dim": 0.4}),
+    "yarn-lengths": without_rotation(rope_theta=50.0, original_max_position_embeddings=10,
+                                     rope_scaling={**YARN, "factor": None}),
+    "llama3": with_keys(rope_parameters={**LLAMA3, "rope_theta": 50.0}),
 }
 
 
@@ -228,6 +237,9 @@ FAMILIES = {
          "default-thetas": without_rotation(),
          "rope-scaling": without_rotation(global_rope_theta=90.0, rope_scaling=LINEAR),
          "rope-scaling-theta": with_keys(rope_scaling={**LINEAR, "rope_theta": 60.0}),
+         "yarn": with_keys(rope_scaling={**YARN, "truncate": False}),
+         "two-scalings": with_keys(rope_parameters={"full_attention": {**YARN, "rope_theta": 90.0},
+                                                    "sliding_attention": {**LLAMA3, "rope_theta": 40.0}}),
          "mean-classifier": {"model": t.ModernBertForSequenceClassification, "num_labels": 5, "classifier_pooling": "mean"},
          "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         classifier=t.ModernBertForSequenceClassification),

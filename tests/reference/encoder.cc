@@ -199,22 +199,20 @@ using Positions = std::vector<int32_t>;
 // Rotates queries or keys [n, H Dk]: pairs of columns are points of a plane, turned according to
 // their position.
 Vector Turn(const LayerShape& shape, const Positions& positions, Vector x) {
-  const RelativePositionShape& relative = shape.relative_positions;
-  if (relative.kind != RelativePositions::kRotary) return x;
-  const int64_t pairs = relative.rotary_width / 2;
-  const bool halves = relative.rotary_pairs == RotaryPairs::kHalves;
+  if (shape.relative_positions.kind != RelativePositions::kRotary) return x;
+  const RotaryShape& rotary = shape.relative_positions.rotary;
+  const int64_t pairs = rotary.width() / 2;
+  const bool halves = rotary.pairs == RotaryPairs::kHalves;
   for (size_t s = 0; s < positions.size(); ++s) {
     for (int64_t h = 0; h < shape.attention.heads; ++h) {
       double* head = &x[(s * shape.attention.heads + h) * shape.attention.key_width];
       for (int64_t j = 0; j < pairs; ++j) {
         double& a = head[halves ? j : 2 * j];
         double& b = head[halves ? j + pairs : 2 * j + 1];
-        const double angle =
-            positions[s] / (relative.rotary_stretch *
-                            std::pow(relative.rotary_theta, static_cast<double>(j) / pairs));
+        const double angle = positions[s] * rotary.frequencies[j];
         const double turned = a * std::cos(angle) - b * std::sin(angle);
-        b = b * std::cos(angle) + a * std::sin(angle);
-        a = turned;
+        b = rotary.amplitude * (b * std::cos(angle) + a * std::sin(angle));
+        a = rotary.amplitude * turned;
       }
     }
   }

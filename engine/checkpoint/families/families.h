@@ -49,9 +49,10 @@ struct ConfigKeys {
   Keys padding_id = {};                          // for kCountNotPadding: positions start after it
   Keys position_buckets = {};                    // for kBuckets
   Keys position_max_distance = {};               // for kBuckets
-  Keys rotary_theta = {};                        // for kRotary
+  Keys rotary_theta = {};                        // default: Family::rotary_theta
   Keys rotary_fraction = {};                     // rotated part of a head's width; default: 1
-  Keys local_rotary_theta = {};  // for layers with a window; default: Family::local_rotary_theta
+  // For layers with a window, if they have a rotation of their own.
+  Keys local_rotary_theta = {};
   Keys bottleneck = {};          // width
   Keys attention_type = {};      // block-sparse or full
   Keys scales_words = {};        // if true, word embeddings are scaled by sqrt(hidden size)
@@ -61,9 +62,9 @@ struct ConfigKeys {
   Keys global_every = {};        // if n, layers 0, n, 2 n, … have no window
   Keys classifier_pooling = {};  // "cls" or "mean"
   Keys layer_kinds = {};         // a list with one entry per layer, in place of global_every
-  // An object with the theta and its scaling; if layers have windows, one for each kind of layer.
+  // An object with the theta and its scaling; with local_rotary_theta, one for each kind of layer.
   Keys rotary_parameters = {};
-  // If layers have windows: an object that is written over the parameters of both kinds of layer.
+  // Such an object, which replaces the parameters or is written over those of the kinds of layers.
   Keys rotary_scaling = {};
   Keys rotary_interleaved = {};  // default: column j is paired with j + width / 2
   Keys pooler_activation = {};   // default: tanh
@@ -140,7 +141,9 @@ struct Family {
   int64_t fewest_token_types = 1;
   int64_t padding_id = 0;
   RelativePositionShape relative_positions = {};
-  float local_rotary_theta = 0;  // the default for layers with a window
+  float rotary_theta = 0;           // the default, for kRotary
+  float local_rotary_theta = 0;     // the default for layers with a window
+  bool scales_local_rotary = true;  // what rotary_scaling says is for layers with a window too
   std::vector<NamePattern> names;
   // Those of a head of each token.
   std::vector<NamePattern> token_head_names = {{"token_head.dense", "/classifier"},

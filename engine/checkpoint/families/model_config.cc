@@ -118,7 +118,8 @@ RelativePositionShape ReadRelativePositions(const Family& family, int64_t head_w
   RelativePositionShape shape = family.relative_positions;
   const ConfigKeys& keys = family.keys;
   if (shape.kind == RelativePositions::kRotary) {
-    return ReadRotary(family, head_width, config, problems);
+    shape.rotary = ReadRotary(family, /*is_local=*/false, head_width, config, problems);
+    return shape;
   }
   if (shape.kind == RelativePositions::kDisentangled) {
     return ReadDisentangled(config, problems);
@@ -203,7 +204,7 @@ std::vector<bool> ReadWindowed(const ConfigKeys& keys, const Json& json, int64_t
   return windowed;
 }
 
-// Reads what differs between layers, and sets the rotary base of the layers without a window.
+// Reads what differs between layers.
 void ReadVariants(const Family& family, const Json& json, ConfigReader& config, Problems& problems,
                   ModelDescription& model) {
   const ConfigKeys& keys = family.keys;
@@ -212,16 +213,14 @@ void ReadVariants(const Family& family, const Json& json, ConfigReader& config, 
     model.variants.front().has_convolution = true;
   }
   if (keys.window.empty()) return;
-  RelativePositionShape& relative = model.layer.relative_positions;
-  const LayerRotations rotations = ReadLayerRotations(family, relative, config, problems);
-  relative.rotary_theta = rotations.global_theta;
-  relative.rotary_stretch = rotations.stretch;
+  const RotaryShape& global = model.layer.relative_positions.rotary;
+  const RotaryShape local =
+      ReadRotary(family, /*is_local=*/true, model.layer.attention.key_width, config, problems);
   const std::vector<bool> windowed = ReadWindowed(keys, json, model.layers, config, problems);
   for (int64_t i = 0; i < model.layers; ++i) {
-    model.variants.push_back(
-        {.has_attention_norm = i > 0 || family.has_first_attention_norm,
-         .has_window = windowed[i],
-         .rotary_theta = windowed[i] ? rotations.local_theta : rotations.global_theta});
+    model.variants.push_back({.has_attention_norm = i > 0 || family.has_first_attention_norm,
+                              .has_window = windowed[i],
+                              .rotary = windowed[i] ? local : global});
   }
 }
 

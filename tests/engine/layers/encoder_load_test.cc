@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -303,36 +304,36 @@ TEST(DescriptionTest, RefusesASecondAttentionNormBeforeTheBranches) {
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms behind the branches"));
 }
 
-TEST(DescriptionTest, RefusesRotaryWidthsThatDoNotPair) {
-  for (const int64_t width : {0, 1, 7, 10}) {
-    ModelDescription model = SmallModel(1, 2, 8);
-    model.layer.relative_positions.kind = RelativePositions::kRotary;
-    model.layer.relative_positions.rotary_width = width;
-    EXPECT_THAT(RefusalOf(model), HasSubstr("expected an even rotary width from 2 to the key width "
-                                            "8"));
+ModelDescription RotaryModel(RotaryShape rotary) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.relative_positions.kind = RelativePositions::kRotary;
+  model.layer.relative_positions.rotary = std::move(rotary);
+  return model;
+}
+
+TEST(DescriptionTest, RefusesMoreOrLessRotaryColumnsThanAHeadHas) {
+  for (const int64_t width : {0, 10}) {
+    EXPECT_THAT(
+        RefusalOf(RotaryModel({RotaryFrequencies(width, 100)})),
+        HasSubstr(absl::StrCat("to turn from 2 columns up to the key width 8, got ", width)));
   }
 }
 
-TEST(DescriptionTest, RefusesAStretchThatStops) {
-  ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.relative_positions.kind = RelativePositions::kRotary;
-  model.layer.relative_positions.rotary_width = 8;
-  model.layer.relative_positions.rotary_theta = 100;
-  model.layer.relative_positions.rotary_stretch = 0;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("a positive stretch and a positive base, got 8, 0 and"));
+TEST(DescriptionTest, RefusesRotaryFrequenciesThatAreNotFiniteOrBelow0) {
+  for (const double frequency : {-0.5, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    EXPECT_THAT(RefusalOf(RotaryModel({{1, frequency}})),
+                HasSubstr(absl::StrCat("finite rotary frequencies from 0, got ", frequency)));
+  }
+  ModelDescription model = RotaryModel({RotaryFrequencies(8, 100)});
+  model.variants = {{.rotary = {{-7}}}};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("finite rotary frequencies from 0, got -7"));
 }
 
-TEST(DescriptionTest, RefusesARotaryBaseThatIsNotPositive) {
-  ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.relative_positions.kind = RelativePositions::kRotary;
-  model.layer.relative_positions.rotary_width = 8;
-  for (const float theta : {0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN()}) {
-    model.layer.relative_positions.rotary_theta = theta;
-    EXPECT_THAT(RefusalOf(model), HasSubstr("a positive base, got 8, 1 and "));
+TEST(DescriptionTest, RefusesARotaryAmplitudeThatIsNotPositive) {
+  for (const float amplitude : {0.0f, -1.0f, std::numeric_limits<float>::infinity()}) {
+    EXPECT_THAT(RefusalOf(RotaryModel({RotaryFrequencies(8, 100), amplitude})),
+                HasSubstr(absl::StrCat("a positive rotary amplitude, got ", amplitude)));
   }
-  model.layer.relative_positions.rotary_theta = 100;
-  model.variants = {{.rotary_theta = -7}};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("a positive base, got 8, 1 and -7"));
 }
 
 TEST(DescriptionTest, RefusesWindowsThatCannotBe) {

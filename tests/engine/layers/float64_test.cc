@@ -151,8 +151,7 @@ Case Changed(std::string name, Change change) {
 RelativePositionShape Rotary(int64_t width) {
   RelativePositionShape shape;
   shape.kind = RelativePositions::kRotary;
-  shape.rotary_width = width;
-  shape.rotary_theta = 1000;
+  shape.rotary.frequencies = RotaryFrequencies(width, 1000);
   return shape;
 }
 
@@ -279,17 +278,18 @@ std::vector<Case> SmallCases() {
               [](Case& c) {
                 c.model = SmallModel(2, 3, 26);
                 c.model.layer.relative_positions = Rotary(26);
-                c.model.layer.relative_positions.rotary_pairs = RotaryPairs::kInterleaved;
+                c.model.layer.relative_positions.rotary.pairs = RotaryPairs::kInterleaved;
               }),
-      Changed("RotaryStretched",
+      Changed("RotaryWithAnAmplitude",
               [](Case& c) {
                 c.model.layer.relative_positions = Rotary(16);
-                c.model.layer.relative_positions.rotary_stretch = 1.3f;
+                c.model.layer.relative_positions.rotary.amplitude = 1.3f;
               }),
-      Changed("RotaryOfAPartWithTwoThetas",
+      Changed("RotaryOfTwoPartsOfAHead",
               [](Case& c) {
                 c.model.layer.relative_positions = Rotary(6);
-                c.model.variants = {{.rotary_theta = 100}, {.rotary_theta = 7}};
+                c.model.variants = {{.rotary = {RotaryFrequencies(6, 100)}},
+                                    {.rotary = {RotaryFrequencies(10, 7), 0.9f}}};
               }),
       Changed("FirstLayerWithoutAttentionNorm",
               [](Case& c) {

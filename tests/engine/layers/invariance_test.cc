@@ -173,10 +173,10 @@ TEST_P(InvarianceTest, AlibiAndRotaryAndAWindow) {
     ModelDescription model = SmallModel(2, 3, 16);
     model.layer.relative_positions.kind = kind;
     model.layer.attention.window = 20;
-    model.variants = {{.has_window = true, .rotary_theta = 1000},
-                      {.has_window = false, .rotary_theta = 1000}};
-    model.layer.relative_positions.rotary_width = 16;
-    model.layer.relative_positions.rotary_theta = 1000;
+    const RotaryShape rotary = {RotaryFrequencies(16, 1000)};
+    model.variants = {{.has_window = true, .rotary = rotary},
+                      {.has_window = false, .rotary = rotary}};
+    model.layer.relative_positions.rotary = rotary;
     MemoryWeights weights = RandomWeights(model, 1);
     ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                          RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),

@@ -142,8 +142,7 @@ TEST_F(PrunedHeadsTest, KeepTheirRelativePositions) {
     model.layer.relative_positions = {.kind = kind,
                                       .buckets = kind == RelativePositions::kBuckets ? 8 : 0,
                                       .max_distance = 16,
-                                      .rotary_width = 16,
-                                      .rotary_theta = 1000};
+                                      .rotary = {RotaryFrequencies(16, 1000)}};
     ExpectGateOfZeroIsPruning(model, {{0, 1}, {2}});
   }
 }

@@ -103,7 +103,7 @@ std::vector<Kind> Kinds() {
       {"Rotary",
        [](ModelDescription& model) {
          GiveRelative(
-             model, {.kind = RelativePositions::kRotary, .rotary_width = 16, .rotary_theta = 1000});
+             model, {.kind = RelativePositions::kRotary, .rotary = {RotaryFrequencies(16, 1000)}});
        }},
       {"Disentangled",
        [](ModelDescription& model) {

@@ -128,8 +128,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithRelativePositions) {
     model.layer.relative_positions = {kind, 8, 30};
     model.layer.relative_positions.scores_queries = true;
     model.layer.relative_positions.scores_keys = true;
-    model.layer.relative_positions.rotary_width = 16;
-    model.layer.relative_positions.rotary_theta = 1000;
+    model.layer.relative_positions.rotary.frequencies = RotaryFrequencies(16, 1000);
     Load(model);
     ExpectSameBits();
   }

@@ -267,8 +267,10 @@ TEST(Families, ModernBertAlternatesItsWindows) {
   EXPECT_EQ(model.layer_shape(0).attention.window, 0);
   EXPECT_EQ(model.layer_shape(1).attention.window, 3);
   EXPECT_EQ(model.layer_shape(2).attention.window, 0);
-  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary_theta, 160000.0f);
-  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary_theta, 10000.0f);
+  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary.frequencies,
+            RotaryFrequencies(4, 160000));
+  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary.frequencies,
+            RotaryFrequencies(4, 10000));
   EXPECT_FALSE(model.layer_shape(0).norms.has_attention_norm);
   EXPECT_TRUE(model.layer_shape(1).norms.has_attention_norm);
   EXPECT_TRUE(model.has_exit_norm);
@@ -291,19 +293,19 @@ TEST(Families, ModernBertNamesTheKindsOfItsLayers) {
   EXPECT_EQ(model.layer_shape(0).attention.window, 3);
   EXPECT_EQ(model.layer_shape(1).attention.window, 0);
   EXPECT_EQ(model.layer_shape(2).attention.window, 3);
-  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary_theta, 70.0f);
-  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary_theta, 500.0f);
+  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary.frequencies, RotaryFrequencies(4, 70));
+  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary.frequencies, RotaryFrequencies(4, 500));
 
   EXPECT_THAT(Refusal(with("\"layer_types\": [\"full_attention\"], ").config),
               HasSubstr("layer_types: expected a list of 3 layers, found"));
   EXPECT_THAT(Refusal(With(with(kinds), "full_attention", "linear_attention").config),
               HasSubstr("layer_types[1]: expected 'full_attention' or 'sliding_attention'"));
-  EXPECT_THAT(Refusal(With(with(thetas), "default", "yarn").config),
-              HasSubstr("rope_type: expected one of default, linear, found 'yarn'"));
+  EXPECT_THAT(Refusal(With(with(thetas), "default", "none").config),
+              HasSubstr("rope_type: expected one of default, linear, llama3, yarn, found 'none'"));
   EXPECT_THAT(Refusal(with("\"rope_parameters\": {\"rope_theta\": 5.0}, ").config),
               HasSubstr("rope_parameters: expected an object with 'full_attention' and"));
   EXPECT_THAT(Refusal(With(with(thetas), "70.0", "0").config),
-              HasSubstr("expected positive rotary bases, found 500 and 0"));
+              HasSubstr("expected a positive rotary base, found 0"));
 }
 
 TEST(Families, JinaBertForCodeHasFurtherNorms) {
@@ -319,14 +321,13 @@ TEST(Families, NomicBertTurnsAFractionOfEachHead) {
   const ModelDescription model = Describe(Tiny("nomic_bert"));
   const RelativePositionShape& relative = model.layer.relative_positions;
   EXPECT_EQ(relative.kind, RelativePositions::kRotary);
-  EXPECT_EQ(relative.rotary_width, 2);
-  EXPECT_EQ(relative.rotary_theta, 1000.0f);
-  EXPECT_EQ(relative.rotary_pairs, RotaryPairs::kHalves);
+  EXPECT_EQ(relative.rotary.frequencies, RotaryFrequencies(2, 1000));
+  EXPECT_EQ(relative.rotary.pairs, RotaryPairs::kHalves);
   EXPECT_EQ(model.layer.norms.placement, NormPlacement::kPost);
   EXPECT_TRUE(model.layer.feed_forward.has_gate);
   EXPECT_EQ(model.layer.feed_forward.activation, Activation::kSilu);
   EXPECT_EQ(Describe(With(Tiny("nomic_bert"), "interleaved\": false", "interleaved\": true"))
-                .layer.relative_positions.rotary_pairs,
+                .layer.relative_positions.rotary.pairs,
             RotaryPairs::kInterleaved);
 }
 
@@ -342,8 +343,7 @@ TEST(Families, NomicBertOfOtherKindsIsRefused) {
 
 TEST(Families, GteHasTheGateBehindTheOtherProduct) {
   const ModelDescription model = Describe(Tiny("gte"));
-  EXPECT_EQ(model.layer.relative_positions.rotary_width, 4);
-  EXPECT_EQ(model.layer.relative_positions.rotary_theta, 160000.0f);
+  EXPECT_EQ(model.layer.relative_positions.rotary.frequencies, RotaryFrequencies(4, 160000));
   EXPECT_EQ(model.embeddings->token_types, 0);
   EXPECT_EQ(model.embeddings->positions, 0);
 }
@@ -357,12 +357,10 @@ TEST(Families, NomicBertOfTheLibraryHasOtherKeys) {
   EXPECT_EQ(model.layer.norms.epsilon, 1e-6f);
   EXPECT_EQ(model.layer.feed_forward.activation, Activation::kGelu);
   EXPECT_TRUE(model.layer.feed_forward.has_gate);  // with any activation
-  EXPECT_EQ(model.layer.relative_positions.rotary_width, 6);
-  EXPECT_EQ(model.layer.relative_positions.rotary_theta, 1000.0f);
+  EXPECT_EQ(model.layer.relative_positions.rotary.frequencies, RotaryFrequencies(6, 1000));
   EXPECT_TRUE(model.pooling.has_value());
-  EXPECT_THAT(
-      Refusal(With(Tiny("nomic_bert_library"), "\"default\"", "\"dynamic\"").config),
-      HasSubstr("rope_type or type: expected one of default, linear, ntk, found 'dynamic'"));
+  EXPECT_THAT(Refusal(With(Tiny("nomic_bert_library"), "\"default\"", "\"dynamic\"").config),
+              HasSubstr("rope_type: expected none of dynamic and longrope, whose angles grow"));
   EXPECT_THAT(
       Refusal(With(Tiny("nomic_bert_library"), "\"hidden_act\"", "\"n_embd\": 6, \"hidden_act\"")
                   .config),
@@ -382,17 +380,14 @@ TEST(Families, GteScalesItsRotaryPositions) {
   const auto scaled = [](const std::string& scaling) {
     return With(Tiny("gte"), "\"rope_scaling\": null", "\"rope_scaling\": " + scaling);
   };
-  const RelativePositionShape ntk =
-      Describe(scaled("{\"type\": \"ntk\", \"factor\": 8.0}")).layer.relative_positions;
-  EXPECT_EQ(ntk.rotary_theta, 1280000.0f);
-  EXPECT_FLOAT_EQ(ntk.rotary_stretch, std::sqrt(8.0f));
-  const RelativePositionShape linear = Describe(Tiny("gte_library")).layer.relative_positions;
-  EXPECT_EQ(linear.rotary_theta, 500.0f);
-  EXPECT_EQ(linear.rotary_stretch, 4.0f);
-  EXPECT_EQ(Describe(Tiny("gte")).layer.relative_positions.rotary_stretch, 1.0f);
+  EXPECT_EQ(Describe(scaled("{\"type\": \"ntk\", \"factor\": 8.0}"))
+                .layer.relative_positions.rotary.frequencies,
+            RotaryFrequencies(4, 1280000, std::sqrt(8.0f)));
+  const RotaryShape linear = Describe(Tiny("gte_library")).layer.relative_positions.rotary;
+  EXPECT_EQ(linear.frequencies, RotaryFrequencies(linear.width(), 500, 4));
 
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 8.0, \"mixed_b\": 0.6}").config),
-              HasSubstr("original_max_position_embeddings, found 'mixed_b'"));
+              HasSubstr("truncate, found 'mixed_b'"));
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\"}").config),
               HasSubstr("factor: expected a number from 0 to 10000, found none"));
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 0.5}").config),
