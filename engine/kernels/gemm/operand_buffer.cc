@@ -52,7 +52,7 @@ PreparedOperand OperandBuffer::Begin(const OperandLayout& layout, int64_t rows) 
 
 PreparedOperand OperandBuffer::Begin(const ComputeMode& mode, int64_t in, int64_t rows) {
   for (const Reserved& one : reserved_) {
-    if (one.layout.mode == mode && one.layout.in == in && rows <= one.rows) {
+    if (one.layout.mode == mode && one.layout.in == in && PaddedRows(rows) <= one.rows) {
       return Begin(one.layout, rows);
     }
   }

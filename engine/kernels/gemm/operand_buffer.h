@@ -52,7 +52,7 @@ class OperandBuffer {
   PreparedOperand Begin(const OperandLayout& layout, int64_t rows);
 
   // Likewise in the layout of that mode and number of columns that has been reserved for at least
-  // `rows` rows; empty if there is none.
+  // PaddedRows(rows) rows; empty if there is none.
   PreparedOperand Begin(const ComputeMode& mode, int64_t in, int64_t rows);
 
   // Writes parts of the rows from `row` on; see PreparedOperand::Write.

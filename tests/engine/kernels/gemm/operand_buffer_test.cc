@@ -193,15 +193,15 @@ TEST_P(OperandBufferTest, AnOperandIsGoodForItsLayoutUntilAnotherTakesItsPlace) 
 
 TEST_P(OperandBufferTest, AReservedLayoutIsFoundByItsModeAndWidth) {
   OperandBuffer buffer(2);
-  buffer.Reserve(layout_, 20);
-  EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 20).Find(layout_));
-  EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 21).empty());
-  EXPECT_TRUE(buffer.Begin(layout_.mode, 2 * width_, 20).empty());
+  buffer.Reserve(layout_, 32);
+  EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 32).Find(layout_));
+  EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 33).empty());
+  EXPECT_TRUE(buffer.Begin(layout_.mode, 2 * width_, 32).empty());
   ComputeMode other = layout_.mode;
   other.emulate = !other.emulate;
-  EXPECT_TRUE(buffer.Begin(other, width_, 20).empty());
-  buffer.Reserve(layout_, 21);
-  EXPECT_FALSE(buffer.Begin(layout_.mode, width_, 21).empty());
+  EXPECT_TRUE(buffer.Begin(other, width_, 32).empty());
+  buffer.Reserve(layout_, 48);
+  EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 33).Find(layout_));
 }
 
 TEST(OperandBufferOfFloatsTest, HoldsNothing) {
