@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/checkpoint/families/causal_config.h"
 #include "engine/checkpoint/families/model_config.h"
@@ -15,6 +16,7 @@
 #include "engine/checkpoint/read_classes.h"
 #include "engine/checkpoint/read_tokenization.h"
 #include "engine/checkpoint/sentence_transformers.h"
+#include "engine/checkpoint/task_adapters.h"
 
 namespace attendant {
 namespace {
@@ -257,13 +259,44 @@ void SortOutTheRest(const Family& family, const std::string& prefix, WeightBinde
                     std::vector<std::string>& unused) {
   for (std::string& name : binder.Unbound()) {
     if (absl::StartsWith(name, kDensePrefix) ||
-        (IsOfEncoder(family, prefix, name) && !IsBuffer(name))) {
+        (IsOfEncoder(family, prefix, name) && !IsBuffer(name) && !IsOfTaskAdapter(name))) {
       binder.problems().Add(
           absl::StrCat(binder.Show(name), ": expected no tensor of that name in this model"));
     } else if (!IsBuffer(name)) {
       unused.push_back(std::move(name));
     }
   }
+}
+
+// Moves all that is bound into the checkpoint, with the adapter of a task if the options name one.
+absl::Status Finish(const std::string& folder, const Family& family, const std::string& prefix,
+                    const CheckpointOptions& options, WeightBinder& binder,
+                    Checkpoint& checkpoint) {
+  std::optional<TaskAdapter> adapter;
+  if (!options.task.empty()) {
+    absl::StatusOr<TaskAdapter> read = TaskAdapter::Read(folder, options.task);
+    if (!read.ok()) return read.status();
+    adapter = *std::move(read);
+    adapter->Bind(binder);
+  } else if (const std::vector<std::string> tasks = ListTasks(folder); !tasks.empty()) {
+    checkpoint.warnings.push_back(absl::StrCat(
+        folder, ": no adapter is merged; the option task=", absl::StrJoin(tasks, ", task="),
+        " merges that of a task"));
+  }
+  SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
+  const absl::Status status = binder.Finish(options, checkpoint);
+  return status.ok() && adapter ? adapter->AddTo(checkpoint) : status;
+}
+
+// Modules may be code of the folder's authors, which is not run.
+absl::Status CheckOwnCode(const std::string& folder, const Family& family,
+                          const std::optional<SentenceModules>& modules) {
+  if (!modules || modules->own_code.empty() || modules->own_code == family.own_transformer) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(folder, "/modules.json: type: expected Transformer of sentence_transformers, ",
+                   "found ", Quoted(modules->own_code)));
 }
 
 }  // namespace
@@ -276,8 +309,10 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   absl::StatusOr<ModelConfig> config = ReadModelConfig(transformer);
   if (!config.ok()) return config.status();
   const Family& family = *config->family;
+  absl::Status status = CheckOwnCode(folder, family, *modules);
+  if (!status.ok()) return status;
   checkpoint.description = std::move(config->description);
-  absl::Status status = ChooseCausality(folder, options.causal, family, checkpoint.description);
+  status = ChooseCausality(folder, options.causal, family, checkpoint.description);
   if (!status.ok()) return status;
   checkpoint.warnings = std::move(config->warnings);
   absl::StatusOr<Tokenization> tokenization =
@@ -324,8 +359,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   checkpoint.description.patch_embedding =
       DescribePatchEmbedding(family, prefix, checkpoint.description, binder);
   BindAll(checkpoint, family, prefix, *modules, binder);
-  SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
-  return binder.Finish(options, checkpoint);
+  return Finish(transformer, family, prefix, options, binder, checkpoint);
 }
 
 }  // namespace attendant

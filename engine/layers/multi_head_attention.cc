@@ -35,8 +35,10 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
     if (!status.ok()) return status;
   }
   if (absl::Status status = attention.LoadNorms(prefix, loader); !status.ok()) return status;
+  const PackedLinear* const qkv =
+      attention.inputs_.size() == 1 ? &attention.inputs_.front().linear : nullptr;
   absl::StatusOr<std::shared_ptr<const AttentionExtra>> extra =
-      LoadAttentionExtra(prefix, shape, attention.entry(), distances, loader);
+      LoadAttentionExtra(prefix, shape, qkv, distances, loader);
   if (!extra.ok()) return extra.status();
   attention.extra_ = *std::move(extra);
   return attention;
@@ -88,9 +90,8 @@ absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader
   return output.status();
 }
 
-PreparedRows MultiHeadAttention::Context(const LinearInput& x, MatrixView<const float> outside,
-                                         const LayerRun& run) const {
-  AttentionInput input = ProjectRows(x, outside, run);
+PreparedRows MultiHeadAttention::Context(const LinearInput& x, const LayerRun& run) const {
+  AttentionInput input = ProjectRows(x, run);
   input.distances = run.tables.distances();
   if (extra_ != nullptr) extra_->AddTo(input, run);
   if (run.WantsProbabilities() && !run.has_cross_kv) {
@@ -110,12 +111,10 @@ PreparedRows MultiHeadAttention::ContextRows(const LayerRun& run) const {
   ZeroRows(rows.Rows(run.tokens, rows.rows - run.tokens));
   const bool has_operand =
       output_ && run.wanted_rows.empty() && RoundsElementwise(run.workspace.mode);
-  return {rows, run.Prepare(has_operand ? &*output_ : nullptr)};
+  return {rows, has_operand ? run.Prepare(rows.cols) : PreparedOperand()};
 }
 
-AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x,
-                                               MatrixView<const float> outside,
-                                               const LayerRun& run) const {
+AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x, const LayerRun& run) const {
   const bool pairs = ProjectsToPairs(run);
   const int64_t depth = pairs ? 2 : 1;
   MatrixView<const float> qkv = x.rows.Rows(0, run.tokens);
@@ -127,7 +126,7 @@ AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x,
                         LinearOutput::Pairs(rows));
     qkv = run.Kept(rows);
   } else if (!inputs_.empty()) {
-    qkv = ProjectInput(x, outside, run);
+    qkv = ProjectInput(x, run);
   }
   AttentionInput input = {
       .queries = qkv.Columns(0, shape_.query_columns() / depth),
@@ -145,7 +144,6 @@ bool MultiHeadAttention::ProjectsToPairs(const LayerRun& run) const {
 }
 
 MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
-                                                         MatrixView<const float> outside,
                                                          const LayerRun& run) const {
   Workspace& workspace = run.workspace;
   const MatrixView<float> qkv =
@@ -157,7 +155,7 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
   const bool narrow = CanNarrowQueries(x.rows, run);
   if (narrow) ProjectWantedQueries(x.rows, qkv, run);
   ProjectColumns(narrow ? queries : 0, run.has_cross_kv ? queries : inside, x, qkv, workspace);
-  ProjectColumns(inside, qkv.cols, outside, qkv, workspace);
+  ProjectColumns(inside, qkv.cols, run.Padded(workspace.activations.hidden()), qkv, workspace);
   if (query_norm_) Normalize(*query_norm_, kept.Columns(0, queries), workspace);
   if (run.has_cross_kv) return kept;
   if (key_norm_) {

@@ -53,7 +53,7 @@ absl::Status CheckVariants(const ModelDescription& model) {
                    model.variants.size());
   }
   for (const LayerVariant& variant : model.variants) {
-    if (!variant.has_attention_norm && model.layer.norms.placement != NormPlacement::kPre) {
+    if (!variant.has_attention_norm && !model.layer.norms.are_first()) {
       return Refusal("expected norms before the branches in a layer without attention norm");
     }
     absl::Status status = CheckPrunedHeads(variant.pruned_heads, model.layer);
@@ -308,6 +308,9 @@ absl::Status CheckPositive(const ModelDescription& model) {
 }
 
 absl::Status CheckNorms(const LayerShape& layer) {
+  if (!layer.norms.has_attention_norm && !layer.norms.are_first()) {
+    return Refusal("expected norms before the branches in a layer without attention norm");
+  }
   const bool bare = layer.norms.placement == NormPlacement::kNone;
   if (bare && layer.feed_forward.width > 0) {
     return Refusal("expected no feed-forward block in a layer without residuals, got one of width ",

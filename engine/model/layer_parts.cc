@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/model/residual_blocks.h"
 
 namespace attendant {
 namespace {
@@ -109,19 +110,27 @@ void AddFeedForward(const std::string& block, const LayerShape& shape, Parts& pa
   AddLinear(block + "feed_forward_in", inner, width, parts, "feed_forward.in");
   AddLinear(out, width, inner, parts, "feed_forward.out");
   if (shape.extras.has_branch_scale) AddScale(block + "feed_forward_scale", width, out, parts);
-  if (shape.norms.placement != NormPlacement::kNone) {
-    AddNorm(block + "feed_forward_norm", shape.norms.kind, width, parts);
-  }
 }
 
 void AddConvolution(const LayerShape& shape, Parts& parts) {
   const auto& [taps, groups, activation] = shape.extras.convolution;
-  if (taps == 0) return;
   const int64_t columns = shape.hidden_size / groups;
   AddLinear("convolution", columns, CheckedSize(columns) * taps, parts);
   parts.back().groups = groups;
   parts.back().taps = taps;
-  AddNorm("convolution_norm", shape.norms.kind, shape.hidden_size, parts);
+}
+
+void AddBody(const ResidualBlockShape& block, const LayerShape& shape, Parts& parts) {
+  switch (block.body) {
+    case BlockBodyKind::kAttention:
+      return Append(ListAttentionParts(shape), parts);
+    case BlockBodyKind::kFeedForward:
+      return AddFeedForward(block.prefix, shape, parts);
+    case BlockBodyKind::kBottleneckOut:
+      return AddLinear("bottleneck_out", shape.hidden_size, shape.inner_width(), parts);
+    case BlockBodyKind::kConvolution:
+      return AddConvolution(shape, parts);
+  }
 }
 
 void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Parts& parts) {
@@ -219,10 +228,6 @@ CheckedSize InputProjectionWidth(const LayerShape& layer) {
   return width;
 }
 
-std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i) {
-  return i + 1 == shape.feed_forward.blocks ? prefix : absl::StrCat(prefix, "before.", i, ".");
-}
-
 std::vector<ModelPart> ListAttentionParts(const LayerShape& shape) {
   Parts parts = InputProjections(shape);
   if (shape.attention.has_output_projection) {
@@ -245,17 +250,12 @@ std::vector<ModelPart> ListParts(const LayerShape& shape) {
   if (shape.extras.bottleneck.values_from_outside) {
     AddNormedLinear("bottleneck_attention", width, outside, norm, parts);
   }
-  Append(ListAttentionParts(shape), parts);
-  if (shape.norms.placement != NormPlacement::kNone && shape.norms.has_attention_norm) {
-    AddNorm("attention_norm", norm, width, parts);
+  for (const ResidualBlockShape& block : ListBlocks(shape)) {
+    AddBody(block, shape, parts);
+    for (const auto* each : {&block.before, &block.on_branch, &block.after}) {
+      if (*each) AddNorm((*each)->name, norm, block.width, parts);
+    }
   }
-  if (shape.extras.has_second_attention_norm) AddNorm("second_attention_norm", norm, width, parts);
-  for (int64_t i = 0; shape.feed_forward.width != 0 && i < shape.feed_forward.blocks; ++i) {
-    AddFeedForward(FeedForwardPrefix("", shape, i), shape, parts);
-  }
-  if (shape.extras.bottleneck.width > 0)
-    AddNormedLinear("bottleneck_out", outside, width, norm, parts);
-  AddConvolution(shape, parts);
   return parts;
 }
 

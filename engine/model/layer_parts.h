@@ -54,9 +54,6 @@ std::vector<ModelPart> InputProjections(const LayerShape& shape);
 // not allocate.
 CheckedSize InputProjectionWidth(const LayerShape& layer);
 
-// Before the names of the i-th feed-forward block of a layer.
-std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i);
-
 // The attention of a layer, without the norms around it.
 std::vector<ModelPart> ListAttentionParts(const LayerShape& shape);
 

@@ -22,6 +22,8 @@ namespace attendant {
 enum class NormPlacement {
   kPost,  // x = norm(x + attention(x)); x = norm(x + feed_forward(x))
   kPre,   // x = x + attention(norm(x)); x = x + feed_forward(norm(x))
+  // x = x + norm(attention(norm(x))); x = x + norm(feed_forward(norm(x))): four norms (Gemma 3)
+  kSandwich,
   kNone,  // no residual and no norm: the layer is its attention block alone
 };
 
@@ -116,11 +118,16 @@ struct FeedForwardShape {
 
 // The norms of a layer.
 struct NormShape {
+  // Whether norms come before the branches.
+  bool are_first() const {
+    return placement == NormPlacement::kPre || placement == NormPlacement::kSandwich;
+  }
+
   NormPlacement placement = NormPlacement::kPost;
   NormKind kind = NormKind::kLayer;
   float epsilon = 0;
   float last_epsilon = 0;          // of the norm after the last feed-forward block; 0: epsilon
-  bool has_attention_norm = true;  // false: pre-norm without the norm before the attention
+  bool has_attention_norm = true;  // false: no norm before the attention, where one would be
 
   bool operator==(const NormShape&) const = default;
 };

@@ -36,6 +36,8 @@ struct ModelSetting {
   // For a source hf:…, once it is pulled: the folder with its files, and what they are.
   std::string pulled_folder;
   HubOrigin origin;
+  std::string adapter;                   // key adapter: a folder; see engine/checkpoint/adapter.h
+  std::string task;                      // key task: see engine/checkpoint/task_adapters.h
   std::string overlay;                   // key overlay: see engine/checkpoint/norm_overlay.h
   std::string weights_sha256;            // key weights-sha256
   bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights

@@ -290,6 +290,13 @@ FAMILIES = {
          "published-ntk": {"rope_parameters": NTK_ROTATION, "config_json": scaled_gte},
          "f16-shards": {"save": "float16", "shard": "20KB"}},
         pooler=True, classifier=t.GteForSequenceClassification),
+    "jina_embeddings_v3": Family(
+        t.JinaEmbeddingsV3Model, t.JinaEmbeddingsV3Config, {**BERT, "type_vocab_size": 1},
+        {"gelu": {}, "relu": {"hidden_act": "relu", "intermediate_size": 77}, "epsilon": {"layer_norm_eps": 1e-3},
+         "head-26": {"hidden_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
+         "theta": {"rope_parameters": {"rope_type": "default", "rope_theta": 50.0}},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        pooler=True, classifier=t.JinaEmbeddingsV3ForSequenceClassification),
     "qwen3": Family(t.Qwen3Model, t.Qwen3Config, {**CAUSAL, "head_dim": 16}, CAUSAL_VARIANTS | BIASES | QWEN_VARIANTS,
                     classifier=t.Qwen3ForSequenceClassification, blank=True),
     "qwen2": Family(t.Qwen2Model, t.Qwen2Config, CAUSAL, CAUSAL_VARIANTS | QWEN_VARIANTS,

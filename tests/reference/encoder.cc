@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
+#include "engine/model/residual_blocks.h"
 #include "tests/reference/reference.h"
 #include "tests/reference/relative_positions.h"
 #include "tests/reference/token_convolution.h"
@@ -374,6 +375,8 @@ class Layer {
     if (shape.norms.placement != NormPlacement::kNone && shape.norms.has_attention_norm) {
       attention_norm_ = norm("attention_norm");
     }
+    const bool is_sandwich = shape.norms.placement == NormPlacement::kSandwich;
+    if (is_sandwich) attention_branch_norm_ = norm("attention_branch_norm");
     if (shape.extras.has_second_attention_norm) second_norm_ = norm("second_attention_norm");
     if (const QueryKeyNorms norms = shape.attention.query_key_norms;
         norms != QueryKeyNorms::kNone) {
@@ -400,6 +403,7 @@ class Layer {
       added.in = linear((block + "feed_forward_in").c_str(), inner, width);
       added.out = linear((block + "feed_forward_out").c_str(), width, inner);
       added.norm = norm((block + "feed_forward_norm").c_str());
+      if (is_sandwich) added.branch_norm = norm((block + "feed_forward_branch_norm").c_str());
     }
     if (shape.norms.last_epsilon > 0 && !blocks_.empty()) {
       blocks_.back().norm->epsilon = shape.norms.last_epsilon;
@@ -441,6 +445,14 @@ class Layer {
         for (const Block& block : blocks_) h = Sum(h, FeedForward(block, Apply(*block.norm, h)));
         return h;
       }
+      case NormPlacement::kSandwich: {
+        const Vector entry = Entering(x);
+        Vector h = Sum(x, Apply(*attention_branch_norm_, Attention(entry, entry, positions)));
+        for (const Block& block : blocks_) {
+          h = Sum(h, Apply(*block.branch_norm, FeedForward(block, Apply(*block.norm, h))));
+        }
+        return h;
+      }
       case NormPlacement::kNone:
         return Attention(x, x, positions);
     }
@@ -456,7 +468,7 @@ class Layer {
   };
   struct Block {
     std::unique_ptr<LinearLayer> gate, in, out;
-    std::unique_ptr<Norm> norm;
+    std::unique_ptr<Norm> norm, branch_norm;
     Vector scale;
   };
 
@@ -520,7 +532,8 @@ class Layer {
   LinearLayer key_;
   LinearLayer value_;
   std::unique_ptr<LinearLayer> output_;
-  std::unique_ptr<Norm> attention_norm_, second_norm_, query_norm_, key_norm_;
+  std::unique_ptr<Norm> attention_norm_, attention_branch_norm_, second_norm_, query_norm_,
+      key_norm_;
   Vector attention_scale_;
   std::vector<Block> blocks_;
   TokenConvolution convolution_ = {};

@@ -119,6 +119,9 @@ struct Family {
   // those of every family; see unread_keys.h.
   Keys harmless_keys = {};
   Keys position_embedding_types = {"absolute"};  // the only accepted values in a config
+  // The type in modules.json of a Transformer of its authors' own that computes the same as that of
+  // sentence-transformers.
+  std::string own_transformer = {};
   Biases biases = Biases::kEvery;
   float norm_epsilon = 1e-12f;
   Activation activation = Activation::kGelu;
@@ -168,13 +171,16 @@ const std::vector<Family>& Families();
 // decoders, and families that take rows of patches or frames.
 std::vector<Family> TextFamilies();
 std::vector<Family> LongTextFamilies();
+std::vector<Family> JinaFamilies();
 std::vector<Family> CausalFamilies();
 std::vector<Family> SignalFamilies();
 
-// Finds a family by its model_type, or else by the first architecture that is known. Returns
-// nullptr if neither is.
+// Finds a family by its model_type, or else by the first architecture that is known. Of several
+// with the same model_type it is the one that has the position_embedding_type of the config, or
+// else the first. Returns nullptr if neither is known.
 const Family* FindFamily(const std::string& model_type,
-                         const std::vector<std::string>& architectures);
+                         const std::vector<std::string>& architectures,
+                         const std::string& position_type = "");
 
 // Returns why a model with this model_type, which may be that of a known family, and with these
 // architectures cannot be computed; nullptr if no reason is known.

@@ -42,7 +42,9 @@ std::string UnknownFamily(const std::string& model_type,
   }
   std::vector<std::string> known;
   for (const Family& family : Families()) {
-    known.insert(known.end(), family.model_types.begin(), family.model_types.end());
+    for (const std::string& type : family.model_types) {
+      if (std::find(known.begin(), known.end(), type) == known.end()) known.push_back(type);
+    }
   }
   return absl::StrCat("model_type: expected one of ", absl::StrJoin(known, ", "), ", found ",
                       found.empty() ? "none" : Quoted(found));
@@ -356,7 +358,8 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
     problems.Add(absl::StrCat("expected a family that is computed here: ", reason));
     return problems.ToStatus();
   }
-  const Family* family = FindFamily(model_type, architectures);
+  const Family* family =
+      FindFamily(model_type, architectures, config.Text({"position_embedding_type"}, ""));
   if (family == nullptr) {
     problems.Add(UnknownFamily(model_type, architectures));
     return problems.ToStatus();
@@ -380,7 +383,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
   }
   // Every stack with norms before its branches has one more norm after the last layer.
-  description.has_exit_norm = description.layer.norms.placement == NormPlacement::kPre;
+  description.has_exit_norm = description.layer.norms.are_first();
   RefuseVariants(*family, *json, config, problems);
   JudgeUnreadKeys(*family, config, problems, read.warnings);
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;

@@ -20,6 +20,8 @@ struct CheckpointOptions {
   int64_t max_header_bytes = int64_t{16} << 20;  // a safetensors header (W2)
   bool allow_nonfinite_weights = false;          // accept NaN and infinities (W12)
   std::string weights_sha256;                    // lower-case hex; not checked if empty (W15)
+  std::string adapter;  // a folder; see engine/checkpoint/adapter.h. Empty if there is none.
+  std::string task;     // whose adapter is merged; see engine/checkpoint/task_adapters.h
   // Names the heads to leave out; see engine/checkpoint/pruning.h. Empty if there are none.
   std::string prune_file;
   // Replaces the modes of the checkpoint's own pooling.

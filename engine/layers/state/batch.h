@@ -53,6 +53,9 @@ struct CrossKvRange {
   int64_t rows;
 };
 
+// The part of a layer's attention block that EncoderRun::Attend computes.
+enum class AttendStage { kContext, kProjected, kBlock };
+
 // Receives what a run makes on its way. All calls come from the thread that runs. The defaults want
 // nothing.
 class RunObserver {

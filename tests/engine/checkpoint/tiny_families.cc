@@ -550,6 +550,31 @@ TinyFamily Qwen3() {
           {}};
 }
 
+// The form in which transformers 5 writes it; task_adapters_test.cc has that of its authors.
+TinyFamily JinaV3() {
+  const std::string layer = "roberta.layers.{i}.";
+  return {"jina_embeddings_v3",
+          R"({"model_type": "jina_embeddings_v3", "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "intermediate_size": 12, "hidden_act": "gelu",
+            "layer_norm_eps": 1e-5, "vocab_size": 10, "type_vocab_size": 2,
+            "max_position_embeddings": 16,
+            "rope_parameters": {"rope_theta": 30.0, "rope_type": "default"}})",
+          Expand({{"embeddings.word", "roberta.embeddings.word_embeddings.weight"},
+                  {"embeddings.token_type", "roberta.embeddings.token_type_embeddings.weight"},
+                  {"embeddings.norm", "roberta.embeddings.LayerNorm +"},
+                  {"layer.{i}.query", layer + "self_attn.q_proj +"},
+                  {"layer.{i}.key", layer + "self_attn.k_proj +"},
+                  {"layer.{i}.value", layer + "self_attn.v_proj +"},
+                  {"layer.{i}.output", layer + "self_attn.o_proj +"},
+                  {"layer.{i}.attention_norm", layer + "post_attention_layernorm +"},
+                  {"layer.{i}.feed_forward_in", layer + "mlp.fc1 +"},
+                  {"layer.{i}.feed_forward_out", layer + "mlp.fc2 +"},
+                  {"layer.{i}.feed_forward_norm", layer + "post_mlp_layernorm +"},
+                  {"pooling.dense", "roberta.pooler.dense +"}},
+                 2),
+          {}};
+}
+
 }  // namespace
 
 std::vector<TinyFamily> TinyFamilies() {
@@ -574,6 +599,7 @@ std::vector<TinyFamily> TinyFamilies() {
           Gte(),
           JinaBert(),
           JinaBertForCode(),
+          JinaV3(),
           NomicBertOfTheLibrary(),
           GteOfTheLibrary(),
           Qwen3(),

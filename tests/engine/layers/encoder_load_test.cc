@@ -283,6 +283,12 @@ TEST(DescriptionTest, RefusesVariantsThatDoNotFit) {
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms before the branches"));
 }
 
+TEST(DescriptionTest, RefusesALayerWithoutTheAttentionNormAfterItsBranch) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.norms.has_attention_norm = false;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms before the branches"));
+}
+
 TEST(DescriptionTest, RefusesABranchScaleWithoutAnOutputProjection) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.extras.has_branch_scale = true;

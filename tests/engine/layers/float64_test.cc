@@ -173,6 +173,28 @@ std::vector<Case> SmallCases() {
                 c.model.layer.norms.placement = NormPlacement::kPre;
                 c.model.has_exit_norm = true;
               }),
+      Changed("SandwichNormsWithExitNorm",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.has_exit_norm = true;
+              }),
+      Changed("RmsSandwichNormsWithGateAndBranchScale",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.layer.norms.kind = NormKind::kRms;
+                c.model.layer.feed_forward.has_gate = true;
+                c.model.layer.extras.has_branch_scale = true;
+              }),
+      Changed("SandwichWithoutFirstAttentionNorm",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.variants = {{.has_attention_norm = false}, {}};
+              }),
+      Changed("SandwichWithoutOutputProjection",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.layer.attention.has_output_projection = false;
+              }),
       Changed("Relu", [](Case& c) { c.model.layer.feed_forward.activation = Activation::kRelu; }),
       Changed("GeluTanh",
               [](Case& c) { c.model.layer.feed_forward.activation = Activation::kGeluTanh; }),

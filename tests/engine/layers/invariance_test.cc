@@ -217,7 +217,8 @@ TEST_P(InvarianceTest, BertBaseWidths) {
 // Batches have more rows than a feed-forward block takes at once.
 TEST_P(InvarianceTest, RowsOfEachThread) {
   constexpr int64_t kTokens = 1300;
-  for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
+  for (const NormPlacement placement :
+       {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kSandwich}) {
     ModelDescription model = SmallModel(2, 3, 16);
     model.layer.norms.placement = placement;
     MemoryWeights weights = RandomWeights(model, 1);

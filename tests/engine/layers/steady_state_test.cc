@@ -70,6 +70,8 @@ std::vector<Kind> Kinds() {
   return {
       {"Post", [](ModelDescription&) {}},
       {"Pre", [](ModelDescription& model) { model.layer.norms.placement = NormPlacement::kPre; }},
+      {"Sandwich",
+       [](ModelDescription& model) { model.layer.norms.placement = NormPlacement::kSandwich; }},
       {"Gate",
        [](ModelDescription& model) {
          model.layer.feed_forward.has_gate = model.layer.extras.has_branch_scale = true;

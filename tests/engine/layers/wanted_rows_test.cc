@@ -87,10 +87,11 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAConvolution) {
 }
 
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRun) {
-  for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
+  for (const NormPlacement placement :
+       {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kSandwich}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
     model.layer.norms.placement = placement;
-    model.has_exit_norm = placement == NormPlacement::kPre;
+    model.has_exit_norm = model.layer.norms.are_first();
     Load(model);
     ExpectSameBits();
   }

@@ -101,6 +101,18 @@ TEST(LayerPartsTest, CountTablesOnceWhileTheyAreLoaded) {
   EXPECT_EQ(LoadBytes(model, {}).value(), without + 1'002'000 * width * int64_t{sizeof(float)});
 }
 
+TEST(LayerPartsTest, HaveFourNormsInASandwich) {
+  LayerShape shape = SmallModel(1, 2, 8).layer;
+  shape.norms.placement = NormPlacement::kSandwich;
+  shape.norms.kind = NormKind::kRms;
+  std::vector<std::string> norms;
+  for (const ModelPart& part : ListParts(shape)) {
+    if (part.kind == PartKind::kNorm) norms.push_back(part.name);
+  }
+  EXPECT_THAT(norms, ::testing::ElementsAre("attention_norm", "attention_branch_norm",
+                                            "feed_forward_norm", "feed_forward_branch_norm"));
+}
+
 TEST(LayerPartsTest, NameWhatEachIsPackedInto) {
   LayerShape shape = SmallModel(1, 2, 8).layer;
   const std::vector<ModelPart> fused = InputProjections(shape);

@@ -311,9 +311,10 @@ TEST(SettingsTest, RefusesBadModels) {
   EXPECT_EQ(Error({"--model", "a="}), "--model: expected NAME=SOURCE[,key=value...], got \"a=\"");
   EXPECT_EQ(Error({"--model", "a/infer=x"}),
             absl::StrCat("--model: expected ", kModelNameRule, ", got \"a/infer\""));
-  EXPECT_EQ(Error({"--model", "a=x,colour=red"}),
-            "--model: expected the key dtype, emulate, gemm, overlay, pooling, causal, prune, "
-            "weights-sha256 or allow-nonfinite-weights, got \"colour\"");
+  EXPECT_EQ(
+      Error({"--model", "a=x,colour=red"}),
+      "--model: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, prune, "
+      "task, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
   EXPECT_EQ(Error({"--model", "a=x,pooling=median"}),
             "--model: expected mean, first_token, last_token, max or pooler for pooling, got "
             "\"median\"");
@@ -326,6 +327,12 @@ TEST(SettingsTest, RefusesBadModels) {
             "--model: expected no causal beside overlay, which has that of its base, got "
             "\"b=a,overlay=n,causal=false\"");
   EXPECT_EQ(Error({"--model", "a=x,prune="}), "--model: expected a file for prune, got \"\"");
+  EXPECT_EQ(Error({"--model", "a=x,task="}),
+            "--model: expected the name of a task for task, got \"\"");
+  EXPECT_EQ(Error({"--model", "b=a,overlay=n,adapter=/x", "--model", "a=x"}),
+            "--model: expected neither adapter nor task beside overlay, which has those of its "
+            "base, got \"b=a,overlay=n,adapter=/x\"");
+  EXPECT_EQ(Error({"--model", "a=x,adapter="}), "--model: expected a folder for adapter, got \"\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=f16"}),
             "--model: expected f32, bf16x3, bf16 or int8 for dtype, got \"f16\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=int8,emulate=1"}),
@@ -471,8 +478,9 @@ TEST(SettingsTest, RefusesToDescribeNothing) {
   EXPECT_EQ(Error({"--describe"}), "--describe: expected a value; see --help");
   EXPECT_EQ(Error({"--describe", ""}), "--describe: expected SOURCE[,key=value...], got \"\"");
   EXPECT_EQ(Error({"--describe", "x,colour=red"}),
-            "--describe: expected the key dtype, emulate, gemm, overlay, pooling, causal, prune, "
-            "weights-sha256 or allow-nonfinite-weights, got \"colour\"");
+            "--describe: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, "
+            "prune, "
+            "task, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
 }
 
 TEST(IsModelNameTest, TakesWhatCanBeToldApartInAPath) {
@@ -604,13 +612,15 @@ TEST(SettingsTest, EveryRowIsInHelpAndDescriptionAndReadsItsDefault) {
 
 TEST(SettingsTest, DescribesModelsAsTheyAreGiven) {
   EXPECT_THAT(
-      DescribeSettings(
-          Read({"--model", "a=x,allow-nonfinite-weights=true", "--model",
-                "b=y,prune=p.json,emulate=true,dtype=int8", "--model", "c=z,gemm=tiles,dtype=bf16",
-                "--model", "d=w,prune=p.json,causal=false,pooling=first_token;e=v,causal=true"})),
+      DescribeSettings(Read({"--model", "a=x,allow-nonfinite-weights=true", "--model",
+                             "b=y,prune=p.json,emulate=true,dtype=int8", "--model",
+                             "c=z,gemm=tiles,dtype=bf16", "--model",
+                             "d=w,prune=p.json,task=t,causal=false,adapter=/a,pooling=first_token;"
+                             "e=v,causal=true"})),
       Contains("model = a=x,allow-nonfinite-weights=true;"
                "b=y,dtype=int8,emulate=true,prune=p.json;c=z,dtype=bf16,gemm=tiles;"
-               "d=w,pooling=first_token,causal=false,prune=p.json;e=v,causal=true"));
+               "d=w,adapter=/a,pooling=first_token,task=t,causal=false,prune=p.json;"
+               "e=v,causal=true"));
 }
 
 TEST(SettingKindsTest, BytesRoundTrip) {
