@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "engine/model/check_attention.h"
 #include "engine/model/load_plan.h"
 #include "engine/model/pruned_heads.h"
 
@@ -169,30 +170,6 @@ absl::Status CheckWindow(const LayerShape& layer) {
     return CheckListedBlocks(layer);
   }
   return Refusal("expected fewer blocks, got an overflow");
-}
-
-// Heads that share keys and values, and queries that see the tokens before them.
-absl::Status CheckSharedHeads(const LayerShape& layer) {
-  const AttentionBlockShape& attention = layer.attention;
-  const bool is_disentangled = layer.relative_positions.kind == RelativePositions::kDisentangled;
-  const int64_t shared = attention.key_value_heads;
-  if (shared != 0 && (shared < 0 || shared >= attention.heads || attention.heads % shared != 0 ||
-                      attention.kind != AttentionKind::kSoftmax || is_disentangled ||
-                      attention.keys_are_queries || attention.values_are_keys)) {
-    return Refusal("expected heads of keys and values, fewer than the ", attention.heads,
-                   " query heads and a divisor of their number, in softmax attention with "
-                   "projections of their own and without disentangled positions, got ",
-                   shared);
-  }
-  if (attention.causal && (attention.kind != AttentionKind::kSoftmax || is_disentangled ||
-                           attention.pattern != AttentionPattern())) {
-    return Refusal(
-        "expected causal softmax attention without disentangled positions and without "
-        "blocks of a pattern, got it in ",
-        Name(attention.kind), " attention with ", Name(layer.relative_positions.kind),
-        " positions");
-  }
-  return absl::OkStatus();
 }
 
 // What is between the two linear layers of a bottleneck, and what it must not be.

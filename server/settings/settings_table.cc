@@ -36,10 +36,8 @@ Rows ModelRows() {
        "overlay=FILE takes SOURCE for the name of another model and shares its weights, all but "
        "the norms in FILE (safetensors), pooling=mean, first_token, last_token, max or pooler sets "
        "how vectors of texts and MODEL_POOLING are made, causal=false lets the tokens of a causal "
-       "model see those after them (causal=true: as the family has it), prune=FILE leaves out the "
-       "attention heads "
-       "that a JSON "
-       "file names, {\"0\": [2, 5]} (beside overlay, heads of its base), weights-sha256=HEX "
+       "model see those after them, prune=FILE leaves out the attention heads that a JSON file "
+       "names, {\"0\": [2, 5]} (beside overlay, heads of its base), weights-sha256=HEX "
        "refuses other weights, allow-nonfinite-weights=true accepts NaN and infinity in them. "
        "Without any, and without --model-repository: worked-example under that name.",
        ModelsKind()},
