@@ -32,11 +32,13 @@ absl::Status CheckDigestText(const std::string& digest) {
 
 // Refuses options that belong to folders of Hugging Face's.
 absl::Status RefuseOptions(const std::string& source, const CheckpointOptions& options) {
-  const bool has_pooling = options.pooling != PoolingChoice::kAsFiles;
-  if (!has_pooling && options.task.empty()) return absl::OkStatus();
+  const char* key = options.pooling != PoolingChoice::kAsFiles ? "pooling"
+                    : options.causal != CausalChoice::kAsFiles ? "causal"
+                    : !options.task.empty()                    ? "task"
+                                                               : nullptr;
+  if (key == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(source, ": ", has_pooling ? "pooling" : "task",
-                   ": not supported: only a folder of Hugging Face's has it"));
+      absl::StrCat(source, ": ", key, ": not supported: only a folder of Hugging Face's has it"));
 }
 
 absl::Status InspectFolder(const std::string& folder, const CheckpointOptions& options,

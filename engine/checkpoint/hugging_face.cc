@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "engine/checkpoint/families/causal_config.h"
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/families/read_classes.h"
 #include "engine/checkpoint/files/weight_binder.h"
@@ -23,11 +24,10 @@ namespace attendant {
 namespace {
 
 // Constants that old versions of the library saved along with the weights.
-constexpr const char* kBuffers[] = {".position_ids", ".token_type_ids"};
+constexpr const char* kBuffers[] = {".position_ids", ".token_type_ids", ".inv_freq"};
 
 bool HasAny(absl::Span<const TensorPart> places, const WeightBinder& binder) {
-  return std::any_of(places.begin(), places.end(),
-                     [&](const TensorPart& place) { return binder.Find(place.name) != nullptr; });
+  return binder.FindFirst(places) != nullptr;
 }
 
 // Returns what precedes the encoder's tensor names in this file: nothing, or the name that a model
@@ -41,14 +41,6 @@ std::string FindPrefix(const Family& family, const WeightBinder& binder) {
     if (!has_layers("") && has_layers(prefix)) return prefix;
   }
   return "";
-}
-
-// Returns the first of `places` that a file has, or nullptr if there is none.
-const FileTensor* FindFirst(absl::Span<const TensorPart> places, const WeightBinder& binder) {
-  for (const TensorPart& place : places) {
-    if (const FileTensor* tensor = binder.Find(place.name); tensor != nullptr) return tensor;
-  }
-  return nullptr;
 }
 
 bool HasPooler(const Family& family, const std::string& prefix, const WeightBinder& binder) {
@@ -73,13 +65,25 @@ absl::Status ChoosePooling(const std::string& folder, PoolingChoice choice,
       folder, ": pooling=pooler: not supported: the checkpoint has no pooler; use mean"));
 }
 
+// Pools as the checkpoint's own pooler does; or by the last token, as sentence-transformers pools a
+// causal language model without modules.
+void TakeOwnPooling(ModelConfig& config, const std::string& prefix, const WeightBinder& binder,
+                    ModelDescription& model) {
+  if (HasPooler(*config.family, prefix, binder)) {
+    model.pooling = std::move(config.pooler);
+  } else if (config.is_language_model && model.layer.attention.causal) {
+    model.pooling = {.modes = {PoolingMode::kLastToken}};
+  }
+}
+
 // Decides how texts are pooled, for a folder without modules: sentence-transformers takes their
 // mean. A head that scores classes brings its own pooling.
 void ChooseTextPooling(const std::string& folder, PoolingChoice choice, Checkpoint& checkpoint) {
   const ModelDescription& model = checkpoint.description;
   Tokenization& tokenization = checkpoint.tokenization;
   tokenization.texts_take_mean = choice == PoolingChoice::kAsFiles && model.embeddings &&
-                                 !model.classifier && !model.token_head && !model.lexical_head;
+                                 !model.classifier && !model.token_head && !model.lexical_head &&
+                                 !(model.pooling && model.layer.attention.causal);
   if (!tokenization.texts_take_mean || tokenization.tokenizer_json.empty()) return;
   checkpoint.warnings.push_back(absl::StrCat(
       folder, ": no modules.json: the vector of a text is the mean of its tokens, as ",
@@ -105,7 +109,7 @@ std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const Family& f
                              std::pair{".output.weight", &head.output_width}}) {
     const std::vector<TensorPart> places = PlacesInFile(family, prefix, of.name + part);
     if (places.empty()) continue;
-    const FileTensor* tensor = FindFirst(places, binder);
+    const FileTensor* tensor = binder.FindFirst(places);
     if (tensor == nullptr || tensor->shape.size() != 2) return std::nullopt;
     *width = tensor->shape[0];
   }
@@ -117,51 +121,6 @@ std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const Family& f
   head.has_dense_norm =
       HasAny(PlacesInFile(family, prefix, of.name + ".dense_norm.weight"), binder);
   return head;
-}
-
-// Describes the head of a masked language model, if the files hold its weights.
-std::optional<VocabularyHeadShape> DescribeVocabularyHead(const Family& family,
-                                                          const std::string& prefix,
-                                                          const ModelDescription& model,
-                                                          const WeightBinder& binder) {
-  if (family.vocabulary_head_names.empty() || !model.embeddings) return std::nullopt;
-  const auto find = [&](const char* part) {
-    return FindFirst(PlacesInFile(family, prefix, absl::StrCat("vocabulary_head.", part)), binder);
-  };
-  const FileTensor* dense = find("dense.weight");
-  const FileTensor* output = find("output.weight");
-  if (dense == nullptr || dense->shape.size() != 2 || find("dense_norm.weight") == nullptr ||
-      output == nullptr ||
-      output->shape != std::vector{model.embeddings->vocabulary, dense->shape[0]}) {
-    return std::nullopt;
-  }
-  return VocabularyHeadShape{.width = dense->shape[0],
-                             .activation = family.vocabulary_head_activation.value_or(
-                                 model.layer.feed_forward.activation)};
-}
-
-// Adds the head that makes sparse vectors, by the SpladePooling module or, without modules, as that
-// module does by default.
-absl::Status AddVocabularyHead(const ModelConfig& config, const std::string& prefix,
-                               const std::optional<SentenceModules>& modules,
-                               const WeightBinder& binder, ModelDescription& model) {
-  const bool has_module = modules && !modules->splade_pooling.empty();
-  if (!has_module && (modules || !config.has_vocabulary_head)) return absl::OkStatus();
-  std::optional<VocabularyHeadShape> head =
-      DescribeVocabularyHead(*config.family, prefix, model, binder);
-  if (head && has_module) {
-    absl::Status status = ReadSpladePooling(*modules, model.embeddings->vocabulary, *head);
-    if (!status.ok()) return status;
-  }
-  if (!head && has_module) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        modules->transformer,
-        ": expected the head of a masked language model, for SpladePooling, found none "
-        "that is computed for the family ",
-        config.family->name));
-  }
-  model.vocabulary_head = std::move(head);
-  return absl::OkStatus();
 }
 
 // Whether the model is to rank by two logits: by its modules, or as the operator says.
@@ -185,7 +144,10 @@ void DescribeNorms(const Family& family, const std::string& prefix, const Weight
     return HasAny(PlacesInFile(family, prefix, name + ".weight"), binder) ||
            HasAny(PlacesInFile(family, prefix, name + ".bias"), binder);
   };
-  layer.attention.has_query_key_norms = has("layer.0.query_norm") || has("layer.0.key_norm");
+  if (family.query_key_norms == QueryKeyNorms::kNone &&
+      (has("layer.0.query_norm") || has("layer.0.key_norm"))) {
+    layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
+  }
   layer.extras.has_second_attention_norm = has("layer.0.second_attention_norm");
 }
 
@@ -195,7 +157,7 @@ std::optional<PatchEmbeddingShape> DescribePatchEmbedding(const Family& family,
                                                           const ModelDescription& model,
                                                           const WeightBinder& binder) {
   const auto rows_of = [&](const std::string& name) -> int64_t {
-    const FileTensor* tensor = FindFirst(PlacesInFile(family, prefix, name), binder);
+    const FileTensor* tensor = binder.FindFirst(PlacesInFile(family, prefix, name));
     if (tensor == nullptr || tensor->shape.size() < 2) return 0;
     return tensor->shape[tensor->shape.size() - 2];
   };
@@ -291,9 +253,7 @@ absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, WeightBinde
   if (found.modules) {
     status = ReadHeadsOfModules(*found.modules, found.options, checkpoint, binder);
   } else {
-    if (HasPooler(*config.family, found.prefix, binder)) {
-      checkpoint.description.pooling = std::move(config.pooler);
-    }
+    TakeOwnPooling(config, found.prefix, binder, checkpoint.description);
     status = ChoosePooling(found.folder, found.options.pooling, checkpoint.description);
   }
   if (!status.ok()) return status;
@@ -374,6 +334,8 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   absl::Status status = CheckOwnCode(folder, family, *modules);
   if (!status.ok()) return status;
   checkpoint.description = std::move(config->description);
+  status = ChooseCausality(folder, options.causal, family, checkpoint.description);
+  if (!status.ok()) return status;
   checkpoint.warnings = std::move(config->warnings);
   absl::StatusOr<Tokenization> tokenization =
       ReadTokenization(folder, transformer, checkpoint.warnings);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 
@@ -169,6 +170,10 @@ absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointO
   return status;
 }
 
+namespace {
+
+// Reads what a SpladePooling module, which there must be, makes of the logits of a masked language
+// model with `vocabulary` words.
 absl::Status ReadSpladePooling(const SentenceModules& modules, int64_t vocabulary,
                                VocabularyHeadShape& head) {
   constexpr Named<bool> kStrategies[] = {{"max", false}, {"sum", true}};
@@ -184,6 +189,51 @@ absl::Status ReadSpladePooling(const SentenceModules& modules, int64_t vocabular
   const Keys width = {"embedding_dimension", "word_embedding_dimension"};
   config.Integer(width, {vocabulary, vocabulary}, vocabulary);
   return problems.ToStatus();
+}
+
+// Describes the head of a masked language model, if the files hold its weights.
+std::optional<VocabularyHeadShape> DescribeVocabularyHead(const Family& family,
+                                                          const std::string& prefix,
+                                                          const ModelDescription& model,
+                                                          const WeightBinder& binder) {
+  if (family.vocabulary_head_names.empty() || !model.embeddings) return std::nullopt;
+  const auto find = [&](const char* part) {
+    return binder.FindFirst(PlacesInFile(family, prefix, absl::StrCat("vocabulary_head.", part)));
+  };
+  const FileTensor* dense = find("dense.weight");
+  const FileTensor* output = find("output.weight");
+  if (dense == nullptr || dense->shape.size() != 2 || find("dense_norm.weight") == nullptr ||
+      output == nullptr ||
+      output->shape != std::vector{model.embeddings->vocabulary, dense->shape[0]}) {
+    return std::nullopt;
+  }
+  return VocabularyHeadShape{.width = dense->shape[0],
+                             .activation = family.vocabulary_head_activation.value_or(
+                                 model.layer.feed_forward.activation)};
+}
+
+}  // namespace
+
+absl::Status AddVocabularyHead(const ModelConfig& config, const std::string& prefix,
+                               const std::optional<SentenceModules>& modules,
+                               const WeightBinder& binder, ModelDescription& model) {
+  const bool has_module = modules && !modules->splade_pooling.empty();
+  if (!has_module && (modules || !config.has_vocabulary_head)) return absl::OkStatus();
+  std::optional<VocabularyHeadShape> head =
+      DescribeVocabularyHead(*config.family, prefix, model, binder);
+  if (head && has_module) {
+    absl::Status status = ReadSpladePooling(*modules, model.embeddings->vocabulary, *head);
+    if (!status.ok()) return status;
+  }
+  if (!head && has_module) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        modules->transformer,
+        ": expected the head of a masked language model, for SpladePooling, found none "
+        "that is computed for the family ",
+        config.family->name));
+  }
+  model.vocabulary_head = std::move(head);
+  return absl::OkStatus();
 }
 
 }  // namespace attendant

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/weight_binder.h"
 
@@ -54,10 +55,11 @@ absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointO
 absl::Status ReadMultiVectorMask(const SentenceModules& modules, Tokenization& tokenization,
                                  std::vector<std::string>& warnings);
 
-// Reads what a SpladePooling module, which there must be, makes of the logits of a masked language
-// model with `vocabulary` words.
-absl::Status ReadSpladePooling(const SentenceModules& modules, int64_t vocabulary,
-                               VocabularyHeadShape& head);
+// Adds the head that makes sparse vectors, by the SpladePooling module or, without modules, as that
+// module does by default. `prefix`: what precedes the encoder's tensor names in the files.
+absl::Status AddVocabularyHead(const ModelConfig& config, const std::string& prefix,
+                               const std::optional<SentenceModules>& modules,
+                               const WeightBinder& binder, ModelDescription& model);
 
 inline constexpr char kDensePrefix[] = "Dense/";
 

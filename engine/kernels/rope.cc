@@ -45,13 +45,13 @@ void RotateInterleaved(const float* cosines, const float* sines, int64_t pairs, 
   }
 }
 
-void RotateRow(const RotaryTable& table, RotaryPairs pairs, int32_t position, int64_t head_width,
+void RotateRow(const RotaryTable& table, int32_t position, int64_t head_width,
                MatrixView<float> row) {
   const float* cosines = table.cosines(position);
   const float* sines = table.sines(position);
-  const int64_t count = table.width() / 2;
+  const int64_t count = table.shape().width() / 2;
   for (float* head = row.data; head < row.data + row.cols; head += head_width) {
-    if (pairs == RotaryPairs::kHalves) {
+    if (table.shape().pairs == RotaryPairs::kHalves) {
       RotateHalves(cosines, sines, count, head);
     } else {
       RotateInterleaved(cosines, sines, count, head);
@@ -72,25 +72,23 @@ HWY_EXPORT(RotateRow);
 
 }  // namespace
 
-RotaryTable::RotaryTable(int64_t positions, int64_t width, float theta, float stretch)
-    : width_(width), theta_(theta), table_(positions * width) {
-  const int64_t pairs = width / 2;
+RotaryTable::RotaryTable(int64_t positions, const RotaryShape& shape)
+    : shape_(shape), table_(positions * shape.width()) {
+  const int64_t width = shape.width(), pairs = width / 2;
   for (int64_t j = 0; j < pairs; ++j) {
-    const double exponent = 2 * static_cast<double>(j) / static_cast<double>(width);
-    const double speed = std::pow(static_cast<double>(theta), -exponent) / stretch;
     for (int64_t position = 0; position < positions; ++position) {
-      const double angle = static_cast<double>(position) * speed;
-      table_[position * width + j] = static_cast<float>(std::cos(angle));
-      table_[position * width + pairs + j] = static_cast<float>(std::sin(angle));
+      const double angle = static_cast<double>(position) * shape.frequencies[j];
+      table_[position * width + j] = static_cast<float>(std::cos(angle) * shape.amplitude);
+      table_[position * width + pairs + j] = static_cast<float>(std::sin(angle) * shape.amplitude);
     }
   }
 }
 
-void Rotate(const ThreadTeam& team, const RotaryTable& table, RotaryPairs pairs,
-            absl::Span<const int32_t> positions, int64_t head_width, MatrixView<float> heads) {
+void Rotate(const ThreadTeam& team, const RotaryTable& table, absl::Span<const int32_t> positions,
+            int64_t head_width, MatrixView<float> heads) {
   ForRowTiles(team, heads.rows, [&](int, int64_t begin, int64_t count) {
     for (int64_t r = begin; r < begin + count; ++r) {
-      HWY_DYNAMIC_DISPATCH(RotateRow)(table, pairs, positions[r], head_width, heads.Rows(r, 1));
+      HWY_DYNAMIC_DISPATCH(RotateRow)(table, positions[r], head_width, heads.Rows(r, 1));
     }
   });
 }

@@ -1,6 +1,7 @@
 #include "engine/model/check_description.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "engine/model/check_attention.h"
 #include "engine/model/load_plan.h"
 #include "engine/model/pruned_heads.h"
 
@@ -52,7 +54,7 @@ absl::Status CheckVariants(const ModelDescription& model) {
                    model.variants.size());
   }
   for (const LayerVariant& variant : model.variants) {
-    if (!variant.has_attention_norm && model.layer.norms.placement != NormPlacement::kPre) {
+    if (!variant.has_attention_norm && !model.layer.norms.are_first()) {
       return Refusal("expected norms before the branches in a layer without attention norm");
     }
     absl::Status status = CheckPrunedHeads(variant.pruned_heads, model.layer);
@@ -113,7 +115,7 @@ absl::Status CheckSharing(const LayerShape& layer) {
   const bool shares = layer.attention.keys_are_queries || layer.attention.values_are_keys;
   const RelativePositions kind = layer.relative_positions.kind;
   if (shares && (kind == RelativePositions::kRotary || kind == RelativePositions::kDisentangled ||
-                 layer.attention.has_query_key_norms)) {
+                 layer.attention.query_key_norms != QueryKeyNorms::kNone)) {
     return Refusal(
         "expected projections of their own for queries, keys and values beside rotary or "
         "disentangled positions or norms of queries and keys");
@@ -128,8 +130,8 @@ absl::Status CheckCrossKvInputs(const LayerShape& layer) {
     return absl::OkStatus();
   }
   return Refusal(
-      "expected projections of their own for queries, keys and values, no relative positions and "
-      "no window where they are made of rows of other widths, got ",
+      "expected projections of their own for queries, keys and values, no relative positions, no "
+      "causal attention and no window where they are made of rows of other widths, got ",
       layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs(), " columns");
 }
 
@@ -293,6 +295,9 @@ absl::Status CheckPositive(const ModelDescription& model) {
 }
 
 absl::Status CheckNorms(const LayerShape& layer) {
+  if (!layer.norms.has_attention_norm && !layer.norms.are_first()) {
+    return Refusal("expected norms before the branches in a layer without attention norm");
+  }
   const bool bare = layer.norms.placement == NormPlacement::kNone;
   if (bare && layer.feed_forward.width > 0) {
     return Refusal("expected no feed-forward block in a layer without residuals, got one of width ",
@@ -325,15 +330,18 @@ absl::Status CheckPatchEmbedding(const ModelDescription& model) {
 }
 
 absl::Status CheckRotation(const LayerShape& layer) {
-  const RelativePositionShape& relative = layer.relative_positions;
-  if (relative.kind == RelativePositions::kRotary &&
-      (relative.rotary_width < 2 || relative.rotary_width % 2 != 0 ||
-       relative.rotary_width > layer.attention.key_width || !(relative.rotary_stretch > 0) ||
-       !(relative.rotary_theta > 0))) {
-    return Refusal("expected an even rotary width from 2 to the key width ",
-                   layer.attention.key_width, ", a positive stretch and a positive base, got ",
-                   relative.rotary_width, ", ", relative.rotary_stretch, " and ",
-                   relative.rotary_theta);
+  if (layer.relative_positions.kind != RelativePositions::kRotary) return absl::OkStatus();
+  const RotaryShape& rotary = layer.relative_positions.rotary;
+  if (rotary.width() < 2 || rotary.width() > layer.attention.key_width) {
+    return Refusal("expected rotary positions to turn from 2 columns up to the key width ",
+                   layer.attention.key_width, ", got ", rotary.width());
+  }
+  for (const double frequency : rotary.frequencies) {
+    if (frequency >= 0 && std::isfinite(frequency)) continue;
+    return Refusal("expected finite rotary frequencies from 0, got ", frequency);
+  }
+  if (!(rotary.amplitude > 0) || !std::isfinite(rotary.amplitude)) {
+    return Refusal("expected a positive rotary amplitude, got ", rotary.amplitude);
   }
   return absl::OkStatus();
 }
@@ -361,6 +369,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   if (valid.ok()) valid = CheckDistances(model.layer);
   if (valid.ok()) valid = CheckWindow(model.layer);
   if (valid.ok()) valid = CheckKind(model.layer);
+  if (valid.ok()) valid = CheckSharedHeads(model.layer);
   if (valid.ok()) valid = CheckBottleneck(model.layer);
   if (valid.ok()) valid = CheckConvolution(model.layer);
   if (valid.ok()) valid = CheckEmbeddings(model);

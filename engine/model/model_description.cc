@@ -8,8 +8,10 @@
 namespace attendant {
 namespace {
 
-constexpr Named<NormPlacement> kNormPlacements[] = {
-    {"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}, {"none", NormPlacement::kNone}};
+constexpr Named<NormPlacement> kNormPlacements[] = {{"post", NormPlacement::kPost},
+                                                    {"pre", NormPlacement::kPre},
+                                                    {"sandwich", NormPlacement::kSandwich},
+                                                    {"none", NormPlacement::kNone}};
 
 constexpr Named<RelativePositions> kRelativePositions[] = {
     {"none", RelativePositions::kNone},
@@ -29,7 +31,7 @@ LayerShape ModelDescription::layer_shape(int64_t set) const {
   if (variants.empty()) return shape;
   const LayerVariant& variant = variants[set];
   shape.norms.has_attention_norm = variant.has_attention_norm;
-  shape.relative_positions.rotary_theta = variant.rotary_theta;
+  shape.relative_positions.rotary = variant.rotary;
   if (!variant.has_window) shape.attention.window = 0;
   if (!variant.has_convolution) shape.extras.convolution = {};
   if (variant.pruned_heads.empty()) return shape;

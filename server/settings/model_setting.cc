@@ -56,6 +56,12 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
                     "mean, first_token, last_token, max, pooler or yes_no for pooling", value,
                     model.pooling);
   }
+  if (key == "causal") {
+    bool causal = false;
+    absl::Status status = ReadBool(key, value, causal);
+    model.causal = causal ? CausalChoice::kCausal : CausalChoice::kBidirectional;
+    return status;
+  }
   if (key == "adapter") {
     model.adapter = value;
     return value.empty() ? Unexpected("a folder for adapter", value) : absl::OkStatus();
@@ -73,7 +79,9 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     return value.empty() ? Unexpected("a file for prune", value) : absl::OkStatus();
   }
   return Unexpected(
-      "the key adapter, dtype, emulate, gemm, overlay, pooling, prune, task, weights-sha256 or "
+      "the key adapter, causal, dtype, emulate, gemm, overlay, pooling, prune, task, "
+      "weights-sha256 "
+      "or "
       "allow-nonfinite-weights",
       key);
 }
@@ -100,6 +108,9 @@ absl::StatusOr<ModelSetting> ReadKeys(absl::Span<const std::string> entries,
   }
   if (!model.overlay.empty() && model.pooling != PoolingChoice::kAsFiles) {
     return Unexpected("no pooling beside overlay, which has that of its base", whole);
+  }
+  if (!model.overlay.empty() && model.causal != CausalChoice::kAsFiles) {
+    return Unexpected("no causal beside overlay, which has that of its base", whole);
   }
   if (model.compute.gemm == Gemm::kTiles &&
       (model.compute.emulate || model.compute.type == ComputeType::kF32)) {

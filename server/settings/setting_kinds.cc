@@ -67,6 +67,9 @@ std::string ModelToText(const ModelSetting& model) {
     absl::StrAppend(&text, ",pooling=", NameIn(kPoolingChoiceNames, model.pooling));
   }
   if (!model.task.empty()) absl::StrAppend(&text, ",task=", model.task);
+  if (model.causal != CausalChoice::kAsFiles) {
+    absl::StrAppend(&text, ",causal=", model.causal == CausalChoice::kCausal ? "true" : "false");
+  }
   if (!model.prune_file.empty()) absl::StrAppend(&text, ",prune=", model.prune_file);
   return text;
 }

@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "engine/base/compute_type.h"
+#include "engine/checkpoint/files/causal_choice.h"
 #include "engine/checkpoint/files/pooling_choice.h"
 #include "engine/kernels/isa.h"
 #include "engine/layers/state/row_plan.h"
@@ -43,6 +44,7 @@ struct ModelSetting {
   std::string prune_file;  // key prune; for an overlay, the heads are those of its base
   ComputeMode compute;     // keys dtype, emulate and gemm
   PoolingChoice pooling = PoolingChoice::kAsFiles;  // key pooling
+  CausalChoice causal = CausalChoice::kAsFiles;     // key causal
 
   // Returns the source that the engine opens.
   const std::string& place() const { return pulled_folder.empty() ? source : pulled_folder; }

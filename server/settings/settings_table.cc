@@ -36,8 +36,9 @@ Rows ModelRows() {
        "overlay=FILE takes SOURCE for the name of another model and shares its weights, all but "
        "the norms in FILE (safetensors), pooling=mean, first_token, last_token, max or pooler sets "
        "how vectors of texts and MODEL_POOLING are made, yes_no has a causal language model rank "
-       "texts by these words, prune=FILE leaves out the attention heads that a JSON file names, "
-       "{\"0\": [2, 5]} (beside overlay, heads of its base), weights-sha256=HEX "
+       "texts by these words, causal=false lets the tokens of a causal model see those after them, "
+       "prune=FILE leaves out the attention heads that a JSON file "
+       "names, {\"0\": [2, 5]} (beside overlay, heads of its base), weights-sha256=HEX "
        "refuses other weights, allow-nonfinite-weights=true accepts NaN and infinity in them. "
        "Without any, and without --model-repository: worked-example under that name.",
        ModelsKind()},

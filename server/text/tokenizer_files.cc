@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
+#include "server/text/models/vocabulary_files.h"
 #include "server/text/tokenizer_class_parts.h"
 #include "server/text/tokenizer_classes.h"
 #include "server/text/tokenizer_settings.h"
-#include "server/text/models/vocabulary_files.h"
 
 namespace attendant::text {
 namespace {

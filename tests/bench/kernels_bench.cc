@@ -42,6 +42,19 @@ void AttentionOfLength(State& state, ComputeType type) {
       PerSecond(4.0 * static_cast<double>(sequences * heads * width * length * length));
 }
 
+// Causal, with heads that share keys and values; as many flops are counted as the mask leaves.
+void CausalAttention(State& state, ComputeType type) {
+  const int64_t heads = state.range(0), width = state.range(2), length = state.range(3);
+  const int64_t sequences = std::max<int64_t>(1, 512 / length);
+  AttentionShape shape = ShapeOf(heads, width, type);
+  if (state.range(1) < heads) shape.key_value_heads = state.range(1);
+  shape.causal = true;
+  AttentionCase operands(sequences, length, shape);
+  for (auto _ : state) operands.Run();
+  const int64_t pairs = length * (length + 1) / 2;
+  state.counters["flops"] = PerSecond(4.0 * static_cast<double>(sequences * heads * width * pairs));
+}
+
 // One sequence, as in ModernBERT's local layers, where the time per token does not grow with the
 // length.
 void AttentionInWindow(State& state, ComputeType type) {
@@ -180,10 +193,10 @@ void MakingOperands(State& state, const ComputeMode& mode) {
 void RotatingHeads(State& state, RotaryPairs pairs) {
   constexpr int64_t kTokens = 512, kHeads = 12, kWidth = 64;
   Matrix heads(kTokens, kHeads * kWidth);
-  const RotaryTable table(kTokens, kWidth, 10000.0f);
+  const RotaryTable table(kTokens, {RotaryFrequencies(kWidth, 10000.0f), 1, pairs});
   std::vector<int32_t> positions(kTokens);
   std::iota(positions.begin(), positions.end(), 0);
-  for (auto _ : state) Rotate(Team(), table, pairs, positions, kWidth, heads.view());
+  for (auto _ : state) Rotate(Team(), table, positions, kWidth, heads.view());
   state.counters["elements"] = PerSecond(kTokens * kHeads * kWidth);
 }
 
@@ -211,6 +224,11 @@ const bool attentions_registered = [] {
                                  [type](State& state) { AttentionOfLength(state, type); })
         ->ArgNames({"heads", "width", "length"})
         ->ArgsProduct({{12}, {32, 64}, {16, 64, 128, 512}})
+        ->UseRealTime();
+    benchmark::RegisterBenchmark(absl::StrCat("CausalAttention/", Name(type)).c_str(),
+                                 [type](State& state) { CausalAttention(state, type); })
+        ->ArgNames({"heads", "shared", "width", "length"})
+        ->ArgsProduct({{16}, {2, 8, 16}, {128}, {16, 64, 128, 512, 2048}})
         ->UseRealTime();
     benchmark::RegisterBenchmark(absl::StrCat("AttentionInWindow/", Name(type)).c_str(),
                                  [type](State& state) { AttentionInWindow(state, type); })

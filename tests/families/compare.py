@@ -17,6 +17,7 @@ import articles
 import class_scores
 import m3_heads
 import random_models
+import rerankers
 import sentence_models
 import sparse_encoders
 import tokenizer_files
@@ -114,6 +115,8 @@ def failures_of(figures: dict) -> list:
         failures.append("not every SPLADE model agrees with sentence-transformers")
     if figures.get("sentence_models.failed"):
         failures.append("not every folder of sentence-transformers agrees with it")
+    if figures.get("rerankers.failed"):
+        failures.append("not every reranker by two logits agrees with transformers")
     if figures.get("m3_heads.failed"):
         failures.append("not every head of bge-m3 agrees with FlagEmbedding's formulas")
     if figures.get("adapters.failed"):
@@ -150,6 +153,7 @@ def main() -> None:
     figures.update(sparse_encoders.compare(options.server))
     figures.update(sentence_models.compare(options.server))
     figures.update(m3_heads.compare(options.server))
+    figures.update(rerankers.compare(options.server))
     figures.update(adapters.compare(options.server))
     figures.update(tokenizer_files.compare(options.server))
     figures.update(class_scores.compare(options.server))

@@ -131,13 +131,47 @@ def with_keys(**keys):
 
 
 LINEAR = {"rope_type": "linear", "factor": 3.0}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 10, "beta_fast": 2.0, "beta_slow": 0.3}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 20, "low_freq_factor": 0.5,
+          "high_freq_factor": 2.0}
 # Of the library's form with parameters for all layers.
 ROTATIONS = {
     "default-theta": without_rotation(),
     "rope-theta": without_rotation(rope_theta=50.0),
     "rope-scaling": without_rotation(rope_theta=50.0, rope_scaling=LINEAR),
     "older-rope-scaling": without_rotation(rope_scaling={"type": "linear", "factor": 3.0, "rope_theta": 70.0}),
+    "yarn": without_rotation(rope_theta=50.0, rope_scaling=YARN),
+    "yarn-whole": with_keys(rope_parameters={**YARN, "rope_theta": 50.0, "truncate": False, "attention_factor": 1.3}),
+    "yarn-mscale": with_keys(rope_parameters={**YARN, "rope_theta": 50.0, "mscale": 0.7, "mscale_all_dim": 0.4}),
+    "yarn-lengths": without_rotation(rope_theta=50.0, original_max_position_embeddings=10,
+                                     rope_scaling={**YARN, "factor": None}),
+    "llama3": with_keys(rope_parameters={**LLAMA3, "rope_theta": 50.0}),
 }
+
+
+CAUSAL = {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 3,
+          "intermediate_size": 96, "max_position_embeddings": 40, "pad_token_id": 0, "bos_token_id": None, "eos_token_id": None}
+CAUSAL_VARIANTS = {
+    "plain": {},
+    "one-key-head": {"num_key_value_heads": 1, "intermediate_size": 77},
+    "own-keys": {"num_key_value_heads": 4, "hidden_act": "gelu"},
+    "own-head-width": {"head_dim": 10, "rms_norm_eps": 1e-3},
+    "head-26": {"hidden_size": 78, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 26},
+    "one-layer": {"num_hidden_layers": 1},
+    "bidirectional": {"is_causal": False},
+    "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
+    **ROTATIONS,
+}
+BIASES = {"biases": {"attention_bias": True}}
+QWEN_WINDOW = {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}
+QWEN_VARIANTS = {
+    "window": QWEN_WINDOW,
+    "listed-windows": {**QWEN_WINDOW, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]},
+    "old-windows": {**QWEN_WINDOW, **with_keys(layer_types=None)},
+    "bidirectional-window": {**QWEN_WINDOW, "is_causal": False},
+}
+ONE_WINDOW = {"window": {"sliding_window": 5}, "default-window": {"sliding_window": 4096},
+              "bidirectional-window": {"sliding_window": 5, "is_causal": False}}
 
 
 FAMILIES = {
@@ -228,6 +262,9 @@ FAMILIES = {
          "default-thetas": without_rotation(),
          "rope-scaling": without_rotation(global_rope_theta=90.0, rope_scaling=LINEAR),
          "rope-scaling-theta": with_keys(rope_scaling={**LINEAR, "rope_theta": 60.0}),
+         "yarn": with_keys(rope_scaling={**YARN, "truncate": False}),
+         "two-scalings": with_keys(rope_parameters={"full_attention": {**YARN, "rope_theta": 90.0},
+                                                    "sliding_attention": {**LLAMA3, "rope_theta": 40.0}}),
          "mean-classifier": {"model": t.ModernBertForSequenceClassification, "num_labels": 5, "classifier_pooling": "mean"},
          "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         classifier=t.ModernBertForSequenceClassification),
@@ -260,6 +297,21 @@ FAMILIES = {
          "theta": {"rope_parameters": {"rope_type": "default", "rope_theta": 50.0}},
          "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         pooler=True, classifier=t.JinaEmbeddingsV3ForSequenceClassification),
+    "qwen3": Family(t.Qwen3Model, t.Qwen3Config, {**CAUSAL, "head_dim": 16}, CAUSAL_VARIANTS | BIASES | QWEN_VARIANTS,
+                    classifier=t.Qwen3ForSequenceClassification, blank=True),
+    "qwen2": Family(t.Qwen2Model, t.Qwen2Config, CAUSAL, CAUSAL_VARIANTS | QWEN_VARIANTS,
+                    classifier=t.Qwen2ForSequenceClassification, blank=True),
+    "llama": Family(t.LlamaModel, t.LlamaConfig, CAUSAL,
+                    CAUSAL_VARIANTS | BIASES | {"more-biases": {"attention_bias": True, "mlp_bias": True}},
+                    classifier=t.LlamaForSequenceClassification, blank=True),
+    "mistral": Family(t.MistralModel, t.MistralConfig, {**CAUSAL, "sliding_window": None}, CAUSAL_VARIANTS | ONE_WINDOW,
+                      classifier=t.MistralForSequenceClassification, blank=True),
+    "eurobert": Family(
+        t.EuroBertModel, t.EuroBertConfig, {**CAUSAL, "classifier_pooling": "mean"},
+        {name: variant for name, variant in CAUSAL_VARIANTS.items() if name != "bidirectional"} | BIASES
+        | {"first-token-classifier": {"model": t.EuroBertForSequenceClassification, "num_labels": 5,
+                                      "classifier_pooling": "bos"}},
+        classifier=t.EuroBertForSequenceClassification, blank=True),
     "vit": Family(t.ViTModel, t.ViTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
                   features=patches, classifier=t.ViTForImageClassification),
     "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,

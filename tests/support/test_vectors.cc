@@ -207,8 +207,7 @@ TestVector Relative(std::string name, RelativePositions kind) {
   relative.kind = kind;
   relative.buckets = 32;
   relative.max_distance = 128;
-  relative.rotary_width = 2;
-  relative.rotary_theta = 1e4f;
+  relative.rotary.frequencies = RotaryFrequencies(2, 1e4f);
   vector.weights = {{"layer.0.query.weight", Generate(16, 2)},
                     {"layer.0.key.weight", Generate(16, 4)},
                     {"layer.0.value.weight", Generate(16, 6)},

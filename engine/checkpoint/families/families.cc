@@ -74,6 +74,7 @@ const std::vector<Family>& Families() {
     auto* all = new std::vector<Family>(TextFamilies());
     for (Family& family : LongTextFamilies()) all->push_back(std::move(family));
     for (Family& family : JinaFamilies()) all->push_back(std::move(family));
+    for (Family& family : CausalFamilies()) all->push_back(std::move(family));
     for (Family& family : SignalFamilies()) all->push_back(std::move(family));
     return all;
   }();

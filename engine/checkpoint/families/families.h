@@ -29,7 +29,8 @@ struct NamePattern {
 struct ConfigKeys {
   Keys hidden_size = {"hidden_size"};
   Keys heads = {"num_attention_heads"};
-  Keys head_width = {};  // default: hidden size / heads
+  Keys head_width = {};       // default: hidden size / heads
+  Keys key_value_heads = {};  // heads of keys and values; default: as many as of queries
   Keys layers = {"num_hidden_layers"};
   Keys layer_groups = {};  // number of groups of layers that share their weights
   Keys feed_forward_width = {"intermediate_size"};
@@ -49,9 +50,10 @@ struct ConfigKeys {
   Keys padding_id = {};                          // for kCountNotPadding: positions start after it
   Keys position_buckets = {};                    // for kBuckets
   Keys position_max_distance = {};               // for kBuckets
-  Keys rotary_theta = {};                        // for kRotary
+  Keys rotary_theta = {};                        // default: Family::rotary_theta
   Keys rotary_fraction = {};                     // rotated part of a head's width; default: 1
-  Keys local_rotary_theta = {};  // for layers with a window; default: Family::local_rotary_theta
+  // For layers with a window, if they have a rotation of their own.
+  Keys local_rotary_theta = {};
   Keys bottleneck = {};          // width
   Keys attention_type = {};      // block-sparse or full
   Keys scales_words = {};        // if true, word embeddings are scaled by sqrt(hidden size)
@@ -59,11 +61,14 @@ struct ConfigKeys {
   Keys convolution = {};         // kernel size of the convolution next to layer 0
   Keys window = {};              // tokens to both sides together
   Keys global_every = {};        // if n, layers 0, n, 2 n, … have no window
+  Keys causal_window = {};       // tokens that a query of a causal layer sees, with its own
+  Keys has_causal_window = {};   // if false or absent, there is no such window
+  Keys first_windowed = {};      // the first layer that has it; default: 28
   Keys classifier_pooling = {};  // "cls" or "mean"
   Keys layer_kinds = {};         // a list with one entry per layer, in place of global_every
-  // An object with the theta and its scaling; if layers have windows, one for each kind of layer.
+  // An object with the theta and its scaling; with local_rotary_theta, one for each kind of layer.
   Keys rotary_parameters = {};
-  // If layers have windows: an object that is written over the parameters of both kinds of layer.
+  // Such an object, which replaces the parameters or is written over those of the kinds of layers.
   Keys rotary_scaling = {};
   Keys rotary_interleaved = {};  // default: column j is paired with j + width / 2
   Keys pooler_activation = {};   // default: tanh
@@ -102,8 +107,9 @@ struct Family {
   std::vector<std::string> parts;     // beginnings of the names of the encoder's tensors
   std::vector<std::string> others;    // beginnings of names that do not belong to the encoder
   std::string pooler = {};            // a layer on the first token; empty if there is none
-  // A classification head pools by these modes and applies this activation after its first linear
-  // layer, or the activation of the encoder's layers if `classifier_acts_as_layers`.
+  // A classification head pools by these modes, or as the config must say if there are none, and
+  // applies this activation after its first linear layer, or the activation of the encoder's layers
+  // if `classifier_acts_as_layers`.
   std::vector<PoolingMode> classifier_modes = {PoolingMode::kFirstToken};
   Activation classifier_activation = Activation::kTanh;
   bool classifier_acts_as_layers = false;
@@ -127,7 +133,12 @@ struct Family {
   // whatever the config says. 0 if these norms have the epsilon of the others.
   float own_norm_epsilon = 0;
   bool has_own_head_width = false;  // heads need not make up the hidden size
-  bool scales_scores = true;        // by 1 / sqrt(head width)
+  int64_t head_width = 0;           // 0: hidden size / heads
+  bool is_causal = false;           // a config, or the operator, may say otherwise
+  int64_t causal_window = 0;        // where the config has no such key
+  // Norms that every file of the family must have. Others are found in the file, over all heads.
+  QueryKeyNorms query_key_norms = QueryKeyNorms::kNone;
+  bool scales_scores = true;  // by 1 / sqrt(head width)
   bool has_branch_scale = false;
   bool has_first_attention_norm = true;
   bool patches_are_grid = false;  // positions are those of a grid of patches
@@ -140,7 +151,9 @@ struct Family {
   int64_t fewest_token_types = 1;
   int64_t padding_id = 0;
   RelativePositionShape relative_positions = {};
-  float local_rotary_theta = 0;  // the default for layers with a window
+  float rotary_theta = 0;           // the default, for kRotary
+  float local_rotary_theta = 0;     // the default for layers with a window
+  bool scales_local_rotary = true;  // what rotary_scaling says is for layers with a window too
   std::vector<NamePattern> names;
   // Those of a head of each token.
   std::vector<NamePattern> token_head_names = {{"token_head.dense", "/classifier"},
@@ -154,16 +167,17 @@ struct Family {
 // The whole table. Thread-safe; the rows live as long as the process.
 const std::vector<Family>& Families();
 
-// The parts of the table: families that read text, families that read long text, and families that
-// take rows of patches or frames.
+// The parts of the table: families that read text, families that read long text, families of causal
+// decoders, and families that take rows of patches or frames.
 std::vector<Family> TextFamilies();
 std::vector<Family> LongTextFamilies();
 std::vector<Family> JinaFamilies();
+std::vector<Family> CausalFamilies();
 std::vector<Family> SignalFamilies();
 
-// Finds a family by its model_type, or else by the first architecture that is known. Of several with
-// the same model_type it is the one that has the position_embedding_type of the config, or else the
-// first. Returns nullptr if neither is known.
+// Finds a family by its model_type, or else by the first architecture that is known. Of several
+// with the same model_type it is the one that has the position_embedding_type of the config, or
+// else the first. Returns nullptr if neither is known.
 const Family* FindFamily(const std::string& model_type,
                          const std::vector<std::string>& architectures,
                          const std::string& position_type = "");

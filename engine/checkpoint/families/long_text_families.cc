@@ -101,13 +101,6 @@ std::vector<Named<FeedForwardKind>> GatedKinds() {
   return kinds;
 }
 
-RelativePositionShape Rotary(float theta) {
-  RelativePositionShape shape;
-  shape.kind = RelativePositions::kRotary;
-  shape.rotary_theta = theta;
-  return shape;
-}
-
 Family ModernBert() {
   return {
       .name = "modernbert",
@@ -142,7 +135,8 @@ Family ModernBert() {
       .feed_forward_kinds = GatedKinds(),
       .norm_placement = NormPlacement::kPre,
       .has_first_attention_norm = false,
-      .relative_positions = Rotary(160000),
+      .relative_positions = {.kind = RelativePositions::kRotary},
+      .rotary_theta = 160000,
       .local_rotary_theta = 10000,
       .names = ModernBertNames(),
       .token_head_names = {{"token_head.dense", "/head.dense"},
@@ -211,7 +205,8 @@ Family NomicBert() {
                .token_types = {"type_vocab_size"},
                .rotary_theta = {"rotary_emb_base", "rope_theta"},
                .rotary_fraction = {"rotary_emb_fraction"},
-               .rotary_parameters = {"rope_parameters", "rope_scaling"},
+               .rotary_parameters = {"rope_parameters"},
+               .rotary_scaling = {"rope_scaling"},
                .rotary_interleaved = {"rotary_emb_interleaved"}},
       .fixed_keys = {{"prenorm", false},
                      {"parallel_block", false},
@@ -234,7 +229,8 @@ Family NomicBert() {
                              {"relu", {Activation::kRelu, false}}},
       .has_own_head_width = true,
       .fewest_token_types = 0,
-      .relative_positions = Rotary(1000),
+      .relative_positions = {.kind = RelativePositions::kRotary},
+      .rotary_theta = 1000,
       .names = NomicNames(),
   };
 }
@@ -251,7 +247,8 @@ Family Gte() {
       .keys = {.positions = {},
                .token_types = {"type_vocab_size"},
                .rotary_theta = {"rope_theta"},
-               .rotary_parameters = {"rope_parameters", "rope_scaling"}},
+               .rotary_parameters = {"rope_parameters"},
+               .rotary_scaling = {"rope_scaling"}},
       .fixed_keys = {{"layer_norm_type", "layer_norm"},
                      {"logn_attention_scale", false},
                      {"logn_attention_clip1", false},
@@ -263,7 +260,8 @@ Family Gte() {
       .feed_forward_kinds = GatedKinds(),
       .has_own_head_width = true,
       .fewest_token_types = 0,
-      .relative_positions = Rotary(160000),
+      .relative_positions = {.kind = RelativePositions::kRotary},
+      .rotary_theta = 160000,
       .names = GteNames(),
   };
 }
@@ -273,7 +271,7 @@ Family PublishedGte() {
   Family family = Gte();
   family.model_types = {"new"};
   family.architectures = {"New"};
-  family.relative_positions = Rotary(10000);
+  family.rotary_theta = 10000;
   return family;
 }
 

@@ -19,6 +19,7 @@ struct ModelConfig {
   std::vector<PoolingMode> classifier_modes = {};
   bool has_token_head = false;             // the architecture scores each token
   bool has_vocabulary_head = false;        // the architecture is a masked language model
+  bool is_language_model = false;          // the architecture predicts the next token
   std::vector<std::string> warnings = {};  // for the log
 };
 

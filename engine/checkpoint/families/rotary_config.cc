@@ -1,10 +1,13 @@
 #include "engine/checkpoint/families/rotary_config.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "engine/checkpoint/families/bounds.h"
 
 namespace attendant {
 namespace {
@@ -12,126 +15,237 @@ namespace {
 constexpr float kHighestTheta = 1e9f;
 constexpr float kHighestFactor = 1e4f;
 
-// The ways to scale positions so that longer sequences than those of the training have angles like
-// theirs. Other ways are refused. Some of them make the angles of all tokens depend on the longest
-// sequence of a batch.
+// The ways to scale angles so that longer sequences than those of the training have angles like
+// theirs, as the library computes them.
 enum class Scaling {
   kNone,
-  kLinear,  // positions are divided by the factor
+  kLinear,  // all angles are divided by the factor
+  kLlama3,  // those of slow pairs are, and those of fast pairs are not
+  kYarn,    // the same, with other bounds and an amplitude: Peng et al. 2023
   kNtk,     // slow pairs are scaled more than fast ones: kexue.fm/archives/9706, equation 6
 };
 
-constexpr Named<Scaling> kScalings[] = {
-    {"default", Scaling::kNone}, {"linear", Scaling::kLinear}, {"ntk", Scaling::kNtk}};
+constexpr Named<Scaling> kScalings[] = {{"default", Scaling::kNone},
+                                        {"linear", Scaling::kLinear},
+                                        {"llama3", Scaling::kLlama3},
+                                        {"yarn", Scaling::kYarn},
+                                        {"ntk", Scaling::kNtk}};
 
-struct Rotation {
-  float theta;
-  float stretch = 1;
+// Whether layers with a window have a rotation of their own.
+bool HasKinds(const Family& family) { return !family.keys.local_rotary_theta.empty(); }
+
+// Computes the frequencies that an object with parameters states.
+class Parameters {
+ public:
+  // `config` has what the object leaves out; `is_of_kind` if the object is about one kind of
+  // layers. All of them must outlive the reader.
+  Parameters(const Json& object, bool is_of_kind, ConfigReader& config, Problems& problems)
+      : object_(object),
+        is_of_kind_(is_of_kind),
+        config_(config),
+        problems_(problems),
+        reader_(object, problems) {
+    reader_.AllowOnly({"rope_type", "type", "rope_theta", "factor", "partial_rotary_factor",
+                       "original_max_position_embeddings", "attention_factor", "beta_fast",
+                       "beta_slow", "low_freq_factor", "high_freq_factor", "mscale",
+                       "mscale_all_dim", "truncate"});
+    if (reader_.Number({"partial_rotary_factor"}, kHighestFactor, 1.0f) != 1.0f) {
+      problems_.Add("partial_rotary_factor: expected 1, as all columns of a head are rotated");
+    }
+  }
+
+  // Fills in the frequencies and the amplitude of rotations of `width` columns; `theta` is the base
+  // of objects that state none.
+  void Compute(int64_t width, float theta, RotaryShape& shape) {
+    theta_ = reader_.Number({"rope_theta"}, kHighestTheta, theta);
+    if (theta_ <= 0) {
+      return problems_.Add(absl::StrCat("expected a positive rotary base, found ", theta_));
+    }
+    shape.frequencies = RotaryFrequencies(width, theta_);
+    switch (ReadScaling()) {
+      case Scaling::kNone:
+        return;
+      case Scaling::kLinear:
+        shape.frequencies = RotaryFrequencies(width, theta_, ReadFactor());
+        return;
+      case Scaling::kNtk: {
+        const double factor = ReadFactor();
+        shape.frequencies =
+            RotaryFrequencies(width, static_cast<float>(theta_ * factor),
+                              static_cast<float>(std::pow(factor, 2 / static_cast<double>(width))));
+        return;
+      }
+      case Scaling::kLlama3:
+        return ScaleAsLlama3(shape);
+      case Scaling::kYarn:
+        return ScaleAsYarn(shape);
+    }
+  }
+
+ private:
+  // The library writes both keys for some time.
+  Keys TypeKeys() const { return object_.contains("rope_type") ? Keys{"rope_type"} : Keys{"type"}; }
+
+  Scaling ReadScaling() {
+    if (!reader_.Has(TypeKeys())) return Scaling::kNone;
+    const Json& type = object_[TypeKeys().front()];
+    if (type == "dynamic" || type == "longrope") {
+      problems_.Add(absl::StrCat(TypeKeys().front(), ": expected none of dynamic and longrope, ",
+                                 "whose angles grow with the longest sequence of a batch, so that "
+                                 "an answer would depend on who shares it; found ",
+                                 Describe(type)));
+      return Scaling::kNone;
+    }
+    // Only files that models' authors publish know "ntk", and none of them has kinds of layers.
+    return reader_.Choice<Scaling>(TypeKeys(),
+                                   absl::MakeConstSpan(kScalings).first(is_of_kind_ ? 4 : 5));
+  }
+
+  float ReadFactor() {
+    const float factor = reader_.Number({"factor"}, kHighestFactor);
+    if (factor >= 1) return factor;
+    problems_.Add(absl::StrCat("expected a factor of rotary positions from 1, found ", factor));
+    return 1;
+  }
+
+  // The positions that the model was first trained for.
+  double ReadOriginalLength() {
+    const Keys key = {"original_max_position_embeddings"};
+    if (!is_of_kind_ && config_.Has(key)) {
+      return static_cast<double>(config_.Integer(key, kPositionRange));
+    }
+    if (reader_.Has(key)) return static_cast<double>(reader_.Integer(key, kPositionRange));
+    return static_cast<double>(config_.Integer({"max_position_embeddings"}, kPositionRange));
+  }
+
+  void ScaleAsLlama3(RotaryShape& shape) {
+    const double factor = ReadFactor(), length = ReadOriginalLength();
+    const double low = reader_.Number({"low_freq_factor"}, kHighestFactor);
+    const double high = reader_.Number({"high_freq_factor"}, kHighestFactor);
+    if (low <= 0 || high <= low) {
+      return problems_.Add(
+          absl::StrCat("expected a positive low_freq_factor below high_freq_factor, found ", low,
+                       " and ", high));
+    }
+    for (double& frequency : shape.frequencies) {
+      const double turns = length * frequency / (2 * std::numbers::pi);
+      const double kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+      frequency *= (1 - kept) / factor + kept;
+    }
+  }
+
+  void ScaleAsYarn(RotaryShape& shape) {
+    const double length = ReadOriginalLength();
+    // The library takes the ratio of lengths if the file says null.
+    const bool is_ratio = object_.contains("factor") && object_["factor"].is_null();
+    const double factor =
+        is_ratio
+            ? static_cast<double>(config_.Integer({"max_position_embeddings"}, kPositionRange)) /
+                  length
+            : static_cast<double>(ReadFactor());
+    const double width = static_cast<double>(shape.width()), base = theta_;
+    const double fast = NumberOr("beta_fast", 32), slow = NumberOr("beta_slow", 1);
+    if (base <= 1) {
+      return problems_.Add(absl::StrCat("expected a rotary base above 1 for yarn, found ", base));
+    }
+    // The pair that turns as many times over the original length.
+    const auto pair_of = [&](double turns) {
+      return width * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(base));
+    };
+    double first = pair_of(fast), last = pair_of(slow);
+    // The library looks for "truncate" beside the kinds of layers.
+    if (is_of_kind_ || reader_.Boolean({"truncate"}, true)) {
+      first = std::floor(first);
+      last = std::ceil(last);
+    }
+    first = std::max(first, 0.0);
+    last = std::min(last, width - 1);
+    if (first == last) last += 0.001;
+    for (size_t j = 0; j < shape.frequencies.size(); ++j) {
+      const double scaled = std::clamp((static_cast<double>(j) - first) / (last - first), 0.0, 1.0);
+      shape.frequencies[j] *= scaled / factor + (1 - scaled);
+    }
+    shape.amplitude = ReadAmplitude(factor);
+  }
+
+  float ReadAmplitude(double factor) {
+    if (reader_.Has({"attention_factor"})) {
+      return reader_.Number({"attention_factor"}, kHighestFactor);
+    }
+    const double scale = NumberOr("mscale", 0), of_all = NumberOr("mscale_all_dim", 0);
+    const auto amplitude = [factor](double by) {
+      return factor <= 1 ? 1 : 0.1 * by * std::log(factor) + 1;
+    };
+    return static_cast<float>(scale != 0 && of_all != 0 ? amplitude(scale) / amplitude(of_all)
+                                                        : amplitude(1));
+  }
+
+  // A number of 0 counts as none.
+  double NumberOr(const char* key, float fallback) {
+    const float read = reader_.Number({key}, kHighestFactor, fallback);
+    return read == 0 ? fallback : read;
+  }
+
+  const Json& object_;
+  bool is_of_kind_;
+  ConfigReader& config_;
+  Problems& problems_;
+  ConfigReader reader_;
+  float theta_ = 0;
 };
 
-// Reads an object that may state the base and how positions are scaled. `fallback` has what counts
-// without it. Only the files that models' authors publish have "type", and know "ntk".
-Rotation ReadRotation(const Json& object, const Keys& type_keys, int64_t rotary_width,
-                      Rotation fallback, Problems& problems) {
-  ConfigReader parameters(object, problems);
-  // The last one only matters to ways that are refused.
-  Keys known = {"rope_theta", "factor", "partial_rotary_factor",
-                "original_max_position_embeddings"};
-  known.insert(known.begin(), type_keys.begin(), type_keys.end());
-  parameters.AllowOnly(known);
-  Rotation read = fallback;
-  read.theta = parameters.Number({"rope_theta"}, kHighestTheta, fallback.theta);
-  if (parameters.Number({"partial_rotary_factor"}, kHighestFactor, 1.0f) != 1.0f) {
-    problems.Add("partial_rotary_factor: expected 1, as all columns of a head are rotated");
-  }
-  if (!parameters.Has(type_keys)) return read;
-  const auto scaling = parameters.Choice<Scaling>(
-      type_keys, absl::MakeConstSpan(kScalings).first(type_keys.size() > 1 ? 3 : 2),
-      Scaling::kNone);
-  read.stretch = 1;
-  if (scaling == Scaling::kNone) return read;
-  const double factor = parameters.Number({"factor"}, kHighestFactor);
-  if (factor < 1) {
-    problems.Add(absl::StrCat("expected a factor of rotary positions from 1, found ", factor));
-  } else if (scaling == Scaling::kLinear) {
-    read.stretch = static_cast<float>(factor);
-  } else {
-    read.theta = static_cast<float>(read.theta * factor);
-    read.stretch = static_cast<float>(std::pow(factor, 2 / static_cast<double>(rotary_width)));
-  }
-  return read;
+// Returns the parameters of one kind of layers, from an object with those of both.
+Json OfKind(const Json& kinds, const std::string& key, const char* kind, Problems& problems) {
+  if (kinds.contains(kind) && kinds[kind].is_object()) return kinds[kind];
+  problems.Add(absl::StrCat(key, ": expected an object with '", kGlobalLayer, "' and '",
+                            kLocalLayer, "', found ", Describe(kinds)));
+  return Json::object();
 }
 
-// Reads what the object `kinds` says of one kind of layers.
-Rotation ReadKind(const Json& kinds, const std::string& key, const char* kind, int64_t rotary_width,
-                  Rotation fallback, Problems& problems) {
-  if (!kinds.contains(kind) || !kinds[kind].is_object()) {
-    problems.Add(absl::StrCat(key, ": expected an object with '", kGlobalLayer, "' and '",
-                              kLocalLayer, "', found ", Describe(kinds)));
-    return fallback;
+// Returns the parameters for layers with or without a window. Those of the older key replace the
+// newer one's, or are written over those of each kind.
+Json ParametersOf(const Family& family, bool is_local, ConfigReader& config, Problems& problems) {
+  const ConfigKeys& keys = family.keys;
+  const Json* parameters = config.Object(keys.rotary_parameters);
+  const Json* scaling = config.Object(keys.rotary_scaling);
+  if (scaling != nullptr && scaling->empty()) scaling = nullptr;
+  if (!HasKinds(family)) {
+    return scaling != nullptr ? *scaling : parameters != nullptr ? *parameters : Json::object();
   }
-  return ReadRotation(kinds[kind], {"rope_type"}, rotary_width, fallback, problems);
+  Json read = parameters == nullptr ? Json::object()
+                                    : OfKind(*parameters, keys.rotary_parameters.front(),
+                                             is_local ? kLocalLayer : kGlobalLayer, problems);
+  if (scaling == nullptr || (is_local && !family.scales_local_rotary)) return read;
+  if (scaling->contains("type") && !scaling->contains("rope_type")) {
+    problems.Add(absl::StrCat(keys.rotary_scaling.front(),
+                              ": expected rope_type beside type, which has no effect by itself"));
+  }
+  read.update(*scaling);
+  return read;
 }
 
 }  // namespace
 
-RelativePositionShape ReadRotary(const Family& family, int64_t head_width, ConfigReader& config,
-                                 Problems& problems) {
+RotaryShape ReadRotary(const Family& family, bool is_local, int64_t head_width,
+                       ConfigReader& config, Problems& problems) {
   const ConfigKeys& keys = family.keys;
-  RelativePositionShape shape = family.relative_positions;
-  shape.rotary_theta = config.Number(keys.rotary_theta, kHighestTheta, shape.rotary_theta);
+  RotaryShape shape;
+  if (config.Boolean(keys.rotary_interleaved, false)) shape.pairs = RotaryPairs::kInterleaved;
   const float fraction = config.Number(keys.rotary_fraction, 1, 1.0f);
-  shape.rotary_width = static_cast<int64_t>(static_cast<double>(head_width) * fraction);
-  if (config.Boolean(keys.rotary_interleaved, false)) {
-    shape.rotary_pairs = RotaryPairs::kInterleaved;
-  }
-  if (shape.rotary_width < 2 || shape.rotary_width % 2 != 0 || shape.rotary_theta <= 0) {
-    problems.Add(
-        absl::StrCat("expected a positive rotary base, and an even number of rotary columns in a "
-                     "head, found base ",
-                     shape.rotary_theta, " and ", shape.rotary_width, " columns"));
+  const auto width = static_cast<int64_t>(static_cast<double>(head_width) * fraction);
+  if (width < 2 || width % 2 != 0) {
+    problems.Add(absl::StrCat("expected an even number of rotary columns in a head, found ", width,
+                              " of ", head_width));
     return shape;
   }
-  if (!keys.window.empty()) return shape;  // see ReadLayerRotations
-  if (const Json* parameters = config.Object(keys.rotary_parameters); parameters != nullptr) {
-    const Rotation read =
-        ReadRotation(*parameters, {"rope_type", "type"}, shape.rotary_width,
-                     {.theta = shape.rotary_theta, .stretch = shape.rotary_stretch}, problems);
-    shape.rotary_theta = read.theta;
-    shape.rotary_stretch = read.stretch;
-  }
-  if (shape.rotary_theta <= 0) {
-    problems.Add(absl::StrCat("expected a positive rotary base, found ", shape.rotary_theta));
-  }
+  const float global_theta = config.Number(keys.rotary_theta, kHighestTheta, family.rotary_theta);
+  const float theta =
+      HasKinds(family) && is_local
+          ? config.Number(keys.local_rotary_theta, kHighestTheta, family.local_rotary_theta)
+          : global_theta;
+  const Json parameters = ParametersOf(family, is_local, config, problems);
+  Parameters(parameters, HasKinds(family), config, problems).Compute(width, theta, shape);
   return shape;
-}
-
-LayerRotations ReadLayerRotations(const Family& family, const RelativePositionShape& shape,
-                                  ConfigReader& config, Problems& problems) {
-  const ConfigKeys& keys = family.keys;
-  const int64_t width = shape.rotary_width;
-  Rotation global = {shape.rotary_theta};
-  Rotation local = {
-      config.Number(keys.local_rotary_theta, kHighestTheta, family.local_rotary_theta)};
-  if (const Json* kinds = config.Object(keys.rotary_parameters); kinds != nullptr) {
-    const std::string& key = keys.rotary_parameters.front();
-    global = ReadKind(*kinds, key, kGlobalLayer, width, global, problems);
-    local = ReadKind(*kinds, key, kLocalLayer, width, local, problems);
-  }
-  // The library writes it over what the parameters of both kinds say, and reads no "type" in it.
-  if (const Json* scaling = config.Object(keys.rotary_scaling); scaling != nullptr) {
-    global = ReadRotation(*scaling, {"rope_type"}, width, global, problems);
-    local = ReadRotation(*scaling, {"rope_type"}, width, local, problems);
-  }
-  if (global.theta <= 0 || local.theta <= 0) {
-    problems.Add(
-        absl::StrCat("expected positive rotary bases, found ", global.theta, " and ", local.theta));
-  }
-  if (global.stretch != local.stretch) {
-    problems.Add(absl::StrCat("expected one factor of rotary positions for all layers, found ",
-                              global.stretch, " and ", local.stretch));
-  }
-  return {global.theta, local.theta, global.stretch};
 }
 
 }  // namespace attendant

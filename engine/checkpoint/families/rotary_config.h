@@ -6,28 +6,18 @@
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/families/families.h"
 #include "engine/checkpoint/files/problems.h"
-#include "engine/model/model_description.h"
+#include "engine/model/rotary_shape.h"
 
 namespace attendant {
-
-// Returns the family's shape with what the config says: the base, perhaps scaled for longer
-// sequences, how many columns of a head are rotated, and which columns are pairs.
-RelativePositionShape ReadRotary(const Family& family, int64_t head_width, ConfigReader& config,
-                                 Problems& problems);
 
 // The names of layers with and without a window in newer configs.
 inline constexpr char kLocalLayer[] = "sliding_attention";
 inline constexpr char kGlobalLayer[] = "full_attention";
 
-struct LayerRotations {
-  float global_theta;  // for layers without a window
-  float local_theta;   // for layers with a window
-  float stretch;       // as RelativePositionShape::rotary_stretch, for both
-};
-
-// Reads the rotary bases of a family whose layers may have windows, and their common scaling.
-// `shape` is what ReadRotary returned.
-LayerRotations ReadLayerRotations(const Family& family, const RelativePositionShape& shape,
-                                  ConfigReader& config, Problems& problems);
+// Reads the rotation in layers with a window, if `is_local`, or in those without one: which columns
+// of a head are turned, by the base, and how the angles are scaled for long sequences. Both are the
+// same in families without Family::keys.local_rotary_theta.
+RotaryShape ReadRotary(const Family& family, bool is_local, int64_t head_width,
+                       ConfigReader& config, Problems& problems);
 
 }  // namespace attendant

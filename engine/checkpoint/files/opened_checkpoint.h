@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/checkpoint/files/causal_choice.h"
 #include "engine/checkpoint/files/pooling_choice.h"
 #include "engine/checkpoint/files/tokenization.h"
 #include "engine/model/model_description.h"
@@ -25,6 +26,8 @@ struct CheckpointOptions {
   std::string prune_file;
   // Replaces the modes of the checkpoint's own pooling.
   PoolingChoice pooling = PoolingChoice::kAsFiles;
+  // Replaces what the checkpoint says of causal attention.
+  CausalChoice causal = CausalChoice::kAsFiles;
 };
 
 // A tensor of the weight files, and the weights that are made of it.

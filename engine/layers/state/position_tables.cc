@@ -1,22 +1,21 @@
 #include "engine/layers/state/position_tables.h"
 
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "engine/kernels/attention/relative_bias.h"
 #include "engine/kernels/attention/relative_scores.h"
 
 namespace attendant {
 namespace {
 
-std::vector<float> RotaryThetas(const ModelDescription& model) {
-  std::vector<float> thetas;
-  if (model.layer.relative_positions.kind != RelativePositions::kRotary) return thetas;
+// The rotations of the model's layers, each once.
+std::vector<RotaryShape> Rotations(const ModelDescription& model) {
+  std::vector<RotaryShape> rotations;
   for (int64_t i = 0; i < model.weight_sets(); ++i) {
-    thetas.push_back(model.layer_shape(i).relative_positions.rotary_theta);
+    const RelativePositionShape relative = model.layer_shape(i).relative_positions;
+    if (relative.kind != RelativePositions::kRotary) continue;
+    if (!absl::c_linear_search(rotations, relative.rotary)) rotations.push_back(relative.rotary);
   }
-  std::sort(thetas.begin(), thetas.end());
-  thetas.erase(std::unique(thetas.begin(), thetas.end()), thetas.end());
-  return thetas;
+  return rotations;
 }
 
 CheckedSize DistanceElements(const LayerShape& layer, int64_t max_tokens) {
@@ -26,8 +25,11 @@ CheckedSize DistanceElements(const LayerShape& layer, int64_t max_tokens) {
 }
 
 CheckedSize RotaryElements(const ModelDescription& model, int64_t max_tokens) {
-  return CheckedSize(static_cast<int64_t>(RotaryThetas(model).size())) *
-         model.layer.relative_positions.rotary_width * max_tokens;
+  CheckedSize sum;
+  for (const RotaryShape& shape : Rotations(model)) {
+    sum = sum + CheckedSize(shape.width()) * max_tokens;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -57,9 +59,7 @@ PositionTables::PositionTables(const ModelDescription& model, int64_t max_tokens
     }
     distances_ = AsAttentionBias(table);
   }
-  for (const float theta : RotaryThetas(model)) {
-    rotary_.emplace_back(max_tokens, relative.rotary_width, theta, relative.rotary_stretch);
-  }
+  for (const RotaryShape& shape : Rotations(model)) rotary_.emplace_back(max_tokens, shape);
 }
 
 CheckedSize PositionTables::Bytes(const ModelDescription& model, int64_t max_tokens) {
@@ -80,9 +80,9 @@ RelativeScores PositionTables::WithDistanceRows(RelativeScores projections) cons
   return projections;
 }
 
-const RotaryTable& PositionTables::rotary(float theta) const {
-  return *std::find_if(rotary_.begin(), rotary_.end(),
-                       [&](const RotaryTable& table) { return table.theta() == theta; });
+const RotaryTable& PositionTables::rotary(const RotaryShape& shape) const {
+  return *absl::c_find_if(rotary_,
+                          [&](const RotaryTable& table) { return table.shape() == shape; });
 }
 
 }  // namespace attendant

@@ -35,14 +35,14 @@ class PositionTables {
   RelativeScores WithDistanceRows(RelativeScores projections) const;
 
   bool has_rotary() const { return !rotary_.empty(); }
-  // The angles for one theta of the model's layers.
-  const RotaryTable& rotary(float theta) const;
+  // The table of a rotation that a layer of the model has.
+  const RotaryTable& rotary(const RotaryShape& shape) const;
 
  private:
   int64_t max_tokens_;
   AlignedBuffer<float> distance_bias_;      // [H, DistanceColumns(max_tokens)], or of size 0
   std::vector<int32_t> distance_rows_;      // [DistanceColumns(max_tokens)], if disentangled
-  std::vector<RotaryTable> rotary_;         // one for each theta of the model's layers
+  std::vector<RotaryTable> rotary_;         // one for each rotation of the model's layers
   std::optional<AttentionBias> distances_;  // refers to distance_bias_
 };
 

@@ -23,7 +23,11 @@ void PrintTo(const Shape& shape, std::ostream* out) {
 class RotateTest : public testing::TestWithParam<Shape> {};
 
 constexpr int64_t kRows = 37;
-constexpr double kTheta = 10000;
+constexpr double kBase = 10000;
+
+RotaryTable Table(int64_t positions, int64_t width, RotaryPairs pairs, float amplitude = 1) {
+  return RotaryTable(positions, {RotaryFrequencies(width, kBase), amplitude, pairs});
+}
 
 std::vector<int32_t> SomePositions() {
   std::vector<int32_t> positions;
@@ -37,7 +41,7 @@ TEST_P(RotateTest, MatchesFloat64) {
   const std::vector<float> x = RandomValues(kRows * width, 1);
   std::vector<float> y = x;
   const std::vector<int32_t> positions = SomePositions();
-  Rotate(ThreadTeam(2), RotaryTable(200, rotary_width, kTheta), pairs, positions, head_width,
+  Rotate(ThreadTeam(2), Table(200, rotary_width, pairs), positions, head_width,
          ViewOf(y, kRows, width));
   for (int64_t r = 0; r < kRows; ++r) {
     for (int64_t h = 0; h < heads; ++h) {
@@ -46,7 +50,7 @@ TEST_P(RotateTest, MatchesFloat64) {
         const bool halves = pairs == RotaryPairs::kHalves;
         const int64_t a = head + (halves ? j : 2 * j);
         const int64_t b = head + (halves ? j + rotary_width / 2 : 2 * j + 1);
-        const double angle = positions[r] * std::pow(kTheta, -2.0 * j / rotary_width);
+        const double angle = positions[r] * std::pow(kBase, -2.0 * j / rotary_width);
         ASSERT_NEAR(y[a], x[a] * std::cos(angle) - x[b] * std::sin(angle), 3e-7);
         ASSERT_NEAR(y[b], x[b] * std::cos(angle) + x[a] * std::sin(angle), 3e-7);
       }
@@ -58,13 +62,13 @@ TEST_P(RotateTest, MatchesFloat64) {
 TEST_P(RotateTest, InvarianceToTeamAndPlace) {
   const auto [heads, head_width, rotary_width, pairs] = GetParam();
   const int64_t width = heads * head_width;
-  const RotaryTable table(200, rotary_width, kTheta);
+  const RotaryTable table = Table(200, rotary_width, pairs);
   const std::vector<int32_t> positions = SomePositions();
   const std::vector<float> x = RandomValues(kRows * width, 1);
   std::vector<float> together = x, alone = x;
-  Rotate(ThreadTeam(3), table, pairs, positions, head_width, ViewOf(together, kRows, width));
+  Rotate(ThreadTeam(3), table, positions, head_width, ViewOf(together, kRows, width));
   for (int64_t r = 0; r < kRows; ++r) {
-    Rotate(ThreadTeam(1), table, pairs, absl::MakeSpan(positions).subspan(r, 1), head_width,
+    Rotate(ThreadTeam(1), table, absl::MakeSpan(positions).subspan(r, 1), head_width,
            ViewOf(alone, kRows, width).Rows(r, 1));
   }
   EXPECT_EQ(together, alone);
@@ -73,7 +77,7 @@ TEST_P(RotateTest, InvarianceToTeamAndPlace) {
 TEST_P(RotateTest, TouchesNothingBeyondItsOperands) {
   const auto [heads, head_width, rotary_width, pairs] = GetParam();
   GuardedBuffer<float> x(kRows * heads * head_width);
-  Rotate(ThreadTeam(2), RotaryTable(200, rotary_width, kTheta), pairs, SomePositions(), head_width,
+  Rotate(ThreadTeam(2), Table(200, rotary_width, pairs), SomePositions(), head_width,
          {x.data(), kRows, heads * head_width, heads * head_width});
   for (const float value : x.span()) ASSERT_EQ(value, 0.0f);
 }
@@ -89,13 +93,22 @@ INSTANTIATE_TEST_SUITE_P(Shapes, RotateTest,
 
 std::vector<float> TurnedByOne(RotaryPairs pairs) {
   std::vector<float> x = {1, 2, 3, 4};
-  Rotate(ThreadTeam(1), RotaryTable(2, 4, 1e4f), pairs, {1}, 4, ViewOf(x, 1, 4));
+  Rotate(ThreadTeam(1), Table(2, 4, pairs), {1}, 4, ViewOf(x, 1, 4));
   return x;
 }
 
 TEST(RotateTest, AStretchSlowsEveryPair) {
-  const RotaryTable plain(2, 26, 1e4f), stretched(5, 26, 1e4f, /*stretch=*/4);
+  const RotaryTable plain = Table(2, 26, RotaryPairs::kHalves);
+  const RotaryTable stretched(5, {RotaryFrequencies(26, kBase, /*stretch=*/4)});
   for (int64_t j = 0; j < 26; ++j) EXPECT_FLOAT_EQ(stretched.cosines(4)[j], plain.cosines(1)[j]);
+}
+
+TEST(RotateTest, AnAmplitudeMultipliesWhatIsTurned) {
+  const RotaryTable plain = Table(5, 10, RotaryPairs::kHalves);
+  const RotaryTable louder = Table(5, 10, RotaryPairs::kHalves, 1.25f);
+  for (int64_t j = 0; j < 10; ++j) {
+    EXPECT_FLOAT_EQ(louder.cosines(4)[j], 1.25f * plain.cosines(4)[j]);
+  }
 }
 
 TEST(RotateTest, PairsHalvesOrNeighbours) {

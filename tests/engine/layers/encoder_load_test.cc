@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -34,7 +35,7 @@ ModelDescription FullModel() {
   model.layer_map = {0, 1, 0};
   model.layer.feed_forward.has_gate = true;
   model.layer.extras.has_branch_scale = true;
-  model.layer.attention.has_query_key_norms = true;
+  model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   model.layer.extras.has_second_attention_norm = true;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
   model.layer.extras.convolution = {.taps = 3, .groups = 2};
@@ -282,6 +283,12 @@ TEST(DescriptionTest, RefusesVariantsThatDoNotFit) {
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms before the branches"));
 }
 
+TEST(DescriptionTest, RefusesALayerWithoutTheAttentionNormAfterItsBranch) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.norms.has_attention_norm = false;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms before the branches"));
+}
+
 TEST(DescriptionTest, RefusesABranchScaleWithoutAnOutputProjection) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.extras.has_branch_scale = true;
@@ -297,36 +304,67 @@ TEST(DescriptionTest, RefusesASecondAttentionNormBeforeTheBranches) {
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms behind the branches"));
 }
 
-TEST(DescriptionTest, RefusesRotaryWidthsThatDoNotPair) {
-  for (const int64_t width : {0, 1, 7, 10}) {
+ModelDescription RotaryModel(RotaryShape rotary) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.relative_positions.kind = RelativePositions::kRotary;
+  model.layer.relative_positions.rotary = std::move(rotary);
+  return model;
+}
+
+TEST(DescriptionTest, RefusesMoreOrLessRotaryColumnsThanAHeadHas) {
+  for (const int64_t width : {0, 10}) {
+    EXPECT_THAT(
+        RefusalOf(RotaryModel({RotaryFrequencies(width, 100)})),
+        HasSubstr(absl::StrCat("to turn from 2 columns up to the key width 8, got ", width)));
+  }
+}
+
+TEST(DescriptionTest, RefusesRotaryFrequenciesThatAreNotFiniteOrBelow0) {
+  for (const double frequency : {-0.5, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    EXPECT_THAT(RefusalOf(RotaryModel({{1, frequency}})),
+                HasSubstr(absl::StrCat("finite rotary frequencies from 0, got ", frequency)));
+  }
+  ModelDescription model = RotaryModel({RotaryFrequencies(8, 100)});
+  model.variants = {{.rotary = {{-7}}}};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("finite rotary frequencies from 0, got -7"));
+}
+
+TEST(DescriptionTest, RefusesARotaryAmplitudeThatIsNotPositive) {
+  for (const float amplitude : {0.0f, -1.0f, std::numeric_limits<float>::infinity()}) {
+    EXPECT_THAT(RefusalOf(RotaryModel({RotaryFrequencies(8, 100), amplitude})),
+                HasSubstr(absl::StrCat("a positive rotary amplitude, got ", amplitude)));
+  }
+}
+
+TEST(DescriptionTest, RefusesSharedHeadsThatCannotBe) {
+  const std::string expected = "expected heads of keys and values, fewer than the 6 query heads";
+  for (const int64_t shared : {-1, 4, 6, 12}) {
+    ModelDescription model = SmallModel(1, 6, 8);
+    model.layer.attention.key_value_heads = shared;
+    EXPECT_THAT(RefusalOf(model), HasSubstr(expected)) << shared;
+  }
+  ModelDescription model = SmallModel(1, 6, 8);
+  model.layer.attention.key_value_heads = 2;
+  model.layer.attention.keys_are_queries = true;
+  EXPECT_THAT(RefusalOf(model), HasSubstr(expected));
+  model.layer.attention.keys_are_queries = false;
+  model.layer.attention.kind = AttentionKind::kAdditive;
+  EXPECT_THAT(RefusalOf(model), HasSubstr(expected));
+}
+
+TEST(DescriptionTest, RefusesCausalAttentionThatCannotBe) {
+  const auto is_refused = HasSubstr("expected causal softmax attention without");
+  for (const AttentionKind kind : {AttentionKind::kAdditive, AttentionKind::kCausalLinear}) {
     ModelDescription model = SmallModel(1, 2, 8);
-    model.layer.relative_positions.kind = RelativePositions::kRotary;
-    model.layer.relative_positions.rotary_width = width;
-    EXPECT_THAT(RefusalOf(model), HasSubstr("expected an even rotary width from 2 to the key width "
-                                            "8"));
+    model.layer.attention.causal = true;
+    model.layer.attention.kind = kind;
+    EXPECT_THAT(RefusalOf(model), is_refused) << Name(kind);
   }
-}
-
-TEST(DescriptionTest, RefusesAStretchThatStops) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.relative_positions.kind = RelativePositions::kRotary;
-  model.layer.relative_positions.rotary_width = 8;
-  model.layer.relative_positions.rotary_theta = 100;
-  model.layer.relative_positions.rotary_stretch = 0;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("a positive stretch and a positive base, got 8, 0 and"));
-}
-
-TEST(DescriptionTest, RefusesARotaryBaseThatIsNotPositive) {
-  ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.relative_positions.kind = RelativePositions::kRotary;
-  model.layer.relative_positions.rotary_width = 8;
-  for (const float theta : {0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN()}) {
-    model.layer.relative_positions.rotary_theta = theta;
-    EXPECT_THAT(RefusalOf(model), HasSubstr("a positive base, got 8, 1 and "));
-  }
-  model.layer.relative_positions.rotary_theta = 100;
-  model.variants = {{.rotary_theta = -7}};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("a positive base, got 8, 1 and -7"));
+  model.layer.attention.causal = true;
+  model.layer.attention.window = 3;
+  model.layer.attention.pattern = {.block = 2};
+  EXPECT_THAT(RefusalOf(model), is_refused);
 }
 
 TEST(DescriptionTest, RefusesWindowsThatCannotBe) {

@@ -151,8 +151,7 @@ Case Changed(std::string name, Change change) {
 RelativePositionShape Rotary(int64_t width) {
   RelativePositionShape shape;
   shape.kind = RelativePositions::kRotary;
-  shape.rotary_width = width;
-  shape.rotary_theta = 1000;
+  shape.rotary.frequencies = RotaryFrequencies(width, 1000);
   return shape;
 }
 
@@ -173,6 +172,28 @@ std::vector<Case> SmallCases() {
               [](Case& c) {
                 c.model.layer.norms.placement = NormPlacement::kPre;
                 c.model.has_exit_norm = true;
+              }),
+      Changed("SandwichNormsWithExitNorm",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.has_exit_norm = true;
+              }),
+      Changed("RmsSandwichNormsWithGateAndBranchScale",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.layer.norms.kind = NormKind::kRms;
+                c.model.layer.feed_forward.has_gate = true;
+                c.model.layer.extras.has_branch_scale = true;
+              }),
+      Changed("SandwichWithoutFirstAttentionNorm",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.variants = {{.has_attention_norm = false}, {}};
+              }),
+      Changed("SandwichWithoutOutputProjection",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.layer.attention.has_output_projection = false;
               }),
       Changed("Relu", [](Case& c) { c.model.layer.feed_forward.activation = Activation::kRelu; }),
       Changed("GeluTanh",
@@ -257,17 +278,18 @@ std::vector<Case> SmallCases() {
               [](Case& c) {
                 c.model = SmallModel(2, 3, 26);
                 c.model.layer.relative_positions = Rotary(26);
-                c.model.layer.relative_positions.rotary_pairs = RotaryPairs::kInterleaved;
+                c.model.layer.relative_positions.rotary.pairs = RotaryPairs::kInterleaved;
               }),
-      Changed("RotaryStretched",
+      Changed("RotaryWithAnAmplitude",
               [](Case& c) {
                 c.model.layer.relative_positions = Rotary(16);
-                c.model.layer.relative_positions.rotary_stretch = 1.3f;
+                c.model.layer.relative_positions.rotary.amplitude = 1.3f;
               }),
-      Changed("RotaryOfAPartWithTwoThetas",
+      Changed("RotaryOfTwoPartsOfAHead",
               [](Case& c) {
                 c.model.layer.relative_positions = Rotary(6);
-                c.model.variants = {{.rotary_theta = 100}, {.rotary_theta = 7}};
+                c.model.variants = {{.rotary = {RotaryFrequencies(6, 100)}},
+                                    {.rotary = {RotaryFrequencies(10, 7), 0.9f}}};
               }),
       Changed("FirstLayerWithoutAttentionNorm",
               [](Case& c) {
@@ -277,8 +299,31 @@ std::vector<Case> SmallCases() {
       Changed("QueryKeyNorms",
               [](Case& c) {
                 c.model = SmallModel(2, 3, 26);
-                c.model.layer.attention.has_query_key_norms = true;
+                c.model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
                 c.model.layer.relative_positions = Rotary(26);
+              }),
+      Changed("CausalInGroupsWithRotaryPositionsAndNormsOfEachHead",
+              [](Case& c) {
+                c.model = SmallModel(2, 6, 26);
+                c.model.layer.attention.key_value_heads = 2;
+                c.model.layer.attention.value_width = 10;
+                c.model.layer.attention.causal = true;
+                c.model.layer.attention.query_key_norms = QueryKeyNorms::kEachHead;
+                c.model.layer.norms.kind = NormKind::kRms;
+                c.model.layer.norms.placement = NormPlacement::kPre;
+                c.model.layer.relative_positions = Rotary(26);
+              }),
+      Changed("CausalInAWindowWithBiasesOfDistances",
+              [](Case& c) {
+                c.model.layer.attention.causal = true;
+                c.model.layer.attention.window = 4;
+                c.model.layer.relative_positions = {RelativePositions::kAlibi};
+              }),
+      Changed("GroupsWithNormsOfAllHeads",
+              [](Case& c) {
+                c.model = SmallModel(2, 4, 26);
+                c.model.layer.attention.key_value_heads = 1;
+                c.model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
               }),
       Changed("SecondAttentionNorm",
               [](Case& c) { c.model.layer.extras.has_second_attention_norm = true; }),

@@ -142,8 +142,7 @@ TEST_F(PrunedHeadsTest, KeepTheirRelativePositions) {
     model.layer.relative_positions = {.kind = kind,
                                       .buckets = kind == RelativePositions::kBuckets ? 8 : 0,
                                       .max_distance = 16,
-                                      .rotary_width = 16,
-                                      .rotary_theta = 1000};
+                                      .rotary = {RotaryFrequencies(16, 1000)}};
     ExpectGateOfZeroIsPruning(model, {{0, 1}, {2}});
   }
 }
@@ -259,7 +258,7 @@ TEST_F(PrunedHeadsTest, RefusesDescriptionsThatMakeNoSense) {
   model.variants[0].pruned_heads = {4};
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status().code(), absl::StatusCode::kInvalidArgument);
   model.variants[0].pruned_heads = {1};
-  model.layer.attention.has_query_key_norms = true;
+  model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status(),
             absl::InvalidArgumentError("model description: expected no pruned heads, as its "
                                        "queries and keys are normed over all heads together"));

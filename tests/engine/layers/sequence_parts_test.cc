@@ -198,8 +198,7 @@ TEST(SequencePartsRefusalTest, NamesWhatDoesNotGoTokenByToken) {
   ModelDescription model = FastModel();
   EXPECT_EQ(Refusal(model, {{}, {}}), "states: expected one for each of 1 sequences, got 2");
   model.layer.relative_positions.kind = RelativePositions::kRotary;
-  model.layer.relative_positions.rotary_width = 4;
-  model.layer.relative_positions.rotary_theta = 100;
+  model.layer.relative_positions.rotary.frequencies = RotaryFrequencies(4, 100);
   EXPECT_EQ(Refusal(model, {{}}),
             "states: expected none, because of this model, its rotary positions are of tokens in "
             "one sequence");

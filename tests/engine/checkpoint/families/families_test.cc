@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/base/shape.h"
@@ -267,8 +268,10 @@ TEST(Families, ModernBertAlternatesItsWindows) {
   EXPECT_EQ(model.layer_shape(0).attention.window, 0);
   EXPECT_EQ(model.layer_shape(1).attention.window, 3);
   EXPECT_EQ(model.layer_shape(2).attention.window, 0);
-  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary_theta, 160000.0f);
-  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary_theta, 10000.0f);
+  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary.frequencies,
+            RotaryFrequencies(4, 160000));
+  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary.frequencies,
+            RotaryFrequencies(4, 10000));
   EXPECT_FALSE(model.layer_shape(0).norms.has_attention_norm);
   EXPECT_TRUE(model.layer_shape(1).norms.has_attention_norm);
   EXPECT_TRUE(model.has_exit_norm);
@@ -291,27 +294,27 @@ TEST(Families, ModernBertNamesTheKindsOfItsLayers) {
   EXPECT_EQ(model.layer_shape(0).attention.window, 3);
   EXPECT_EQ(model.layer_shape(1).attention.window, 0);
   EXPECT_EQ(model.layer_shape(2).attention.window, 3);
-  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary_theta, 70.0f);
-  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary_theta, 500.0f);
+  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary.frequencies, RotaryFrequencies(4, 70));
+  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary.frequencies, RotaryFrequencies(4, 500));
 
   EXPECT_THAT(Refusal(with("\"layer_types\": [\"full_attention\"], ").config),
               HasSubstr("layer_types: expected a list of 3 layers, found"));
   EXPECT_THAT(Refusal(With(with(kinds), "full_attention", "linear_attention").config),
               HasSubstr("layer_types[1]: expected 'full_attention' or 'sliding_attention'"));
-  EXPECT_THAT(Refusal(With(with(thetas), "default", "yarn").config),
-              HasSubstr("rope_type: expected one of default, linear, found 'yarn'"));
+  EXPECT_THAT(Refusal(With(with(thetas), "default", "none").config),
+              HasSubstr("rope_type: expected one of default, linear, llama3, yarn, found 'none'"));
   EXPECT_THAT(Refusal(with("\"rope_parameters\": {\"rope_theta\": 5.0}, ").config),
               HasSubstr("rope_parameters: expected an object with 'full_attention' and"));
   EXPECT_THAT(Refusal(With(with(thetas), "70.0", "0").config),
-              HasSubstr("expected positive rotary bases, found 500 and 0"));
+              HasSubstr("expected a positive rotary base, found 0"));
 }
 
 TEST(Families, JinaBertForCodeHasFurtherNorms) {
   const ModelDescription model = Describe(Tiny("jina_bert_code"));
-  EXPECT_TRUE(model.layer.attention.has_query_key_norms);
+  EXPECT_EQ(model.layer.attention.query_key_norms, QueryKeyNorms::kAllHeads);
   EXPECT_TRUE(model.layer.extras.has_second_attention_norm);
   EXPECT_EQ(model.layer.relative_positions.kind, RelativePositions::kAlibi);
-  EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.attention.has_query_key_norms);
+  EXPECT_EQ(Describe(Tiny("jina_bert")).layer.attention.query_key_norms, QueryKeyNorms::kNone);
   EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.extras.has_second_attention_norm);
 }
 
@@ -319,14 +322,13 @@ TEST(Families, NomicBertTurnsAFractionOfEachHead) {
   const ModelDescription model = Describe(Tiny("nomic_bert"));
   const RelativePositionShape& relative = model.layer.relative_positions;
   EXPECT_EQ(relative.kind, RelativePositions::kRotary);
-  EXPECT_EQ(relative.rotary_width, 2);
-  EXPECT_EQ(relative.rotary_theta, 1000.0f);
-  EXPECT_EQ(relative.rotary_pairs, RotaryPairs::kHalves);
+  EXPECT_EQ(relative.rotary.frequencies, RotaryFrequencies(2, 1000));
+  EXPECT_EQ(relative.rotary.pairs, RotaryPairs::kHalves);
   EXPECT_EQ(model.layer.norms.placement, NormPlacement::kPost);
   EXPECT_TRUE(model.layer.feed_forward.has_gate);
   EXPECT_EQ(model.layer.feed_forward.activation, Activation::kSilu);
   EXPECT_EQ(Describe(With(Tiny("nomic_bert"), "interleaved\": false", "interleaved\": true"))
-                .layer.relative_positions.rotary_pairs,
+                .layer.relative_positions.rotary.pairs,
             RotaryPairs::kInterleaved);
 }
 
@@ -342,8 +344,7 @@ TEST(Families, NomicBertOfOtherKindsIsRefused) {
 
 TEST(Families, GteHasTheGateBehindTheOtherProduct) {
   const ModelDescription model = Describe(Tiny("gte"));
-  EXPECT_EQ(model.layer.relative_positions.rotary_width, 4);
-  EXPECT_EQ(model.layer.relative_positions.rotary_theta, 160000.0f);
+  EXPECT_EQ(model.layer.relative_positions.rotary.frequencies, RotaryFrequencies(4, 160000));
   EXPECT_EQ(model.embeddings->token_types, 0);
   EXPECT_EQ(model.embeddings->positions, 0);
 }
@@ -357,12 +358,10 @@ TEST(Families, NomicBertOfTheLibraryHasOtherKeys) {
   EXPECT_EQ(model.layer.norms.epsilon, 1e-6f);
   EXPECT_EQ(model.layer.feed_forward.activation, Activation::kGelu);
   EXPECT_TRUE(model.layer.feed_forward.has_gate);  // with any activation
-  EXPECT_EQ(model.layer.relative_positions.rotary_width, 6);
-  EXPECT_EQ(model.layer.relative_positions.rotary_theta, 1000.0f);
+  EXPECT_EQ(model.layer.relative_positions.rotary.frequencies, RotaryFrequencies(6, 1000));
   EXPECT_TRUE(model.pooling.has_value());
-  EXPECT_THAT(
-      Refusal(With(Tiny("nomic_bert_library"), "\"default\"", "\"dynamic\"").config),
-      HasSubstr("rope_type or type: expected one of default, linear, ntk, found 'dynamic'"));
+  EXPECT_THAT(Refusal(With(Tiny("nomic_bert_library"), "\"default\"", "\"dynamic\"").config),
+              HasSubstr("rope_type: expected none of dynamic and longrope, whose angles grow"));
   EXPECT_THAT(
       Refusal(With(Tiny("nomic_bert_library"), "\"hidden_act\"", "\"n_embd\": 6, \"hidden_act\"")
                   .config),
@@ -382,17 +381,14 @@ TEST(Families, GteScalesItsRotaryPositions) {
   const auto scaled = [](const std::string& scaling) {
     return With(Tiny("gte"), "\"rope_scaling\": null", "\"rope_scaling\": " + scaling);
   };
-  const RelativePositionShape ntk =
-      Describe(scaled("{\"type\": \"ntk\", \"factor\": 8.0}")).layer.relative_positions;
-  EXPECT_EQ(ntk.rotary_theta, 1280000.0f);
-  EXPECT_FLOAT_EQ(ntk.rotary_stretch, std::sqrt(8.0f));
-  const RelativePositionShape linear = Describe(Tiny("gte_library")).layer.relative_positions;
-  EXPECT_EQ(linear.rotary_theta, 500.0f);
-  EXPECT_EQ(linear.rotary_stretch, 4.0f);
-  EXPECT_EQ(Describe(Tiny("gte")).layer.relative_positions.rotary_stretch, 1.0f);
+  EXPECT_EQ(Describe(scaled("{\"type\": \"ntk\", \"factor\": 8.0}"))
+                .layer.relative_positions.rotary.frequencies,
+            RotaryFrequencies(4, 1280000, std::sqrt(8.0f)));
+  const RotaryShape linear = Describe(Tiny("gte_library")).layer.relative_positions.rotary;
+  EXPECT_EQ(linear.frequencies, RotaryFrequencies(linear.width(), 500, 4));
 
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 8.0, \"mixed_b\": 0.6}").config),
-              HasSubstr("original_max_position_embeddings, found 'mixed_b'"));
+              HasSubstr("truncate, found 'mixed_b'"));
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\"}").config),
               HasSubstr("factor: expected a number from 0 to 10000, found none"));
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 0.5}").config),
@@ -557,10 +553,103 @@ TEST(Families, OnlyMisspellingsAreNearToAKnownType) {
   EXPECT_EQ(MisspelledModelType("modern_bert"), "modernbert");
   EXPECT_EQ(MisspelledModelType("robreta"), "roberta");
   EXPECT_EQ(MisspelledModelType("BERT"), "bert");
-  for (const char* other : {"qwen3", "bart", "beit", "deberta", "umt5", "xlm-roberta-xl", "bge",
-                            "gemma3_text", "llama", "vits", "rembert", "convbert", ""}) {
+  for (const char* other : {"qwen3_moe", "bart", "beit", "deberta", "umt5", "xlm-roberta-xl", "bge",
+                            "gemma3_text", "moonshine", "vits", "rembert", "convbert", ""}) {
     EXPECT_EQ(MisspelledModelType(other), "") << other;
   }
+}
+
+TEST(Families, Qwen3HasHeadsOfItsOwnWidthThatShareKeysAndValues) {
+  const TinyFamily qwen3 = Tiny("qwen3");
+  const ModelDescription model = Describe(qwen3);
+  EXPECT_EQ(model.layer.attention.key_value_heads, 1);
+  EXPECT_EQ(model.layer.attention.key_width, 6);
+  EXPECT_EQ(model.layer.context_width(), 12);
+  EXPECT_EQ(model.layer.attention.query_key_norms, QueryKeyNorms::kEachHead);
+  EXPECT_TRUE(model.layer.attention.causal);
+  EXPECT_EQ(model.layer.attention.window, 0);
+  EXPECT_EQ(model.layer.norms.kind, NormKind::kRms);
+  EXPECT_TRUE(model.has_exit_norm);
+  EXPECT_FLOAT_EQ(model.layer.attention.score_scale, 1 / std::sqrt(6.0f));
+  EXPECT_EQ(Describe(With(qwen3, "\"num_key_value_heads\": 1", "\"num_key_value_heads\": 2"))
+                .layer.attention.key_value_heads,
+            0);
+  TinyFamily three = With(qwen3, "\"num_attention_heads\": 2", "\"num_attention_heads\": 3");
+  three = With(three, "\"num_key_value_heads\": 1", "\"num_key_value_heads\": 2");
+  EXPECT_THAT(Refusal(three.config),
+              HasSubstr("num_key_value_heads: expected a divisor of the 3 query heads, found 2"));
+  // Without a width of heads the library takes 128.
+  EXPECT_EQ(Describe(With(qwen3, "\"head_dim\": 6, ", "")).layer.attention.key_width, 128);
+}
+
+TEST(Families, CausalModelsMayBeBidirectional) {
+  const TinyFamily mistral = Tiny("mistral");
+  const AttentionBlockShape causal = Describe(mistral).layer.attention;
+  EXPECT_TRUE(causal.causal);
+  EXPECT_EQ(causal.window, 2);  // beside the query itself
+  for (const char* key :
+       {"\"is_causal\": false", "\"is_decoder\": false", "\"use_bidirectional_attention\": true"}) {
+    const std::string more = absl::StrCat("\"rope_theta\": 10000.0, ", key);
+    const ModelDescription model = Describe(With(mistral, "\"rope_theta\": 10000.0", more));
+    EXPECT_FALSE(model.layer.attention.causal) << key;
+    EXPECT_EQ(model.layer.attention.window, 3) << key;  // to either side
+  }
+  for (const char* key : {"\"is_causal\": true", "\"is_decoder\": true"}) {
+    const std::string more = absl::StrCat("\"rope_theta\": 10000.0, ", key);
+    EXPECT_TRUE(Describe(With(mistral, "\"rope_theta\": 10000.0", more)).layer.attention.causal);
+  }
+  const ModelDescription eurobert = Describe(Tiny("eurobert"));
+  EXPECT_FALSE(eurobert.layer.attention.causal);
+  EXPECT_THAT(Refusal(With(Tiny("eurobert"), "\"mask_token_id\": 4", "\"is_causal\": true").config),
+              HasSubstr("is_causal: expected false, found true"));
+}
+
+TEST(Families, CausalWindowsAreInTheLayersThatTheConfigSays) {
+  const auto windows = [](const TinyFamily& family) {
+    const ModelDescription model = Describe(family);
+    std::vector<int64_t> found;
+    for (int64_t i = 0; i < model.layers; ++i) found.push_back(model.layer_at(i).attention.window);
+    return found;
+  };
+  const TinyFamily qwen2 = Tiny("qwen2"), mistral = Tiny("mistral");
+  EXPECT_THAT(windows(qwen2), ElementsAre(0, 0, 3));
+  const std::string first = "\"max_window_layers\": 2";
+  const std::string listed =
+      "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"]";
+  EXPECT_THAT(windows(With(qwen2, first, listed)), ElementsAre(3, 0, 3));
+  EXPECT_THAT(windows(With(qwen2, first, "\"max_window_layers\": 0")), ElementsAre(3, 3, 3));
+  EXPECT_THAT(windows(With(qwen2, "\"use_sliding_window\": true, ", "")), ElementsAre(0, 0, 0));
+  EXPECT_THAT(windows(With(qwen2, "\"sliding_window\": 4", "\"sliding_window\": null")),
+              ElementsAre(0, 0, 0));
+  EXPECT_THAT(windows(mistral), ElementsAre(2, 2, 2));
+  EXPECT_THAT(windows(With(mistral, ", \"sliding_window\": 3", "")), ElementsAre(4095, 4095, 4095));
+  EXPECT_THAT(windows(With(mistral, "\"sliding_window\": 3", "\"sliding_window\": null")),
+              ElementsAre(0, 0, 0));
+  TinyFamily without = With(qwen2, first, listed);
+  EXPECT_THAT(
+      Refusal(
+          With(without, "\"use_sliding_window\": true", "\"use_sliding_window\": false").config),
+      HasSubstr("sliding_window: expected the width of the windows that layer_types lists"));
+  EXPECT_THAT(Refusal(With(qwen2, first, "\"layer_types\": [\"sliding_attention\"]").config),
+              HasSubstr("layer_types: expected a list of 3 layers"));
+  EXPECT_THAT(Refusal(With(qwen2, "\"sliding_window\": 4", "\"sliding_window\": 1").config),
+              HasSubstr("sliding_window: expected an integer from 2"));
+}
+
+TEST(Families, BuffersOfOldLlamaFilesAreIgnored) {
+  const TinyFamily llama = Tiny("llama");
+  std::vector<TestTensor> tensors = TensorsOf(llama);
+  tensors.push_back(MakeTensor("model.layers.0.self_attn.rotary_emb.inv_freq", {2}));
+  const absl::StatusOr<Checkpoint> checkpoint = Open(llama.config, tensors);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_THAT(checkpoint->unused_tensors, ElementsAre("lm_head.weight"));
+}
+
+TEST(Families, Qwen3NeedsItsNormsOfQueriesAndKeys) {
+  const TinyFamily qwen3 = Tiny("qwen3");
+  std::vector<TestTensor> tensors = TensorsOf(qwen3);
+  std::erase_if(tensors, [](const TestTensor& t) { return absl::StrContains(t.name, "_norm."); });
+  EXPECT_THAT(Refusal(qwen3.config, tensors), HasSubstr("layers.0.self_attn.q_norm.weight"));
 }
 
 }  // namespace families_test
