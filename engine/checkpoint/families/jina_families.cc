@@ -74,7 +74,8 @@ Family JinaV3() {
       .position_embedding_types = {"absolute"},
       .own_transformer = "custom_st.Transformer",
       .norm_epsilon = 1e-5f,
-      .relative_positions = {.kind = RelativePositions::kRotary, .rotary_theta = 20000},
+      .relative_positions = {.kind = RelativePositions::kRotary},
+      .rotary_theta = 20000,
       .names = JinaV3Names(),
   };
 }
