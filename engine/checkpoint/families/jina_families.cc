@@ -65,7 +65,8 @@ Family JinaV3() {
       .keys = {.positions = {},
                .token_types = {"type_vocab_size"},
                .rotary_theta = {"rotary_emb_base", "rope_theta"},
-               .rotary_parameters = {"rope_parameters", "rope_scaling"}},
+               .rotary_parameters = {"rope_parameters"},
+               .rotary_scaling = {"rope_scaling"}},
       .fixed_keys = {{"partial_rotary_factor", 1}, {"use_reg_tokens", false}},
       .harmless_keys = {"emb_pooler", "load_trained_adapters", "lora_adaptations", "lora_alpha",
                         "lora_dropout_p", "lora_main_params_trainable", "lora_prompts", "lora_rank",
@@ -74,7 +75,8 @@ Family JinaV3() {
       .position_embedding_types = {"absolute"},
       .own_transformer = "custom_st.Transformer",
       .norm_epsilon = 1e-5f,
-      .relative_positions = {.kind = RelativePositions::kRotary, .rotary_theta = 20000},
+      .relative_positions = {.kind = RelativePositions::kRotary},
+      .rotary_theta = 20000,
       .names = JinaV3Names(),
   };
 }
