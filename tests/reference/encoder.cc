@@ -202,7 +202,7 @@ using Positions = std::vector<int32_t>;
 // Rotates queries [n, H Dk] or keys [n, K Dk]: pairs of columns are points of a plane, turned
 // according to their position.
 Vector Turn(const LayerShape& shape, const Positions& positions, Vector x) {
-  if (shape.relative_positions.kind != RelativePositions::kRotary) return x;
+  if (shape.relative_positions.kind != RelativePositions::kRotary || positions.empty()) return x;
   const RotaryShape& rotary = shape.relative_positions.rotary;
   const int64_t pairs = rotary.width() / 2;
   const bool halves = rotary.pairs == RotaryPairs::kHalves;
