@@ -12,9 +12,9 @@
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/files/tokenizer_class.h"
 #include "engine/checkpoint/files/tokenizer_json.h"
 #include "engine/checkpoint/sentence_transformers.h"
-#include "engine/checkpoint/tokenizer_class.h"
 
 namespace attendant {
 namespace {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/families/derived_weights.h"
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
@@ -150,8 +151,8 @@ absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointO
                      ": pooling=", options.pooling == PoolingChoice::kPooler ? "pooler" : "yes_no",
                      ": cannot be combined with modules.json, which says how to pool; use mean"));
   }
-  if (!modules.pooling.empty() || chosen) {
-    PoolingDescription pooling;
+  if (modules.pools() || chosen) {
+    PoolingDescription pooling = {.modes = {PoolingMode::kMean}};
     absl::Status status;
     if (!modules.pooling.empty()) status = ReadModes(modules.pooling, hidden_size, pooling);
     if (chosen) pooling.modes = {*chosen};
@@ -198,7 +199,7 @@ std::optional<VocabularyHeadShape> DescribeVocabularyHead(const Family& family,
                                                           const WeightBinder& binder) {
   if (family.vocabulary_head_names.empty() || !model.embeddings) return std::nullopt;
   const auto find = [&](const char* part) {
-    return binder.FindFirst(PlacesInFile(family, prefix, absl::StrCat("vocabulary_head.", part)));
+    return FindFirst(PlacesInFile(family, prefix, absl::StrCat("vocabulary_head.", part)), binder);
   };
   const FileTensor* dense = find("dense.weight");
   const FileTensor* output = find("output.weight");

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "engine/model/check_attention.h"
+#include "engine/model/check_heads.h"
 #include "engine/model/load_plan.h"
 #include "engine/model/pruned_heads.h"
 
@@ -61,42 +62,6 @@ absl::Status CheckVariants(const ModelDescription& model) {
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
-}
-
-absl::Status CheckPoolings(const ModelDescription& model) {
-  for (const auto& [kind, shape] : model.dense_heads()) {
-    const bool is_of_tokens = kind == HeadKind::kTokenHead || kind == HeadKind::kLexical;
-    if (is_of_tokens && !shape->modes.empty()) {
-      return Refusal("expected a token head without pooling modes");
-    }
-    const bool has_second = shape->output_width > 0 || !shape->further_dense.empty();
-    if (has_second && shape->dense_width == 0) {
-      return Refusal("expected a linear layer behind the pooling before a second one, got none");
-    }
-    for (const DenseShape& dense : shape->further_dense) {
-      if (dense.width > 0) continue;
-      return Refusal("expected linear layers of positive widths, got ", dense.width);
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckVocabularyHead(const ModelDescription& model) {
-  if (model.lexical_head) {
-    const int64_t width = model.lexical_head->width(model.layer.hidden_size);
-    if (width != 1 || !model.embeddings || model.vocabulary_head) {
-      return Refusal(
-          "expected a lexical head of 1 number for each token in a model with embeddings and "
-          "without a vocabulary head, got ",
-          width, model.embeddings ? "" : " and no embeddings",
-          model.vocabulary_head ? " and a vocabulary head" : "");
-    }
-  }
-  if (!model.vocabulary_head) return absl::OkStatus();
-  if (model.embeddings && model.vocabulary_head->width > 0) return absl::OkStatus();
-  return Refusal(
-      "expected a vocabulary head with a positive width in a model with embeddings, got width ",
-      model.vocabulary_head->width, model.embeddings ? "" : " and no embeddings");
 }
 
 // Queries, keys and values that share columns have one width, and nothing that is not in all.
@@ -230,6 +195,12 @@ absl::Status CheckConvolution(const LayerShape& layer) {
 absl::Status CheckEmbeddings(const ModelDescription& model) {
   if (!model.embeddings) return absl::OkStatus();
   const EmbeddingShape& embeddings = *model.embeddings;
+  const bool has_tables = embeddings.positions > 0 || embeddings.token_types > 0;
+  if ((embeddings.task_types > 0 && embeddings.token_types == 0) ||
+      (embeddings.mask_id >= 0 && (has_tables || embeddings.projects_words))) {
+    return Refusal(
+        "expected token types with task types, and words alone where masks are left out");
+  }
   const bool projects = embeddings.norm_is_last && embeddings.projected(model.layer.hidden_size);
   if ((!embeddings.projects_words || projects) &&
       (!embeddings.has_neighbours || embeddings.projects_words)) {
@@ -280,8 +251,15 @@ absl::Status CheckDistances(const LayerShape& layer) {
       relative.buckets, " up to ", relative.max_distance);
 }
 
+// A model without layers has embeddings, which are its hidden states, and heads.
+absl::Status CheckWithoutLayers(const ModelDescription& model) {
+  if (model.embeddings && !model.patch_embedding && !model.has_exit_norm) return absl::OkStatus();
+  return Refusal("expected embeddings alone in a model without layers");
+}
+
 absl::Status CheckPositive(const ModelDescription& model) {
-  std::pair<const char*, int64_t> sizes[] = {{"layers", model.layers},
+  const int64_t layers = model.embeddings && model.layers == 0 ? 1 : model.layers;
+  std::pair<const char*, int64_t> sizes[] = {{"layers", layers},
                                              {"hidden_size", model.layer.hidden_size},
                                              {"heads", model.layer.attention.heads},
                                              {"key_width", model.layer.attention.key_width},
@@ -364,8 +342,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   absl::Status valid = CheckPositive(model);
   valid.Update(CheckLayerMap(model));
   if (valid.ok()) valid = CheckVariants(model);
-  valid.Update(CheckPoolings(model));
-  valid.Update(CheckVocabularyHead(model));
+  valid.Update(CheckHeads(model));
   if (valid.ok()) valid = CheckDistances(model.layer);
   if (valid.ok()) valid = CheckWindow(model.layer);
   if (valid.ok()) valid = CheckKind(model.layer);
@@ -377,6 +354,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   if (!LoadBytes(model, {}).ok()) {
     return Refusal("sizes that are negative or overflow");
   }
+  if (model.layers == 0) return CheckWithoutLayers(model);
   valid = CheckNorms(model.layer);
   if (valid.ok()) valid = CheckPatchEmbedding(model);
   for (int64_t i = 0; valid.ok() && i < model.weight_sets(); ++i) {

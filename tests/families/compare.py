@@ -20,6 +20,7 @@ import random_models
 import rerankers
 import sentence_models
 import sparse_encoders
+import static_models
 import tokenizer_files
 from attendant.v1 import encoder_service_pb2 as pb
 from serving import encoder, serve, to_array, to_tensor
@@ -119,6 +120,8 @@ def failures_of(figures: dict) -> list:
         failures.append("not every reranker by two logits agrees with transformers")
     if figures.get("m3_heads.failed"):
         failures.append("not every head of bge-m3 agrees with FlagEmbedding's formulas")
+    if figures.get("static_models.failed"):
+        failures.append("not every static embedding agrees with its library")
     if figures.get("adapters.failed"):
         failures.append("not every model with an adapter agrees with PEFT")
     if figures.get("tokenizer_files.failed"):
@@ -154,6 +157,7 @@ def main() -> None:
     figures.update(sentence_models.compare(options.server))
     figures.update(m3_heads.compare(options.server))
     figures.update(rerankers.compare(options.server))
+    figures.update(static_models.compare(options.server))
     figures.update(adapters.compare(options.server))
     figures.update(tokenizer_files.compare(options.server))
     figures.update(class_scores.compare(options.server))

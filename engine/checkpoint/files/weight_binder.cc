@@ -50,13 +50,6 @@ const FileTensor* WeightBinder::Find(const std::string& name) const {
   return entry == entries_.end() ? nullptr : &entry->second.tensor;
 }
 
-const FileTensor* WeightBinder::FindFirst(absl::Span<const TensorPart> places) const {
-  for (const TensorPart& place : places) {
-    if (const FileTensor* tensor = Find(place.name); tensor != nullptr) return tensor;
-  }
-  return nullptr;
-}
-
 std::string WeightBinder::Show(const std::string& name) const {
   const Entry& entry = entries_.at(name);
   return absl::StrCat(files_[entry.file].path(), ": tensor ", Quoted(entry.name), " ",

@@ -30,9 +30,6 @@ class WeightBinder {
   // Returns the tensor of that name, or nullptr if no file has it.
   const FileTensor* Find(const std::string& name) const;
 
-  // Returns the first of these tensors that a file has, or nullptr if there is none.
-  const FileTensor* FindFirst(absl::Span<const TensorPart> places) const;
-
   // Takes the weight `spec` from the first of `places` that a file has. Leading dimensions of 1
   // that the weight does not have are ignored. It is a problem if there is no such tensor and the
   // weight is not optional, if the shape is wrong, or if the type is not a float type.

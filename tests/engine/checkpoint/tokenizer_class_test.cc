@@ -1,4 +1,4 @@
-#include "engine/checkpoint/tokenizer_class.h"
+#include "engine/checkpoint/files/tokenizer_class.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/checkpoint/tokenizer_class.h"
+#include "engine/checkpoint/files/tokenizer_class.h"
 
 #include <algorithm>
 #include <map>
@@ -237,7 +237,10 @@ constexpr TokenizerClass kClasses[] = {
 
 constexpr std::pair<absl::string_view, const char*> kClassOfFamily[] = {
     {"bert", "Bert"},
+    {"ernie", "Bert"},
     {"roberta", "Roberta"},
+    {"data2vec-text", "Roberta"},
+    {"bart", "Roberta"},
     {"xlm-roberta", "XLMRoberta"},
     {"camembert", "Camembert"},
     {"distilbert", "Bert"},

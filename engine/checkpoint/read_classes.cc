@@ -1,4 +1,4 @@
-#include "engine/checkpoint/families/read_classes.h"
+#include "engine/checkpoint/read_classes.h"
 
 #include <optional>
 #include <vector>

@@ -1,0 +1,58 @@
+#include "engine/model/check_heads.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace attendant {
+namespace {
+
+template <typename... Parts>
+absl::Status HeadRefusal(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
+}
+
+absl::Status CheckDenseHeads(const ModelDescription& model) {
+  for (const auto& [kind, shape] : model.dense_heads()) {
+    const bool is_of_tokens = kind == HeadKind::kTokenHead || kind == HeadKind::kLexical;
+    if (is_of_tokens && !shape->modes.empty()) {
+      return HeadRefusal("expected a token head without pooling modes");
+    }
+    const bool has_second = shape->output_width > 0 || !shape->further_dense.empty();
+    if (has_second && shape->dense_width == 0) {
+      return HeadRefusal(
+          "expected a linear layer behind the pooling before a second one, got none");
+    }
+    for (const DenseShape& dense : shape->further_dense) {
+      if (dense.width > 0) continue;
+      return HeadRefusal("expected linear layers of positive widths, got ", dense.width);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckVocabularyHead(const ModelDescription& model) {
+  if (model.lexical_head) {
+    const int64_t width = model.lexical_head->width(model.layer.hidden_size);
+    if (width != 1 || !model.embeddings || model.vocabulary_head) {
+      return HeadRefusal(
+          "expected a lexical head of 1 number for each token in a model with embeddings and "
+          "without a vocabulary head, got ",
+          width, model.embeddings ? "" : " and no embeddings",
+          model.vocabulary_head ? " and a vocabulary head" : "");
+    }
+  }
+  if (!model.vocabulary_head) return absl::OkStatus();
+  if (model.embeddings && model.vocabulary_head->width > 0) return absl::OkStatus();
+  return HeadRefusal(
+      "expected a vocabulary head with a positive width in a model with embeddings, got width ",
+      model.vocabulary_head->width, model.embeddings ? "" : " and no embeddings");
+}
+
+}  // namespace
+
+absl::Status CheckHeads(const ModelDescription& model) {
+  absl::Status status = CheckDenseHeads(model);
+  status.Update(CheckVocabularyHead(model));
+  return status;
+}
+
+}  // namespace attendant
