@@ -87,7 +87,14 @@ absl::Status AddM3Heads(const std::string& folder, const CheckpointOptions& opti
       if (found == checkpoint.tokenization.special_tokens.end()) continue;
       model.lexical_head->excluded_ids.push_back(static_cast<int32_t>(found->second));
     }
-    std::sort(model.lexical_head->excluded_ids.begin(), model.lexical_head->excluded_ids.end());
+    std::vector<int32_t>& excluded = model.lexical_head->excluded_ids;
+    std::sort(excluded.begin(), excluded.end());
+    if (excluded.empty()) {
+      checkpoint.warnings.push_back(absl::StrCat(
+          folder,
+          ": tokenizer_config.json: no cls_token, eos_token, pad_token or unk_token: sparse ",
+          "vectors weigh special tokens as any others"));
+    }
   }
   if (vectors->has_value()) {
     model.token_head = {

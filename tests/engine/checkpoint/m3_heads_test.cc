@@ -96,6 +96,15 @@ TEST_F(M3HeadsTest, ModulesSayHowToPool) {
   EXPECT_TRUE(checkpoint.description.lexical_head.has_value());
 }
 
+TEST_F(M3HeadsTest, WithoutSpecialTokensAWarningSaysThatAllHaveWeights) {
+  WriteHeads();
+  EXPECT_THAT(Open().warnings, Each(Not(HasSubstr("weigh special tokens"))));
+  folder_.Write("tokenizer_config.json", "{}");
+  const Checkpoint checkpoint = Open();
+  EXPECT_TRUE(checkpoint.description.lexical_head->excluded_ids.empty());
+  EXPECT_THAT(checkpoint.warnings, Contains(HasSubstr("sparse vectors weigh special tokens")));
+}
+
 TEST_F(M3HeadsTest, EachMayBeAlone) {
   folder_.Write("sparse_linear.safetensors", HeadFile("sparse", 1));
   Checkpoint checkpoint = Open();
