@@ -91,7 +91,9 @@ TEST_F(LateInteractionTest, RerankOfEachApiScoresByTheVectorsOfTokens) {
   for (size_t place = 0; place < 3; ++place) {
     EXPECT_THAT(of_tei[place]["score"].get<double>(),
                 DoubleNear(expected[of_tei[place]["index"].get<size_t>()], 1e-5));
-    if (place > 0) EXPECT_GE(of_tei[place - 1]["score"], of_tei[place]["score"]);
+    if (place > 0) {
+      EXPECT_GE(of_tei[place - 1]["score"], of_tei[place]["score"]);
+    }
   }
   for (const char* path : {"/v1/rerank", "/v2/rerank"}) {
     const Json answer =
