@@ -219,7 +219,8 @@ TEST_P(CrossAttentionTest, OwnRowsEqualSelfAttention) {
   for (const bool has_inputs : {true, false}) {
     model_.layer.attention.has_input_projection = has_inputs;
     model_.layer.attention.keys_are_queries = model_.layer.attention.values_are_keys = !has_inputs;
-    if (has_inputs) model_.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
+    model_.layer.attention.query_key_norms =
+        has_inputs ? QueryKeyNorms::kAllHeads : QueryKeyNorms::kNone;
     Load();
     std::vector<Item> items;
     std::vector<Sequence> sequences = RandomSequences({1, 40, 7, 130}, 48, 1);

@@ -131,15 +131,15 @@ TEST(TokenizerFilesTest, QwensPostProcessorEndsTextsWhateverTheConfigSays) {
   const std::string first = R"({"Sequence":{"id":"A","type_id":0}})";
   const std::string bytes = R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false,)";
   const std::string json = absl::StrCat(
-      R"({"version":"1.0","added_tokens":[{"id":3,"content":"<|endoftext|>","single_word":false,)",
+      R"({"version":"1.0","added_tokens":[{"id":5,"content":"<|endoftext|>","single_word":false,)",
       R"("lstrip":false,"rstrip":false,"normalized":false,"special":true}],)",
       R"("normalizer":{"type":"NFC"},"pre_tokenizer":)", bytes, R"("use_regex":true},)",
       R"("post_processor":{"type":"Sequence","processors":[)", bytes, R"("use_regex":false},)",
       R"({"type":"TemplateProcessing","single":[)", first, ",", end, R"(],"pair":[)", first,
       R"(,{"Sequence":{"id":"B","type_id":1}},)", end,
-      R"(],"special_tokens":{"<|endoftext|>":{"id":"<|endoftext|>","ids":[3],)",
+      R"(],"special_tokens":{"<|endoftext|>":{"id":"<|endoftext|>","ids":[5],)",
       R"("tokens":["<|endoftext|>"]}}}]},)",
-      R"("model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2,"Ġ":4,"Ġab":5},)",
+      R"("model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2,"Ġ":3,"Ġab":4},)",
       R"("merges":["a b","Ġ ab"]}})");
   for (const char* flag : {"", R"(,"add_eos_token":true)", R"(,"add_eos_token":false)"}) {
     const EffectiveTokenizer effective =
@@ -148,11 +148,11 @@ TEST(TokenizerFilesTest, QwensPostProcessorEndsTextsWhateverTheConfigSays) {
                   R"({"tokenizer_class":"Qwen2Tokenizer","eos_token":"<|endoftext|>",)",
                   R"("pad_token":"<|endoftext|>")", flag, "}"),
               .config_json = R"({"model_type":"qwen3"})"});
-    EXPECT_THAT(effective.tokenizer->Encode("ab ab", {})->ids, ElementsAre(2, 5, 3));
-    EXPECT_THAT(effective.tokenizer->EncodePair("ab", "ab", {})->ids, ElementsAre(2, 2, 3));
+    EXPECT_THAT(effective.tokenizer->Encode("ab ab", {})->ids, ElementsAre(2, 4, 5));
+    EXPECT_THAT(effective.tokenizer->EncodePair("ab", "ab", {})->ids, ElementsAre(2, 2, 5));
     EncodeOptions cut;
     cut.max_length = 2;
-    EXPECT_THAT(effective.tokenizer->Encode("ab ab ab", cut)->ids, ElementsAre(2, 3));
+    EXPECT_THAT(effective.tokenizer->Encode("ab ab ab", cut)->ids, ElementsAre(2, 5));
   }
 }
 
