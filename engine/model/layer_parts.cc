@@ -138,6 +138,7 @@ void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Parts& 
   AddTable("embeddings.word", shape.vocabulary, shape.width, parts);
   AddTable("embeddings.position", shape.positions, added_width, parts);
   AddTable("embeddings.token_type", shape.token_types, added_width, parts);
+  AddTable("embeddings.task_type", shape.task_types, added_width, parts);
   if (shape.has_norm) {
     AddNorm("embeddings.norm", layer.norms.kind, shape.norm_width(hidden_size), parts);
   }

@@ -203,6 +203,7 @@ struct EmbeddingShape {
   int64_t vocabulary = 0;   // rows of the word table
   int64_t positions = 0;    // rows of the position table; 0: none
   int64_t token_types = 0;  // rows of the token type table; 0: none
+  int64_t task_types = 0;   // rows of a table whose row 0 is added to every token; 0: none
   PositionRule position_rule = PositionRule::kIndexFromFirstKept;
   int64_t first_position = 0;  // position id of a row's first token
   bool has_norm = true;        // its kind is that of the layers
@@ -216,6 +217,8 @@ struct EmbeddingShape {
   // of the one before, side by side, with zeros where there is none; false: the token's own word.
   bool has_neighbours = false;
   float word_scale = 1;  // multiplies the rows of the word table
+  // The id of words that are left out, while others are scaled (ESM's token dropout); -1: none.
+  int64_t mask_id = -1;
 
   // The token id that kCountNotPadding does not count, which is also its position id.
   int64_t padding_id() const { return first_position - 1; }
@@ -243,7 +246,8 @@ struct PatchEmbeddingShape {
   int64_t positions = 0;     // rows of the position table; 0: none
   bool needs_every = false;  // positions are those of a grid, so each must have its feature
   bool has_norm = false;     // its kind is that of the layers
-
+  int64_t image_size = 0, patch_size = 0;  // pixels on a side, if features may be pixels; else 0
+  int64_t grid() const { return patch_size > 0 ? image_size / patch_size : 0; }  // on a side
   // The number of prefix tokens that have positions.
   int64_t prefix_positions() const { return (has_class ? 1 : 0) + (has_distillation ? 1 : 0); }
   // The number of all prefix tokens.
@@ -323,7 +327,7 @@ struct VocabularyHeadShape {
 // share (ALBERT).
 struct ModelDescription {
   std::string family;  // only to be shown
-  int64_t layers = 0;
+  int64_t layers = 0;  // 0: embeddings alone, whose width `layer` states
   // The shape of all layers or, if they differ, the least one that each fits into: it has all
   // heads, the windows and the convolution of the layers that have them, and the largest widths.
   LayerShape layer;

@@ -190,6 +190,9 @@ std::string WhyNotInChunks(const ModelDescription& description) {
   if (description.embeddings && description.embeddings->has_neighbours) {
     return "its embeddings look at the tokens beside each";
   }
+  if (description.embeddings && description.embeddings->mask_id >= 0) {
+    return "its embeddings count the masks of whole sequences";
+  }
   if (description.patch_embedding && (description.patch_embedding->prefix_tokens() > 0 ||
                                       description.patch_embedding->needs_every)) {
     return "it puts rows or positions of its own onto whole sequences";
