@@ -161,16 +161,18 @@ void AddHeads(const std::string& folder, const ModelConfig& config, const std::s
 
 // Finds norms that only some models of a family have and that no config mentions.
 void DescribeNorms(const Family& family, const std::string& prefix, const WeightBinder& binder,
-                   LayerShape& layer) {
+                   ModelDescription& model) {
   const auto has = [&](const std::string& name) {
     return HasAny(PlacesInFile(family, prefix, name + ".weight"), binder) ||
            HasAny(PlacesInFile(family, prefix, name + ".bias"), binder);
   };
-  if (family.query_key_norms == QueryKeyNorms::kNone &&
-      (has("layer.0.query_norm") || has("layer.0.key_norm"))) {
-    layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
-  }
-  layer.extras.has_second_attention_norm = has("layer.0.second_attention_norm");
+  const bool norms_all_heads = family.query_key_norms == QueryKeyNorms::kNone &&
+                               (has("layer.0.query_norm") || has("layer.0.key_norm"));
+  const bool has_second = has("layer.0.second_attention_norm");
+  model.ChangeShapes([&](LayerShape& layer) {
+    if (norms_all_heads) layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
+    layer.extras.has_second_attention_norm = has_second;
+  });
 }
 
 bool StartsWithAny(absl::string_view name, absl::Span<const std::string> starts) {
@@ -345,7 +347,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   const FoundFiles found = {folder, transformer, prefix, *modules, options};
   status = ReadHeads(found, *config, binder, checkpoint);
   if (!status.ok()) return status;
-  DescribeNorms(family, prefix, binder, checkpoint.description.layer);
+  DescribeNorms(family, prefix, binder, checkpoint.description);
   checkpoint.description.patch_embedding =
       DescribePatchEmbedding(family, prefix, checkpoint.description, binder);
   BindAll(checkpoint, family, prefix, {*modules, AsksForLogitScore(*modules, options)}, binder);

@@ -85,8 +85,10 @@ absl::Status PrunedWeights::Read(absl::string_view name, absl::Span<float> targe
       !absl::SimpleAtoi(tensor.substr(0, tensor.find('.')), &set)) {
     return whole_->Read(name, target);
   }
-  const LayerShape pruned = description_.layer_shape(set);
-  const Cut cut = CutOf(tensor.substr(tensor.find('.') + 1), description_.layer);
+  const LayerShape& pruned = description_.layer_shape(set);
+  LayerShape whole = pruned;
+  whole.attention.heads = description_.layer.attention.heads;
+  const Cut cut = CutOf(tensor.substr(tensor.find('.') + 1), whole);
   if (pruned.attention.head_numbers.empty() || cut.head_rows + cut.head_columns == 0) {
     return whole_->Read(name, target);
   }
@@ -147,13 +149,14 @@ std::vector<std::vector<int64_t>> ReadLayers(const Json& json, const ModelDescri
 
 void PruneSets(const std::vector<std::vector<int64_t>>& layers, ModelDescription& model,
                Problems& problems) {
-  model = WithAllHeads(std::move(model));
+  model.SplitShapes();
   std::vector<int64_t> first_layer(model.weight_sets(), -1);
   for (int64_t i = 0; i < model.layers; ++i) {
     int64_t& first = first_layer[model.weight_set(i)];
     if (first < 0) {
       first = i;
-      model.variants[model.weight_set(i)].pruned_heads = layers[i];
+      LayerShape& shape = model.layer_shapes[model.weight_set(i)];
+      shape = WithoutHeads(std::move(shape), layers[i]);
     } else if (layers[i] != layers[first]) {
       problems.Add(absl::StrCat("expected the same heads for layers ", first, " and ", i,
                                 ", which share their weights, found ",

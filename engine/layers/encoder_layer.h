@@ -51,7 +51,6 @@ class EncoderLayer {
   void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
   int64_t attention_bytes() const { return attention_.bytes(); }
-  const LayerShape& shape() const { return attention_.shape(); }
 
  private:
   explicit EncoderLayer(MultiHeadAttention attention) : attention_(std::move(attention)) {}

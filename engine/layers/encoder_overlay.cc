@@ -49,7 +49,7 @@ absl::StatusOr<int64_t> ReplaceAttention(const ModelDescription& pruned, WeightL
                                          Encoder::Impl& impl) {
   int64_t bytes = 0;
   for (int64_t i = 0; i < pruned.weight_sets(); ++i) {
-    const LayerShape shape = pruned.layer_shape(i);
+    const LayerShape& shape = pruned.layer_shape(i);
     if (shape == impl.description.layer_shape(i)) continue;
     const absl::Status status =
         impl.layers[i].ReplaceAttention(absl::StrCat("layer.", i, "."), shape, loader);

@@ -185,7 +185,7 @@ MatrixView<float> EncoderRun::value_input() {
 absl::StatusOr<CrossKv> EncoderRun::ProjectCrossKv(int64_t layer, const CrossKvRange& rows) {
   const ModelDescription& model = impl_->model().description;
   absl::Status status = CheckLayer(model, layer);
-  if (status.ok()) status = CheckTakesCrossKv(model.layer_shape(model.weight_set(layer)));
+  if (status.ok()) status = CheckTakesCrossKv(model.layer_at(layer));
   if (!status.ok()) return status;
   const int64_t room = impl_->workspace.activations.inputs().rows;
   bool fits = rows.rows >= 0 && rows.rows <= impl_->workspace.max_tokens;
@@ -207,7 +207,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
   const Encoder::Impl& model = impl_->model();
   absl::Status status = CheckLayer(model.description, layer);
   if (status.ok()) {
-    status = CheckCrossKvUse(model.layer(layer).shape(), !batch.cross_kv.empty());
+    status = CheckCrossKvUse(model.description.layer_at(layer), !batch.cross_kv.empty());
   }
   if (!status.ok()) return status;
   if (stage == AttendStage::kProjected &&

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/kernels/norm/norm.h"
+#include "engine/layers/state/rows.h"
 
 namespace attendant {
 
@@ -34,7 +35,7 @@ MatrixView<float> FeedForward::Forward(const LinearInput& x, const LayerRun& run
   for (int64_t begin = 0; begin < y.rows; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, y.rows - begin);
     const PreparedRows inner = {
-        workspace.activations.feed_forward().Rows(0, rows),
+        Narrow(workspace.activations.feed_forward(), rows, out_.in_features()),
         workspace.gemm.PrepareInner(workspace.mode, out_.in_features(), rows)};
     Expand(x.Rows(begin, rows), inner, workspace);
     workspace.Apply(out_, inner, y.Rows(begin, rows));
@@ -45,7 +46,8 @@ MatrixView<float> FeedForward::Forward(const LinearInput& x, const LayerRun& run
 void FeedForward::Expand(const LinearInput& x, const PreparedRows& inner,
                          Workspace& workspace) const {
   if (!gate_) return workspace.Apply(in_, x, inner, activation_);
-  const MatrixView<float> gate = workspace.activations.gate().Rows(0, inner.rows.rows);
+  const MatrixView<float> gate =
+      Narrow(workspace.activations.gate(), inner.rows.rows, inner.rows.cols);
   workspace.Apply(*gate_, x, gate, activation_);
   workspace.Apply(in_, x, inner.rows);
   Multiply(workspace.team, inner.rows, gate, inner);

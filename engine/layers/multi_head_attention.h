@@ -47,8 +47,6 @@ class MultiHeadAttention {
   // buffer, or returns `context` itself if there is no output projection.
   MatrixView<float> Project(const PreparedRows& context, const LayerRun& run) const;
 
-  const LayerShape& shape() const { return shape_; }  // of the whole layer
-
   // Calls `visit` for each norm, which it may change.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
 

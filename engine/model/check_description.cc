@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/types/span.h"
 #include "engine/model/check_attention.h"
 #include "engine/model/check_heads.h"
+#include "engine/model/check_layer_shapes.h"
 #include "engine/model/load_plan.h"
-#include "engine/model/pruned_heads.h"
 
 namespace attendant {
 namespace {
@@ -22,46 +19,6 @@ namespace {
 template <typename... Parts>
 absl::Status Refusal(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
-}
-
-// Every weight set from 0 on is that of a layer.
-absl::Status CheckLayerMap(const ModelDescription& model) {
-  if (model.layer_map.empty()) return absl::OkStatus();
-  std::vector<int64_t> sets = model.layer_map;
-  std::sort(sets.begin(), sets.end());
-  bool fits = static_cast<int64_t>(sets.size()) == model.layers && sets.front() == 0;
-  for (size_t i = 1; i < sets.size(); ++i) fits = fits && sets[i] - sets[i - 1] <= 1;
-  if (fits) return absl::OkStatus();
-  return Refusal("expected a layer map of ", model.layers,
-                 " weight sets, from 0 on without gaps, got ", absl::StrJoin(model.layer_map, " "));
-}
-
-absl::Status CheckPrunedHeads(absl::Span<const int64_t> heads, const LayerShape& layer) {
-  if (heads.empty()) return absl::OkStatus();
-  if (heads.front() < 0 || heads.back() >= layer.attention.heads ||
-      std::adjacent_find(heads.begin(), heads.end(), std::greater_equal<>()) != heads.end()) {
-    return Refusal("expected ascending pruned heads of the ", layer.attention.heads,
-                   " that there are, got ", absl::StrJoin(heads, " "));
-  }
-  const std::string reason = WhyNotPrunable(layer);
-  if (reason.empty()) return absl::OkStatus();
-  return Refusal("expected no pruned heads, as ", reason);
-}
-
-absl::Status CheckVariants(const ModelDescription& model) {
-  if (model.variants.empty()) return absl::OkStatus();
-  if (static_cast<int64_t>(model.variants.size()) != model.weight_sets()) {
-    return Refusal("expected a variant for each of ", model.weight_sets(), " weight sets, got ",
-                   model.variants.size());
-  }
-  for (const LayerVariant& variant : model.variants) {
-    if (!variant.has_attention_norm && !model.layer.norms.are_first()) {
-      return Refusal("expected norms before the branches in a layer without attention norm");
-    }
-    absl::Status status = CheckPrunedHeads(variant.pruned_heads, model.layer);
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
 }
 
 // Queries, keys and values that share columns have one width, and nothing that is not in all.
@@ -336,35 +293,40 @@ absl::Status CheckAttentionWidth(const ModelDescription& model) {
   return absl::OkStatus();
 }
 
+// The first refusal of a layer's shape.
+template <class... Checks>
+absl::Status CheckEach(const ModelDescription& model, Checks... checks) {
+  absl::Status valid;
+  const auto check = [&](const LayerShape& layer) {
+    ((valid.ok() ? void(valid = checks(layer)) : void()), ...);
+  };
+  check(model.layer);
+  for (const LayerShape& layer : model.layer_shapes) check(layer);
+  return valid;
+}
+
 }  // namespace
 
 absl::Status CheckDescription(const ModelDescription& model) {
   absl::Status valid = CheckPositive(model);
-  valid.Update(CheckLayerMap(model));
-  if (valid.ok()) valid = CheckVariants(model);
+  valid.Update(CheckLayerShapes(model));
   valid.Update(CheckHeads(model));
-  if (valid.ok()) valid = CheckDistances(model.layer);
-  if (valid.ok()) valid = CheckWindow(model.layer);
-  if (valid.ok()) valid = CheckKind(model.layer);
-  if (valid.ok()) valid = CheckSharedHeads(model.layer);
-  if (valid.ok()) valid = CheckBottleneck(model.layer);
-  if (valid.ok()) valid = CheckConvolution(model.layer);
+  if (valid.ok()) {
+    valid = CheckEach(model, CheckDistances, CheckWindow, CheckKind, CheckSharedHeads,
+                      CheckBottleneck, CheckConvolution);
+  }
   if (valid.ok()) valid = CheckEmbeddings(model);
   if (!valid.ok()) return valid;
   if (!LoadBytes(model, {}).ok()) {
     return Refusal("sizes that are negative or overflow");
   }
   if (model.layers == 0) return CheckWithoutLayers(model);
-  valid = CheckNorms(model.layer);
+  valid = CheckEach(model, CheckNorms);
   if (valid.ok()) valid = CheckPatchEmbedding(model);
-  for (int64_t i = 0; valid.ok() && i < model.weight_sets(); ++i) {
-    valid = CheckRotation(model.layer_shape(i));
-  }
+  if (valid.ok()) valid = CheckEach(model, CheckRotation);
   if (valid.ok()) valid = CheckAttentionWidth(model);
   if (!valid.ok()) return valid;
-  valid.Update(CheckSharing(model.layer));
-  valid.Update(CheckCrossKvInputs(model.layer));
-  return valid;
+  return CheckEach(model, CheckSharing, CheckCrossKvInputs);
 }
 
 }  // namespace attendant

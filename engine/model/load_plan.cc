@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "engine/model/layer_parts.h"
-#include "engine/model/pruned_heads.h"
 
 namespace attendant {
 namespace {
@@ -86,11 +85,11 @@ void AddLayer(const LayerShape& layer, Footprint& sum) {
 
 Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
   Footprint sum(mode);
-  if (model.variants.empty()) {
+  if (model.layer_shapes.empty()) {
     AddLayer(model.layer, sum);
     sum.kept = sum.kept * model.weight_sets();
   } else {
-    for (int64_t i = 0; i < model.weight_sets(); ++i) AddLayer(model.layer_shape(i), sum);
+    for (const LayerShape& layer : model.layer_shapes) AddLayer(layer, sum);
   }
   sum.largest_in_reader = sum.largest;
   if (model.patch_embedding) {
@@ -116,8 +115,8 @@ CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode) {
 
 CheckedSize PrunedAttentionBytes(const ModelDescription& model, const ComputeMode& mode) {
   Footprint sum(mode);
-  for (int64_t i = 0; HasPrunedHeads(model) && i < model.weight_sets(); ++i) {
-    if (!model.variants[i].pruned_heads.empty()) sum.Add(ListAttentionParts(model.layer_shape(i)));
+  for (const LayerShape& layer : model.layer_shapes) {
+    if (layer.attention.heads < model.layer.attention.heads) sum.Add(ListAttentionParts(layer));
   }
   return sum.kept + sum.largest + sum.largest;
 }

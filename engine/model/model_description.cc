@@ -26,26 +26,13 @@ const char* Name(NormPlacement placement) { return NameIn(kNormPlacements, place
 
 const char* Name(RelativePositions kind) { return NameIn(kRelativePositions, kind); }
 
-LayerShape ModelDescription::layer_shape(int64_t set) const {
-  LayerShape shape = layer;
-  if (variants.empty()) return shape;
-  const LayerVariant& variant = variants[set];
-  shape.norms.has_attention_norm = variant.has_attention_norm;
-  shape.relative_positions.rotary = variant.rotary;
-  if (!variant.has_window) shape.attention.window = 0;
-  if (!variant.has_convolution) shape.extras.convolution = {};
-  if (variant.pruned_heads.empty()) return shape;
-  for (int64_t head = 0; head < layer.attention.heads; ++head) {
-    if (absl::c_binary_search(variant.pruned_heads, head)) continue;
-    shape.attention.head_numbers.push_back(head);
-  }
-  shape.attention.heads = static_cast<int64_t>(shape.attention.head_numbers.size());
-  return shape;
+void ModelDescription::SplitShapes() {
+  if (layer_shapes.empty()) layer_shapes.assign(weight_sets(), layer);
 }
 
-int64_t ModelDescription::heads_at(int64_t i) const {
-  if (variants.empty()) return layer.attention.heads;
-  return layer.attention.heads - static_cast<int64_t>(variants[weight_set(i)].pruned_heads.size());
+void ModelDescription::ShareShapes() {
+  const auto is_common = [&](const LayerShape& shape) { return shape == layer; };
+  if (absl::c_all_of(layer_shapes, is_common)) layer_shapes.clear();
 }
 
 int64_t ModelDescription::weight_sets() const {

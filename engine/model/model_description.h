@@ -127,7 +127,7 @@ struct LayerExtras {
   bool operator==(const LayerExtras&) const = default;
 };
 
-// The shape of one encoder layer. All layers of a model share it, apart from their LayerVariant.
+// The shape of one encoder layer.
 struct LayerShape {
   int64_t hidden_size = 0;  // E
   AttentionBlockShape attention = {};
@@ -262,26 +262,20 @@ struct PatchEmbeddingShape {
   bool operator==(const PatchEmbeddingShape&) const = default;
 };
 
-// The differences of one weight set from the LayerShape that all layers share.
-struct LayerVariant {
-  bool has_attention_norm = true;
-  bool has_window = false;
-  bool has_convolution = false;
-  RotaryShape rotary = {};
-  std::vector<int64_t> pruned_heads = {};  // numbers among H of the heads left out, ascending
-
-  bool operator==(const LayerVariant&) const = default;
-};
-
 // A model without its weights. A weight set is the weights of a layer, which several layers may
 // share (ALBERT).
 struct ModelDescription {
   std::string family;  // only to be shown
   int64_t layers = 0;  // 0: embeddings alone, whose width `layer` states
+  // The shape of all layers or, if they differ, the least one that each fits into: it has all
+  // heads, the windows and the convolution of the layers that have them, and the largest widths.
   LayerShape layer;
+  // One for each weight set; or empty: all are as `layer` is. They may differ in windows, rotary
+  // positions, key widths, heads that are left, convolutions, feed-forward blocks and the norm
+  // before the attention.
+  std::vector<LayerShape> layer_shapes;
   std::vector<int64_t> layer_map;  // [layers]: weight set of each layer, from 0 on without gaps;
                                    // or empty: each has its own
-  std::vector<LayerVariant> variants;  // one for each weight set; or empty: all are as `layer` says
   std::optional<EmbeddingShape> embeddings;
   std::optional<PatchEmbeddingShape> patch_embedding;
   bool has_exit_norm = false;  // a norm after the last layer
@@ -293,10 +287,20 @@ struct ModelDescription {
   std::optional<PoolingDescription> lexical_head;  // a number for each token
   std::optional<VocabularyHeadShape> vocabulary_head;
 
-  // The shape of the layers of a weight set, and of layer i. A layer with pruned heads is narrower
-  // than `layer` says; none is wider.
-  LayerShape layer_shape(int64_t set) const;
-  LayerShape layer_at(int64_t i) const { return layer_shape(weight_set(i)); }
+  // The shape of the layers of a weight set, and of layer i.
+  const LayerShape& layer_shape(int64_t set) const {
+    return layer_shapes.empty() ? layer : layer_shapes[set];
+  }
+  const LayerShape& layer_at(int64_t i) const { return layer_shape(weight_set(i)); }
+  // Gives each weight set a shape of its own. ShareShapes undoes this if all are as `layer` is.
+  void SplitShapes();
+  void ShareShapes();
+  // Makes the same change to the shape of every layer.
+  template <class Change>
+  void ChangeShapes(const Change& change) {
+    change(layer);
+    for (LayerShape& shape : layer_shapes) change(shape);
+  }
   // The heads that are linear layers, in the order in which loading reads them. They are part of
   // this description.
   std::vector<DenseHeadShape> dense_heads() const;
@@ -304,7 +308,8 @@ struct ModelDescription {
   int64_t sparse_width() const {
     return (vocabulary_head || lexical_head) && embeddings ? embeddings->vocabulary : 0;
   }
-  int64_t heads_at(int64_t i) const;  // the number of heads that layer i has left
+  // The number of heads that layer i has left.
+  int64_t heads_at(int64_t i) const { return layer_at(i).attention.heads; }
   int64_t weight_sets() const;
   int64_t weight_set(int64_t i) const { return layer_map.empty() ? i : layer_map[i]; }
   bool operator==(const ModelDescription&) const = default;

@@ -144,8 +144,9 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   std::vector<int64_t> layers_of_set(description.weight_sets());
   for (int64_t i = 0; i < description.layers; ++i) ++layers_of_set[description.weight_set(i)];
   CostList costs;
-  if (description.layers > 0 && !description.layer.attention.has_input_projection) {
-    AddAttention(description.layer_shape(0), description.layers, costs);
+  for (int64_t i = 0; i < description.weight_sets(); ++i) {
+    const LayerShape& shape = description.layer_shape(i);
+    if (!shape.attention.has_input_projection) AddAttention(shape, layers_of_set[i], costs);
   }
   for (const ModelPart& part : ListPartsBefore(description)) AddProducts(part, 1, costs);
   for (int64_t i = 0; i < description.weight_sets(); ++i) {
@@ -156,7 +157,7 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
 }
 
 LayerCost CostOfLayer(const ModelDescription& description, int64_t layer) {
-  const LayerShape shape = description.layer_at(layer);
+  const LayerShape& shape = description.layer_at(layer);
   CostList costs;
   if (!shape.attention.has_input_projection) AddAttention(shape, 1, costs);
   AddLayers(shape, 1, costs);

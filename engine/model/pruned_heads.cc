@@ -5,28 +5,29 @@
 #include "absl/algorithm/container.h"
 
 namespace attendant {
-namespace {
-
-LayerVariant AsTheOthers(const LayerShape& layer) {
-  return {.has_attention_norm = layer.norms.has_attention_norm,
-          .has_window = layer.attention.window > 0,
-          .has_convolution = layer.extras.convolution.taps > 0,
-          .rotary = layer.relative_positions.rotary};
-}
-
-}  // namespace
-
 bool HasPrunedHeads(const ModelDescription& model) {
-  return absl::c_any_of(model.variants,
-                        [](const LayerVariant& variant) { return !variant.pruned_heads.empty(); });
+  return absl::c_any_of(model.layer_shapes, [&](const LayerShape& layer) {
+    return layer.attention.heads < model.layer.attention.heads;
+  });
 }
 
 ModelDescription WithAllHeads(ModelDescription model) {
-  if (model.variants.empty()) {
-    model.variants.assign(model.weight_sets(), AsTheOthers(model.layer));
+  for (LayerShape& layer : model.layer_shapes) {
+    layer.attention.heads = model.layer.attention.heads;
+    layer.attention.head_numbers.clear();
   }
-  for (LayerVariant& variant : model.variants) variant.pruned_heads.clear();
+  model.ShareShapes();
   return model;
+}
+
+LayerShape WithoutHeads(LayerShape layer, absl::Span<const int64_t> pruned) {
+  if (pruned.empty()) return layer;
+  AttentionBlockShape& attention = layer.attention;
+  for (int64_t head = 0; head < attention.heads; ++head) {
+    if (!absl::c_binary_search(pruned, head)) attention.head_numbers.push_back(head);
+  }
+  attention.heads = static_cast<int64_t>(attention.head_numbers.size());
+  return layer;
 }
 
 std::string WhyNotPrunable(const LayerShape& layer) {

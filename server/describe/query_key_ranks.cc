@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescr
   }
   std::vector<QueryKeyRanks> ranks;
   for (int64_t i = 0; i < model.weight_sets(); ++i) {
-    const LayerShape shape = model.layer_shape(i);
+    const LayerShape& shape = model.layer_shape(i);
     QueryKeyRanks& measured = ranks.emplace_back();
     if (shape.attention.heads == 0) continue;
     const std::string prefix = absl::StrCat("layer.", i, ".");
@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescr
     if (!key.ok()) return key.status();
     if (shape.attention.key_value_heads > 0) key = ForEachHead(*key, shape.attention);
     for (int64_t h = 0; h < shape.attention.heads; ++h) {
-      const int64_t width = layer.attention.key_width;
+      const int64_t width = shape.attention.key_width;
       measured.heads.push_back(CountComponents(*query, *key, h * width, width));
     }
     measured.concatenated = CountComponents(*query, *key, 0, query->rows);

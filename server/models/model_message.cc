@@ -47,7 +47,7 @@ void SetLayer(const LayerShape& layer, v1::LayerDescription& out) {
 // Layers that differ from the others, and blocks that windows do not bound.
 void SetLists(const ModelDescription& model, v1::GetModelResponse& out) {
   for (int64_t i = 0; i < model.layers; ++i) {
-    const LayerShape layer = model.layer_at(i);
+    const LayerShape& layer = model.layer_at(i);
     if (layer.attention.window > 0) out.add_windowed_layers(i);
     if (layer.extras.convolution.taps > 0) out.add_convolution_layers(i);
     if (layer.attention.heads == model.layer.attention.heads) continue;

@@ -166,7 +166,7 @@ struct ComputeRequest {
 
   const ModelDescription& description() const { return span.description(); }
   // Shape of the first layer.
-  LayerShape layer_shape() const { return description().layer_at(span.first_layer); }
+  const LayerShape& layer_shape() const { return description().layer_at(span.first_layer); }
   BatchKey key() const;
 
   // What of the model it computes, and the seconds of its sequences at `cost`, which is that of

@@ -8,7 +8,7 @@ namespace {
 
 // Fills operation.
 absl::Status ParseStage(v1::AttendStage stage, ComputeRequest& compute) {
-  const LayerShape layer = compute.layer_shape();
+  const LayerShape& layer = compute.layer_shape();
   switch (stage) {
     case v1::CONTEXT:
       if (layer.attention.heads == 0) {
@@ -58,7 +58,7 @@ absl::Status ParseRegistered(const std::string& handle, CrossKvStore& store,
 // Fills keys; model, layer and hidden states are there.
 absl::Status ParseKeys(const v1::AttendRequest& request, const RequestPayloads& payloads,
                        const ServiceContext& context, ComputeRequest& compute) {
-  const LayerShape layer = compute.layer_shape();
+  const LayerShape& layer = compute.layer_shape();
   if (!request.memory_handle().empty()) {
     if (request.has_memory()) return InvalidField("memory_handle", "either it or memory", "both");
     return ParseRegistered(request.memory_handle(), context.cross_kv, compute);

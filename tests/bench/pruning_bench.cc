@@ -42,7 +42,7 @@ EncoderRun RunWithout(int64_t pruned) {
   if (!opened.ok()) std::abort();
   ModelDescription& model = opened->description;
   model.layers = 1;
-  model.variants.resize(1);
+  model.layer_shapes.resize(1);
   model.embeddings.reset();
   model.pooling.reset();
   auto encoder = Encoder::Load(model, *opened->weights, [](int64_t, int64_t) {});

@@ -80,9 +80,9 @@ void ReadWindow(const Family& family, const Json& json, ConfigReader& config, Pr
   if (!has_any) return;
   model.layer.attention.window = width - 1;
   if (std::find(windowed.begin(), windowed.end(), false) == windowed.end()) return;
-  for (int64_t i = 0; i < model.layers; ++i) {
-    model.variants.push_back(
-        {.has_window = windowed[i], .rotary = model.layer.relative_positions.rotary});
+  model.SplitShapes();
+  for (size_t i = 0; i < model.layer_shapes.size(); ++i) {
+    if (!windowed[i]) model.layer_shapes[i].attention.window = 0;
   }
 }
 
@@ -101,7 +101,7 @@ void ReadCausalAttention(const Family& family, const Json& json, ConfigReader& c
   // Three ways to say that a model was trained on without the mask.
   const bool causal = config.Boolean({"is_causal"}, true) && config.Boolean({"is_decoder"}, true) &&
                       !config.Boolean({"use_bidirectional_attention"}, false);
-  SetCausal(causal, attention);
+  model.ChangeShapes([&](LayerShape& layer) { SetCausal(causal, layer.attention); });
 }
 
 absl::Status ChooseCausality(const std::string& folder, CausalChoice choice, const Family& family,
@@ -112,7 +112,8 @@ absl::Status ChooseCausality(const std::string& folder, CausalChoice choice, con
         absl::StrCat(folder, ": causal: not supported: models of the family ", family.name,
                      " are never causal; leave the key out"));
   }
-  SetCausal(choice == CausalChoice::kCausal, model.layer.attention);
+  model.ChangeShapes(
+      [&](LayerShape& layer) { SetCausal(choice == CausalChoice::kCausal, layer.attention); });
   return absl::OkStatus();
 }
 

@@ -207,22 +207,27 @@ std::vector<bool> ReadWindowed(const ConfigKeys& keys, const Json& json, int64_t
 }
 
 // Reads what differs between layers.
-void ReadVariants(const Family& family, const Json& json, ConfigReader& config, Problems& problems,
-                  ModelDescription& model) {
+void ReadLayerShapes(const Family& family, const Json& json, ConfigReader& config,
+                     Problems& problems, ModelDescription& model) {
   const ConfigKeys& keys = family.keys;
-  if (model.layer.extras.convolution.taps > 0) {
-    model.variants.assign(model.layers, LayerVariant());
-    model.variants.front().has_convolution = true;
+  if (keys.window.empty() && model.layer.extras.convolution.taps == 0) return;
+  model.SplitShapes();
+  for (size_t i = 1; i < model.layer_shapes.size(); ++i) {
+    model.layer_shapes[i].extras.convolution = {};
   }
   if (keys.window.empty()) return;
-  const RotaryShape& global = model.layer.relative_positions.rotary;
   const RotaryShape local =
       ReadRotary(family, /*is_local=*/true, model.layer.attention.key_width, config, problems);
   const std::vector<bool> windowed = ReadWindowed(keys, json, model.layers, config, problems);
-  for (int64_t i = 0; i < model.layers; ++i) {
-    model.variants.push_back({.has_attention_norm = i > 0 || family.has_first_attention_norm,
-                              .has_window = windowed[i],
-                              .rotary = windowed[i] ? local : global});
+  for (size_t i = 0; i < model.layer_shapes.size(); ++i) {
+    LayerShape& shape = model.layer_shapes[i];
+    shape.norms.has_attention_norm = i > 0 || family.has_first_attention_norm;
+    if (windowed[i]) {
+      shape.relative_positions.rotary = local;
+    } else {
+      shape.attention.window = 0;
+      shape.attention.pattern = {};
+    }
   }
 }
 
@@ -358,8 +363,8 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tow
   description.layers = config.Integer(family->keys.layers, kLayerRange);
   description.layer = ReadLayer(*family, config, problems);
   description.layer_map = ReadLayerMap(*family, description.layers, config);
-  ReadVariants(*family, json, config, problems, description);
   ReadCausalAttention(*family, json, config, problems, description);
+  ReadLayerShapes(*family, json, config, problems, description);
   read.pooler = ReadPooler(*family, description.layer.hidden_size, config);
   if (!family->keys.vocabulary.empty()) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);

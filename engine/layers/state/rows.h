@@ -12,6 +12,11 @@ namespace attendant {
 // Fills all elements of the rows with zeros.
 void ZeroRows(MatrixView<float> rows);
 
+// The start of a buffer as a dense matrix, which may be narrower than the buffer.
+inline MatrixView<float> Narrow(MatrixView<float> buffer, int64_t rows, int64_t cols) {
+  return {buffer.data, rows, cols, cols};
+}
+
 // sum += row, element by element.
 void AddRow(const float* row, int64_t width, float* sum);
 

@@ -27,10 +27,8 @@ ModelDescription CausalModel(int64_t window) {
   model.has_exit_norm = true;
   if (window == 0) return model;
   model.layer.attention.window = window;
-  const RotaryShape& rotary = model.layer.relative_positions.rotary;
-  model.variants = {{.has_window = false, .rotary = rotary},
-                    {.has_window = true, .rotary = rotary},
-                    {.has_window = true, .rotary = rotary}};
+  model.SplitShapes();
+  model.layer_shapes[0].attention.window = 0;
   return model;
 }
 

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
@@ -298,13 +300,43 @@ TEST(DescriptionTest, RefusesLayersWithoutWeightsOfTheirOwn) {
   }
 }
 
-TEST(DescriptionTest, RefusesVariantsThatDoNotFit) {
+TEST(DescriptionTest, RefusesAnotherNumberOfShapesThanOfWeightSets) {
   ModelDescription model = SmallModel(2, 2, 8);
-  model.variants = {{}};
+  model.layer_shapes = {model.layer};
   EXPECT_EQ(RefusalOf(model),
-            "model description: expected a variant for each of 2 weight sets, got 1");
-  model.variants = {{.has_attention_norm = false}, {}};
+            "model description: expected a layer shape for each of 2 weight sets, or none, got 1");
+}
+
+TEST(DescriptionTest, RefusesShapesThatDoNotFitIntoTheCommonOne) {
+  const std::vector<std::function<void(LayerShape&)>> changes = {
+      [](LayerShape& layer) { layer.hidden_size = 8; },
+      [](LayerShape& layer) { layer.attention.value_width = 4; },
+      [](LayerShape& layer) { layer.attention.key_width = 9; },
+      [](LayerShape& layer) { layer.attention.key_width = 0; },
+      [](LayerShape& layer) { layer.attention.window = 5; },
+      [](LayerShape& layer) { layer.feed_forward.width += 1; },
+      [](LayerShape& layer) { layer.feed_forward.has_gate = true; },
+      [](LayerShape& layer) { layer.extras.convolution.taps = 3; },
+      [](LayerShape& layer) { layer.norms.placement = NormPlacement::kPre; }};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    ModelDescription model = SmallModel(2, 2, 8);
+    model.SplitShapes();
+    changes[i](model.layer_shapes[1]);
+    EXPECT_THAT(RefusalOf(model), HasSubstr("and fit into the common shape")) << i;
+  }
+  ModelDescription model = SmallModel(2, 2, 8);
+  model.layer.attention.head_numbers = {0, 1};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected all heads in the shape that layers fit into"));
+}
+
+TEST(DescriptionTest, ChecksTheShapeOfEachLayer) {
+  ModelDescription model = SmallModel(2, 2, 8);
+  model.SplitShapes();
+  model.layer_shapes[1].norms.has_attention_norm = false;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms before the branches"));
+  model.layer_shapes[1] = model.layer;
+  model.layer_shapes[1].attention.window = -1;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a window of 0 or more, got -1"));
 }
 
 TEST(DescriptionTest, RefusesALayerWithoutTheAttentionNormAfterItsBranch) {
@@ -349,7 +381,8 @@ TEST(DescriptionTest, RefusesRotaryFrequenciesThatAreNotFiniteOrBelow0) {
                 HasSubstr(absl::StrCat("finite rotary frequencies from 0, got ", frequency)));
   }
   ModelDescription model = RotaryModel({RotaryFrequencies(8, 100)});
-  model.variants = {{.rotary = {{-7}}}};
+  model.SplitShapes();
+  model.layer_shapes[0].relative_positions.rotary = {{-7}};
   EXPECT_THAT(RefusalOf(model), HasSubstr("finite rotary frequencies from 0, got -7"));
 }
 

@@ -188,7 +188,8 @@ std::vector<Case> SmallCases() {
       Changed("SandwichWithoutFirstAttentionNorm",
               [](Case& c) {
                 c.model.layer.norms.placement = NormPlacement::kSandwich;
-                c.model.variants = {{.has_attention_norm = false}, {}};
+                c.model.SplitShapes();
+                c.model.layer_shapes[0].norms.has_attention_norm = false;
               }),
       Changed("SandwichWithoutOutputProjection",
               [](Case& c) {
@@ -285,16 +286,19 @@ std::vector<Case> SmallCases() {
                 c.model.layer.relative_positions = Rotary(16);
                 c.model.layer.relative_positions.rotary.amplitude = 1.3f;
               }),
-      Changed("RotaryOfTwoPartsOfAHead",
-              [](Case& c) {
-                c.model.layer.relative_positions = Rotary(6);
-                c.model.variants = {{.rotary = {RotaryFrequencies(6, 100)}},
-                                    {.rotary = {RotaryFrequencies(10, 7), 0.9f}}};
-              }),
+      Changed(
+          "RotaryOfTwoPartsOfAHead",
+          [](Case& c) {
+            c.model.layer.relative_positions = Rotary(6);
+            c.model.SplitShapes();
+            c.model.layer_shapes[0].relative_positions.rotary = {RotaryFrequencies(6, 100)};
+            c.model.layer_shapes[1].relative_positions.rotary = {RotaryFrequencies(10, 7), 0.9f};
+          }),
       Changed("FirstLayerWithoutAttentionNorm",
               [](Case& c) {
                 c.model.layer.norms.placement = NormPlacement::kPre;
-                c.model.variants = {{.has_attention_norm = false}, {}};
+                c.model.SplitShapes();
+                c.model.layer_shapes[0].norms.has_attention_norm = false;
               }),
       Changed("QueryKeyNorms",
               [](Case& c) {
@@ -365,7 +369,8 @@ std::vector<Case> SmallCases() {
               [](Case& c) {
                 c.model.layer.extras.convolution = {
                     .taps = 9, .groups = 4, .activation = Activation::kGelu};
-                c.model.variants = {{.has_convolution = true}, {}};
+                c.model.SplitShapes();
+                c.model.layer_shapes[1].extras.convolution = {};
               }),
       Changed("OneNormOfAnotherEpsilon", [](Case& c) { c.model.layer.norms.last_epsilon = 0.5f; }),
       Changed("Bottleneck",
@@ -394,7 +399,9 @@ std::vector<Case> SmallCases() {
                                                    .last_global = 1,
                                                    .first_repeats = 2,
                                                    .full_up_to = 20};
-                c.model.variants = {{.has_window = true}, {.has_window = false}};
+                c.model.SplitShapes();
+                c.model.layer_shapes[1].attention.window = 0;
+                c.model.layer_shapes[1].attention.pattern = {};
               }),
       Changed("ListedBlocks",
               [](Case& c) {
@@ -407,7 +414,18 @@ std::vector<Case> SmallCases() {
       Changed("WindowInOneLayer",
               [](Case& c) {
                 c.model.layer.attention.window = 1;
-                c.model.variants = {{.has_window = true}, {.has_window = false}};
+                c.model.SplitShapes();
+                c.model.layer_shapes[1].attention.window = 0;
+                c.model.layer_shapes[1].attention.pattern = {};
+              }),
+      Changed("LayersOfOtherWidths",
+              [](Case& c) {
+                c.model.layer.attention.key_width = 24;
+                c.model.layer.feed_forward.has_gate = true;
+                c.model.SplitShapes();
+                c.model.layer_shapes[1].attention.key_width = 7;
+                c.model.layer_shapes[1].attention.score_scale = 0.3f;
+                c.model.layer_shapes[1].feed_forward = {.width = 21};
               }),
       Changed("SharedLayers",
               [](Case& c) {

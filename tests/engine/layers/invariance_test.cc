@@ -187,9 +187,9 @@ TEST_P(InvarianceTest, AlibiAndRotaryAndAWindow) {
     model.layer.relative_positions.kind = kind;
     model.layer.attention.window = 20;
     const RotaryShape rotary = {RotaryFrequencies(16, 1000)};
-    model.variants = {{.has_window = true, .rotary = rotary},
-                      {.has_window = false, .rotary = rotary}};
     model.layer.relative_positions.rotary = rotary;
+    model.SplitShapes();
+    model.layer_shapes[1].attention.window = 0;
     MemoryWeights weights = RandomWeights(model, 1);
     ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                          RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),

@@ -1,5 +1,7 @@
 // Tests of heads that are left out, by pruning or by a gate of 0: the numbers are the same, with
 // less work.
+#include "engine/model/pruned_heads.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -251,14 +253,21 @@ TEST_F(PrunedHeadsTest, RefusesGatesOfAnotherBatch) {
 
 TEST_F(PrunedHeadsTest, RefusesDescriptionsThatMakeNoSense) {
   ModelDescription model = SmallModel(1, kHeads, 16);
-  model.variants.emplace_back().pruned_heads = {2, 1};
+  model.SplitShapes();
+  AttentionBlockShape& attention = model.layer_shapes[0].attention;
+  attention.heads = 2;
+  attention.head_numbers = {2, 1};
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status(),
-            absl::InvalidArgumentError("model description: expected ascending pruned heads of the "
-                                       "4 that there are, got 2 1"));
-  model.variants[0].pruned_heads = {4};
-  EXPECT_EQ(Encoder::PredictLoadBytes(model).status().code(), absl::StatusCode::kInvalidArgument);
-  model.variants[0].pruned_heads = {1};
-  model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
+            absl::InvalidArgumentError("model description: expected the ascending numbers of the 2 "
+                                       "heads that are left of 4, got 2 1"));
+  for (const std::vector<int64_t>& numbers : Heads{{}, {1}, {1, 2, 3}, {1, 4}, {-1, 2}, {1, 1}}) {
+    attention.head_numbers = numbers;
+    EXPECT_EQ(Encoder::PredictLoadBytes(model).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  model.layer_shapes[0] = WithoutHeads(model.layer, {1});
+  EXPECT_TRUE(Encoder::PredictLoadBytes(model).ok());
+  model.ChangeShapes(
+      [](LayerShape& layer) { layer.attention.query_key_norms = QueryKeyNorms::kAllHeads; });
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status(),
             absl::InvalidArgumentError("model description: expected no pruned heads, as its "
                                        "queries and keys are normed over all heads together"));

@@ -101,7 +101,8 @@ TEST(ListStageCostsTest, CountsLayersNotWeightSets) {
 TEST(ListStageCostsTest, CountsWindowsByTheToken) {
   ModelDescription model = SmallModel(3, 2, 8);
   model.layer.attention.window = 4;
-  model.variants = {{.has_window = false}, {.has_window = true}, {.has_window = true}};
+  model.SplitShapes();
+  model.layer_shapes[0].attention.window = 0;
   for (const StageCost& cost : ListStageCosts(model)) {
     if (cost.stage != "attention.scores" && cost.stage != "attention.context") continue;
     EXPECT_EQ(cost.per_pair, 2 * 2 * 8);
@@ -195,7 +196,8 @@ TEST(ListStageCostsTest, CountsTheRowsOfDistances) {
 TEST(CostOfLayerTest, HasEveryOperationOfTheLayersInOnePart) {
   ModelDescription model = SmallModel(3, 2, 8);
   model.layer.attention.window = 4;
-  model.variants = {{.has_window = false}, {.has_window = true}, {.has_window = true}};
+  model.SplitShapes();
+  model.layer_shapes[0].attention.window = 0;
   StageCost all, parts;
   const auto add = [](const StageCost& cost, StageCost& sum) {
     sum.per_token += cost.per_token;

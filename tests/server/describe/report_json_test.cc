@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/model/pruned_heads.h"
 #include "server/settings/model_setting.h"
 
 namespace attendant::server {
@@ -79,7 +80,8 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
       .block = 64, .first_global = 1, .last_global = 2, .full_up_to = 700};
   model.layer.attention.pattern.listed = BlockLists({{3, 0}, {2, 7}}, {5});
   model.layer.attention.heads = 3;
-  model.variants = {{.has_window = false}, {.has_window = true, .pruned_heads = {1}}};
+  model.layer_shapes = {model.layer, WithoutHeads(model.layer, {1})};
+  model.layer_shapes[0].attention.window = 0;
   model.patch_embedding = {.registers = 2};
   model.classifier = {.modes = {PoolingMode::kMean}, .dense_width = 3};
   const json description = json::parse(ToJson(report))["description"];

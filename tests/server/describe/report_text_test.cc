@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_split.h"
 #include "engine/kernels/isa.h"
+#include "engine/model/pruned_heads.h"
 #include "server/settings/model_setting.h"
 
 namespace attendant::server {
@@ -105,9 +106,8 @@ TEST(ReportTextTest, NamesTheHeadsThatPruningLeaves) {
   EXPECT_THAT(ToText(report), Not(HasSubstr("heads of layer")));
   model.layers = 3;
   model.layer.attention.heads = 4;
-  model.variants.resize(3);
-  model.variants[0].pruned_heads = {1};
-  model.variants[2].pruned_heads = {0, 1, 2, 3};
+  model.layer_shapes = {WithoutHeads(model.layer, {1}), model.layer,
+                        WithoutHeads(model.layer, {0, 1, 2, 3})};
   const std::vector<std::string> lines = Lines(report);
   EXPECT_THAT(lines, Contains("heads of layer 0    0 2 3"));
   EXPECT_THAT(lines, Contains("heads of layer 2    none left"));

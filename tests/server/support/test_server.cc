@@ -57,7 +57,9 @@ ServedModels MakeModels() {
   patches.layer.attention.window = 4;
   patches.layer.attention.pattern = {
       .first_global = 1, .full_up_to = 2, .listed = BlockLists({{9, 2}, {4, 11}}, {30})};
-  patches.variants = {{.has_window = false}, {.has_window = true}};
+  patches.SplitShapes();
+  patches.layer_shapes[0].attention.window = 0;
+  patches.layer_shapes[0].attention.pattern = {};
   patches.patch_embedding = {
       .has_class = true, .registers = 2, .positions = 4, .needs_every = true};
   test_support::MemoryWeights patch_weights = test_support::RandomWeights(patches, 8);

@@ -214,7 +214,7 @@ TEST(Families, DebertaMayConvolveAlongsideItsFirstLayer) {
     const TinyFamily without =
         With(Tiny("deberta"), "\"share_att_key\": true",
              absl::StrCat("\"share_att_key\": true, \"conv_kernel_size\": ", none));
-    EXPECT_TRUE(Describe(without).variants.empty());
+    EXPECT_TRUE(Describe(without).layer_shapes.empty());
   }
 }
 

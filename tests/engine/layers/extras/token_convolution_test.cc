@@ -136,7 +136,7 @@ TEST_F(TokenConvolutionTest, BelongsToItsLayer) {
   model_ = SmallModel(2, 2, kWidth / 2);
   ModelDescription with = model_;
   with.layer.extras.convolution = {.taps = 3};
-  with.variants = {{.has_convolution = true}, {}};
+  with.layer_shapes = {with.layer, model_.layer};
   MemoryWeights weights = RandomWeights(with, 3);
   EncoderRun run(LoadEncoder(with, weights), 32, 1), plain(LoadEncoder(model_, weights), 32, 1);
   const std::vector<Sequence> sequences = RandomSequences({9}, kWidth, 5);

@@ -1,0 +1,98 @@
+#include "engine/model/check_layer_shapes.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/model/pruned_heads.h"
+
+namespace attendant {
+namespace {
+
+template <typename... Parts>
+absl::Status ShapeRefusal(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
+}
+
+// Every weight set from 0 on is that of a layer.
+absl::Status CheckLayerMap(const ModelDescription& model) {
+  if (model.layer_map.empty()) return absl::OkStatus();
+  std::vector<int64_t> sets = model.layer_map;
+  std::sort(sets.begin(), sets.end());
+  bool fits = static_cast<int64_t>(sets.size()) == model.layers && sets.front() == 0;
+  for (size_t i = 1; i < sets.size(); ++i) fits = fits && sets[i] - sets[i - 1] <= 1;
+  if (fits) return absl::OkStatus();
+  return ShapeRefusal("expected a layer map of ", model.layers,
+                      " weight sets, from 0 on without gaps, got ",
+                      absl::StrJoin(model.layer_map, " "));
+}
+
+// `all`: the heads in the checkpoint.
+absl::Status CheckPrunedHeads(const LayerShape& layer, int64_t all) {
+  const std::vector<int64_t>& heads = layer.attention.head_numbers;
+  if (layer.attention.heads == all && heads.empty()) return absl::OkStatus();
+  if (layer.attention.heads >= all || static_cast<int64_t>(heads.size()) != layer.attention.heads ||
+      (!heads.empty() && (heads.front() < 0 || heads.back() >= all)) ||
+      std::adjacent_find(heads.begin(), heads.end(), std::greater_equal<>()) != heads.end()) {
+    return ShapeRefusal("expected the ascending numbers of the ", layer.attention.heads,
+                        " heads that are left of ", all, ", got ", absl::StrJoin(heads, " "));
+  }
+  const std::string reason = WhyNotPrunable(layer);
+  if (reason.empty()) return absl::OkStatus();
+  return ShapeRefusal("expected no pruned heads, as ", reason);
+}
+
+// Whether buffers and tables that are made for `all` fit the layer.
+bool FitsInto(LayerShape layer, const LayerShape& all) {
+  if (layer.attention.window > all.attention.window || layer.attention.key_width < 1 ||
+      layer.attention.key_width > all.attention.key_width ||
+      layer.feed_forward.width > all.feed_forward.width ||
+      (layer.feed_forward.has_gate && !all.feed_forward.has_gate) ||
+      layer.extras.convolution.taps > all.extras.convolution.taps) {
+    return false;
+  }
+  layer.attention.heads = all.attention.heads;
+  layer.attention.head_numbers.clear();
+  layer.attention.window = all.attention.window;
+  layer.attention.pattern = all.attention.pattern;
+  if (layer.attention.kind == AttentionKind::kSoftmax) {
+    layer.attention.key_width = all.attention.key_width;
+    layer.attention.score_scale = all.attention.score_scale;
+  }
+  layer.relative_positions.rotary = all.relative_positions.rotary;
+  layer.feed_forward = all.feed_forward;
+  layer.norms.has_attention_norm = all.norms.has_attention_norm;
+  layer.norms.last_epsilon = all.norms.last_epsilon;
+  layer.extras.convolution = all.extras.convolution;
+  return layer == all;
+}
+
+}  // namespace
+
+absl::Status CheckLayerShapes(const ModelDescription& model) {
+  if (absl::Status status = CheckLayerMap(model); !status.ok()) return status;
+  if (!model.layer.attention.head_numbers.empty()) {
+    return ShapeRefusal("expected all heads in the shape that layers fit into");
+  }
+  if (model.layer_shapes.empty()) return absl::OkStatus();
+  if (static_cast<int64_t>(model.layer_shapes.size()) != model.weight_sets()) {
+    return ShapeRefusal("expected a layer shape for each of ", model.weight_sets(),
+                        " weight sets, or none, got ", model.layer_shapes.size());
+  }
+  for (const LayerShape& layer : model.layer_shapes) {
+    if (!FitsInto(layer, model.layer)) {
+      return ShapeRefusal(
+          "expected layers that differ in windows, rotary positions, key widths, pruned heads, "
+          "convolutions, feed-forward blocks or the norm before the attention alone, and fit into "
+          "the common shape");
+    }
+    absl::Status status = CheckPrunedHeads(layer, model.layer.attention.heads);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant
