@@ -84,9 +84,10 @@ struct HeadOf {
 };
 
 // Describes a head that scores classes, if the files hold all of its weights.
-std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const Family& family,
+std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const ModelConfig& config,
                                                const std::string& prefix, Activation of_layers,
                                                const WeightBinder& binder) {
+  const Family& family = *config.family;
   PoolingDescription head;
   head.modes = of.modes;
   for (auto [part, width] : {std::pair{".dense.weight", &head.dense_width},
@@ -99,8 +100,8 @@ std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const Family& f
   }
   if (head.dense_width == 0) return std::nullopt;
   if (head.output_width > 0) {
-    head.dense_activation =
-        family.classifier_acts_as_layers ? of_layers : family.classifier_activation;
+    head.dense_activation = config.classifier_activation.value_or(
+        family.classifier_acts_as_layers ? of_layers : family.classifier_activation);
   }
   head.has_dense_norm =
       HasAny(PlacesInFile(family, prefix, of.name + ".dense_norm.weight"), binder);
@@ -108,10 +109,11 @@ std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const Family& f
 }
 
 // Describes the head of a masked language model, if the files hold its weights.
-std::optional<VocabularyHeadShape> DescribeVocabularyHead(const Family& family,
+std::optional<VocabularyHeadShape> DescribeVocabularyHead(const ModelConfig& config,
                                                           const std::string& prefix,
                                                           const ModelDescription& model,
                                                           const WeightBinder& binder) {
+  const Family& family = *config.family;
   if (family.vocabulary_head_names.empty() || !model.embeddings) return std::nullopt;
   const auto find = [&](const char* part) {
     return FindFirst(PlacesInFile(family, prefix, absl::StrCat("vocabulary_head.", part)), binder);
@@ -123,9 +125,10 @@ std::optional<VocabularyHeadShape> DescribeVocabularyHead(const Family& family,
       output->shape != std::vector{model.embeddings->vocabulary, dense->shape[0]}) {
     return std::nullopt;
   }
+  const Activation of_family =
+      family.vocabulary_head_activation.value_or(model.layer.feed_forward.activation);
   return VocabularyHeadShape{.width = dense->shape[0],
-                             .activation = family.vocabulary_head_activation.value_or(
-                                 model.layer.feed_forward.activation)};
+                             .activation = config.classifier_activation.value_or(of_family)};
 }
 
 // Adds the head that makes sparse vectors, by the SpladePooling module or, without modules, as that
@@ -135,8 +138,7 @@ absl::Status AddVocabularyHead(const ModelConfig& config, const std::string& pre
                                const WeightBinder& binder, ModelDescription& model) {
   const bool has_module = modules && !modules->splade_pooling.empty();
   if (!has_module && (modules || !config.has_vocabulary_head)) return absl::OkStatus();
-  std::optional<VocabularyHeadShape> head =
-      DescribeVocabularyHead(*config.family, prefix, model, binder);
+  std::optional<VocabularyHeadShape> head = DescribeVocabularyHead(config, prefix, model, binder);
   if (head && has_module) {
     absl::Status status = ReadSpladePooling(*modules, model.embeddings->vocabulary, *head);
     if (!status.ok()) return status;
@@ -287,7 +289,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
     if (!status.ok()) return status;
   }
   const auto describe = [&](const HeadOf& head) {
-    return DescribeHead(head, family, prefix, checkpoint.description.layer.feed_forward.activation,
+    return DescribeHead(head, *config, prefix, checkpoint.description.layer.feed_forward.activation,
                         binder);
   };
   if (!config->classifier_modes.empty()) {

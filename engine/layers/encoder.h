@@ -200,7 +200,8 @@ class EncoderRun {
   // Attention.
   int64_t fully_masked_rows() const;
 
-  // The bytes that this run holds.
+  // The bytes that this run holds. Tables of positions, which runs of one encoder and size share,
+  // count for each.
   int64_t bytes() const;
 
   class Impl;

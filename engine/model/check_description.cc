@@ -219,6 +219,10 @@ absl::Status CheckConvolution(const LayerShape& layer) {
 absl::Status CheckEmbeddings(const ModelDescription& model) {
   if (!model.embeddings) return absl::OkStatus();
   const EmbeddingShape& embeddings = *model.embeddings;
+  if (!IsFloat(embeddings.table_type) || ByteWidth(embeddings.table_type) > 4) {
+    return Refusal("expected tables of embeddings in float32, float16 or bfloat16, got ",
+                   Name(embeddings.table_type));
+  }
   const bool projects = embeddings.norm_is_last && embeddings.projected(model.layer.hidden_size);
   if ((!embeddings.projects_words || projects) &&
       (!embeddings.has_neighbours || embeddings.projects_words)) {

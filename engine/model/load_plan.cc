@@ -36,13 +36,13 @@ struct Footprint {
       case PartKind::kLinear:
         return AddLinear(part.out, part.in, part.groups);
       case PartKind::kDense:
-        return AddTable(part.out, part.in + CheckedSize(1));
+        return AddFloats(part.out * (part.in + CheckedSize(1)));
       case PartKind::kNorm:
         return AddFloats(part.out + part.out);
       case PartKind::kVector:
         return AddFloats(part.out);
       case PartKind::kTable:
-        return AddTable(part.out, part.in);
+        return AddBytes(part.out * part.in * ByteWidth(part.type));
       case PartKind::kScale:      // goes into a linear layer
       case PartKind::kDistances:  // leaves what AddDistances counts
         return;
@@ -54,8 +54,8 @@ struct Footprint {
                       groups;
     largest = Larger(largest, (out * in + out) * groups * kFloat);
   }
-  void AddTable(CheckedSize rows, CheckedSize width) { AddFloats(rows * width); }
-  void AddFloats(CheckedSize count) { kept = kept + count * kFloat; }
+  void AddFloats(CheckedSize count) { AddBytes(count * kFloat); }
+  void AddBytes(CheckedSize bytes) { kept = kept + bytes; }
 
   static constexpr int64_t kFloat = sizeof(float);
   CheckedSize weight_width;  // bytes of an element of a packed weight

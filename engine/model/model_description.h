@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/data_type.h"
 #include "engine/model/attention_pattern.h"
 #include "engine/model/layer_kinds.h"
 #include "engine/model/rotary_shape.h"
@@ -238,7 +239,8 @@ struct EmbeddingShape {
   // With projects_words: what is projected is the words of the next token, of the token itself and
   // of the one before, side by side, with zeros where there is none; false: the token's own word.
   bool has_neighbours = false;
-  float word_scale = 1;  // multiplies the rows of the word table
+  float word_scale = 1;                      // multiplies the rows of the word table
+  DataType table_type = DataType::kFloat32;  // of all tables in memory; or float16, bfloat16
 
   // The token id that kCountNotPadding does not count, which is also its position id.
   int64_t padding_id() const { return first_position - 1; }

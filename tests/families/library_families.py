@@ -240,6 +240,7 @@ FAMILIES = {
          "yarn": with_keys(rope_scaling={**YARN, "truncate": False}),
          "two-scalings": with_keys(rope_parameters={"full_attention": {**YARN, "rope_theta": 90.0},
                                                     "sliding_attention": {**LLAMA3, "rope_theta": 40.0}}),
+         "silu-classifier": {"model": t.ModernBertForSequenceClassification, "num_labels": 5, "classifier_activation": "silu"},
          "mean-classifier": {"model": t.ModernBertForSequenceClassification, "num_labels": 5, "classifier_pooling": "mean"},
          "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         classifier=t.ModernBertForSequenceClassification),

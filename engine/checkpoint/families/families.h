@@ -61,7 +61,9 @@ struct ConfigKeys {
   Keys window = {};              // tokens to both sides together
   Keys global_every = {};        // if n, layers 0, n, 2 n, … have no window
   Keys classifier_pooling = {};  // "cls" or "mean"
-  Keys layer_kinds = {};         // a list with one entry per layer, in place of global_every
+  // Of all heads that have an activation; default: as Family says.
+  Keys classifier_activation = {};
+  Keys layer_kinds = {};  // a list with one entry per layer, in place of global_every
   // An object with the theta and its scaling; with local_rotary_theta, one for each kind of layer.
   Keys rotary_parameters = {};
   // Such an object, which replaces the parameters or is written over those of the kinds of layers.

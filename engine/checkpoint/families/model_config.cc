@@ -323,6 +323,12 @@ std::vector<PoolingMode> ReadClassifierModes(const Family& family,
                                      family.classifier_modes.front())};
 }
 
+std::optional<Activation> ReadClassifierActivation(const Family& family, ConfigReader& config) {
+  const Keys& keys = family.keys.classifier_activation;
+  if (keys.empty()) return std::nullopt;
+  return config.Choice<Activation>(keys, ActivationNames(), family.classifier_activation);
+}
+
 // Whether the architecture scores classes of each token, or where an answer begins and ends.
 bool ScoresTokens(const std::vector<std::string>& architectures) {
   return std::any_of(architectures.begin(), architectures.end(), [](const std::string& name) {
@@ -359,6 +365,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
                       {},
                       {},
                       ReadClassifierModes(*family, architectures, config),
+                      ReadClassifierActivation(*family, config),
                       ScoresTokens(architectures),
                       IsMaskedLanguageModel(architectures)};
   ModelDescription& description = read.description;
