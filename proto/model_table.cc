@@ -118,8 +118,20 @@ constexpr ModelRow kRows[] = {
                            m.layer().value_width(), " wide; scores times ",
                            m.layer().score_scale());
      }},
-    {"attention", "layer.attention",
+    {"key/value heads", "layer.key_value_heads",
      [](const Model& m) {
+       const int64_t shared = m.layer().key_value_heads();
+       return shared == m.layer().heads() ? "" : absl::StrCat(shared);
+     }},
+    {"query and key norms", "layer.query_key_norms",
+     [](const Model& m) {
+       const std::string& norms = m.layer().query_key_norms();
+       if (norms == "each_head") return std::string("over each head");
+       return std::string(norms == "all_heads" ? "over all heads" : "");
+     }},
+    {"attention", "layer.attention layer.causal",
+     [](const Model& m) {
+       if (m.layer().causal()) return absl::StrCat(m.layer().attention(), ", causal");
        return m.layer().attention() == "softmax" ? "" : m.layer().attention();
      }},
     {"output projection", "layer.has_output_projection",
@@ -148,7 +160,8 @@ constexpr ModelRow kRows[] = {
      [](const Model& m) {
        return m.layer().window() == 0
                   ? ""
-                  : absl::StrCat(m.layer().window(), Unit(m), " either way, in ",
+                  : absl::StrCat(m.layer().window(), Unit(m),
+                                 m.layer().causal() ? " back, in " : " either way, in ",
                                  m.windowed_layers_size(), " layers");
      }},
     {"global", "layer.first_global_blocks layer.last_global_blocks",

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/shape.h"
+#include "engine/checkpoint/adapter.h"
 #include "engine/checkpoint/embedded.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/other_formats.h"
@@ -29,17 +30,26 @@ absl::Status CheckDigestText(const std::string& digest) {
                                                  "'"));
 }
 
-absl::Status RefusePooling(const std::string& source) {
+// Refuses options that belong to folders of Hugging Face's.
+absl::Status RefuseOptions(const std::string& source, const CheckpointOptions& options) {
+  const char* key = options.pooling != PoolingChoice::kAsFiles ? "pooling"
+                    : options.causal != CausalChoice::kAsFiles ? "causal"
+                    : !options.task.empty()                    ? "task"
+                                                               : nullptr;
+  if (key == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(source, ": pooling: not supported: only a folder of Hugging Face's has it"));
+      absl::StrCat(source, ": ", key, ": not supported: only a folder of Hugging Face's has it"));
 }
 
 absl::Status InspectFolder(const std::string& folder, const CheckpointOptions& options,
                            Checkpoint& found) {
   const auto has = [&](const char* name) { return PathExists(absl::StrCat(folder, "/", name)); };
   if (has(kTorchDescriptionFile)) {
-    if (options.pooling != PoolingChoice::kAsFiles) return RefusePooling(folder);
+    if (absl::Status status = RefuseOptions(folder, options); !status.ok()) return status;
     return OpenTorchModule(folder, options, found);
+  }
+  if (!has("config.json")) {
+    if (absl::Status status = RefuseAdapterAlone(folder); !status.ok()) return status;
   }
   if (has("config.json") || has("modules.json")) return OpenHuggingFace(folder, options, found);
   if (!PathExists(folder)) {
@@ -60,7 +70,7 @@ absl::Status InspectSource(const std::string& source, const CheckpointOptions& o
     return absl::InvalidArgumentError(
         absl::StrCat(source, ": has no weight file whose SHA-256 could be checked"));
   }
-  if (options.pooling != PoolingChoice::kAsFiles) return RefusePooling(source);
+  if (absl::Status status = RefuseOptions(source, options); !status.ok()) return status;
   absl::StatusOr<Checkpoint> opened = is_synthetic ? OpenSynthetic(rest) : OpenWorkedExample();
   if (opened.ok()) found = std::move(*opened);
   return opened.status();
@@ -72,6 +82,8 @@ absl::Status InspectCheckpoint(const std::string& source, const CheckpointOption
                                Checkpoint& found) {
   if (absl::Status status = CheckDigestText(options.weights_sha256); !status.ok()) return status;
   absl::Status status = InspectSource(source, options, found);
+  if (status.ok() && !options.adapter.empty())
+    status = MergeAdapter(options.adapter, options, found);
   if (status.ok() && !options.prune_file.empty()) status = PruneHeads(options.prune_file, found);
   return status;
 }

@@ -7,19 +7,22 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "engine/checkpoint/families/causal_config.h"
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
 #include "engine/checkpoint/read_classes.h"
 #include "engine/checkpoint/read_tokenization.h"
 #include "engine/checkpoint/sentence_transformers.h"
+#include "engine/checkpoint/task_adapters.h"
 
 namespace attendant {
 namespace {
 
 // Constants that old versions of the library saved along with the weights.
-constexpr const char* kBuffers[] = {".position_ids", ".token_type_ids"};
+constexpr const char* kBuffers[] = {".position_ids", ".token_type_ids", ".inv_freq"};
 
 bool HasAny(absl::Span<const TensorPart> places, const WeightBinder& binder) {
   return std::any_of(places.begin(), places.end(),
@@ -61,13 +64,25 @@ absl::Status ChoosePooling(const std::string& folder, PoolingChoice choice,
       folder, ": pooling=pooler: not supported: the checkpoint has no pooler; use mean"));
 }
 
+// Pools as the checkpoint's own pooler does; or by the last token, as sentence-transformers pools a
+// causal language model without modules.
+void TakeOwnPooling(ModelConfig& config, const std::string& prefix, const WeightBinder& binder,
+                    ModelDescription& model) {
+  if (HasPooler(*config.family, prefix, binder)) {
+    model.pooling = std::move(config.pooler);
+  } else if (config.is_language_model && model.layer.attention.causal) {
+    model.pooling = {.modes = {PoolingMode::kLastToken}};
+  }
+}
+
 // Decides how texts are pooled, for a folder without modules: sentence-transformers takes their
 // mean. A head that scores classes brings its own pooling.
 void ChooseTextPooling(const std::string& folder, PoolingChoice choice, Checkpoint& checkpoint) {
   const ModelDescription& model = checkpoint.description;
   Tokenization& tokenization = checkpoint.tokenization;
   tokenization.texts_take_mean = choice == PoolingChoice::kAsFiles && model.embeddings &&
-                                 !model.classifier && !model.token_head;
+                                 !model.classifier && !model.token_head &&
+                                 !(model.pooling && model.layer.attention.causal);
   if (!tokenization.texts_take_mean || tokenization.tokenizer_json.empty()) return;
   checkpoint.warnings.push_back(absl::StrCat(
       folder, ": no modules.json: the vector of a text is the mean of its tokens, as ",
@@ -169,7 +184,10 @@ void DescribeNorms(const Family& family, const std::string& prefix, const Weight
     return HasAny(PlacesInFile(family, prefix, name + ".weight"), binder) ||
            HasAny(PlacesInFile(family, prefix, name + ".bias"), binder);
   };
-  layer.attention.has_query_key_norms = has("layer.0.query_norm") || has("layer.0.key_norm");
+  if (family.query_key_norms == QueryKeyNorms::kNone &&
+      (has("layer.0.query_norm") || has("layer.0.key_norm"))) {
+    layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
+  }
   layer.extras.has_second_attention_norm = has("layer.0.second_attention_norm");
 }
 
@@ -243,13 +261,44 @@ void SortOutTheRest(const Family& family, const std::string& prefix, WeightBinde
                     std::vector<std::string>& unused) {
   for (std::string& name : binder.Unbound()) {
     if (absl::StartsWith(name, kDensePrefix) ||
-        (IsOfEncoder(family, prefix, name) && !IsBuffer(name))) {
+        (IsOfEncoder(family, prefix, name) && !IsBuffer(name) && !IsOfTaskAdapter(name))) {
       binder.problems().Add(
           absl::StrCat(binder.Show(name), ": expected no tensor of that name in this model"));
     } else if (!IsBuffer(name)) {
       unused.push_back(std::move(name));
     }
   }
+}
+
+// Moves all that is bound into the checkpoint, with the adapter of a task if the options name one.
+absl::Status Finish(const std::string& folder, const Family& family, const std::string& prefix,
+                    const CheckpointOptions& options, WeightBinder& binder,
+                    Checkpoint& checkpoint) {
+  std::optional<TaskAdapter> adapter;
+  if (!options.task.empty()) {
+    absl::StatusOr<TaskAdapter> read = TaskAdapter::Read(folder, options.task);
+    if (!read.ok()) return read.status();
+    adapter = *std::move(read);
+    adapter->Bind(binder);
+  } else if (const std::vector<std::string> tasks = ListTasks(folder); !tasks.empty()) {
+    checkpoint.warnings.push_back(absl::StrCat(
+        folder, ": no adapter is merged; the option task=", absl::StrJoin(tasks, ", task="),
+        " merges that of a task"));
+  }
+  SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
+  const absl::Status status = binder.Finish(options, checkpoint);
+  return status.ok() && adapter ? adapter->AddTo(checkpoint) : status;
+}
+
+// Modules may be code of the folder's authors, which is not run.
+absl::Status CheckOwnCode(const std::string& folder, const Family& family,
+                          const std::optional<SentenceModules>& modules) {
+  if (!modules || modules->own_code.empty() || modules->own_code == family.own_transformer) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(folder, "/modules.json: type: expected Transformer of sentence_transformers, ",
+                   "found ", Quoted(modules->own_code)));
 }
 
 }  // namespace
@@ -262,7 +311,11 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   absl::StatusOr<ModelConfig> config = ReadModelConfig(transformer);
   if (!config.ok()) return config.status();
   const Family& family = *config->family;
+  absl::Status status = CheckOwnCode(folder, family, *modules);
+  if (!status.ok()) return status;
   checkpoint.description = std::move(config->description);
+  status = ChooseCausality(folder, options.causal, family, checkpoint.description);
+  if (!status.ok()) return status;
   checkpoint.warnings = std::move(config->warnings);
   absl::StatusOr<Tokenization> tokenization =
       ReadTokenization(folder, transformer, checkpoint.warnings);
@@ -276,16 +329,14 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   const std::string prefix = FindPrefix(family, binder);
 
   if (*modules) {
-    absl::Status status = ReadSentenceHeads(**modules, options, checkpoint.description, binder);
+    status = ReadSentenceHeads(**modules, options, checkpoint.description, binder);
     if (status.ok() && !(*modules)->mask_config.empty()) {
       status = ReadMultiVectorMask(**modules, checkpoint.tokenization, checkpoint.warnings);
     }
     if (!status.ok()) return status;
   } else {
-    if (HasPooler(family, prefix, binder)) {
-      checkpoint.description.pooling = std::move(config->pooler);
-    }
-    absl::Status status = ChoosePooling(folder, options.pooling, checkpoint.description);
+    TakeOwnPooling(*config, prefix, binder, checkpoint.description);
+    status = ChoosePooling(folder, options.pooling, checkpoint.description);
     if (!status.ok()) return status;
   }
   const auto describe = [&](const HeadOf& head) {
@@ -300,8 +351,8 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
       !checkpoint.description.token_head) {
     checkpoint.description.token_head = describe({"token_head", {}});
   }
-  absl::Status status = ReadClasses(
-      folder, transformer, CountClasses(*config, checkpoint.description), checkpoint.tokenization);
+  status = ReadClasses(folder, transformer, CountClasses(*config, checkpoint.description),
+                       checkpoint.tokenization);
   if (!status.ok()) return status;
   status = AddVocabularyHead(*config, prefix, *modules, binder, checkpoint.description);
   if (!status.ok()) return status;
@@ -310,8 +361,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   checkpoint.description.patch_embedding =
       DescribePatchEmbedding(family, prefix, checkpoint.description, binder);
   BindAll(checkpoint, family, prefix, *modules, binder);
-  SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
-  return binder.Finish(options, checkpoint);
+  return Finish(transformer, family, prefix, options, binder, checkpoint);
 }
 
 }  // namespace attendant

@@ -95,8 +95,8 @@ void Keep(const std::string& path, const std::string& name, Tokenization& read) 
 }
 
 void KeepFiles(const std::string& transformer, Tokenization& read) {
-  for (const char* name : {"tokenizer.json", "vocab.txt", "tokenizer_config.json",
-                           "special_tokens_map.json", "config.json"}) {
+  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "vocab.txt",
+                           "tokenizer_config.json", "special_tokens_map.json", "config.json"}) {
     Keep(absl::StrCat(transformer, "/", name), name, read);
   }
 }

@@ -14,7 +14,8 @@ namespace attendant {
 inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 
 // Reads what there is of these files; none is required.
-//   tokenizer.json               if it is an object with a model: kept as ApplyTokenizerClass leaves
+//   tokenizer.json               if it is an object with a model: kept as ApplyTokenizerClass
+//   leaves
 //                                it; the ids of special tokens
 //   tokenizer_config.json        model_max_length, and which tokens are the special ones;
 //   special_tokens_map.json      the latter in older folders
@@ -22,11 +23,12 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 //                                do_lower_case; also by the names that it has for other families
 //   config_sentence_transformers.json  prompts and default_prompt_name; of PyLate also the prefixes
 //                                     and document_length
-// Those of the transformer are also kept as they are (Tokenization::files), with vocab.txt and the
-// model's config.json; but prefixes of PyLate are special tokens in tokenizer.json.
-// The last is in `folder`, the others are in `transformer`, which is the same folder for most
-// models. INVALID_ARGUMENT for faults in the files of sentence-transformers, which change the
-// vectors of texts. Faults in the others are added to `warnings`; what they say is then left out.
+// Those of the transformer are also kept as they are (Tokenization::files), with vocab.txt,
+// vocab.json, merges.txt and the model's config.json; but prefixes of PyLate are special tokens in
+// tokenizer.json. The last is in `folder`, the others are in `transformer`, which is the same
+// folder for most models. INVALID_ARGUMENT for faults in the files of sentence-transformers, which
+// change the vectors of texts. Faults in the others are added to `warnings`; what they say is then
+// left out.
 absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
                                               const std::string& transformer,
                                               std::vector<std::string>& warnings);

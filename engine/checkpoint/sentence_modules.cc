@@ -13,6 +13,9 @@ namespace attendant {
 namespace {
 
 constexpr int64_t kMostModules = 16;
+// A Transformer of the folder's authors, which only some families have; see
+// Family::own_transformer.
+constexpr char kOwnTransformer[] = "custom_st.Transformer";
 // What a module reads and writes, by the names that its config.json has for them.
 constexpr char kPooledVectors[] = "sentence_embedding", kTokenVectors[] = "token_embeddings";
 
@@ -51,8 +54,10 @@ class ModuleList {
     const std::vector<std::string> parts = absl::StrSplit(type, '.');
     for (const Named<Module>& module : kModules) {
       const bool is_token_dense = parts.front() == "pylate" && module.value == Module::kDense;
-      if (parts.front() != "sentence_transformers" && !is_token_dense) continue;
+      const bool is_own = type == kOwnTransformer && module.value == Module::kTransformer;
+      if (parts.front() != "sentence_transformers" && !is_token_dense && !is_own) continue;
       if (parts.back() != module.name) continue;
+      if (is_own) found_.own_code = type;
       name_ = module.name;
       return AddKnown(module.value);
     }

@@ -20,6 +20,7 @@ namespace attendant {
 // MultiVectorMask and Normalize followed.
 struct SentenceModules {
   std::string transformer;
+  std::string own_code;  // the type of a Transformer that the folder's authors wrote; or empty
   std::string pooling;
   std::vector<std::string> dense;  // in their order
   bool normalize = false;

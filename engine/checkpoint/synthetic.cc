@@ -45,8 +45,10 @@ constexpr float kNormScale = 0x1p-21f;
 
 class SyntheticWeights : public WeightSource {
  public:
-  SyntheticWeights(const ModelDescription& description, uint64_t seed) : seed_(seed) {
+  SyntheticWeights(const ModelDescription& description, bool has_biases, uint64_t seed)
+      : seed_(seed) {
     for (WeightSpec& spec : ListWeights(description)) {
+      if (spec.optional && !has_biases) continue;
       elements_.emplace(std::move(spec.name), *ElementCount(spec.shape));
     }
   }
@@ -93,7 +95,14 @@ std::vector<std::string> Words() {
   return words;
 }
 
-enum class Pooled { kNone, kMean, kNormalizedMean, kPooler };
+enum class Pooled { kNone, kMean, kNormalizedMean, kNormalizedLast, kPooler };
+
+// What layers like Qwen3's have beside the sizes of others.
+struct CausalShape {
+  int64_t key_value_heads = 0;  // 0: they are not like that
+  int64_t head_width = 0;
+  float rotary_theta = 0;
+};
 
 struct SyntheticModel {
   const char* name;
@@ -102,7 +111,15 @@ struct SyntheticModel {
   Pooled pooled = Pooled::kNone;
   float norm_epsilon = 1e-12f;
   NormPlacement norm_placement = NormPlacement::kPost;
+  CausalShape causal = {};
 };
+
+EmbeddingShape Qwen3Embeddings() {
+  EmbeddingShape shape;
+  shape.vocabulary = 151669;
+  shape.has_norm = false;
+  return shape;
+}
 
 EmbeddingShape BertEmbeddings(int64_t vocabulary, int64_t positions, int64_t token_types) {
   EmbeddingShape shape;
@@ -128,6 +145,16 @@ const std::vector<SyntheticModel>& Models() {
       {"distilbert", 6, 768, 12, 3072, BertEmbeddings(30522, 512, 0), Pooled::kMean},
       {"roberta-base", 12, 768, 12, 3072, RobertaEmbeddings(), Pooled::kMean, 1e-5f},
       {"vit-base", 12, 768, 12, 3072, {}, Pooled::kNone, 1e-12f, NormPlacement::kPre},
+      {"qwen3-0.6b",
+       28,
+       1024,
+       16,
+       3072,
+       Qwen3Embeddings(),
+       Pooled::kNormalizedLast,
+       1e-6f,
+       NormPlacement::kPre,
+       {8, 128, 1e6f}},
       {"tiny", 2, 32, 4, 64, BertEmbeddings(100, 64, 2), Pooled::kNormalizedMean},
       {kWordsModel, 2, 16, 2, 32, BertEmbeddings(std::ssize(Words()), 64, 2),
        Pooled::kNormalizedMean},
@@ -143,10 +170,26 @@ std::optional<PoolingDescription> DescribePooling(const SyntheticModel& model) {
     pooling.dense_width = model.hidden_size;
     pooling.dense_activation = Activation::kTanh;
   } else {
-    pooling.modes = {PoolingMode::kMean};
-    pooling.normalize = model.pooled == Pooled::kNormalizedMean;
+    const bool is_last = model.pooled == Pooled::kNormalizedLast;
+    pooling.modes = {is_last ? PoolingMode::kLastToken : PoolingMode::kMean};
+    pooling.normalize = is_last || model.pooled == Pooled::kNormalizedMean;
   }
   return pooling;
+}
+
+void MakeCausal(const CausalShape& causal, LayerShape& layer) {
+  AttentionBlockShape& attention = layer.attention;
+  attention.key_value_heads = causal.key_value_heads;
+  attention.key_width = attention.value_width = causal.head_width;
+  attention.score_scale = 1 / std::sqrt(static_cast<float>(causal.head_width));
+  attention.causal = true;
+  attention.query_key_norms = QueryKeyNorms::kEachHead;
+  layer.relative_positions.kind = RelativePositions::kRotary;
+  layer.relative_positions.rotary.frequencies =
+      RotaryFrequencies(causal.head_width, causal.rotary_theta);
+  layer.feed_forward.activation = Activation::kSilu;
+  layer.feed_forward.has_gate = true;
+  layer.norms.kind = NormKind::kRms;
 }
 
 ModelDescription Describe(const SyntheticModel& model) {
@@ -161,6 +204,7 @@ ModelDescription Describe(const SyntheticModel& model) {
   layer.feed_forward.width = model.feed_forward_width;
   layer.norms.placement = model.norm_placement;
   layer.norms.epsilon = model.norm_epsilon;
+  if (model.causal.key_value_heads > 0) MakeCausal(model.causal, layer);
   if (model.embeddings.vocabulary > 0) {
     description.embeddings = model.embeddings;
     description.embeddings->width = model.hidden_size;
@@ -192,7 +236,8 @@ absl::StatusOr<Checkpoint> OpenSynthetic(absl::string_view name_and_seed) {
     if (name != model.name) continue;
     Checkpoint checkpoint;
     checkpoint.description = Describe(model);
-    checkpoint.weights = std::make_unique<SyntheticWeights>(checkpoint.description, seed);
+    checkpoint.weights = std::make_unique<SyntheticWeights>(
+        checkpoint.description, /*has_biases=*/model.causal.key_value_heads == 0, seed);
     if (name == kWordsModel) {
       checkpoint.tokenization.files["vocab.txt"] = absl::StrJoin(Words(), "\n");
     }

@@ -22,9 +22,6 @@
 
 namespace attendant {
 
-// The part of a layer's attention block that EncoderRun::Attend computes.
-enum class AttendStage { kContext, kProjected, kBlock };
-
 // The ids of the kept tokens of one or more sequences, back to back. The spans have the same size
 // or are empty. Does not own them.
 struct TokenIds {

@@ -1,10 +1,8 @@
-// EncoderLayer: one layer of an encoder, which is an attention block and a feed-forward block, each
-// with its residual connection and norm.
+// EncoderLayer: one layer of an encoder, which is a list of residual blocks: attention,
+// feed-forward blocks, and what else a few models have.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,23 +11,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
-#include "engine/layers/extras/layer_extra.h"
-#include "engine/layers/feed_forward.h"
 #include "engine/layers/multi_head_attention.h"
+#include "engine/layers/residual_block.h"
 #include "engine/layers/state/batch.h"
 #include "engine/layers/state/layer_run.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
-
-// The part of a layer that is computed, from its input on.
-enum class LayerPart {
-  kContext,         // the context alone, made of norm(x) in a pre-norm layer
-  kProjected,       // the context and the output projection
-  kAttentionBlock,  // the attention block with residual and norm as the layer has them
-  kWhole
-};
 
 // Immutable once loaded, apart from ReplaceAttention and VisitNorms, and thread-safe. x is
 // [PaddedRows(T), E] everywhere; layers with a residual add to it in place.
@@ -41,16 +30,10 @@ class EncoderLayer {
                                            WeightLoader& loader,
                                            const AlignedBuffer<float>& distances = {});
 
-  // Computes the layer, or only the wanted rows of the run if it has any, with the same bits; the
-  // other rows of the result may then hold anything. Returns the rows that hold the output: x, or
-  // the attention's result if no residual was added. `next` is the entry() of the layer that takes
-  // the output of the whole layer, or null.
-  PreparedRows Forward(LayerPart part, const PreparedRows& x, const PackedLinear* next,
-                       const LayerRun& run) const;
-
-  // The product that reads the layer's input, if it is the only one to do so, else null; see
-  // LayerRun::Prepare.
-  const PackedLinear* entry() const;
+  // Computes the layer, or the stage of its attention that the run has, and only the wanted rows of
+  // the run if it has any, with the same bits; the other rows of the result may then hold anything.
+  // Returns the rows that hold the output: x, or the attention's result if no residual was added.
+  PreparedRows Forward(const PreparedRows& x, const LayerRun& run) const;
 
   // Makes the keys and values of cross-attention; see MultiHeadAttention::ProjectCrossKv.
   CrossKv ProjectCrossKv(const CrossKvRange& rows, Workspace& workspace) const {
@@ -68,53 +51,21 @@ class EncoderLayer {
   void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
   int64_t attention_bytes() const { return attention_.bytes(); }
+  const LayerShape& shape() const { return attention_.shape(); }
 
  private:
-  struct NormedFeedForward {
-    FeedForward block;
-    NormParameters norm;
-  };
+  explicit EncoderLayer(MultiHeadAttention attention) : attention_(std::move(attention)) {}
 
-  EncoderLayer(NormPlacement placement, MultiHeadAttention attention)
-      : placement_(placement), attention_(std::move(attention)) {}
+  // Computes what follows the context.
+  PreparedRows AfterContext(MatrixView<float> residual, const PreparedRows& context,
+                            const LayerRun& run) const;
+  // Likewise, of the wanted rows alone.
+  PreparedRows AfterWantedContext(MatrixView<float> residual, MatrixView<float> context,
+                                  const LayerRun& run) const;
 
-  absl::Status LoadAttentionNorms(const std::string& prefix, const LayerShape& shape,
-                                  WeightLoader& loader);
-  absl::Status LoadFeedForwards(const std::string& prefix, const LayerShape& shape,
-                                WeightLoader& loader);
-
-  BlockRows Enter(LayerPart part, const PreparedRows& x, const LayerRun& run) const;
-  PreparedRows Context(const PreparedRows& entry, MatrixView<float> x, const LayerRun& run) const;
-  // The layer's input, the rows that the attention's output is added to, and the attention's
-  // context.
-  struct Attended {
-    MatrixView<float> x, residual;
-    PreparedRows context;
-  };
-  // Forward for a run with wanted rows.
-  MatrixView<float> ForwardWanted(LayerPart part, const PreparedRows& x, const LayerRun& run) const;
-  // Computes the part of the layer that comes after the context.
-  PreparedRows FromContext(LayerPart part, const Attended& attended, const PackedLinear* next,
-                           const LayerRun& run) const;
-  // The product that reads the input of feed-forward block `block` or, after the last block, the
-  // rows that go on to `next`; null if there is none.
-  const PackedLinear* ReaderAt(size_t block, const PackedLinear* next) const;
-  PreparedRows FeedForwardBlock(const NormedFeedForward& feed_forward, const PreparedRows& x,
-                                const PackedLinear* reader, const LayerRun& run) const;
-  PreparedRows EntryOf(const NormParameters& norm, const PreparedRows& x,
-                       const PackedLinear* reader, const LayerRun& run) const;
-  PreparedRows JoinAttention(MatrixView<float> x, MatrixView<float> branch,
-                             const PackedLinear* reader, const LayerRun& run) const;
-  MatrixView<float> Add(MatrixView<float> x, MatrixView<float> branch, const LayerRun& run) const;
-  PreparedRows AddAndNorm(MatrixView<float> x, MatrixView<float> branch, const NormParameters& norm,
-                          const PackedLinear* reader, const LayerRun& run) const;
-
-  NormPlacement placement_;
-  MultiHeadAttention attention_;
-  std::optional<NormParameters> attention_norm_;
-  std::optional<NormParameters> second_attention_norm_;
-  std::vector<NormedFeedForward> feed_forwards_;  // one in most models
-  std::shared_ptr<const LayerExtra> extra_;       // or null
+  MultiHeadAttention attention_;  // the body of the first block
+  BlockNorms attention_norms_;
+  std::vector<ResidualBlock> blocks_;  // the others
 };
 
 }  // namespace attendant

@@ -18,18 +18,6 @@
 namespace attendant {
 namespace {
 
-LayerPart PartOf(AttendStage stage) {
-  switch (stage) {
-    case AttendStage::kContext:
-      return LayerPart::kContext;
-    case AttendStage::kProjected:
-      return LayerPart::kProjected;
-    case AttendStage::kBlock:
-      return LayerPart::kAttentionBlock;
-  }
-  return LayerPart::kAttentionBlock;
-}
-
 absl::Status CheckSpan(const ModelDescription& model, int64_t first_layer, int64_t layers) {
   if (first_layer < 0 || layers < 1 || first_layer >= model.layers ||
       layers > model.layers - first_layer) {
@@ -217,8 +205,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
   const Encoder::Impl& model = impl_->model();
   absl::Status status = CheckLayer(model.description, layer);
   if (status.ok()) {
-    status = CheckCrossKvUse(model.description.layer_shape(model.description.weight_set(layer)),
-                             !batch.cross_kv.empty());
+    status = CheckCrossKvUse(model.layer(layer).shape(), !batch.cross_kv.empty());
   }
   if (!status.ok()) return status;
   if (stage == AttendStage::kProjected &&
@@ -229,9 +216,10 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
   }
   status = impl_->batch_run.Begin(batch, layer, observer);
   if (!status.ok()) return status;
-  const LayerRun run = impl_->batch_run.Layer(layer, /*is_last=*/true);
+  LayerRun run = impl_->batch_run.Layer(layer, /*is_last=*/true);
+  run.stage = stage;
   const MatrixView<float> x = run.Padded(impl_->workspace.activations.hidden());
-  return run.Kept(model.layer(layer).Forward(PartOf(stage), x, nullptr, run).rows);
+  return run.Kept(model.layer(layer).Forward(x, run).rows);
 }
 
 absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, int64_t layers,
@@ -256,10 +244,8 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
     if (layer > first_layer && !observer.WantsMore()) {
       return absl::CancelledError(absl::StrCat("run: abandoned before layer ", layer));
     }
-    const bool is_last = layer == end - 1;
-    const PackedLinear* const next = is_last ? nullptr : model.layer(layer + 1).entry();
-    const LayerRun run = impl_->batch_run.Layer(layer, is_last);
-    x = model.layer(layer).Forward(LayerPart::kWhole, x, next, run);
+    const LayerRun run = impl_->batch_run.Layer(layer, /*is_last=*/layer == end - 1);
+    x = model.layer(layer).Forward(x, run);
     has_all_rows = run.wanted_rows.empty();
     observer.AfterLayer(layer, run.Kept(x.rows));
   }

@@ -33,8 +33,9 @@ MatrixView<float> FeedForward::Forward(const LinearInput& x, const LayerRun& run
   const MatrixView<float> y = run.Padded(workspace.activations.branch());
   for (int64_t begin = 0; begin < y.rows; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, y.rows - begin);
-    const PreparedRows inner = {workspace.activations.feed_forward().Rows(0, rows),
-                                workspace.gemm.PrepareInner(out_, rows)};
+    const PreparedRows inner = {
+        workspace.activations.feed_forward().Rows(0, rows),
+        workspace.gemm.PrepareInner(workspace.mode, out_.in_features(), rows)};
     Expand(x.Rows(begin, rows), inner, workspace);
     workspace.Apply(out_, inner, y.Rows(begin, rows));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/gemm/gemm.h"
+#include "engine/layers/state/block_body.h"
 #include "engine/layers/state/layer_run.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/model/model_description.h"
@@ -18,7 +20,7 @@
 namespace attendant {
 
 // Immutable and thread-safe. E is the width that the block works at, and F its inner width.
-class FeedForward {
+class FeedForward : public BlockBody {
  public:
   // Reads and packs the weights whose names begin with `prefix`. Errors of `loader`.
   static absl::StatusOr<FeedForward> Load(const std::string& prefix, const LayerShape& shape,
@@ -27,14 +29,13 @@ class FeedForward {
   // Computes activation(x W1^T + b1) W2^T + b2 or, with a gate,
   // (activation(x Wg^T + bg) * (x W1^T + b1)) W2^T + b2, and returns it as [PaddedRows(T), E] in
   // the branch buffer, which may also hold x.
-  MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const;
+  MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
 
-  // A product that reads x; see LayerRun::Prepare.
-  const PackedLinear* entry() const { return &in_; }
-
-  // Reserves the memory that the products need for the largest batch of the run.
-  void ReserveScratch(Workspace& workspace) const;
-  int64_t bytes() const { return in_.bytes() + out_.bytes() + (gate_ ? gate_->bytes() : 0); }
+  std::unique_ptr<BlockBody> Clone() const override { return std::make_unique<FeedForward>(*this); }
+  void ReserveScratch(Workspace& workspace) const override;
+  int64_t bytes() const override {
+    return in_.bytes() + out_.bytes() + (gate_ ? gate_->bytes() : 0);
+  }
 
  private:
   FeedForward(Activation activation, PackedLinear in, PackedLinear out)

@@ -15,8 +15,9 @@
 namespace attendant {
 namespace {
 
+// Over all columns of the heads, or over those of each head if the norm is as wide as one.
 void Normalize(const NormParameters& norm, MatrixView<float> heads, const Workspace& workspace) {
-  LayerNorm(workspace.team, heads, norm.view(), heads);
+  NormalizeHeads(workspace.team, heads, norm.view());
 }
 
 }  // namespace
@@ -34,23 +35,28 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
     if (!status.ok()) return status;
   }
   if (absl::Status status = attention.LoadNorms(prefix, loader); !status.ok()) return status;
+  const PackedLinear* const qkv =
+      attention.inputs_.size() == 1 ? &attention.inputs_.front().linear : nullptr;
   absl::StatusOr<std::shared_ptr<const AttentionExtra>> extra =
-      LoadAttentionExtra(prefix, shape, attention.entry(), distances, loader);
+      LoadAttentionExtra(prefix, shape, qkv, distances, loader);
   if (!extra.ok()) return extra.status();
   attention.extra_ = *std::move(extra);
   return attention;
 }
 
 absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoader& loader) {
-  if (!shape_.attention.has_query_key_norms) return absl::OkStatus();
-  for (auto [name, norm] :
-       {std::pair{"query_norm", &query_norm_}, std::pair{"key_norm", &key_norm_}}) {
-    absl::StatusOr<NormParameters> read = loader.ReadNorm(prefix + name, shape_.key_columns(),
-                                                          shape_.norms.kind, shape_.norms.epsilon);
-    if (!read.ok()) return read.status();
-    *norm = *std::move(read);
-  }
-  return absl::OkStatus();
+  const QueryKeyNorms norms = shape_.attention.query_key_norms;
+  if (norms == QueryKeyNorms::kNone) return absl::OkStatus();
+  const auto read = [&](const char* name, int64_t columns, std::optional<NormParameters>& norm) {
+    const int64_t width = norms == QueryKeyNorms::kEachHead ? shape_.attention.key_width : columns;
+    absl::StatusOr<NormParameters> found =
+        loader.ReadNorm(prefix + name, width, shape_.norms.kind, shape_.norms.epsilon);
+    if (found.ok()) norm = *std::move(found);
+    return found.status();
+  };
+  absl::Status status = read("query_norm", shape_.query_columns(), query_norm_);
+  if (status.ok()) status = read("key_norm", shape_.key_columns(), key_norm_);
+  return status;
 }
 
 // Fuses projections that take the same rows into one linear layer.
@@ -84,9 +90,8 @@ absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader
   return output.status();
 }
 
-PreparedRows MultiHeadAttention::Context(const LinearInput& x, MatrixView<const float> outside,
-                                         const LayerRun& run) const {
-  AttentionInput input = ProjectRows(x, outside, run);
+PreparedRows MultiHeadAttention::Context(const LinearInput& x, const LayerRun& run) const {
+  AttentionInput input = ProjectRows(x, run);
   input.distances = run.tables.distances();
   if (extra_ != nullptr) extra_->AddTo(input, run);
   if (run.WantsProbabilities() && !run.has_cross_kv) {
@@ -106,12 +111,10 @@ PreparedRows MultiHeadAttention::ContextRows(const LayerRun& run) const {
   ZeroRows(rows.Rows(run.tokens, rows.rows - run.tokens));
   const bool has_operand =
       output_ && run.wanted_rows.empty() && RoundsElementwise(run.workspace.mode);
-  return {rows, run.Prepare(has_operand ? &*output_ : nullptr)};
+  return {rows, has_operand ? run.Prepare(rows.cols) : PreparedOperand()};
 }
 
-AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x,
-                                               MatrixView<const float> outside,
-                                               const LayerRun& run) const {
+AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x, const LayerRun& run) const {
   const bool pairs = ProjectsToPairs(run);
   const int64_t depth = pairs ? 2 : 1;
   MatrixView<const float> qkv = x.rows.Rows(0, run.tokens);
@@ -123,13 +126,12 @@ AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x,
                         LinearOutput::Pairs(rows));
     qkv = run.Kept(rows);
   } else if (!inputs_.empty()) {
-    qkv = ProjectInput(x, outside, run);
+    qkv = ProjectInput(x, run);
   }
-  const int64_t keys = shape_.key_columns() / depth;
   AttentionInput input = {
-      .queries = qkv.Columns(0, keys),
-      .keys = qkv.Columns(shape_.key_column() / depth, keys),
-      .values = qkv.Columns(shape_.value_column() / depth, shape_.context_width() / depth)};
+      .queries = qkv.Columns(0, shape_.query_columns() / depth),
+      .keys = qkv.Columns(shape_.key_column() / depth, shape_.key_columns() / depth),
+      .values = qkv.Columns(shape_.value_column() / depth, shape_.value_columns() / depth)};
   input.are_pairs = pairs;
   return input;
 }
@@ -142,22 +144,23 @@ bool MultiHeadAttention::ProjectsToPairs(const LayerRun& run) const {
 }
 
 MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
-                                                         MatrixView<const float> outside,
                                                          const LayerRun& run) const {
   Workspace& workspace = run.workspace;
   const MatrixView<float> qkv =
       run.Narrow(workspace.activations.qkv(), InputProjectionWidth(shape_).value());
   const MatrixView<float> kept = run.Kept(qkv);
-  const int64_t keys = shape_.key_columns();
+  const int64_t queries = shape_.query_columns();
   const int64_t inside =
       shape_.extras.bottleneck.values_from_outside ? shape_.value_column() : qkv.cols;
   const bool narrow = CanNarrowQueries(x.rows, run);
   if (narrow) ProjectWantedQueries(x.rows, qkv, run);
-  ProjectColumns(narrow ? keys : 0, run.has_cross_kv ? keys : inside, x, qkv, workspace);
-  ProjectColumns(inside, qkv.cols, outside, qkv, workspace);
-  if (query_norm_) Normalize(*query_norm_, kept.Columns(0, keys), workspace);
+  ProjectColumns(narrow ? queries : 0, run.has_cross_kv ? queries : inside, x, qkv, workspace);
+  ProjectColumns(inside, qkv.cols, run.Padded(workspace.activations.hidden()), qkv, workspace);
+  if (query_norm_) Normalize(*query_norm_, kept.Columns(0, queries), workspace);
   if (run.has_cross_kv) return kept;
-  if (key_norm_) Normalize(*key_norm_, kept.Columns(shape_.key_column(), keys), workspace);
+  if (key_norm_) {
+    Normalize(*key_norm_, kept.Columns(shape_.key_column(), shape_.key_columns()), workspace);
+  }
   if (const RelativePositionShape& relative = shape_.relative_positions;
       relative.kind == RelativePositions::kRotary) {
     Rotate(workspace.team, run.tables.rotary(relative.rotary), run.positions,
@@ -175,7 +178,7 @@ bool MultiHeadAttention::CanNarrowQueries(MatrixView<const float> x, const Layer
 // Collects the wanted rows in the context buffer, which the attention fills only later.
 void MultiHeadAttention::ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv,
                                               const LayerRun& run) const {
-  const int64_t keys = shape_.key_columns();
+  const int64_t queries = shape_.query_columns();
   const int64_t count = static_cast<int64_t>(run.wanted_rows.size());
   const MatrixView<float> wanted =
       run.Narrow(run.workspace.activations.context(), x.cols).Rows(0, PaddedRows(count));
@@ -183,8 +186,8 @@ void MultiHeadAttention::ProjectWantedQueries(MatrixView<const float> x, MatrixV
     std::copy_n(x.row(run.wanted_rows[i]), x.cols, wanted.row(i));
   }
   ZeroRows(wanted.Rows(count, wanted.rows - count));
-  ProjectColumns(0, keys, wanted, qkv.Rows(0, wanted.rows), run.workspace);
-  ExpandRows(run.wanted_rows, qkv.Columns(0, keys));
+  ProjectColumns(0, queries, wanted, qkv.Rows(0, wanted.rows), run.workspace);
+  ExpandRows(run.wanted_rows, qkv.Columns(0, queries));
 }
 
 void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, const LinearInput& x,
@@ -201,7 +204,7 @@ void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, const Linear
 
 CrossKv MultiHeadAttention::ProjectCrossKv(const CrossKvRange& rows, Workspace& workspace) const {
   const int64_t key = shape_.key_column(), keys_end = key + shape_.key_columns();
-  const int64_t value = shape_.value_column(), values_end = value + shape_.context_width();
+  const int64_t value = shape_.value_column(), values_end = value + shape_.value_columns();
   const auto project = [&](int64_t first_row, int64_t begin, int64_t end) {
     const MatrixView<float> x = workspace.CrossKvInput(first_row, rows.rows);
     if (inputs_.empty()) return x.Rows(0, rows.rows);

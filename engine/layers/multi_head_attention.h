@@ -35,15 +35,9 @@ class MultiHeadAttention {
 
   // Computes the context, softmax(Q K^T scale) V with the heads side by side, and returns it as
   // [PaddedRows(T), C] in the context buffer, ready for Project where blocks of it can be. x:
-  // [PaddedRows(T), E]. `outside` is what values are made from if they come from outside a
-  // bottleneck; otherwise it is ignored.
-  PreparedRows Context(const LinearInput& x, MatrixView<const float> outside,
-                       const LayerRun& run) const;
-
-  // The product that reads x, if it is the only one to do so, else null; see LayerRun::Prepare.
-  const PackedLinear* entry() const {
-    return inputs_.size() == 1 ? &inputs_.front().linear : nullptr;
-  }
+  // [PaddedRows(T), E]. Values that come from outside a bottleneck are made of
+  // activations.hidden().
+  PreparedRows Context(const LinearInput& x, const LayerRun& run) const;
 
   // Computes keys and values of cross-attention from rows of the run's inputs. The result is a view
   // of the run's buffers.
@@ -52,6 +46,8 @@ class MultiHeadAttention {
   // Computes context Wo^T + bo and returns it as [PaddedRows(T), output width] in the branch
   // buffer, or returns `context` itself if there is no output projection.
   MatrixView<float> Project(const PreparedRows& context, const LayerRun& run) const;
+
+  const LayerShape& shape() const { return shape_; }  // of the whole layer
 
   // Calls `visit` for each norm, which it may change.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
@@ -76,16 +72,14 @@ class MultiHeadAttention {
 
   // Computes what the attention reads of x: see ProjectInput, or as pairs (TakesPairs) where
   // nothing but the attention reads it.
-  AttentionInput ProjectRows(const LinearInput& x, MatrixView<const float> outside,
-                             const LayerRun& run) const;
+  AttentionInput ProjectRows(const LinearInput& x, const LayerRun& run) const;
 
   // Whether the input projection can leave pairs.
   bool ProjectsToPairs(const LayerRun& run) const;
 
   // Computes the queries of the kept rows, or of the wanted ones alone, and, unless they attend to
   // cross_kv, the keys and values of all kept rows; applies rotary positions to them.
-  MatrixView<const float> ProjectInput(const LinearInput& x, MatrixView<const float> outside,
-                                       const LayerRun& run) const;
+  MatrixView<const float> ProjectInput(const LinearInput& x, const LayerRun& run) const;
 
   // The context's room, and that of its operand if all rows are computed and the output projection
   // can read what single heads have written.
@@ -103,11 +97,11 @@ class MultiHeadAttention {
                       Workspace& workspace) const;
 
   LayerShape shape_;
-  std::vector<Input> inputs_;                 // H (2 Dk + Dv) columns, less what is shared
+  std::vector<Input> inputs_;                 // H Dk + K (Dk + Dv) columns, less what is shared
   std::optional<PackedLinear> output_;        // [output width, C]
   SharedBuffer<float> bias_alone_;            // the output of a layer without heads; or of size 0
-  std::optional<NormParameters> query_norm_;  // [H Dk]
-  std::optional<NormParameters> key_norm_;    // [H Dk]
+  std::optional<NormParameters> query_norm_;  // [H Dk], or [Dk] for each head
+  std::optional<NormParameters> key_norm_;    // [K Dk], or [Dk] for each head
   std::shared_ptr<const AttentionExtra> extra_;  // or null
 };
 

@@ -102,7 +102,8 @@ void VocabularyHead::WeighRows(int64_t rows, absl::Span<const Segment> segments,
   ZeroRows(inputs.Rows(rows, padded - rows));
   const MatrixView<float> dense = workspace.activations.vocabulary_dense().Rows(0, padded);
   workspace.Apply(dense_, inputs, dense, shape_.activation);
-  const PreparedOperand operand = workspace.gemm.Prepare(output_.front(), rows);
+  const PreparedOperand operand =
+      workspace.gemm.Prepare(workspace.mode, output_.front().in_features(), rows);
   LayerNorm(workspace.team, dense.Rows(0, rows), norm_.view(), {dense.Rows(0, rows), operand});
   const MatrixView<float> logits = workspace.activations.vocabulary_logits().Rows(0, padded);
   int64_t first_word = 0;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "engine/model/check_attention.h"
 #include "engine/model/load_plan.h"
 #include "engine/model/pruned_heads.h"
 
@@ -53,7 +54,7 @@ absl::Status CheckVariants(const ModelDescription& model) {
                    model.variants.size());
   }
   for (const LayerVariant& variant : model.variants) {
-    if (!variant.has_attention_norm && model.layer.norms.placement != NormPlacement::kPre) {
+    if (!variant.has_attention_norm && !model.layer.norms.are_first()) {
       return Refusal("expected norms before the branches in a layer without attention norm");
     }
     absl::Status status = CheckPrunedHeads(variant.pruned_heads, model.layer);
@@ -104,7 +105,7 @@ absl::Status CheckSharing(const LayerShape& layer) {
   const bool shares = layer.attention.keys_are_queries || layer.attention.values_are_keys;
   const RelativePositions kind = layer.relative_positions.kind;
   if (shares && (kind == RelativePositions::kRotary || kind == RelativePositions::kDisentangled ||
-                 layer.attention.has_query_key_norms)) {
+                 layer.attention.query_key_norms != QueryKeyNorms::kNone)) {
     return Refusal(
         "expected projections of their own for queries, keys and values beside rotary or "
         "disentangled positions or norms of queries and keys");
@@ -119,8 +120,8 @@ absl::Status CheckCrossKvInputs(const LayerShape& layer) {
     return absl::OkStatus();
   }
   return Refusal(
-      "expected projections of their own for queries, keys and values, no relative positions and "
-      "no window where they are made of rows of other widths, got ",
+      "expected projections of their own for queries, keys and values, no relative positions, no "
+      "causal attention and no window where they are made of rows of other widths, got ",
       layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs(), " columns");
 }
 
@@ -288,6 +289,9 @@ absl::Status CheckPositive(const ModelDescription& model) {
 }
 
 absl::Status CheckNorms(const LayerShape& layer) {
+  if (!layer.norms.has_attention_norm && !layer.norms.are_first()) {
+    return Refusal("expected norms before the branches in a layer without attention norm");
+  }
   const bool bare = layer.norms.placement == NormPlacement::kNone;
   if (bare && layer.feed_forward.width > 0) {
     return Refusal("expected no feed-forward block in a layer without residuals, got one of width ",
@@ -359,6 +363,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   if (valid.ok()) valid = CheckDistances(model.layer);
   if (valid.ok()) valid = CheckWindow(model.layer);
   if (valid.ok()) valid = CheckKind(model.layer);
+  if (valid.ok()) valid = CheckSharedHeads(model.layer);
   if (valid.ok()) valid = CheckBottleneck(model.layer);
   if (valid.ok()) valid = CheckConvolution(model.layer);
   if (valid.ok()) valid = CheckEmbeddings(model);

@@ -23,6 +23,10 @@ constexpr Named<NormKind> kNormKinds[] = {{"layer", NormKind::kLayer},
                                           {"rms_plus_one", NormKind::kRmsPlusOne},
                                           {"affine", NormKind::kAffine}};
 
+constexpr Named<QueryKeyNorms> kQueryKeyNorms[] = {{"none", QueryKeyNorms::kNone},
+                                                   {"all_heads", QueryKeyNorms::kAllHeads},
+                                                   {"each_head", QueryKeyNorms::kEachHead}};
+
 }  // namespace
 
 const char* Name(AttentionKind kind) { return NameIn(kAttentionKinds, kind); }
@@ -35,5 +39,7 @@ int64_t LinearStateSize(int64_t key_width, int64_t value_width) {
 const char* Name(Activation activation) { return NameIn(kActivations, activation); }
 
 const char* Name(NormKind kind) { return NameIn(kNormKinds, kind); }
+
+const char* Name(QueryKeyNorms norms) { return NameIn(kQueryKeyNorms, norms); }
 
 }  // namespace attendant

@@ -52,6 +52,16 @@ enum class NormKind {
 // Returns "layer", "rms", "rms_plus_one" or "affine".
 const char* Name(NormKind kind);
 
+// The norms of queries and of keys before their products.
+enum class QueryKeyNorms {
+  kNone,
+  kAllHeads,  // the columns of all heads together, with weights for each of them
+  kEachHead,  // the columns of each head, with the same weights for all heads
+};
+
+// Returns "none", "all_heads" or "each_head".
+const char* Name(QueryKeyNorms norms);
+
 // The elements of a head that rotary positions turn as a pair.
 enum class RotaryPairs {
   kHalves,       // j and j + width / 2

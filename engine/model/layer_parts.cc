@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/model/residual_blocks.h"
 
 namespace attendant {
 namespace {
@@ -47,8 +48,16 @@ void Append(Parts more, Parts& parts) {
   parts.insert(parts.end(), std::move_iterator(more.begin()), std::move_iterator(more.end()));
 }
 
-CheckedSize KeyColumns(const LayerShape& shape) {
+CheckedSize QueryColumns(const LayerShape& shape) {
   return CheckedSize(shape.attention.heads) * shape.attention.key_width;
+}
+
+CheckedSize KeyColumns(const LayerShape& shape) {
+  return CheckedSize(shape.attention.kv_heads()) * shape.attention.key_width;
+}
+
+CheckedSize ValueColumns(const LayerShape& shape) {
+  return CheckedSize(shape.attention.kv_heads()) * shape.attention.value_width;
 }
 
 CheckedSize ContextColumns(const LayerShape& shape) {
@@ -70,6 +79,14 @@ void AddAttentionKind(const LayerShape& shape, Parts& parts) {
            parts);
   AddTable("value_mixing", shape.attention.linformer.keys, shape.attention.linformer.positions,
            parts);
+}
+
+void AddQueryKeyNorms(const LayerShape& shape, Parts& parts) {
+  if (shape.attention.query_key_norms == QueryKeyNorms::kNone) return;
+  const bool each = shape.attention.query_key_norms == QueryKeyNorms::kEachHead;
+  const CheckedSize width = shape.attention.key_width;
+  AddNorm("query_norm", shape.norms.kind, each ? width : QueryColumns(shape), parts);
+  AddNorm("key_norm", shape.norms.kind, each ? width : KeyColumns(shape), parts);
 }
 
 void AddDistances(const LayerShape& shape, Parts& parts) {
@@ -94,19 +111,27 @@ void AddFeedForward(const std::string& block, const LayerShape& shape, Parts& pa
   AddLinear(block + "feed_forward_in", inner, width, parts, "feed_forward.in");
   AddLinear(out, width, inner, parts, "feed_forward.out");
   if (shape.extras.has_branch_scale) AddScale(block + "feed_forward_scale", width, out, parts);
-  if (shape.norms.placement != NormPlacement::kNone) {
-    AddNorm(block + "feed_forward_norm", shape.norms.kind, width, parts);
-  }
 }
 
 void AddConvolution(const LayerShape& shape, Parts& parts) {
   const auto& [taps, groups, activation] = shape.extras.convolution;
-  if (taps == 0) return;
   const int64_t columns = shape.hidden_size / groups;
   AddLinear("convolution", columns, CheckedSize(columns) * taps, parts);
   parts.back().groups = groups;
   parts.back().taps = taps;
-  AddNorm("convolution_norm", shape.norms.kind, shape.hidden_size, parts);
+}
+
+void AddBody(const ResidualBlockShape& block, const LayerShape& shape, Parts& parts) {
+  switch (block.body) {
+    case BlockBodyKind::kAttention:
+      return Append(ListAttentionParts(shape), parts);
+    case BlockBodyKind::kFeedForward:
+      return AddFeedForward(block.prefix, shape, parts);
+    case BlockBodyKind::kBottleneckOut:
+      return AddLinear("bottleneck_out", shape.hidden_size, shape.inner_width(), parts);
+    case BlockBodyKind::kConvolution:
+      return AddConvolution(shape, parts);
+  }
 }
 
 void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Parts& parts) {
@@ -190,22 +215,18 @@ std::vector<ModelPart> InputProjections(const LayerShape& shape) {
     parts.back().first_row = rows;
     rows = rows + out;
   };
-  add("query", KeyColumns(shape), shape.inner_width());
+  add("query", QueryColumns(shape), shape.inner_width());
   if (!shape.attention.keys_are_queries) add("key", KeyColumns(shape), shape.key_inputs());
-  if (!shape.attention.values_are_keys) add("value", ContextColumns(shape), shape.value_inputs());
+  if (!shape.attention.values_are_keys) add("value", ValueColumns(shape), shape.value_inputs());
   return parts;
 }
 
 CheckedSize InputProjectionWidth(const LayerShape& layer) {
   if (!layer.attention.has_input_projection) return 0;
-  CheckedSize width = KeyColumns(layer);
+  CheckedSize width = QueryColumns(layer);
   if (!layer.attention.keys_are_queries) width = width + KeyColumns(layer);
-  if (!layer.attention.values_are_keys) width = width + ContextColumns(layer);
+  if (!layer.attention.values_are_keys) width = width + ValueColumns(layer);
   return width;
-}
-
-std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i) {
-  return i + 1 == shape.feed_forward.blocks ? prefix : absl::StrCat(prefix, "before.", i, ".");
 }
 
 std::vector<ModelPart> ListAttentionParts(const LayerShape& shape) {
@@ -215,10 +236,7 @@ std::vector<ModelPart> ListAttentionParts(const LayerShape& shape) {
   }
   if (shape.extras.has_branch_scale)
     AddScale("attention_scale", shape.inner_width(), "output", parts);
-  if (shape.attention.has_query_key_norms) {
-    AddNorm("query_norm", shape.norms.kind, KeyColumns(shape), parts);
-    AddNorm("key_norm", shape.norms.kind, KeyColumns(shape), parts);
-  }
+  AddQueryKeyNorms(shape, parts);
   AddAttentionKind(shape, parts);
   AddDistances(shape, parts);
   return parts;
@@ -233,17 +251,12 @@ std::vector<ModelPart> ListParts(const LayerShape& shape) {
   if (shape.extras.bottleneck.values_from_outside) {
     AddNormedLinear("bottleneck_attention", width, outside, norm, parts);
   }
-  Append(ListAttentionParts(shape), parts);
-  if (shape.norms.placement != NormPlacement::kNone && shape.norms.has_attention_norm) {
-    AddNorm("attention_norm", norm, width, parts);
+  for (const ResidualBlockShape& block : ListBlocks(shape)) {
+    AddBody(block, shape, parts);
+    for (const auto* each : {&block.before, &block.on_branch, &block.after}) {
+      if (*each) AddNorm((*each)->name, norm, block.width, parts);
+    }
   }
-  if (shape.extras.has_second_attention_norm) AddNorm("second_attention_norm", norm, width, parts);
-  for (int64_t i = 0; shape.feed_forward.width != 0 && i < shape.feed_forward.blocks; ++i) {
-    AddFeedForward(FeedForwardPrefix("", shape, i), shape, parts);
-  }
-  if (shape.extras.bottleneck.width > 0)
-    AddNormedLinear("bottleneck_out", outside, width, norm, parts);
-  AddConvolution(shape, parts);
   return parts;
 }
 

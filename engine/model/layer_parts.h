@@ -52,12 +52,9 @@ bool ArePackedAsOne(const ModelPart& part, const ModelPart& next);
 // that LayerShape speaks of.
 std::vector<ModelPart> InputProjections(const LayerShape& shape);
 
-// Columns of the fused projection of a layer's input: H (2 Dk + Dv), less what is shared. Does not
-// allocate.
+// Columns of the fused projection of a layer's input: H Dk + K (Dk + Dv), less what is shared. Does
+// not allocate.
 CheckedSize InputProjectionWidth(const LayerShape& layer);
-
-// Before the names of the i-th feed-forward block of a layer.
-std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i);
 
 // The attention of a layer, without the norms around it.
 std::vector<ModelPart> ListAttentionParts(const LayerShape& shape);

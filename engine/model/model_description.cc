@@ -8,8 +8,10 @@
 namespace attendant {
 namespace {
 
-constexpr Named<NormPlacement> kNormPlacements[] = {
-    {"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}, {"none", NormPlacement::kNone}};
+constexpr Named<NormPlacement> kNormPlacements[] = {{"post", NormPlacement::kPost},
+                                                    {"pre", NormPlacement::kPre},
+                                                    {"sandwich", NormPlacement::kSandwich},
+                                                    {"none", NormPlacement::kNone}};
 
 constexpr Named<RelativePositions> kRelativePositions[] = {
     {"none", RelativePositions::kNone},

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/base/data_type.h"
+#include "engine/model/attention_block_shape.h"
 #include "engine/model/attention_pattern.h"
 #include "engine/model/layer_kinds.h"
 #include "engine/model/rotary_shape.h"
@@ -23,6 +24,8 @@ namespace attendant {
 enum class NormPlacement {
   kPost,  // x = norm(x + attention(x)); x = norm(x + feed_forward(x))
   kPre,   // x = x + attention(norm(x)); x = x + feed_forward(norm(x))
+  // x = x + norm(attention(norm(x))); x = x + norm(feed_forward(norm(x))): four norms (Gemma 3)
+  kSandwich,
   kNone,  // no residual and no norm: the layer is its attention block alone
 };
 
@@ -65,40 +68,6 @@ struct RelativePositionShape {
   bool operator==(const RelativePositionShape&) const = default;
 };
 
-// The mixing of keys and of values into fewer rows: Wang et al. 2020 (Linformer).
-struct LinformerShape {
-  int64_t keys = 0;       // k, the rows that keys and values are mixed into
-  int64_t positions = 0;  // that a sequence may have
-
-  bool operator==(const LinformerShape&) const = default;
-};
-
-// The attention of a layer: its heads, its projections and the keys that each query sees.
-struct AttentionBlockShape {
-  AttentionKind kind = AttentionKind::kSoftmax;
-  int64_t heads = 0;                       // H
-  std::vector<int64_t> head_numbers = {};  // [H], the heads' numbers in the checkpoint, ascending;
-                                           // empty: 0, 1, …
-  int64_t key_width = 0;                   // Dk, the width of queries and keys of one head
-  int64_t value_width = 0;                 // Dv, the width of values of one head
-  float score_scale = 0;                   // 1 / sqrt(Dk) in most models
-  bool has_input_projection = true;        // false: queries, keys and values are the input itself
-  bool keys_are_queries = false;           // one projection makes both
-  bool values_are_keys = false;            // one projection makes both
-  bool has_query_key_norms = false;        // norms of queries and of keys, each over all heads
-  bool has_output_projection = true;
-  int64_t output_width = 0;  // columns of the output projection; 0: E
-  // The widths of the rows that keys and that values are made of, if these are never the queries'
-  // own rows (cross-attention); 0: E.
-  int64_t key_input_width = 0;
-  int64_t value_input_width = 0;
-  int64_t window = 0;             // keys further from the query than this are masked; 0: no window
-  AttentionPattern pattern = {};  // the unit of the window, and what is visible beyond it
-  LinformerShape linformer = {};  // only of kLinformer
-
-  bool operator==(const AttentionBlockShape&) const = default;
-};
-
 // The feed-forward blocks of a layer.
 struct FeedForwardShape {
   int64_t width = 0;  // F; 0: no feed-forward block
@@ -111,11 +80,16 @@ struct FeedForwardShape {
 
 // The norms of a layer.
 struct NormShape {
+  // Whether norms come before the branches.
+  bool are_first() const {
+    return placement == NormPlacement::kPre || placement == NormPlacement::kSandwich;
+  }
+
   NormPlacement placement = NormPlacement::kPost;
   NormKind kind = NormKind::kLayer;
   float epsilon = 0;
   float last_epsilon = 0;          // of the norm after the last feed-forward block; 0: epsilon
-  bool has_attention_norm = true;  // false: pre-norm without the norm before the attention
+  bool has_attention_norm = true;  // false: no norm before the attention, where one would be
 
   bool operator==(const NormShape&) const = default;
 };
@@ -181,7 +155,8 @@ struct LayerShape {
   // positions, windows and causal or mixed keys make sense within one sequence alone.
   bool takes_cross_kv() const {
     return relative_positions.kind == RelativePositions::kNone && attention.window == 0 &&
-           extras.bottleneck.width == 0 && attention.kind != AttentionKind::kCausalLinear &&
+           !attention.causal && extras.bottleneck.width == 0 &&
+           attention.kind != AttentionKind::kCausalLinear &&
            attention.kind != AttentionKind::kLinformer;
   }
   // Whether the layer can do nothing but cross-attention, because keys or values are made of rows
@@ -201,11 +176,13 @@ struct LayerShape {
   int64_t layer_width() const {
     return extras.bottleneck.width > 0 ? hidden_size : attention_width();
   }
-  // The columns of the queries, and those of the keys.
-  int64_t key_columns() const { return attention.heads * attention.key_width; }
+  // The columns of the queries, of the keys and of the values.
+  int64_t query_columns() const { return attention.heads * attention.key_width; }
+  int64_t key_columns() const { return attention.kv_heads() * attention.key_width; }
+  int64_t value_columns() const { return attention.kv_heads() * attention.value_width; }
   // The first columns of keys and of values in the fused input projection, which begins with the
   // queries.
-  int64_t key_column() const { return attention.keys_are_queries ? 0 : key_columns(); }
+  int64_t key_column() const { return attention.keys_are_queries ? 0 : query_columns(); }
   int64_t value_column() const {
     return attention.values_are_keys ? key_column() : key_column() + key_columns();
   }

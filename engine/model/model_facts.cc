@@ -49,13 +49,15 @@ void AddPairs(const LayerShape& shape, int64_t flops, StageCost& cost) {
   if (shape.attention.kind == AttentionKind::kLinformer) {
     cost.per_token += flops * shape.attention.linformer.keys;
   } else if (shape.attention.window == 0) {
-    cost.per_pair += flops;
+    // Of the pairs of a sequence, a causal query sees its own and half of the others.
+    cost.per_pair += shape.attention.causal ? flops / 2 : flops;
+    cost.per_token += shape.attention.causal ? flops / 2 : 0;
   } else {
     const AttentionPattern& pattern = shape.attention.pattern;
     const auto globals = static_cast<int64_t>(pattern.listed.globals().size());
     const auto pairs = static_cast<int64_t>(pattern.listed.pairs().size());
-    const int64_t seen =
-        2 * shape.attention.window + 1 + pattern.first_global + pattern.last_global + globals;
+    const int64_t seen = (shape.attention.causal ? 1 : 2) * shape.attention.window + 1 +
+                         pattern.first_global + pattern.last_global + globals;
     cost.per_token += flops * seen * pattern.block;
     cost.per_sequence += flops * pairs * pattern.block * pattern.block;
   }
@@ -200,6 +202,8 @@ absl::Status CheckTakesCrossKv(const LayerShape& layer) {
   if (layer.relative_positions.kind != RelativePositions::kNone) {
     why = absl::StrCat("the model's positions, ", Name(layer.relative_positions.kind),
                        ", are relative to others of one sequence");
+  } else if (layer.attention.causal) {
+    why = "the layer's queries see the tokens before them in one sequence";
   } else if (layer.attention.window > 0) {
     why = absl::StrCat("the layer's window of ", layer.attention.window,
                        " is around the query in one sequence");

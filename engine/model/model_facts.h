@@ -27,8 +27,8 @@ const char* Name(WeightForm form);
 struct WeightUse {
   WeightSpec weight;
   WeightForm form = WeightForm::kTable;
-  // The linear layer that the weight goes into, such as "layer.0.qkv" [H (2 Dk + Dv), E]; empty for
-  // norms and tables.
+  // The linear layer that the weight goes into, such as "layer.0.qkv" [H Dk + K (Dk + Dv), E];
+  // empty for norms and tables.
   std::string linear;
   int64_t first_row = 0;  // there
   DataType type = DataType::kFloat32;  // of a table in memory

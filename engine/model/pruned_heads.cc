@@ -40,8 +40,9 @@ std::string WhyNotPrunable(const LayerShape& layer) {
   if (layer.relative_positions.kind == RelativePositions::kDisentangled) {
     return "positions are projected for all of its heads";
   }
-  if (layer.attention.has_query_key_norms)
+  if (layer.attention.query_key_norms == QueryKeyNorms::kAllHeads)
     return "its queries and keys are normed over all heads together";
+  if (layer.attention.key_value_heads > 0) return "several of its heads share keys and values";
   return "";
 }
 

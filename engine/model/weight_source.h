@@ -22,15 +22,16 @@ namespace attendant {
 // V, P and Y are the rows of the tables of words, positions and token types, and W is their width.
 //
 // Each weight set i of the layers has these names behind the prefix "layer.<i>.":
-// - each with ".weight" and ".bias": query, key, value [H D, E], where D is Dk or Dv; key and value
+// - each with ".weight" and ".bias": query [H Dk, E], key [K Dk, E], value [K Dv, E]; key and value
 //   are absent if they are shared with the one before, and have another width of input if the shape
 //   says so; output [E, C]; attention_norm [E]; feed_forward_gate, feed_forward_in [F, E];
-//   feed_forward_out [E, F]; feed_forward_norm, second_attention_norm [E]; query_norm, key_norm
-//   [H Dk]; position_key, position_query [H Dk, E] in disentangled attention;
+//   feed_forward_out [E, F]; feed_forward_norm, second_attention_norm [E]; query_norm [H Dk],
+//   key_norm [K Dk], or both [Dk] if each head has its norm; position_key, position_query [H Dk, E]
+//   in disentangled attention;
 // - attention_scale, feed_forward_scale [E];
 // - in layers with a bottleneck of width B, which then takes the place of E above: bottleneck_in,
 //   bottleneck_attention [B, E] and bottleneck_out [E, B], each with its norm, "…_norm"; value
-//   [H D, E] where values come from outside the bottleneck;
+//   [K Dv, E] where values come from outside the bottleneck;
 // - feed-forward blocks before the last: "before.<i>.feed_forward_in" and so on;
 // - score [H Dk] in additive attention; key_mixing, value_mixing [k, positions] in a Linformer;
 // - convolution.weight [E, E / groups, taps], convolution.bias and convolution_norm [E].

@@ -37,8 +37,7 @@ std::string RandomHandle() {
 int64_t RegisteredCrossKv::PredictBytes(const CrossKvOrigin& origin) {
   const LayerShape layer = ShapeOf(origin);
   const TokenLayout& layout = origin.layout;
-  const int64_t widths =
-      layer.attention.heads * (layer.attention.key_width + layer.attention.value_width);
+  const int64_t widths = layer.key_columns() + layer.value_columns();
   return kBookkeepingBytes + layout.tokens() * widths * static_cast<int64_t>(sizeof(float)) +
          static_cast<int64_t>(layout.positions.size() * sizeof(int32_t) +
                               layout.cu_seqlens.size() * sizeof(int32_t) +
@@ -49,8 +48,8 @@ RegisteredCrossKv::RegisteredCrossKv(CrossKvOrigin origin,
                                      std::shared_ptr<HeldBytes::Totals> totals,
                                      Budget::Hold&& memory)
     : origin_(std::move(origin)),
-      key_width_(ShapeOf(origin_).attention.heads * ShapeOf(origin_).attention.key_width),
-      value_width_(ShapeOf(origin_).context_width()),
+      key_width_(ShapeOf(origin_).key_columns()),
+      value_width_(ShapeOf(origin_).value_columns()),
       keys_(origin_.layout.tokens() * key_width_),
       values_(origin_.layout.tokens() * value_width_),
       held_(PredictBytes(origin_), std::move(totals), std::move(memory)) {}

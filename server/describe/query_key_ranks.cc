@@ -51,12 +51,24 @@ absl::StatusOr<Projection> ReadProjection(const std::string& prefix, const Model
   return read;
 }
 
+// Gives each query head the rows of the key head that it reads.
+Projection ForEachHead(const Projection& key, const AttentionBlockShape& attention) {
+  const int64_t width = attention.key_width;
+  Projection repeated = {attention.heads * width, key.cols, {}};
+  for (int64_t h = 0; h < attention.heads; ++h) {
+    const absl::Span<const float> rows =
+        key.Rows(h * attention.kv_heads() / attention.heads * width, width);
+    repeated.weight.insert(repeated.weight.end(), rows.begin(), rows.end());
+  }
+  return repeated;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescription& model,
                                                                 WeightSource& weights) {
   const LayerShape& layer = model.layer;
-  const int64_t rows = layer.key_columns();
+  const int64_t rows = layer.query_columns();
   if (!layer.attention.has_input_projection) {
     return absl::InvalidArgumentError("the model has no projections of queries and keys");
   }
@@ -74,9 +86,10 @@ absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescr
     const std::vector<ModelPart> projections = InputProjections(shape);
     const absl::StatusOr<Projection> query = ReadProjection(prefix, projections[0], weights);
     if (!query.ok()) return query.status();
-    const absl::StatusOr<Projection> key =
+    absl::StatusOr<Projection> key =
         shape.attention.keys_are_queries ? query : ReadProjection(prefix, projections[1], weights);
     if (!key.ok()) return key.status();
+    if (shape.attention.key_value_heads > 0) key = ForEachHead(*key, shape.attention);
     for (int64_t h = 0; h < shape.attention.heads; ++h) {
       const int64_t width = layer.attention.key_width;
       measured.heads.push_back(CountComponents(*query, *key, h * width, width));

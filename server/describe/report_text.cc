@@ -53,7 +53,7 @@ void AddRanks(const ModelReport& report, Lines& lines) {
   lines.push_back("");
   lines.push_back(absl::StrCat("Singular values that hold 90 % of W_Q^T W_K: of each head, out of ",
                                layer.attention.key_width, "; of all together, out of ",
-                               std::min(layer.inner_width(), layer.key_columns())));
+                               std::min(layer.inner_width(), layer.query_columns())));
   if (!report.no_ranks.empty()) lines.push_back(absl::StrCat("  none: ", report.no_ranks));
   for (size_t i = 0; i < report.ranks.size(); ++i) {
     const QueryKeyRanks& set = report.ranks[i];

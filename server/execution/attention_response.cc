@@ -92,17 +92,19 @@ void ScatterWeightedValues(const DenseProbabilities& dense, MatrixView<const flo
                            ResponseTensor& target) {
   const TokenLayout& layout = dense.layout;
   const int64_t padded = layout.padded_length, width = target.dim(4);
+  const int64_t of_values = values.cols / width;  // heads
   const int64_t of_sequence = target.elements() / target.dim(0);
   target.WriteZeros(dense.first_sequence * of_sequence, layout.sequences * of_sequence);
   std::vector<float> weighted(width);
   ForEachQuery(dense, [&](int64_t row, int64_t b, const float* probabilities) {
     if (probabilities == nullptr) return;
     const int64_t matrix = row / padded, query = row % padded, head = matrix % dense.heads;
+    const int64_t first_column = head * of_values / dense.heads * width;
     const absl::Span<const int32_t> positions = layout.positions_of(b);
     for (size_t key = 0; key < positions.size(); ++key) {
       const float* value = values.row(layout.cu_seqlens[b] + static_cast<int64_t>(key));
       for (int64_t i = 0; i < width; ++i) {
-        weighted[i] = probabilities[key] * value[head * width + i];
+        weighted[i] = probabilities[key] * value[first_column + i];
       }
       const int64_t pair = (matrix * padded + positions[key]) * padded + query;
       target.Write(pair * width, weighted.data(), width);

@@ -208,7 +208,9 @@ void EntryRun::PlaceAttention(int64_t layer, size_t index) {
       compute.layout,        compute.key_layout(),   heads,
       probabilities_.data(), compute.first_sequence, compute.key_sequence(0)};
   if (compute.outputs.attention.weighted_values) {
-    const int64_t width = heads * compute.description().layer.attention.value_width;
+    const AttentionBlockShape& attention = compute.description().layer.attention;
+    const int64_t of_values = attention.key_value_heads > 0 ? attention.key_value_heads : heads;
+    const int64_t width = of_values * attention.value_width;
     ResponseTensor* target = MakeOnce(
         [](Response& response) -> ResponseTensor& { return TensorIn(response.weighted_values); },
         job_->request().weighted_values_shape(layer), compute.outputs.dtype);

@@ -285,8 +285,11 @@ CheckpointOptions CheckpointOptionsOf(const ModelSetting& setting, const Setting
   options.max_model_bytes = settings.max_model_bytes;
   options.allow_nonfinite_weights = setting.allow_nonfinite_weights;
   options.weights_sha256 = setting.weights_sha256;
+  options.adapter = setting.adapter;
+  options.task = setting.task;
   options.prune_file = setting.prune_file;
   options.pooling = setting.pooling;
+  options.causal = setting.causal;
   return options;
 }
 

@@ -28,6 +28,9 @@ void SetLayer(const LayerShape& layer, v1::LayerDescription& out) {
   out.set_input_projections(static_cast<int64_t>(InputProjections(layer).size()));
   out.set_window(layer.attention.window);
   out.set_attention(Name(layer.attention.kind));
+  out.set_key_value_heads(layer.attention.kv_heads());
+  out.set_causal(layer.attention.causal);
+  out.set_query_key_norms(Name(layer.attention.query_key_norms));
   out.set_window_block(layer.attention.pattern.block);
   out.set_first_global_blocks(layer.attention.pattern.first_global);
   out.set_last_global_blocks(layer.attention.pattern.last_global);

@@ -38,13 +38,16 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
     const auto found = files.find(name);
     return found == files.end() ? std::nullopt : std::optional<std::string>(found->second);
   };
-  if (files.count("tokenizer.json") == 0 && files.count("vocab.txt") == 0) {
-    if (!files.empty()) made->why_none = "its folder has no tokenizer.json and no vocab.txt";
+  absl::StatusOr<text::EffectiveTokenizer> loaded = text::LoadTokenizerFiles(
+      {file("tokenizer.json"), file("vocab.json"), file("merges.txt"), file("vocab.txt"),
+       file("tokenizer_config.json"), file("special_tokens_map.json"), file("config.json"),
+       file("sentence_bert_config.json")});
+  if (absl::IsNotFound(loaded.status())) {
+    if (!files.empty()) {
+      made->why_none = "its folder has no tokenizer.json, vocab.txt, or vocab.json and merges.txt";
+    }
     return made;
   }
-  absl::StatusOr<text::EffectiveTokenizer> loaded = text::LoadTokenizerFiles(
-      {file("tokenizer.json"), file("vocab.txt"), file("tokenizer_config.json"),
-       file("special_tokens_map.json"), file("config.json"), file("sentence_bert_config.json")});
   if (!loaded.ok()) {
     made->why_none = absl::StrCat("its tokenizer cannot be used: ", loaded.status().message());
     return made;

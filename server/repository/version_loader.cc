@@ -45,6 +45,9 @@ absl::StatusOr<ModelSetting> ReadSetting(const std::string& name, const std::str
   if (setting.ok() && absl::StartsWith(setting->prune_file, "/")) {
     setting = absl::InvalidArgumentError("expected a file of the same folder for prune");
   }
+  if (setting.ok() && absl::StartsWith(setting->adapter, "/")) {
+    setting = absl::InvalidArgumentError("expected a folder in the same folder for adapter");
+  }
   if (!setting.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", setting.status().message()));
   }
@@ -53,6 +56,7 @@ absl::StatusOr<ModelSetting> ReadSetting(const std::string& name, const std::str
   if (!setting->prune_file.empty()) {
     setting->prune_file = absl::StrCat(folder, "/", setting->prune_file);
   }
+  if (!setting->adapter.empty()) setting->adapter = absl::StrCat(folder, "/", setting->adapter);
   return setting;
 }
 

@@ -55,6 +55,20 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     return ReadName(kPoolingChoiceNames, "mean, first_token, last_token, max or pooler for pooling",
                     value, model.pooling);
   }
+  if (key == "causal") {
+    bool causal = false;
+    absl::Status status = ReadBool(key, value, causal);
+    model.causal = causal ? CausalChoice::kCausal : CausalChoice::kBidirectional;
+    return status;
+  }
+  if (key == "adapter") {
+    model.adapter = value;
+    return value.empty() ? Unexpected("a folder for adapter", value) : absl::OkStatus();
+  }
+  if (key == "task") {
+    model.task = value;
+    return value.empty() ? Unexpected("the name of a task for task", value) : absl::OkStatus();
+  }
   if (key == "overlay") {
     model.overlay = value;
     return value.empty() ? Unexpected("a file for overlay", value) : absl::OkStatus();
@@ -64,7 +78,9 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     return value.empty() ? Unexpected("a file for prune", value) : absl::OkStatus();
   }
   return Unexpected(
-      "the key dtype, emulate, gemm, overlay, pooling, prune, weights-sha256 or "
+      "the key adapter, causal, dtype, emulate, gemm, overlay, pooling, prune, task, "
+      "weights-sha256 "
+      "or "
       "allow-nonfinite-weights",
       key);
 }
@@ -85,8 +101,15 @@ absl::StatusOr<ModelSetting> ReadKeys(absl::Span<const std::string> entries,
     return Unexpected("neither dtype, emulate nor gemm beside overlay, which has those of its base",
                       whole);
   }
+  if (!model.overlay.empty() && (!model.adapter.empty() || !model.task.empty())) {
+    return Unexpected("neither adapter nor task beside overlay, which has those of its base",
+                      whole);
+  }
   if (!model.overlay.empty() && model.pooling != PoolingChoice::kAsFiles) {
     return Unexpected("no pooling beside overlay, which has that of its base", whole);
+  }
+  if (!model.overlay.empty() && model.causal != CausalChoice::kAsFiles) {
+    return Unexpected("no causal beside overlay, which has that of its base", whole);
   }
   if (model.compute.gemm == Gemm::kTiles &&
       (model.compute.emulate || model.compute.type == ComputeType::kF32)) {

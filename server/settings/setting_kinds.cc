@@ -54,6 +54,7 @@ SettingKind BoundedInteger(T Settings::*member, T least, T most) {
 std::string ModelToText(const ModelSetting& model) {
   std::string text = absl::StrCat(model.name, "=", model.source);
   if (!model.overlay.empty()) absl::StrAppend(&text, ",overlay=", model.overlay);
+  if (!model.adapter.empty()) absl::StrAppend(&text, ",adapter=", model.adapter);
   if (!model.weights_sha256.empty())
     absl::StrAppend(&text, ",weights-sha256=", model.weights_sha256);
   if (model.allow_nonfinite_weights) absl::StrAppend(&text, ",allow-nonfinite-weights=true");
@@ -64,6 +65,10 @@ std::string ModelToText(const ModelSetting& model) {
   if (model.compute.gemm != Gemm::kAuto) absl::StrAppend(&text, ",gemm=", Name(model.compute.gemm));
   if (model.pooling != PoolingChoice::kAsFiles) {
     absl::StrAppend(&text, ",pooling=", NameIn(kPoolingChoiceNames, model.pooling));
+  }
+  if (!model.task.empty()) absl::StrAppend(&text, ",task=", model.task);
+  if (model.causal != CausalChoice::kAsFiles) {
+    absl::StrAppend(&text, ",causal=", model.causal == CausalChoice::kCausal ? "true" : "false");
   }
   if (!model.prune_file.empty()) absl::StrAppend(&text, ",prune=", model.prune_file);
   return text;

@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "engine/base/compute_type.h"
+#include "engine/checkpoint/files/causal_choice.h"
 #include "engine/checkpoint/files/pooling_choice.h"
 #include "engine/kernels/isa.h"
 #include "engine/layers/state/row_plan.h"
@@ -35,12 +36,15 @@ struct ModelSetting {
   // For a source hf:…, once it is pulled: the folder with its files, and what they are.
   std::string pulled_folder;
   HubOrigin origin;
+  std::string adapter;                   // key adapter: a folder; see engine/checkpoint/adapter.h
+  std::string task;                      // key task: see engine/checkpoint/task_adapters.h
   std::string overlay;                   // key overlay: see engine/checkpoint/norm_overlay.h
   std::string weights_sha256;            // key weights-sha256
   bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights
   std::string prune_file;  // key prune; for an overlay, the heads are those of its base
   ComputeMode compute;     // keys dtype, emulate and gemm
   PoolingChoice pooling = PoolingChoice::kAsFiles;  // key pooling
+  CausalChoice causal = CausalChoice::kAsFiles;     // key causal
 
   // Returns the source that the engine opens.
   const std::string& place() const { return pulled_folder.empty() ? source : pulled_folder; }

@@ -31,11 +31,13 @@ Rows ModelRows() {
        "bf16 AVX512_BF16 or AMX, int8 VNNI or AMX), emulate=true does the same roundings in "
        "float32 on any CPU, gemm=onednn or tiles uses oneDNN's matrix products or the server's own "
        "on the tiles of AMX (by default, auto, what is faster at the start), "
+       "adapter=FOLDER merges a LoRA adapter of PEFT, task=NAME one that the checkpoint itself has "
+       "for a task (jina-embeddings-v3), "
        "overlay=FILE takes SOURCE for the name of another model and shares its weights, all but "
        "the norms in FILE (safetensors), pooling=mean, first_token, last_token, max or pooler sets "
-       "how vectors of texts and MODEL_POOLING are made, prune=FILE leaves out the attention heads "
-       "that a JSON "
-       "file names, {\"0\": [2, 5]} (beside overlay, heads of its base), weights-sha256=HEX "
+       "how vectors of texts and MODEL_POOLING are made, causal=false lets the tokens of a causal "
+       "model see those after them, prune=FILE leaves out the attention heads that a JSON file "
+       "names, {\"0\": [2, 5]} (beside overlay, heads of its base), weights-sha256=HEX "
        "refuses other weights, allow-nonfinite-weights=true accepts NaN and infinity in them. "
        "Without any, and without --model-repository: worked-example under that name.",
        ModelsKind()},

@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
 #include "server/text/base/unicode.h"
@@ -187,8 +185,6 @@ uint32_t FindIdLimit(const Vocabulary& vocabulary, const std::vector<AddedToken>
 // The most characters that normalizing and splitting may make of one.
 constexpr uint64_t kMaxGrowth = 1024;
 
-constexpr absl::string_view kBertPreTokenizer = R"({"type": "BertPreTokenizer"})";
-
 }  // namespace
 
 absl::Status Tokenizer::Assemble(const TokenizerOverrides& overrides, const Fields& file,
@@ -267,55 +263,6 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(absl::string_view tok
   parts->model = *std::move(model);
   parts->truncation_side = ReadSide(file);
   absl::Status status = Assemble(overrides, file, vocabulary, *parts, notes);
-  if (!status.ok()) return status;
-  return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(parts)));
-}
-
-absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::LoadVocabulary(absl::string_view vocab_txt,
-                                                                     const BertSettings& settings) {
-  Vocabulary vocabulary;
-  absl::flat_hash_map<std::string, uint32_t> ids;
-  const size_t valid = ValidPrefix(vocab_txt);
-  if (valid != vocab_txt.size()) {
-    return Unexpected("vocab.txt", "UTF-8", absl::StrCat("something else at byte ", valid));
-  }
-  while (absl::ConsumeSuffix(&vocab_txt, "\n")) {
-  }
-  for (absl::string_view line : absl::StrSplit(vocab_txt, '\n')) {
-    absl::ConsumeSuffix(&line, "\r");
-    if (line.size() > kMaxTokenBytes) {
-      return Unexpected("vocab.txt", absl::StrCat("lines of at most ", kMaxTokenBytes, " bytes"),
-                        absl::StrCat(line.size()));
-    }
-    const uint32_t id = static_cast<uint32_t>(vocabulary.size());
-    vocabulary.emplace_back(line, id);
-    ids[std::string(line)] = id;
-  }
-  auto parts = std::make_unique<Parts>();
-  absl::StatusOr<std::unique_ptr<Model>> model = MakeWordPiece({}, vocabulary);
-  if (!model.ok()) return model.status();
-  parts->model = *std::move(model);
-  for (const absl::string_view token : {"[CLS]", "[SEP]"}) {
-    if (!ids.contains(token)) return Unexpected("vocab.txt", token, "no such line");
-  }
-  std::string added = "[";
-  for (const absl::string_view token : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
-    if (!ids.contains(token)) continue;
-    absl::StrAppend(&added, added.size() > 1 ? "," : "", R"({"id":)", ids[token], R"(,"content":")",
-                    token, R"(","single_word":false,"lstrip":false,"rstrip":false,)",
-                    R"("normalized":false,"special":true})");
-  }
-  const auto text = [](bool value) { return value ? "true" : "false"; };
-  const std::string json = absl::StrCat(
-      R"({"added_tokens":)", added, R"(],"pre_tokenizer":)", kBertPreTokenizer,
-      R"(,"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)",
-      text(settings.tokenize_chinese_chars), R"(,"lowercase":)", text(settings.lowercase),
-      R"(,"strip_accents":)", text(settings.strip_accents.value_or(settings.lowercase)),
-      R"(},"post_processor":{"type":"BertProcessing","cls":["[CLS]",)", ids["[CLS]"],
-      R"(],"sep":["[SEP]",)", ids["[SEP]"], "]}}");
-  absl::StatusOr<std::unique_ptr<JsonTree>> tree = JsonTree::Parse(json, "vocab.txt");
-  if (!tree.ok()) return tree.status();
-  absl::Status status = Assemble({}, Fields((*tree)->root(), ""), vocabulary, *parts, nullptr);
   if (!status.ok()) return status;
   return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(parts)));
 }

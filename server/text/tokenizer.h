@@ -79,13 +79,6 @@ struct TokenizerOverrides {
   std::string reason = "a setting";
 };
 
-// The use of a vocabulary by itself, one token a line: as of BERT.
-struct BertSettings {
-  bool lowercase = true;
-  bool tokenize_chinese_chars = true;
-  std::optional<bool> strip_accents;  // none: as lowercase
-};
-
 // Immutable; thread-safe.
 class Tokenizer {
  public:
@@ -99,10 +92,6 @@ class Tokenizer {
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Load(absl::string_view tokenizer_json,
                                                          const TokenizerOverrides& overrides = {},
                                                          std::vector<std::string>* notes = nullptr);
-
-  // Reads vocab.txt.
-  static absl::StatusOr<std::unique_ptr<Tokenizer>> LoadVocabulary(absl::string_view vocab_txt,
-                                                                   const BertSettings& settings);
 
   ~Tokenizer();
 

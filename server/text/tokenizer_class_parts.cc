@@ -15,15 +15,6 @@ namespace {
 
 std::string BoolJson(bool value) { return value ? "true" : "false"; }
 
-std::string Quoted(absl::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted.push_back('\\');
-    quoted.push_back(c);
-  }
-  return quoted + "\"";
-}
-
 // The id of a token, for TokenizerOverrides::post_processor.
 std::string IdOf(absl::string_view token) { return absl::StrCat("{{", token, "}}"); }
 
@@ -39,10 +30,10 @@ std::string TemplateJson(const std::vector<std::string>& single,
       const bool is_text = name == "$A" || name == "$B";
       absl::StrAppend(&list, list.empty() ? "" : ",",
                       is_text ? R"({"Sequence":{"id":)" : R"({"SpecialToken":{"id":)",
-                      is_text ? Quoted(name.substr(1)) : Quoted(name), R"(,"type_id":)",
+                      is_text ? QuoteJson(name.substr(1)) : QuoteJson(name), R"(,"type_id":)",
                       is_second ? 1 : 0, "}}");
       if (!is_text) {
-        absl::StrAppend(&special, special.empty() ? "" : ",", Quoted(name), R"(:{"ids":[)",
+        absl::StrAppend(&special, special.empty() ? "" : ",", QuoteJson(name), R"(:{"ids":[)",
                         IdOf(name), "]}");
       }
     }
@@ -54,15 +45,19 @@ std::string TemplateJson(const std::vector<std::string>& single,
 }
 
 absl::Status BertParts(const TokenizerSettings& settings, TokenizerOverrides& parts) {
-  absl::StatusOr<BertSettings> bert = ReadBertSettings(settings);
-  if (!bert.ok()) return bert.status();
+  const Fields fields = settings.tokenizer.fields();
+  absl::StatusOr<bool> lowercase = fields.Bool("do_lower_case", true);
+  if (!lowercase.ok()) return lowercase.status();
+  absl::StatusOr<bool> chinese = fields.Bool("tokenize_chinese_chars", true);
+  if (!chinese.ok()) return chinese.status();
+  absl::StatusOr<bool> strip = fields.Bool("strip_accents", *lowercase);
+  if (!strip.ok()) return strip.status();
   parts.model = absl::StrCat(
       R"({"continuing_subword_prefix":"##","max_input_chars_per_word":100,"unk_token":)",
-      Quoted(settings.Token("unk_token", "[UNK]")), "}");
+      QuoteJson(settings.Token("unk_token", "[UNK]")), "}");
   parts.normalizer = absl::StrCat(
-      R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)",
-      BoolJson(bert->tokenize_chinese_chars), R"(,"strip_accents":)",
-      BoolJson(*bert->strip_accents), R"(,"lowercase":)", BoolJson(bert->lowercase), "}");
+      R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)", BoolJson(*chinese),
+      R"(,"strip_accents":)", BoolJson(*strip), R"(,"lowercase":)", BoolJson(*lowercase), "}");
   parts.pre_tokenizer = R"({"type":"BertPreTokenizer"})";
   return absl::OkStatus();
 }
@@ -75,8 +70,8 @@ std::string BertEnds(const TokenizerSettings& settings) {
 }
 
 std::string RobertaEnds(const std::string& cls, const std::string& sep, bool trims, bool prefix) {
-  return absl::StrCat(R"({"type":"RobertaProcessing","sep":[)", Quoted(sep), ",", IdOf(sep),
-                      R"(],"cls":[)", Quoted(cls), ",", IdOf(cls), R"(],"trim_offsets":)",
+  return absl::StrCat(R"({"type":"RobertaProcessing","sep":[)", QuoteJson(sep), ",", IdOf(sep),
+                      R"(],"cls":[)", QuoteJson(cls), ",", IdOf(cls), R"(],"trim_offsets":)",
                       BoolJson(trims), R"(,"add_prefix_space":)", BoolJson(prefix), "}");
 }
 
@@ -86,12 +81,12 @@ std::string RobertaEnds(const TokenizerSettings& settings, bool trims, bool pref
 }
 
 // The options of a BPE model; `unk` is JSON.
-std::string BpeJson(absl::string_view unk, bool fuse_unk, bool byte_fallback,
-                    absl::string_view suffix = "") {
+std::string BpeOptions(absl::string_view unk, bool fuse_unk, bool byte_fallback,
+                       absl::string_view suffix = "") {
   return absl::StrCat(R"({"dropout":null,"ignore_merges":false,"continuing_subword_prefix":"",)",
                       R"("unk_token":)", unk, R"(,"fuse_unk":)", BoolJson(fuse_unk),
                       R"(,"byte_fallback":)", BoolJson(byte_fallback), R"(,"end_of_word_suffix":)",
-                      Quoted(suffix), "}");
+                      QuoteJson(suffix), "}");
 }
 
 std::string ByteLevelJson(bool prefix, bool use_regex) {
@@ -112,14 +107,14 @@ std::string CharsmapJson(const Fields& file) {
   if (const auto list = normalizer->Find("normalizers")) steps = list->Elements();
   for (const JsonValue& step : steps) {
     if (const auto map = step.Find("precompiled_charsmap")) {
-      return absl::StrCat(R"({"type":"Precompiled","precompiled_charsmap":)", Quoted(map->text()),
-                          "}");
+      return absl::StrCat(R"({"type":"Precompiled","precompiled_charsmap":)",
+                          QuoteJson(map->text()), "}");
     }
   }
   return "null";
 }
 
-std::string UnigramJson(size_t unk_id) {
+std::string UnigramOptions(size_t unk_id) {
   return absl::StrCat(R"({"byte_fallback":false,"unk_id":)", unk_id, "}");
 }
 
@@ -149,17 +144,6 @@ constexpr char kQwenPattern[] =
 
 }  // namespace
 
-absl::StatusOr<BertSettings> ReadBertSettings(const TokenizerSettings& settings) {
-  const Fields fields = settings.tokenizer.fields();
-  absl::StatusOr<bool> lowercase = fields.Bool("do_lower_case", true);
-  if (!lowercase.ok()) return lowercase.status();
-  absl::StatusOr<bool> chinese = fields.Bool("tokenize_chinese_chars", true);
-  if (!chinese.ok()) return chinese.status();
-  absl::StatusOr<bool> strip = fields.Bool("strip_accents", *lowercase);
-  if (!strip.ok()) return strip.status();
-  return BertSettings{*lowercase, *chinese, *strip};
-}
-
 absl::Status LikeBert(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts) {
   parts.post_processor = BertEnds(settings);
   return BertParts(settings, parts);
@@ -177,7 +161,7 @@ absl::Status LikeRoberta(const TokenizerSettings& settings, const Fields&,
   if (!prefix.ok()) return prefix.status();
   absl::StatusOr<bool> trims = settings.tokenizer.fields().Bool("trim_offsets", true);
   if (!trims.ok()) return trims.status();
-  parts.model = BpeJson("null", false, false);
+  parts.model = BpeOptions("null", false, false);
   parts.normalizer = "null";
   parts.pre_tokenizer = ByteLevelJson(*prefix, true);
   parts.post_processor = RobertaEnds(settings, *trims, *prefix);
@@ -190,14 +174,14 @@ absl::Status LikeXlmRoberta(const TokenizerSettings& settings, const Fields& fil
   if (!prefix.ok()) return prefix.status();
   const std::string bos = settings.Token("bos_token", "<s>"),
                     eos = settings.Token("eos_token", "</s>");
-  parts.model = UnigramJson(3);
+  parts.model = UnigramOptions(3);
   parts.post_processor = TemplateJson({bos, "$A", eos}, {bos, "$A", eos, eos, "$B", eos});
   SentencePieceParts(file, *prefix, parts);
   return absl::OkStatus();
 }
 
 absl::Status LikeT5(const TokenizerSettings&, const Fields& file, TokenizerOverrides& parts) {
-  parts.model = UnigramJson(2);
+  parts.model = UnigramOptions(2);
   parts.post_processor = TemplateJson({"$A", "</s>"}, {"$A", "</s>", "$B", "</s>"});
   SentencePieceParts(file, true, parts);
   return absl::OkStatus();
@@ -212,7 +196,7 @@ absl::Status LikeDeberta(const TokenizerSettings& settings, const Fields& file,
   if (!punctuation.ok()) return punctuation.status();
   absl::StatusOr<bool> prefix = fields.Bool("add_prefix_space", true);
   if (!prefix.ok()) return prefix.status();
-  parts.model = UnigramJson(UnknownPlace(file, settings.Token("unk_token", "[UNK]"), 1));
+  parts.model = UnigramOptions(UnknownPlace(file, settings.Token("unk_token", "[UNK]"), 1));
   parts.normalizer = absl::StrCat(
       R"({"type":"Sequence","normalizers":[)", *lowercase ? R"({"type":"Lowercase"},)" : "",
       R"({"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "},{"type":"NFC"},)",
@@ -232,7 +216,7 @@ absl::Status LikeLlama(const TokenizerSettings& settings, const Fields&,
   if (!prefix.ok()) return prefix.status();
   absl::StatusOr<bool> legacy = fields.Bool("legacy", false);
   if (!legacy.ok()) return legacy.status();
-  parts.model = BpeJson("null", true, true);
+  parts.model = BpeOptions("null", true, true);
   parts.normalizer = "null";
   parts.pre_tokenizer = MetaspaceJson(!*prefix ? "never" : *legacy ? "always" : "first", false);
   return absl::OkStatus();
@@ -240,7 +224,7 @@ absl::Status LikeLlama(const TokenizerSettings& settings, const Fields&,
 
 absl::Status LikeGemma(const TokenizerSettings& settings, const Fields&,
                        TokenizerOverrides& parts) {
-  parts.model = BpeJson(Quoted(settings.Token("unk_token", "<unk>")), true, true);
+  parts.model = BpeOptions(QuoteJson(settings.Token("unk_token", "<unk>")), true, true);
   parts.normalizer = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
   parts.pre_tokenizer =
       R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious","invert":false})";
@@ -250,7 +234,7 @@ absl::Status LikeGemma(const TokenizerSettings& settings, const Fields&,
 absl::Status LikeQwen(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts) {
   absl::StatusOr<bool> prefix = settings.tokenizer.fields().Bool("add_prefix_space", false);
   if (!prefix.ok()) return prefix.status();
-  parts.model = BpeJson("null", false, false);
+  parts.model = BpeOptions("null", false, false);
   parts.normalizer = R"({"type":"NFC"})";
   parts.pre_tokenizer = absl::StrCat(
       R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":")", kQwenPattern,
@@ -259,7 +243,8 @@ absl::Status LikeQwen(const TokenizerSettings& settings, const Fields&, Tokenize
 }
 
 absl::Status LikeClip(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts) {
-  parts.model = BpeJson(Quoted(settings.Token("unk_token", "<|endoftext|>")), false, false, "</w>");
+  parts.model =
+      BpeOptions(QuoteJson(settings.Token("unk_token", "<|endoftext|>")), false, false, "</w>");
   parts.normalizer =
       R"({"type":"Sequence","normalizers":[{"type":"NFC"},)"
       R"({"type":"Replace","pattern":{"Regex":"\\s+"},"content":" "},{"type":"Lowercase"}]})";

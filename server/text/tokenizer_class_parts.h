@@ -3,15 +3,11 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/tokenizer.h"
 #include "server/text/tokenizer_settings.h"
 
 namespace attendant::text {
-
-// The settings with which BERT's class uses a vocabulary.
-absl::StatusOr<BertSettings> ReadBertSettings(const TokenizerSettings& settings);
 
 // As TokenizerClass::parts.
 absl::Status LikeBert(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);

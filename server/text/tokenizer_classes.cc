@@ -110,6 +110,8 @@ const TokenizerClass* FindTokenizerClass(const TokenizerSettings& settings,
   return is_llama && absl::StrContains(tokenizer_json, "\"ByteLevel\"") ? nullptr : named;
 }
 
+const TokenizerClass& BertClass() { return kClasses[0]; }
+
 std::optional<AddedTokenSetting> SpecialTokenOf(const TokenizerSettings& settings,
                                                 const TokenizerClass* known,
                                                 absl::string_view key) {

@@ -31,6 +31,9 @@ struct TokenizerClass {
 const TokenizerClass* FindTokenizerClass(const TokenizerSettings& settings,
                                          absl::string_view tokenizer_json);
 
+// The class of BERT, which is that of a vocab.txt if the settings name none.
+const TokenizerClass& BertClass();
+
 // A special token of a class, or of the settings.
 std::optional<AddedTokenSetting> SpecialTokenOf(const TokenizerSettings& settings,
                                                 const TokenizerClass* known, absl::string_view key);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
+#include "server/text/models/vocabulary_files.h"
 #include "server/text/tokenizer_class_parts.h"
 #include "server/text/tokenizer_classes.h"
 #include "server/text/tokenizer_settings.h"
@@ -55,40 +56,64 @@ absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerCl
   return absl::OkStatus();
 }
 
-absl::Status LoadFile(const std::string& json, const TokenizerSettings& settings,
-                      EffectiveTokenizer& effective) {
-  absl::StatusOr<Settings> file = Settings::Read(json, "tokenizer.json");
-  if (!file.ok()) return file.status();
-  TokenizerOverrides overrides;
+// The class for a file whose model has this type.
+const TokenizerClass* ClassFor(const TokenizerSettings& settings, const std::string& json,
+                               absl::string_view type) {
   const TokenizerClass* known = FindTokenizerClass(settings, json);
-  const std::optional<JsonValue> model = file->Find("model");
-  const std::optional<JsonValue> type = model.has_value() ? model->Find("type") : std::nullopt;
-  if (known != nullptr && (!type.has_value() || type->text() != known->model)) known = nullptr;
+  return known != nullptr && known->model == type ? known : nullptr;
+}
+
+// Loads the file with what the class makes otherwise than it says; null: nothing.
+absl::Status LoadAs(const TokenizerClass* known, const std::string& json, const Fields& file,
+                    const TokenizerSettings& settings, std::vector<std::string>* notes,
+                    EffectiveTokenizer& effective) {
+  TokenizerOverrides overrides;
   overrides.reason =
       absl::StrCat("transformers' ", known == nullptr ? "TokenizersBackend" : known->name);
   if (known != nullptr) {
-    const absl::Status status = known->parts(settings, file->fields(), overrides);
+    const absl::Status status = known->parts(settings, file, overrides);
     if (!status.ok()) return status;
   }
   if (absl::Status status = SetAddedTokens(settings, known, overrides); !status.ok()) return status;
   absl::StatusOr<bool> lowercase = settings.sentence.fields().Bool("do_lower_case", false);
   if (!lowercase.ok()) return lowercase.status();
   overrides.lowercase = *lowercase;
-  auto tokenizer = Tokenizer::Load(json, overrides, &effective.notes);
+  auto tokenizer = Tokenizer::Load(json, overrides, notes);
   if (!tokenizer.ok()) return tokenizer.status();
   effective.tokenizer = *std::move(tokenizer);
   return absl::OkStatus();
 }
 
-absl::Status LoadLines(const std::string& lines, const TokenizerSettings& settings,
-                       EffectiveTokenizer& effective) {
-  absl::StatusOr<BertSettings> bert = ReadBertSettings(settings);
-  if (!bert.ok()) return bert.status();
-  auto tokenizer = Tokenizer::LoadVocabulary(lines, *bert);
-  if (!tokenizer.ok()) return tokenizer.status();
-  effective.tokenizer = *std::move(tokenizer);
-  effective.notes.push_back("vocab.txt without tokenizer.json is used as BERT's");
-  return absl::OkStatus();
+absl::Status LoadFile(const std::string& json, const TokenizerSettings& settings,
+                      EffectiveTokenizer& effective) {
+  absl::StatusOr<Settings> file = Settings::Read(json, "tokenizer.json");
+  if (!file.ok()) return file.status();
+  const std::optional<JsonValue> model = file->Find("model");
+  const std::optional<JsonValue> type = model.has_value() ? model->Find("type") : std::nullopt;
+  const TokenizerClass* known =
+      ClassFor(settings, json, type.has_value() ? type->text() : absl::string_view());
+  return LoadAs(known, json, file->fields(), settings, &effective.notes, effective);
+}
+
+// Of vocab.json and merges.txt, or of vocab.txt.
+absl::Status LoadVocabulary(const TokenizerFiles& files, const TokenizerSettings& settings,
+                            EffectiveTokenizer& effective) {
+  const bool is_bpe = files.vocab_json.has_value() && files.merges_txt.has_value();
+  const char* name = is_bpe ? "vocab.json and merges.txt" : "vocab.txt";
+  const TokenizerClass* known = ClassFor(settings, "", is_bpe ? "BPE" : "WordPiece");
+  if (known == nullptr && is_bpe) {
+    return Unsupported(name, "a vocabulary of this tokenizer_class is",
+                       "tokenizer.json, which AutoTokenizer's save_pretrained writes");
+  }
+  if (known == nullptr) known = &BertClass();
+  const absl::StatusOr<std::string> json =
+      is_bpe ? BpeJson(*files.vocab_json, *files.merges_txt) : WordPieceJson(*files.vocab_txt);
+  if (!json.ok()) return json.status();
+  const absl::StatusOr<Settings> file = Settings::Read(*json, name);
+  if (!file.ok()) return file.status();
+  effective.notes.push_back(absl::StrCat("there is no tokenizer.json; transformers' ", known->name,
+                                         " is made of ", name));
+  return LoadAs(known, *json, file->fields(), settings, nullptr, effective);
 }
 
 }  // namespace
@@ -97,12 +122,13 @@ absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& file
   absl::StatusOr<TokenizerSettings> settings = ReadSettings(files);
   if (!settings.ok()) return settings.status();
   EffectiveTokenizer effective;
-  absl::Status status =
-      absl::NotFoundError("tokenizer.json: not found; add it, or vocab.txt, to the checkpoint");
+  absl::Status status = absl::NotFoundError(
+      "tokenizer.json: not found; add it, or vocab.txt, or vocab.json and merges.txt");
   if (files.tokenizer_json.has_value()) {
     status = LoadFile(*files.tokenizer_json, *settings, effective);
-  } else if (files.vocab_txt.has_value()) {
-    status = LoadLines(*files.vocab_txt, *settings, effective);
+  } else if (files.vocab_txt.has_value() ||
+             (files.vocab_json.has_value() && files.merges_txt.has_value())) {
+    status = LoadVocabulary(files, *settings, effective);
   }
   if (!status.ok()) return status;
   effective.max_length = MaxLength(*settings);

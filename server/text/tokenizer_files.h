@@ -1,5 +1,5 @@
-// The tokenizer of a checkpoint: tokenizer.json or vocab.txt, and what the settings beside it
-// change.
+// The tokenizer of a checkpoint: tokenizer.json, or the vocabulary that older tools leave, and what
+// the settings beside it change.
 #pragma once
 
 #include <memory>
@@ -15,6 +15,8 @@ namespace attendant::text {
 // Contents of the files of a checkpoint, without those that it does not have.
 struct TokenizerFiles {
   std::optional<std::string> tokenizer_json = std::nullopt;
+  std::optional<std::string> vocab_json = std::nullopt;  // these three without tokenizer.json alone
+  std::optional<std::string> merges_txt = std::nullopt;
   std::optional<std::string> vocab_txt = std::nullopt;
   std::optional<std::string> tokenizer_config_json = std::nullopt;      // of transformers
   std::optional<std::string> special_tokens_map_json = std::nullopt;    // of its older versions
@@ -33,9 +35,11 @@ struct EffectiveTokenizer {
 
 // Loads a tokenizer that gives the ids of transformers 5 with the same files: some of its classes
 // take the vocabulary from tokenizer.json and build the rest by themselves (tokenizer_classes.h);
-// others use the file as it is. Tokens that only the settings name are added. NOT_FOUND if there
-// is neither tokenizer.json nor vocab.txt. Other errors are those of Tokenizer::Load, and name the
-// file whose setting is not as expected.
+// others use the file as it is. Tokens that only the settings name are added. Without
+// tokenizer.json such a class takes the vocabulary from vocab.json and merges.txt, or from
+// vocab.txt. NOT_FOUND if there is none of them, UNIMPLEMENTED if no such class is known for
+// vocab.json. Other errors are those of Tokenizer::Load, and name the file whose setting is not as
+// expected.
 absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& files);
 
 }  // namespace attendant::text

@@ -17,10 +17,11 @@ struct Rows {
   Rows(const Width& width, int64_t rows, int threads)
       : x(rows, width.in), y(rows, width.out), workspace(threads) {}
 
-  void Prepare(const ThreadTeam& team, const PackedLinear& linear, int64_t rows) {
-    operand = workspace.Prepare(linear, rows);
+  void Prepare(const ThreadTeam& team, const ComputeMode& mode, int64_t rows) {
+    const int64_t in = x.view().cols;
+    operand = workspace.Prepare(mode, in, rows);
     team.ParallelFor(rows, [&](int worker, int64_t r) {
-      operand.Write(worker, r, {x.view().row(r), static_cast<size_t>(linear.in_features())});
+      operand.Write(worker, r, {x.view().row(r), static_cast<size_t>(in)});
     });
   }
 
@@ -34,18 +35,18 @@ struct Rows {
 
 class EngineProducts::Impl {
  public:
-  explicit Impl(const Plan& plan) : plan_(plan), team_(plan.threads) {}
+  explicit Impl(const Plan& plan)
+      : plan_(plan), mode_{.type = plan.type, .gemm = Gemm::kOneDnn}, team_(plan.threads) {}
 
   absl::Status Pack(int64_t most_tokens) {
     const std::vector<Width> widths = ProductWidths(plan_.model.layer);
     const int64_t rows = PaddedRows(most_tokens);
-    const ComputeMode mode = {.type = plan_.type, .gemm = Gemm::kOneDnn};
     for (const Width& width : widths) rows_.emplace_back(width, rows, plan_.threads);
     for (int64_t layer = 0; layer < plan_.model.layers; ++layer) {
       for (size_t i = 0; i < widths.size(); ++i) {
         Matrix weight(widths[i].out, widths[i].in);
         const std::vector<float> bias(static_cast<size_t>(widths[i].out), 0.1f);
-        absl::StatusOr<PackedLinear> packed = PackedLinear::Pack(weight.view(), bias, mode);
+        absl::StatusOr<PackedLinear> packed = PackedLinear::Pack(weight.view(), bias, mode_);
         if (!packed.ok()) return packed.status();
         linears_.push_back(*std::move(packed));
       }
@@ -60,7 +61,7 @@ class EngineProducts::Impl {
   void Run(int64_t tokens) {
     const int64_t rows = PaddedRows(tokens);
     for (size_t i = 0; i < rows_.size() && rows != prepared_rows_; ++i) {
-      rows_[i].Prepare(team_, linears_[i], rows);
+      rows_[i].Prepare(team_, mode_, rows);
     }
     prepared_rows_ = rows;
     for (size_t i = 0; i < linears_.size(); ++i) {
@@ -72,6 +73,7 @@ class EngineProducts::Impl {
 
  private:
   const Plan plan_;
+  const ComputeMode mode_;
   const ThreadTeam team_;
   std::vector<PackedLinear> linears_;  // [layers, products]
   std::vector<Rows> rows_;             // [products]

@@ -114,7 +114,7 @@ class AttentionCase {
  public:
   AttentionCase(int64_t sequences, int64_t length, const AttentionShape& shape)
       : shape_(shape),
-        qkv_(sequences * length, 3 * shape.heads * shape.key_width),
+        qkv_(sequences * length, (shape.heads + 2 * shape.kv_heads()) * shape.key_width),
         context_(sequences * length, shape.heads * shape.key_width),
         positions_(shape.relative_rows, shape.heads * shape.key_width),
         row_of_(2 * length - 1),
@@ -127,10 +127,11 @@ class AttentionCase {
 
   void Run() {
     const int64_t width = shape_.heads * shape_.key_width;
+    const int64_t shared = shape_.kv_heads() * shape_.key_width;
     const MatrixView<float> qkv = qkv_.view();
     AttentionInput input = {.queries = qkv.Columns(0, width),
-                            .keys = qkv.Columns(width, width),
-                            .values = qkv.Columns(2 * width, width)};
+                            .keys = qkv.Columns(width, shared),
+                            .values = qkv.Columns(width + shared, shared)};
     if (shape_.relative_rows > 0) {
       input.relative = {.keys = positions_.view(),
                         .queries = positions_.view(),

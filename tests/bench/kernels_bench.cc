@@ -42,6 +42,19 @@ void AttentionOfLength(State& state, ComputeType type) {
       PerSecond(4.0 * static_cast<double>(sequences * heads * width * length * length));
 }
 
+// Causal, with heads that share keys and values; as many flops are counted as the mask leaves.
+void CausalAttention(State& state, ComputeType type) {
+  const int64_t heads = state.range(0), width = state.range(2), length = state.range(3);
+  const int64_t sequences = std::max<int64_t>(1, 512 / length);
+  AttentionShape shape = ShapeOf(heads, width, type);
+  if (state.range(1) < heads) shape.key_value_heads = state.range(1);
+  shape.causal = true;
+  AttentionCase operands(sequences, length, shape);
+  for (auto _ : state) operands.Run();
+  const int64_t pairs = length * (length + 1) / 2;
+  state.counters["flops"] = PerSecond(4.0 * static_cast<double>(sequences * heads * width * pairs));
+}
+
 // One sequence, as in ModernBERT's local layers, where the time per token does not grow with the
 // length.
 void AttentionInWindow(State& state, ComputeType type) {
@@ -211,6 +224,11 @@ const bool attentions_registered = [] {
                                  [type](State& state) { AttentionOfLength(state, type); })
         ->ArgNames({"heads", "width", "length"})
         ->ArgsProduct({{12}, {32, 64}, {16, 64, 128, 512}})
+        ->UseRealTime();
+    benchmark::RegisterBenchmark(absl::StrCat("CausalAttention/", Name(type)).c_str(),
+                                 [type](State& state) { CausalAttention(state, type); })
+        ->ArgNames({"heads", "shared", "width", "length"})
+        ->ArgsProduct({{16}, {2, 8, 16}, {128}, {16, 64, 128, 512, 2048}})
         ->UseRealTime();
     benchmark::RegisterBenchmark(absl::StrCat("AttentionInWindow/", Name(type)).c_str(),
                                  [type](State& state) { AttentionInWindow(state, type); })

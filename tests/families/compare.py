@@ -12,6 +12,7 @@ import numpy as np
 import torch
 import transformers
 
+import adapters
 import articles
 import class_scores
 import random_models
@@ -112,6 +113,8 @@ def failures_of(figures: dict) -> list:
         failures.append("not every SPLADE model agrees with sentence-transformers")
     if figures.get("sentence_models.failed"):
         failures.append("not every folder of sentence-transformers agrees with it")
+    if figures.get("adapters.failed"):
+        failures.append("not every model with an adapter agrees with PEFT")
     if figures.get("tokenizer_files.failed"):
         failures.append("not every tokenizer gives the ids of transformers")
     if figures.get("class_scores.failed"):
@@ -143,6 +146,7 @@ def main() -> None:
     figures.update(random_models.compare(options.server))
     figures.update(sparse_encoders.compare(options.server))
     figures.update(sentence_models.compare(options.server))
+    figures.update(adapters.compare(options.server))
     figures.update(tokenizer_files.compare(options.server))
     figures.update(class_scores.compare(options.server))
     figures.update(compare_minilm(options.server, options.minilm))

@@ -149,6 +149,31 @@ ROTATIONS = {
 }
 
 
+CAUSAL = {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 3,
+          "intermediate_size": 96, "max_position_embeddings": 40, "pad_token_id": 0, "bos_token_id": None, "eos_token_id": None}
+CAUSAL_VARIANTS = {
+    "plain": {},
+    "one-key-head": {"num_key_value_heads": 1, "intermediate_size": 77},
+    "own-keys": {"num_key_value_heads": 4, "hidden_act": "gelu"},
+    "own-head-width": {"head_dim": 10, "rms_norm_eps": 1e-3},
+    "head-26": {"hidden_size": 78, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 26},
+    "one-layer": {"num_hidden_layers": 1},
+    "bidirectional": {"is_causal": False},
+    "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
+    **ROTATIONS,
+}
+BIASES = {"biases": {"attention_bias": True}}
+QWEN_WINDOW = {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}
+QWEN_VARIANTS = {
+    "window": QWEN_WINDOW,
+    "listed-windows": {**QWEN_WINDOW, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]},
+    "old-windows": {**QWEN_WINDOW, **with_keys(layer_types=None)},
+    "bidirectional-window": {**QWEN_WINDOW, "is_causal": False},
+}
+ONE_WINDOW = {"window": {"sliding_window": 5}, "default-window": {"sliding_window": 4096},
+              "bidirectional-window": {"sliding_window": 5, "is_causal": False}}
+
+
 FAMILIES = {
     "bert": Family(t.BertModel, t.BertConfig, BERT,
                    BERT_VARIANTS | {name: {"hidden_act": name} for name in ACTIVATIONS}, pooler=True,
@@ -266,6 +291,28 @@ FAMILIES = {
          "published-ntk": {"rope_parameters": NTK_ROTATION, "config_json": scaled_gte},
          "f16-shards": {"save": "float16", "shard": "20KB"}},
         pooler=True, classifier=t.GteForSequenceClassification),
+    "jina_embeddings_v3": Family(
+        t.JinaEmbeddingsV3Model, t.JinaEmbeddingsV3Config, {**BERT, "type_vocab_size": 1},
+        {"gelu": {}, "relu": {"hidden_act": "relu", "intermediate_size": 77}, "epsilon": {"layer_norm_eps": 1e-3},
+         "head-26": {"hidden_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
+         "theta": {"rope_parameters": {"rope_type": "default", "rope_theta": 50.0}},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        pooler=True, classifier=t.JinaEmbeddingsV3ForSequenceClassification),
+    "qwen3": Family(t.Qwen3Model, t.Qwen3Config, {**CAUSAL, "head_dim": 16}, CAUSAL_VARIANTS | BIASES | QWEN_VARIANTS,
+                    classifier=t.Qwen3ForSequenceClassification, blank=True),
+    "qwen2": Family(t.Qwen2Model, t.Qwen2Config, CAUSAL, CAUSAL_VARIANTS | QWEN_VARIANTS,
+                    classifier=t.Qwen2ForSequenceClassification, blank=True),
+    "llama": Family(t.LlamaModel, t.LlamaConfig, CAUSAL,
+                    CAUSAL_VARIANTS | BIASES | {"more-biases": {"attention_bias": True, "mlp_bias": True}},
+                    classifier=t.LlamaForSequenceClassification, blank=True),
+    "mistral": Family(t.MistralModel, t.MistralConfig, {**CAUSAL, "sliding_window": None}, CAUSAL_VARIANTS | ONE_WINDOW,
+                      classifier=t.MistralForSequenceClassification, blank=True),
+    "eurobert": Family(
+        t.EuroBertModel, t.EuroBertConfig, {**CAUSAL, "classifier_pooling": "mean"},
+        {name: variant for name, variant in CAUSAL_VARIANTS.items() if name != "bidirectional"} | BIASES
+        | {"first-token-classifier": {"model": t.EuroBertForSequenceClassification, "num_labels": 5,
+                                      "classifier_pooling": "bos"}},
+        classifier=t.EuroBertForSequenceClassification, blank=True),
     "vit": Family(t.ViTModel, t.ViTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
                   features=patches, classifier=t.ViTForImageClassification),
     "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,

@@ -53,6 +53,15 @@ KINDS = {
     "multi-vector-skips-all": of_tokens(MultiVectorMask(PUNCTUATION, skiplist_tasks=["query", "document"])),
     "multi-vector-keeps": of_tokens(MultiVectorMask(["w1"], keep_only_token_ids=[6, 10, 14])),
 }
+# Causal models: the family and the class of the model in the folder, and the options of --model; served by its modules, or without
+# any as the library pools it.
+CAUSAL = {
+    "causal-last-token": ("qwen3", transformers.Qwen3Model, [pooled("lasttoken"), lambda _: Normalize()], ""),
+    "causal-language-model": ("qwen3", transformers.Qwen3ForCausalLM, None, ""),
+    "causal-without-head": ("llama", transformers.LlamaModel, None, ""),
+    "bidirectional-language-model": ("qwen2", transformers.Qwen2ForCausalLM, None, ""),
+    "bidirectional-by-option": ("mistral", transformers.MistralForCausalLM, [pooled("mean")], ",causal=false"),
+}
 # Options of --model, for the folder "plain", and the library's modules that do the same.
 OPTIONS = {f"pooling={name}": [pooled(mode)] for name, mode in
            (("mean", "mean"), ("max", "max"), ("first_token", "cls"), ("last_token", "lasttoken"))}
@@ -65,6 +74,19 @@ def save(kind: str, folder: pathlib.Path, scratch: pathlib.Path):
     make(FAMILIES["bert"], {"model": transformers.BertModel}, plain)
     tokenizer().save_pretrained(plain)
     return build(kind, plain, modules, folder)
+
+
+def save_causal(kind: str, folder: pathlib.Path, scratch: pathlib.Path):
+    """Does the same for a row of CAUSAL."""
+    family, library_class, modules, option = CAUSAL[kind]
+    plain = folder if modules is None else scratch / kind
+    variant = {"is_causal": False} if kind == "bidirectional-language-model" else {}
+    make(FAMILIES[family], {"model": library_class, **variant}, plain)
+    tokenizer().save_pretrained(plain)
+    model = build(kind, plain, modules, folder)
+    if option:  # which says what the folder does not
+        model[0].auto_model.config.is_causal = False
+    return model
 
 
 def build(kind: str, plain: pathlib.Path, modules, folder=None):
@@ -139,6 +161,10 @@ def compare(program: str) -> dict:
         torch.manual_seed(7)
         models = {kind: save(kind, folder, pathlib.Path(scratch)) for kind, folder in folders.items()}
         sources = dict(folders)
+        for kind, (*_, option) in CAUSAL.items():
+            folder = pathlib.Path(scratch) / "served" / kind
+            models[kind] = save_causal(kind, folder, pathlib.Path(scratch))
+            sources[kind] = f"{folder}{option}"
         for option, modules in OPTIONS.items():
             name = option.replace("=", "-")
             models[name] = build(name, folders["plain"], modules)

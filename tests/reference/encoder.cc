@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
+#include "engine/model/residual_blocks.h"
 #include "tests/reference/reference.h"
 #include "tests/reference/relative_positions.h"
 #include "tests/reference/token_convolution.h"
@@ -19,6 +21,8 @@ namespace attendant::reference {
 namespace {
 
 using Vector = std::vector<double>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The weights of one model, in float64, by their canonical names.
 class Weights {
@@ -200,16 +204,17 @@ class Distances {
 // The position of each token of a sequence.
 using Positions = std::vector<int32_t>;
 
-// Rotates queries or keys [n, H Dk]: pairs of columns are points of a plane, turned according to
-// their position.
+// Rotates queries [n, H Dk] or keys [n, K Dk]: pairs of columns are points of a plane, turned
+// according to their position.
 Vector Turn(const LayerShape& shape, const Positions& positions, Vector x) {
   if (shape.relative_positions.kind != RelativePositions::kRotary) return x;
   const RotaryShape& rotary = shape.relative_positions.rotary;
   const int64_t pairs = rotary.width() / 2;
   const bool halves = rotary.pairs == RotaryPairs::kHalves;
+  const size_t width = shape.attention.key_width, heads = x.size() / (positions.size() * width);
   for (size_t s = 0; s < positions.size(); ++s) {
-    for (int64_t h = 0; h < shape.attention.heads; ++h) {
-      double* head = &x[(s * shape.attention.heads + h) * shape.attention.key_width];
+    for (size_t h = 0; h < heads; ++h) {
+      double* head = &x[(s * heads + h) * width];
       for (int64_t j = 0; j < pairs; ++j) {
         double& a = head[halves ? j : 2 * j];
         double& b = head[halves ? j + pairs : 2 * j + 1];
@@ -282,7 +287,7 @@ Vector RoundToBf16(Vector x) {
   return x;
 }
 
-// Attention of queries and keys [n, H Dk] and values [n, H Dv], which gives [n, H Dv].
+// Attention of queries [n, H Dk], keys [n, K Dk] and values [n, K Dv], which gives [n, H Dv].
 struct Operands {
   Operands RoundedToBf16() const {
     return {RoundToBf16(queries), RoundToBf16(keys), RoundToBf16(values), added, weights, true};
@@ -298,18 +303,19 @@ struct Operands {
 Vector Attend(const LayerShape& shape, const Distances& distances, const Positions& positions,
               const Operands& operands) {
   const auto& [queries, keys, values, added, weights, rounds] = operands;
-  const int64_t key_stride = shape.key_columns();
-  const int64_t value_stride = shape.attention.heads * shape.attention.value_width;
-  const int64_t length = static_cast<int64_t>(queries.size()) / key_stride;
-  Vector context(length * value_stride, 0.0);
+  const int64_t query_stride = shape.query_columns(), context_stride = shape.context_width();
+  const int64_t key_stride = shape.key_columns(), value_stride = shape.value_columns();
+  const int64_t length = static_cast<int64_t>(queries.size()) / query_stride;
+  Vector context(length * context_stride, 0.0);
   const int64_t key_count = static_cast<int64_t>(keys.size()) / key_stride;
   const bool are_tokens = shape.attention.kind != AttentionKind::kLinformer;
   Vector scores(key_count);
   for (int64_t h = 0; h < shape.attention.heads; ++h) {
+    const int64_t shared = h * shape.attention.kv_heads() / shape.attention.heads;
     for (int64_t s = 0; s < length; ++s) {
-      const double* query = &queries[s * key_stride + h * shape.attention.key_width];
+      const double* query = &queries[s * query_stride + h * shape.attention.key_width];
       for (int64_t t = 0; t < key_count; ++t) {
-        const double* key = &keys[t * key_stride + h * shape.attention.key_width];
+        const double* key = &keys[t * key_stride + shared * shape.attention.key_width];
         scores[t] = 0;
         for (int64_t j = 0; j < shape.attention.key_width; ++j) {
           scores[t] += weights.empty() ? query[j] * key[j]
@@ -323,6 +329,7 @@ Vector Attend(const LayerShape& shape, const Distances& distances, const Positio
         scores[t] += WindowMask(shape.attention.window, shape.attention.pattern,
                                 positions.back() - positions[0] + 1, positions[s] - positions[0],
                                 positions[t] - positions[0]);
+        if (shape.attention.causal && t > s) scores[t] = -kInfinity;
       }
       if (IsLinear(shape.attention.kind)) {
         if (shape.attention.kind == AttentionKind::kCausalLinear)
@@ -331,9 +338,9 @@ Vector Attend(const LayerShape& shape, const Distances& distances, const Positio
         Softmax(scores);
       }
       if (rounds) scores = RoundToBf16(std::move(scores));
-      double* mixed = &context[s * value_stride + h * shape.attention.value_width];
+      double* mixed = &context[s * context_stride + h * shape.attention.value_width];
       for (int64_t t = 0; t < key_count; ++t) {
-        const double* value = &values[t * value_stride + h * shape.attention.value_width];
+        const double* value = &values[t * value_stride + shared * shape.attention.value_width];
         for (int64_t j = 0; j < shape.attention.value_width; ++j) mixed[j] += scores[t] * value[j];
       }
     }
@@ -350,9 +357,9 @@ class Layer {
         rounds_(AttendsInBf16(weights.type) && shape.attention.kind == AttentionKind::kSoftmax),
         distances_(shape, weights),
         distance_scores_(shape, weights, prefix),
-        query_(weights, prefix + "query", shape.key_columns(), shape.inner_width()),
+        query_(weights, prefix + "query", shape.query_columns(), shape.inner_width()),
         key_(weights, prefix + "key", shape.key_columns(), shape.inner_width()),
-        value_(weights, prefix + "value", shape.context_width(), shape.value_inputs()) {
+        value_(weights, prefix + "value", shape.value_columns(), shape.value_inputs()) {
     const int64_t width = shape.inner_width();
     const auto norm = [&](const char* name) {
       return std::make_unique<Norm>(weights, prefix + name, width, shape);
@@ -373,11 +380,18 @@ class Layer {
     if (shape.norms.placement != NormPlacement::kNone && shape.norms.has_attention_norm) {
       attention_norm_ = norm("attention_norm");
     }
+    const bool is_sandwich = shape.norms.placement == NormPlacement::kSandwich;
+    if (is_sandwich) attention_branch_norm_ = norm("attention_branch_norm");
     if (shape.extras.has_second_attention_norm) second_norm_ = norm("second_attention_norm");
-    if (shape.attention.has_query_key_norms) {
-      const int64_t keys = shape.key_columns();
-      query_norm_ = std::make_unique<Norm>(weights, prefix + "query_norm", keys, shape);
-      key_norm_ = std::make_unique<Norm>(weights, prefix + "key_norm", keys, shape);
+    if (const QueryKeyNorms norms = shape.attention.query_key_norms;
+        norms != QueryKeyNorms::kNone) {
+      const auto of = [&](const char* name, int64_t columns) {
+        const int64_t cols =
+            norms == QueryKeyNorms::kEachHead ? shape.attention.key_width : columns;
+        return std::make_unique<Norm>(weights, prefix + name, cols, shape);
+      };
+      query_norm_ = of("query_norm", shape.query_columns());
+      key_norm_ = of("key_norm", shape.key_columns());
     }
     const auto scale = [&](const char* name) {
       return shape.extras.has_branch_scale ? weights.Read(prefix + name, width)
@@ -394,6 +408,7 @@ class Layer {
       added.in = linear((block + "feed_forward_in").c_str(), inner, width);
       added.out = linear((block + "feed_forward_out").c_str(), width, inner);
       added.norm = norm((block + "feed_forward_norm").c_str());
+      if (is_sandwich) added.branch_norm = norm((block + "feed_forward_branch_norm").c_str());
     }
     if (shape.norms.last_epsilon > 0 && !blocks_.empty()) {
       blocks_.back().norm->epsilon = shape.norms.last_epsilon;
@@ -435,6 +450,14 @@ class Layer {
         for (const Block& block : blocks_) h = Sum(h, FeedForward(block, Apply(*block.norm, h)));
         return h;
       }
+      case NormPlacement::kSandwich: {
+        const Vector entry = Entering(x);
+        Vector h = Sum(x, Apply(*attention_branch_norm_, Attention(entry, entry, positions)));
+        for (const Block& block : blocks_) {
+          h = Sum(h, Apply(*block.branch_norm, FeedForward(block, Apply(*block.norm, h))));
+        }
+        return h;
+      }
       case NormPlacement::kNone:
         return Attention(x, x, positions);
     }
@@ -450,7 +473,7 @@ class Layer {
   };
   struct Block {
     std::unique_ptr<LinearLayer> gate, in, out;
-    std::unique_ptr<Norm> norm;
+    std::unique_ptr<Norm> norm, branch_norm;
     Vector scale;
   };
 
@@ -514,7 +537,8 @@ class Layer {
   LinearLayer key_;
   LinearLayer value_;
   std::unique_ptr<LinearLayer> output_;
-  std::unique_ptr<Norm> attention_norm_, second_norm_, query_norm_, key_norm_;
+  std::unique_ptr<Norm> attention_norm_, attention_branch_norm_, second_norm_, query_norm_,
+      key_norm_;
   Vector attention_scale_;
   std::vector<Block> blocks_;
   TokenConvolution convolution_ = {};

@@ -39,6 +39,7 @@ Matrix HeadBias(const AttentionSequence& sequence, const AttentionBias* distance
       const int64_t first = position(key_positions, 0);
       const int64_t extent = position(key_positions, result.cols() - 1) - first + 1;
       result(s, t) += WindowMask(shape.window, shape.pattern, extent, query - first, key - first);
+      if (shape.causal && key > query) result(s, t) = -kInfinity;
     }
   }
   return result;
@@ -201,9 +202,10 @@ SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const 
   const int64_t length = queries.rows();
   SequenceResult result{Matrix(length, shape.heads * shape.value_width), {}, 0};
   for (int64_t h = 0; h < shape.heads; ++h) {
+    const int64_t shared = h / (shape.heads / shape.kv_heads());
     HeadResult head = AttendHead(shape, queries.Columns(h * shape.key_width, shape.key_width),
-                                 keys.Columns(h * shape.key_width, shape.key_width),
-                                 values.Columns(h * shape.value_width, shape.value_width),
+                                 keys.Columns(shared * shape.key_width, shape.key_width),
+                                 values.Columns(shared * shape.value_width, shape.value_width),
                                  HeadBias(sequence, distances, h, shape));
     for (int64_t s = 0; s < length; ++s) {
       for (int64_t c = 0; c < shape.value_width; ++c) {

@@ -67,7 +67,7 @@ HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const 
                       const Matrix& values, const Matrix& bias);
 
 // The attention of all heads on one sequence, as the engine's Attention computes it. queries
-// [length, H Dk], keys [keys, H Dk] and values [keys, H Dv] are those of the sequence or of its
+// [length, H Dk], keys [keys, K Dk] and values [keys, K Dv] are those of the sequence or of its
 // cross_kv; bias and positions are those of `sequence`; `distances` is a second bias or null.
 struct SequenceResult {
   Matrix context;                     // [length, H Dv]

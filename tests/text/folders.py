@@ -72,6 +72,23 @@ MORE = [{"more": ["<m>", "Foo"]}, {"more": ["<m>"], "additional_special_tokens":
         {"decoder": False, "additional_special_tokens": ["<n>", "bar"], "pad_token": "abc"}]
 
 
+# The vocabulary in the files that older tools leave, for the classes that have them.
+OLD = [{"old": True}, {"old": True, "decoder": False}, {"old": True, "more": ["<m>", "Foo"]}]
+OLD_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "MPNetTokenizer", "RobertaTokenizer", "Qwen2Tokenizer", "CLIPTokenizer")
+
+
+def write_vocabulary(folder, tokenizer):
+    """Writes vocab.txt, or vocab.json and merges.txt."""
+    model = json.loads(tokenizer.to_str())["model"]
+    if model["type"] == "WordPiece":
+        words = {number: word for word, number in tokenizer.get_vocab().items()}
+        (folder / "vocab.txt").write_text("".join(words[number] + "\n" for number in sorted(words)))
+        return
+    (folder / "vocab.json").write_text(json.dumps(model["vocab"]))
+    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]]
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(merge + "\n" for merge in merges))
+
+
 def write(folder, tokenizer, name, settings):
     settings = dict(settings)
     added = {str(index): {"content": token.content, "single_word": token.single_word, "lstrip": token.lstrip,
@@ -84,7 +101,10 @@ def write(folder, tokenizer, name, settings):
         added.pop(min(added))
     if settings.pop("decoder", True):
         settings["added_tokens_decoder"] = added
-    (folder / "tokenizer.json").write_text(tokenizer.to_str())
+    if settings.pop("old", False):
+        write_vocabulary(folder, tokenizer)
+    else:
+        (folder / "tokenizer.json").write_text(tokenizer.to_str())
     (folder / "tokenizer_config.json").write_text(
         json.dumps({"tokenizer_class": name, **settings}))
 
@@ -95,7 +115,7 @@ def compare(program, texts, charsmap):
     logging.getLogger("transformers").setLevel(logging.ERROR)
     count = mismatches = 0
     for tokenizer, name, variants in sources(strings.corpus(), charsmap):
-        more = [{**variants[0], **settings} for settings in MORE]
+        more = [{**variants[0], **settings} for settings in MORE + (OLD if name in OLD_CLASSES else [])]
         for settings in variants + more:
             with tempfile.TemporaryDirectory() as place:
                 folder = pathlib.Path(place)

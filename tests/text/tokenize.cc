@@ -79,10 +79,10 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Load(
   }
   const auto read = [&](const char* name) { return ReadFile(path + "/" + name); };
   absl::StatusOr<attendant::text::EffectiveTokenizer> effective =
-      attendant::text::LoadTokenizerFiles({read("tokenizer.json"), read("vocab.txt"),
-                                           read("tokenizer_config.json"),
-                                           read("special_tokens_map.json"), read("config.json"),
-                                           read("sentence_bert_config.json")});
+      attendant::text::LoadTokenizerFiles(
+          {read("tokenizer.json"), read("vocab.json"), read("merges.txt"), read("vocab.txt"),
+           read("tokenizer_config.json"), read("special_tokens_map.json"), read("config.json"),
+           read("sentence_bert_config.json")});
   if (!effective.ok()) return effective.status();
   for (const std::string& note : effective->notes) std::cerr << note << "\n";
   return std::move(effective->tokenizer);

@@ -73,6 +73,8 @@ const std::vector<Family>& Families() {
   static const auto& families = *[] {
     auto* all = new std::vector<Family>(TextFamilies());
     for (Family& family : LongTextFamilies()) all->push_back(std::move(family));
+    for (Family& family : JinaFamilies()) all->push_back(std::move(family));
+    for (Family& family : CausalFamilies()) all->push_back(std::move(family));
     for (Family& family : SignalFamilies()) all->push_back(std::move(family));
     return all;
   }();
@@ -80,7 +82,8 @@ const std::vector<Family>& Families() {
 }
 
 const Family* FindFamily(const std::string& model_type,
-                         const std::vector<std::string>& architectures) {
+                         const std::vector<std::string>& architectures,
+                         const std::string& position_type) {
   const auto is_architecture = [&](const Family& family) {
     return std::any_of(architectures.begin(), architectures.end(),
                        [&](const std::string& name) { return IsArchitecture(family, name); });
@@ -88,12 +91,17 @@ const Family* FindFamily(const std::string& model_type,
   for (const Family& family : Families()) {
     if (family.model_types.empty() && is_architecture(family)) return &family;
   }
+  const auto has = [](const auto& list, const std::string& text) {
+    return std::find(list.begin(), list.end(), text) != list.end();
+  };
+  const Family* first = nullptr;
   for (const Family& family : Families()) {
-    const auto& types = family.model_types;
-    if (std::find(types.begin(), types.end(), model_type) != types.end()) return &family;
     if (model_type.empty() && is_architecture(family)) return &family;
+    if (!has(family.model_types, model_type)) continue;
+    if (first == nullptr) first = &family;
+    if (has(family.position_embedding_types, position_type)) return &family;
   }
-  return nullptr;
+  return first;
 }
 
 const char* ReasonToRefuse(const std::string& model_type,

@@ -29,7 +29,8 @@ struct NamePattern {
 struct ConfigKeys {
   Keys hidden_size = {"hidden_size"};
   Keys heads = {"num_attention_heads"};
-  Keys head_width = {};  // default: hidden size / heads
+  Keys head_width = {};       // default: hidden size / heads
+  Keys key_value_heads = {};  // heads of keys and values; default: as many as of queries
   Keys layers = {"num_hidden_layers"};
   Keys layer_groups = {};  // number of groups of layers that share their weights
   Keys feed_forward_width = {"intermediate_size"};
@@ -60,6 +61,9 @@ struct ConfigKeys {
   Keys convolution = {};         // kernel size of the convolution next to layer 0
   Keys window = {};              // tokens to both sides together
   Keys global_every = {};        // if n, layers 0, n, 2 n, … have no window
+  Keys causal_window = {};       // tokens that a query of a causal layer sees, with its own
+  Keys has_causal_window = {};   // if false or absent, there is no such window
+  Keys first_windowed = {};      // the first layer that has it; default: 28
   Keys classifier_pooling = {};  // "cls" or "mean"
   // Of all heads that have an activation; default: as Family says.
   Keys classifier_activation = {};
@@ -105,8 +109,9 @@ struct Family {
   std::vector<std::string> parts;     // beginnings of the names of the encoder's tensors
   std::vector<std::string> others;    // beginnings of names that do not belong to the encoder
   std::string pooler = {};            // a layer on the first token; empty if there is none
-  // A classification head pools by these modes and applies this activation after its first linear
-  // layer, or the activation of the encoder's layers if `classifier_acts_as_layers`.
+  // A classification head pools by these modes, or as the config must say if there are none, and
+  // applies this activation after its first linear layer, or the activation of the encoder's layers
+  // if `classifier_acts_as_layers`.
   std::vector<PoolingMode> classifier_modes = {PoolingMode::kFirstToken};
   Activation classifier_activation = Activation::kTanh;
   bool classifier_acts_as_layers = false;
@@ -116,6 +121,9 @@ struct Family {
   // those of every family; see unread_keys.h.
   Keys harmless_keys = {};
   Keys position_embedding_types = {"absolute"};  // the only accepted values in a config
+  // The type in modules.json of a Transformer of its authors' own that computes the same as that of
+  // sentence-transformers.
+  std::string own_transformer = {};
   Biases biases = Biases::kEvery;
   float norm_epsilon = 1e-12f;
   Activation activation = Activation::kGelu;
@@ -127,7 +135,12 @@ struct Family {
   // whatever the config says. 0 if these norms have the epsilon of the others.
   float own_norm_epsilon = 0;
   bool has_own_head_width = false;  // heads need not make up the hidden size
-  bool scales_scores = true;        // by 1 / sqrt(head width)
+  int64_t head_width = 0;           // 0: hidden size / heads
+  bool is_causal = false;           // a config, or the operator, may say otherwise
+  int64_t causal_window = 0;        // where the config has no such key
+  // Norms that every file of the family must have. Others are found in the file, over all heads.
+  QueryKeyNorms query_key_norms = QueryKeyNorms::kNone;
+  bool scales_scores = true;  // by 1 / sqrt(head width)
   bool has_branch_scale = false;
   bool has_first_attention_norm = true;
   bool patches_are_grid = false;  // positions are those of a grid of patches
@@ -156,16 +169,20 @@ struct Family {
 // The whole table. Thread-safe; the rows live as long as the process.
 const std::vector<Family>& Families();
 
-// The parts of the table: families that read text, families that read long text, and families that
-// take rows of patches or frames.
+// The parts of the table: families that read text, families that read long text, families of causal
+// decoders, and families that take rows of patches or frames.
 std::vector<Family> TextFamilies();
 std::vector<Family> LongTextFamilies();
+std::vector<Family> JinaFamilies();
+std::vector<Family> CausalFamilies();
 std::vector<Family> SignalFamilies();
 
-// Finds a family by its model_type, or else by the first architecture that is known. Returns
-// nullptr if neither is.
+// Finds a family by its model_type, or else by the first architecture that is known. Of several
+// with the same model_type it is the one that has the position_embedding_type of the config, or
+// else the first. Returns nullptr if neither is known.
 const Family* FindFamily(const std::string& model_type,
-                         const std::vector<std::string>& architectures);
+                         const std::vector<std::string>& architectures,
+                         const std::string& position_type = "");
 
 // Returns why a model with this model_type, which may be that of a known family, and with these
 // architectures cannot be computed; nullptr if no reason is known.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/checkpoint/families/attention_config.h"
 #include "engine/checkpoint/families/bounds.h"
+#include "engine/checkpoint/families/causal_config.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/families/rotary_config.h"
 #include "engine/checkpoint/families/unread_keys.h"
@@ -41,7 +42,9 @@ std::string UnknownFamily(const std::string& model_type,
   }
   std::vector<std::string> known;
   for (const Family& family : Families()) {
-    known.insert(known.end(), family.model_types.begin(), family.model_types.end());
+    for (const std::string& type : family.model_types) {
+      if (std::find(known.begin(), known.end(), type) == known.end()) known.push_back(type);
+    }
   }
   return absl::StrCat("model_type: expected one of ", absl::StrJoin(known, ", "), ", found ",
                       found.empty() ? "none" : Quoted(found));
@@ -54,8 +57,9 @@ int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReade
   if (!family.keys.head_width.empty()) {
     return config.Integer(family.keys.head_width, kHiddenSizeRange);
   }
-  const bool divides = layer.inner_width() % layer.attention.heads == 0;
-  const int64_t width = divides ? layer.inner_width() / layer.attention.heads : 1;
+  const bool divides = family.head_width > 0 || layer.inner_width() % layer.attention.heads == 0;
+  const int64_t of_hidden_size = divides ? layer.inner_width() / layer.attention.heads : 1;
+  const int64_t width = family.head_width > 0 ? family.head_width : of_hidden_size;
   const Keys head_widths = {"head_dim", "attention_head_size"};
   const int64_t head_dim = config.Integer(head_widths, kHiddenSizeRange, width);
   const bool fits =
@@ -272,7 +276,9 @@ EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, Con
 // Refuses what would make the same tensors compute something else.
 void RefuseVariants(const Family& family, const Json& json, ConfigReader& config,
                     Problems& problems) {
-  for (const char* key : {"is_decoder", "add_cross_attention"}) {
+  Keys refused = {"add_cross_attention"};
+  if (!family.is_causal) refused.push_back("is_decoder");
+  for (const std::string& key : refused) {
     if (config.Boolean({key}, false)) {
       problems.Add(absl::StrCat(key, ": expected false, for an encoder, found true"));
     }
@@ -303,6 +309,7 @@ PoolingDescription ReadPooler(const Family& family, int64_t hidden_size, ConfigR
 }
 
 constexpr Named<PoolingMode> kClassifierModes[] = {{"cls", PoolingMode::kFirstToken},
+                                                   {"bos", PoolingMode::kFirstToken},
                                                    {"mean", PoolingMode::kMean}};
 
 // Returns the pooling of a head that scores classes of whole sequences, or nothing for other
@@ -319,8 +326,9 @@ std::vector<PoolingMode> ReadClassifierModes(const Family& family,
   if (std::none_of(architectures.begin(), architectures.end(), classifies)) return {};
   if (config.Boolean({"use_weighted_layer_sum"}, false)) return {};
   if (family.keys.classifier_pooling.empty()) return family.classifier_modes;
-  return {config.Choice<PoolingMode>(family.keys.classifier_pooling, kClassifierModes,
-                                     family.classifier_modes.front())};
+  std::optional<PoolingMode> fallback;
+  if (!family.classifier_modes.empty()) fallback = family.classifier_modes.front();
+  return {config.Choice<PoolingMode>(family.keys.classifier_pooling, kClassifierModes, fallback)};
 }
 
 std::optional<Activation> ReadClassifierActivation(const Family& family, ConfigReader& config) {
@@ -356,7 +364,8 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
     problems.Add(absl::StrCat("expected a family that is computed here: ", reason));
     return problems.ToStatus();
   }
-  const Family* family = FindFamily(model_type, architectures);
+  const Family* family =
+      FindFamily(model_type, architectures, config.Text({"position_embedding_type"}, ""));
   if (family == nullptr) {
     problems.Add(UnknownFamily(model_type, architectures));
     return problems.ToStatus();
@@ -367,19 +376,21 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
                       ReadClassifierModes(*family, architectures, config),
                       ReadClassifierActivation(*family, config),
                       ScoresTokens(architectures),
-                      IsMaskedLanguageModel(architectures)};
+                      IsMaskedLanguageModel(architectures),
+                      !architectures.empty() && absl::EndsWith(architectures[0], "ForCausalLM")};
   ModelDescription& description = read.description;
   description.family = family->name;
   description.layers = config.Integer(family->keys.layers, kLayerRange);
   description.layer = ReadLayer(*family, config, problems);
   description.layer_map = ReadLayerMap(*family, description.layers, config);
   ReadVariants(*family, *json, config, problems, description);
+  ReadCausalAttention(*family, *json, config, problems, description);
   read.pooler = ReadPooler(*family, description.layer.hidden_size, config);
   if (!family->keys.vocabulary.empty()) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
   }
   // Every stack with norms before its branches has one more norm after the last layer.
-  description.has_exit_norm = description.layer.norms.placement == NormPlacement::kPre;
+  description.has_exit_norm = description.layer.norms.are_first();
   RefuseVariants(*family, *json, config, problems);
   JudgeUnreadKeys(*family, config, problems, read.warnings);
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/checkpoint/files/causal_choice.h"
 #include "engine/checkpoint/files/pooling_choice.h"
 #include "engine/checkpoint/files/tokenization.h"
 #include "engine/model/model_description.h"
@@ -19,10 +20,14 @@ struct CheckpointOptions {
   int64_t max_header_bytes = int64_t{16} << 20;  // a safetensors header (W2)
   bool allow_nonfinite_weights = false;          // accept NaN and infinities (W12)
   std::string weights_sha256;                    // lower-case hex; not checked if empty (W15)
+  std::string adapter;  // a folder; see engine/checkpoint/adapter.h. Empty if there is none.
+  std::string task;     // whose adapter is merged; see engine/checkpoint/task_adapters.h
   // Names the heads to leave out; see engine/checkpoint/pruning.h. Empty if there are none.
   std::string prune_file;
   // Replaces the modes of the checkpoint's own pooling.
   PoolingChoice pooling = PoolingChoice::kAsFiles;
+  // Replaces what the checkpoint says of causal attention.
+  CausalChoice causal = CausalChoice::kAsFiles;
 };
 
 // A tensor of the weight files, and the weights that are made of it.

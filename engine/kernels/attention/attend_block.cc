@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "engine/kernels/isa.h"
 
@@ -37,8 +38,9 @@ HWY_INLINE Floats Anchor(Floats maximum) {
 
 constexpr int64_t RoundDown(int64_t value, int64_t multiple) { return value - value % multiple; }
 
-// One run over the keys of a block of queries. Scores are held transposed, [keys, queries]: each
-// query has a lane of its own, so that softmax needs neither sums across lanes nor partial vectors.
+// One run over the keys of a head's block of queries. Scores are held transposed, [keys, queries]:
+// each query has a lane of its own, so that softmax needs neither sums across lanes nor partial
+// vectors.
 template <class Products>
 class Run {
  public:
@@ -48,40 +50,46 @@ class Run {
         products_(block, scratch),
         visible_(block),
         terms_(block, scratch, visible_),
-        exponent_scale_(terms_.any() ? kLog2E : block.scale * kLog2E),
+        exponent_scale_(terms_.scales() ? kLog2E : block.scale * kLog2E),
         rounds_(block.operands == AttentionOperands::kRounded) {}
 
-  int64_t Attend() {
+  void Begin() {
     const int64_t queries = block_.queries.rows;
     std::fill_n(scratch_.maxima, RoundUpToPanel(queries), kMinusInfinity);
     std::fill_n(scratch_.sums, RoundUpToPanel(queries), 0.0f);
     if (!visible_.all() && block_.probabilities != nullptr) {
       std::fill_n(block_.probabilities, queries * block_.keys.rows, kMinusInfinity);
     }
-    for (int64_t key = 0; key < block_.keys.rows; key += kKeyBlock) {
-      AttendKeys({key, std::min(block_.keys.rows, key + kKeyBlock)});
-    }
-    int64_t fully_masked = 0;
-    for (int64_t q = 0; q < queries; ++q) fully_masked += Finish(q);
-    return fully_masked;
   }
 
- private:
-  static constexpr AttentionOperands kOperands = Products::kOperands;
+  // Packs those of the block of keys that some query sees; perhaps none.
+  KeyBlock TakeKeys(KeyRange keys) const {
+    const KeyRange visible = VisibleTo(0, block_.queries.rows, keys);
+    if (visible.empty()) return {};
+    return products_.TakeKeys(visible.begin, visible.end - visible.begin);
+  }
 
-  // Attention of all queries to one block of keys.
-  void AttendKeys(KeyRange keys) {
+  // Attention of all queries to a block of keys that was taken by a run of the same keys.
+  void AttendKeys(const KeyBlock& block) {
     const int64_t queries = block_.queries.rows;
-    const KeyRange visible = VisibleTo(0, queries, keys);
-    if (visible.empty()) return;
-    const KeyBlock block = products_.TakeKeys(visible.begin, visible.end - visible.begin);
-    if (terms_.any()) terms_.TakeKeys(visible.begin, visible.end - visible.begin);
+    const KeyRange visible = {block.first, block.first + block.count};
+    if (terms_.any()) terms_.TakeKeys(block.first, block.count);
     for (int64_t q = 0; q < queries; q += kPanel) {
       const int64_t count = std::min(kPanel, queries - q);
       AttendVisible(block, VisibleTo(q, count, visible),
                     {q, count, VisibleTo(q, count, {0, block_.keys.rows})});
     }
   }
+
+  // Completes the results. Returns how many queries were fully masked.
+  int64_t Finish() {
+    int64_t fully_masked = 0;
+    for (int64_t q = 0; q < block_.queries.rows; ++q) fully_masked += Finish(q);
+    return fully_masked;
+  }
+
+ private:
+  static constexpr AttentionOperands kOperands = Products::kOperands;
 
   // The keys that some of the queries [first, first + count) see. Begins where a step of the
   // products does: then keys that a query does not see change no bit of it.
@@ -269,18 +277,46 @@ class Run {
   const bool rounds_;  // what is packed
 };
 
-int64_t AttendRows(const AttentionBlock& block, const AttentionScratch& scratch) {
-  if (block.score_weights != nullptr) return Run<AdditiveProducts>(block, scratch).Attend();
-  return Run<VectorProducts<AttentionOperands::kF32>>(block, scratch).Attend();
+// The part of the scratch in which the queries of one of several heads are kept.
+AttentionScratch OfHead(const AttentionScratch& scratch, size_t head, const AttentionBlock& block) {
+  const int64_t first = static_cast<int64_t>(head) * RoundUpToPanel(block.queries.rows);
+  AttentionScratch own = scratch;
+  own.context += first * RoundUpToPanel(block.context.cols);
+  own.maxima += first;
+  own.sums += first;
+  return own;
+}
+
+template <class Products>
+int64_t AttendAll(absl::Span<const AttentionBlock> heads, const AttentionScratch& scratch) {
+  AttentionScratch scratches[kMostSharing];
+  std::optional<Run<Products>> runs[kMostSharing];
+  for (size_t h = 0; h < heads.size(); ++h) {
+    scratches[h] = OfHead(scratch, h, heads[h]);
+    runs[h].emplace(heads[h], scratches[h]).Begin();
+  }
+  const int64_t keys = heads.front().keys.rows;
+  for (int64_t key = 0; key < keys; key += kKeyBlock) {
+    const KeyBlock block = runs[0]->TakeKeys({key, std::min(keys, key + kKeyBlock)});
+    for (size_t h = 0; block.count > 0 && h < heads.size(); ++h) runs[h]->AttendKeys(block);
+  }
+  int64_t fully_masked = 0;
+  for (size_t h = 0; h < heads.size(); ++h) fully_masked += runs[h]->Finish();
+  return fully_masked;
+}
+
+int64_t AttendRows(absl::Span<const AttentionBlock> heads, const AttentionScratch& scratch) {
+  if (heads.front().score_weights != nullptr) return AttendAll<AdditiveProducts>(heads, scratch);
+  return AttendAll<VectorProducts<AttentionOperands::kF32>>(heads, scratch);
 }
 
 #if HWY_TARGET <= HWY_AVX3
-int64_t AttendPairs(const AttentionBlock& block, const AttentionScratch& scratch) {
-  return Run<VectorProducts<AttentionOperands::kPairs>>(block, scratch).Attend();
+int64_t AttendPairs(absl::Span<const AttentionBlock> heads, const AttentionScratch& scratch) {
+  return AttendAll<VectorProducts<AttentionOperands::kPairs>>(heads, scratch);
 }
 
-int64_t AttendTiles(const AttentionBlock& block, const AttentionScratch& scratch) {
-  return Run<AmxProducts>(block, scratch).Attend();
+int64_t AttendTiles(absl::Span<const AttentionBlock> heads, const AttentionScratch& scratch) {
+  return AttendAll<AmxProducts>(heads, scratch);
 }
 #endif
 
@@ -294,16 +330,16 @@ namespace attendant {
 
 HWY_EXPORT(AttendRows);
 
-int64_t AttendBlock(const AttentionBlock& block, const AttentionScratch& scratch) {
-  const bool pairs = block.operands == AttentionOperands::kPairs;
-  const bool tiles = block.operands == AttentionOperands::kTiles;
+int64_t AttendHeads(absl::Span<const AttentionBlock> heads, const AttentionScratch& scratch) {
+  const bool pairs = heads.front().operands == AttentionOperands::kPairs;
+  const bool tiles = heads.front().operands == AttentionOperands::kTiles;
   if (pairs) RequireBf16Units();
   if (tiles) RequireAmxUnits();
 #if (HWY_TARGETS & HWY_AVX3) != 0
-  if (pairs) return N_AVX3::AttendPairs(block, scratch);
-  if (tiles) return N_AVX3::AttendTiles(block, scratch);
+  if (pairs) return N_AVX3::AttendPairs(heads, scratch);
+  if (tiles) return N_AVX3::AttendTiles(heads, scratch);
 #endif
-  return HWY_DYNAMIC_DISPATCH(AttendRows)(block, scratch);
+  return HWY_DYNAMIC_DISPATCH(AttendRows)(heads, scratch);
 }
 
 }  // namespace attendant

@@ -64,16 +64,20 @@ AttentionOperands OperandsOf(const AttentionShape& shape) {
 AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
                        const AttentionSequence& sequence, int64_t head, MatrixView<float> context) {
   const auto own = [&](auto view) { return view.Rows(sequence.row_begin, sequence.length); };
-  const auto of = [&](auto view, int64_t width) { return view.Columns(head * width, width); };
+  const auto of = [&](auto view, int64_t number, int64_t width) {
+    return view.Columns(number * width, width);
+  };
+  const int64_t shared = head * shape.kv_heads() / shape.heads;
   const int64_t depth = input.are_pairs ? 2 : 1;
   const CrossKv attended = sequence.cross_kv != nullptr
                                ? *sequence.cross_kv
                                : CrossKv{own(input.keys), own(input.values), sequence.positions};
   AttentionBlock block;
-  block.queries = of(own(input.queries), shape.key_width / depth);
-  block.keys = of(attended.keys, shape.key_width / depth);
-  block.values = of(attended.values, shape.value_width / depth);
-  block.context = of(own(context), shape.value_width);
+  block.queries = of(own(input.queries), head, shape.key_width / depth);
+  block.keys = of(attended.keys, shared, shape.key_width / depth);
+  block.values = of(attended.values, shared, shape.value_width / depth);
+  block.context = of(own(context), head, shape.value_width);
+  block.causal = shape.causal;
   block.are_pairs = input.are_pairs;
   block.scale = shape.scale;
   block.positions = sequence.positions;
@@ -204,7 +208,7 @@ void AttendMixed(const AttentionSequence& sequence, const AttentionBlock& head,
     AttentionBlock block = head;
     block.probabilities = nullptr;
     KeepQueries(begin, std::min(kMaxQueries, end - begin), block);
-    AttendBlock(block, scratch);
+    AttendHeads({&block, 1}, scratch);
   }
 }
 
@@ -260,6 +264,96 @@ AttentionWorkspace::AttentionWorkspace(AttentionWorkspace&&) noexcept = default;
 AttentionWorkspace& AttentionWorkspace::operator=(AttentionWorkspace&&) noexcept = default;
 AttentionWorkspace::~AttentionWorkspace() = default;
 
+namespace {
+
+// How a call is cut into items: some queries of a sequence, for heads that share keys and values.
+struct ItemPlan {
+  int64_t heads;
+  int64_t queries;  // at most
+};
+
+struct Item {
+  int64_t first_head;
+  int64_t heads;
+  int64_t first_query;
+  int64_t queries;
+};
+
+// What all items of a call read and write.
+struct AttentionCall {
+  const AttentionShape& shape;
+  const AttentionInput& input;
+  absl::Span<const AttentionSequence> sequences;
+  const PreparedRows& context;
+  AttentionWorkspace::Impl& workspace;
+};
+
+// Returns how many heads of those that share keys and values fit into an item.
+int64_t MostSharing(const AttentionShape& shape) {
+  const int64_t group = shape.heads / shape.kv_heads();
+  int64_t heads = std::min(group, kMostSharing);
+  while (group % heads != 0) --heads;
+  return heads;
+}
+
+// Sets the first item of each sequence, and returns the number of items.
+int64_t CountItems(const AttentionCall& call, const ItemPlan& plan) {
+  std::vector<int64_t>& first_item = call.workspace.first_item;
+  first_item.assign(1, 0);
+  for (const int64_t i : call.workspace.order) {
+    first_item.push_back(first_item.back() +
+                         call.shape.heads / plan.heads *
+                             CeilDivide(call.sequences[i].queries, plan.queries));
+  }
+  return first_item.back();
+}
+
+// Takes large items, which pack keys and values seldom, unless they would be too few.
+ItemPlan ChooseItems(const AttentionCall& call, int threads) {
+  const int64_t sharing = MostSharing(call.shape);
+  const int64_t most = kMaxQueries / sharing / kMaxPanelWidth * kMaxPanelWidth;
+  for (const ItemPlan& plan : {ItemPlan{sharing, most}, {sharing, std::min(most, kFewQueries)}}) {
+    if (CountItems(call, plan) >= kItemsPerThread * threads) return plan;
+  }
+  return {1, kFewQueries};
+}
+
+Item ItemOf(const AttentionCall& call, const ItemPlan& plan, int64_t number, int64_t rank) {
+  const AttentionSequence& sequence = call.sequences[call.workspace.order[rank]];
+  const int64_t blocks = CeilDivide(sequence.queries, plan.queries);
+  const int64_t in_sequence = number - call.workspace.first_item[rank];
+  const int64_t begin = in_sequence % blocks * plan.queries;
+  return {in_sequence / blocks * plan.heads, plan.heads, sequence.first_query + begin,
+          std::min(plan.queries, sequence.queries - begin)};
+}
+
+// Returns the number of fully masked rows.
+int64_t AttendItem(const AttentionCall& call, const AttentionSequence& sequence, const Item& item,
+                   int worker) {
+  const auto& [shape, input, sequences, context, workspace] = call;
+  AttentionBlock blocks[kMostSharing];
+  size_t attended = 0;
+  const int64_t end = item.first_head + item.heads;
+  for (int64_t head = item.first_head; head < end; ++head) {
+    AttentionBlock& block = blocks[attended];
+    block = BlockOf(shape, input, sequence, head, context.rows);
+    KeepQueries(item.first_query, item.queries, block);
+    block.operands = workspace.operands;
+    if (GateOf(shape, sequence, head) != 0.0f || block.probabilities != nullptr) ++attended;
+  }
+  for (AttentionBlock& block : blocks) block.sharing = static_cast<int64_t>(attended);
+  int64_t fully_masked = 0;
+  if (attended > 0) fully_masked = AttendHeads({blocks, attended}, workspace.scratch(worker));
+  const int64_t first_row = sequence.row_begin + item.first_query, width = shape.value_width;
+  for (int64_t head = item.first_head; head < end; ++head) {
+    FinishHead(GateOf(shape, sequence, head), context.operand, worker, head, first_row,
+               context.rows.Rows(first_row, item.queries).Columns(head * width, width));
+  }
+  return fully_masked;
+}
+
+}  // namespace
+
 int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
                   absl::Span<const AttentionSequence> sequences, const PreparedRows& context,
                   AttentionWorkspace& workspace) {
@@ -267,45 +361,25 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     AttendLinear(team, shape, input, sequences, context, workspace.impl());
     return 0;
   }
-  std::vector<int64_t>& order = workspace.impl().order;
-  std::vector<int64_t>& first_item = workspace.impl().first_item;
+  const AttentionCall call = {shape, input, sequences, context, workspace.impl()};
+  std::vector<int64_t>& order = call.workspace.order;
   order.resize(sequences.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     const int64_t keys_a = sequences[a].keys(), keys_b = sequences[b].keys();
     return keys_a != keys_b ? keys_a > keys_b : a < b;
   });
-  const auto count_items = [&](int64_t queries_per_item) {
-    first_item.assign(1, 0);
-    for (const int64_t i : order) {
-      first_item.push_back(first_item.back() +
-                           shape.heads * CeilDivide(sequences[i].queries, queries_per_item));
-    }
-    return first_item.back();
-  };
-  int64_t queries_per_item = kMaxQueries;
-  if (count_items(queries_per_item) < kItemsPerThread * team.size()) queries_per_item = kFewQueries;
-  const int64_t items = count_items(queries_per_item);
+  const ItemPlan plan = ChooseItems(call, team.size());
+  const int64_t items = CountItems(call, plan);
 
   std::atomic<int64_t> fully_masked = 0;
   team.ParallelFor(items, [&](int worker, int64_t item) {
+    const std::vector<int64_t>& first_item = call.workspace.first_item;
     const auto after = std::upper_bound(first_item.begin(), first_item.end(), item);
     const int64_t rank = after - first_item.begin() - 1;
-    const AttentionSequence& sequence = sequences[order[rank]];
-    const int64_t blocks = CeilDivide(sequence.queries, queries_per_item);
-    const int64_t head = (item - first_item[rank]) / blocks;
-    const int64_t begin = (item - first_item[rank]) % blocks * queries_per_item;
-    AttentionBlock block = BlockOf(shape, input, sequence, head, context.rows);
-    KeepQueries(sequence.first_query + begin, std::min(queries_per_item, sequence.queries - begin),
-                block);
-    block.operands = workspace.impl().operands;
-    const float gate = GateOf(shape, sequence, head);
-    if (gate != 0.0f || block.probabilities != nullptr) {
-      fully_masked.fetch_add(AttendBlock(block, workspace.impl().scratch(worker)),
-                             std::memory_order_relaxed);
-    }
-    FinishHead(gate, context.operand, worker, head,
-               sequence.row_begin + sequence.first_query + begin, block.context);
+    fully_masked.fetch_add(
+        AttendItem(call, sequences[order[rank]], ItemOf(call, plan, item, rank), worker),
+        std::memory_order_relaxed);
   });
   return fully_masked.load();
 }

@@ -23,6 +23,10 @@ struct AttentionShape {
   int64_t key_width;    // Dk: head h owns columns [h Dk, (h+1) Dk) of queries and keys
   int64_t value_width;  // Dv: head h owns columns [h Dv, (h+1) Dv) of values and of the context
   float scale;          // multiplies the scores; 1/sqrt(Dk) for most models
+  // K, a divisor of H: head h reads the keys and values of head floor(h K / H); 0: H. Fewer than H
+  // only in kSoftmax.
+  int64_t key_value_heads = 0;
+  bool causal = false;  // keys after the query are masked; only in kSoftmax, without a pattern
   int64_t window = 0;   // keys further from the query than this are masked; 0: no window
   AttentionPattern pattern = {};  // the unit of the window, and what is visible beyond it
   int64_t relative_rows = 0;      // rows of AttentionInput::relative; 0: none
@@ -34,6 +38,8 @@ struct AttentionShape {
   // are rounded to bfloat16 if the CPU has units for it or the mode is emulated; otherwise they are
   // float32. Sums and softmax are float32.
   ComputeMode mode = {};
+
+  int64_t kv_heads() const { return key_value_heads > 0 ? key_value_heads : heads; }
 };
 
 // A bias that is added to the scaled scores. The element for head number h, query position s and
@@ -49,8 +55,8 @@ struct AttentionBias {
 // Keys and values of cross-attention, made of M rows that are not the queries' own. Does not own
 // them.
 struct CrossKv {
-  MatrixView<const float> keys;              // [M, H Dk]
-  MatrixView<const float> values;            // [M, H Dv]
+  MatrixView<const float> keys;              // [M, K Dk]
+  MatrixView<const float> values;            // [M, K Dv]
   absl::Span<const int32_t> positions = {};  // [M], as AttentionSequence::positions
 };
 
@@ -110,10 +116,10 @@ class AttentionWorkspace {
   std::unique_ptr<Impl> impl_;
 };
 
-// The operands of all sequences, which are views of the fused input projection: queries and keys
-// [T, H Dk], values [T, H Dv], with any row stride; or half as many columns if they are pairs, two
-// neighbours in the 32 bits of an element, as LinearOutput::Pairs (gemm/linear_rows.h) has them.
-// Does not own them.
+// The operands of all sequences, which are views of the fused input projection: queries
+// [T, H Dk], keys [T, K Dk], values [T, K Dv], with any row stride; or half as many columns if they
+// are pairs, two neighbours in the 32 bits of an element, as LinearOutput::Pairs
+// (gemm/linear_rows.h) has them. Does not own them.
 struct AttentionInput {
   MatrixView<const float> queries;
   MatrixView<const float> keys;               // of sequences without cross_kv
@@ -132,6 +138,9 @@ struct AttentionInput {
 // If the context comes with an operand, which is only for types that round each element by itself
 // (RoundsElementwise, gemm/operand.h), the computed rows are written to it too, each block of them
 // while it is in cache.
+//
+// Causal attention computes no block of keys that all of a panel's queries come before. A causal
+// sequence's first rows have the bits that they have without the rows after them.
 //
 // With a window the cost grows with length x (window + global blocks), and with each listed pair of
 // blocks. Additive attention has other scores, in float32 whatever the mode. Linear attention and

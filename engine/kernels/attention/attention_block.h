@@ -1,4 +1,4 @@
-// AttentionBlock and AttentionScratch: the operands of AttendBlock (attend_block.h).
+// AttentionBlock and AttentionScratch: the operands of AttendHeads (attend_block.h).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,10 @@ namespace attendant {
 // size, so that a row's bits depend on nothing but its sequence; its gathered keys and values stay
 // in a core's L2 cache at head width 64.
 inline constexpr int64_t kKeyBlock = 512;
-// Most queries of one block.
+// Most queries of one block, or of the blocks of several heads together.
 inline constexpr int64_t kMaxQueries = 512;
+// Most heads that share what is packed of their keys and values.
+inline constexpr int64_t kMostSharing = 8;
 // Bound on the columns of a micro-kernel, for any instruction set; packed operands are padded to it
 // at most.
 inline constexpr int64_t kMaxPanelWidth = 32;
@@ -56,6 +58,7 @@ struct AttentionBlock {
   HeadBias distances;
   const float* score_weights = nullptr;     // [Dk]: additive attention; or none
   RelativeScores relative;                  // of one head
+  bool causal = false;                      // see AttentionShape; keys are those of the queries
   int64_t window = 0;                       // see AttentionShape
   AttentionPattern pattern;                 // see AttentionShape
   absl::Span<const int32_t> positions;      // of the sequence; see AttentionSequence
@@ -64,6 +67,7 @@ struct AttentionBlock {
   float* probabilities = nullptr;           // [queries, length], or null
   AttentionOperands operands = AttentionOperands::kF32;
   bool are_pairs = false;  // queries, keys and values are such elements of kPairs already
+  int64_t sharing = 1;     // heads that read what is packed of the keys and values
 
   // The position of the sequence's query, or key, with this index.
   int64_t QueryPosition(int64_t i) const { return positions.empty() ? i : positions[i]; }

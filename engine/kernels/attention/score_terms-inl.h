@@ -1,5 +1,5 @@
-// ScoreTerms: the terms that are added to the scaled scores, and the mask on them; included once per
-// instruction set.
+// ScoreTerms: the terms that are added to the scaled scores, and the mask on them; included once
+// per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_SCORE_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_SCORE_TERMS_INL_H_
@@ -26,8 +26,8 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 
-// The terms of a run's scores: biases, distances, relative scores and the mask of a window. Most
-// models have none, and then nothing of this is called. Borrows its arguments.
+// The terms of a run's scores: biases, distances, relative scores, and the mask of causality or a
+// window. Most encoders have none, and then nothing of this is called. Borrows its arguments.
 class ScoreTerms {
  public:
   ScoreTerms(const AttentionBlock& block, const AttentionScratch& scratch,
@@ -36,21 +36,30 @@ class ScoreTerms {
         scratch_(scratch),
         visible_(visible),
         relative_(block, scratch),
-        any_(block.bias || block.distances || block.relative || block.window > 0 ||
-             !(block.scale > 0)) {}
+        has_bias_(block.bias || block.distances),
+        scales_(has_bias_ || block.relative || !(block.scale > 0) ||
+                (block.window > 0 && !block.causal)) {}
 
-  // Whether the scores need more than a positive scale. If so, Apply scales them too.
-  bool any() const { return any_; }
+  // Whether the scores need more than a positive scale.
+  bool any() const { return scales_ || !visible_.all(); }
+  // Whether Apply scales them.
+  bool scales() const { return scales_; }
 
   // Takes up a block of keys, of which Apply then gets parts.
   void TakeKeys(int64_t first, int64_t count) { relative_.TakeKeys(first, count); }
 
-  // scores = scores * scale + terms, minus infinity for masked pairs, and the largest of each query.
+  // scores = scores * scale + terms, minus infinity for masked pairs, and the largest of each
+  // query; without the scale if not scales().
   template <int kVectors>
   void Apply(const KeyBlock& block, const QueryPanel& panel, Floats (&maxima)[kVectors]) {
+    const KeyRange keys = {block.first, block.first + block.count};
+    KeyRange plain = visible_.SeenByAll(panel.first, panel.count, keys);
+    if (plain.empty()) plain = {keys.begin, keys.begin};
+    const bool is_plain = plain.begin == keys.begin && plain.end == keys.end;
+    if (!scales_ && is_plain) return;
     if (block_.relative) relative_.template Add<kVectors>(block, panel);
     const FloatTag d;
-    Floats scale = hn::Set(d, block_.scale);
+    Floats scale = hn::Set(d, scales_ ? block_.scale : 1.0f);
     if (block_.bias && block_.distances) {
       PackBias<kVectors>(block_.bias, block, panel);
       for (int64_t i = 0; i < block.count * Width<kVectors>(); i += kLanes) {
@@ -59,33 +68,36 @@ class ScoreTerms {
       }
       scale = hn::Set(d, 1.0f);
     }
-    PackBias<kVectors>(block_.distances ? block_.distances : block_.bias, block, panel);
+    if (has_bias_) {
+      PackBias<kVectors>(block_.distances ? block_.distances : block_.bias, block, panel);
+    }
     std::optional<WindowMask<kVectors>> mask;
-    if (!visible_.all()) mask.emplace(block_, visible_, panel, block.first);
+    if (!is_plain) mask.emplace(block_, visible_, panel, block.first);
     for (Floats& maximum : maxima) {
       maximum = hn::Set(d, -std::numeric_limits<float>::infinity());
     }
     for (int64_t key = 0; key < block.count; ++key) {
-      if (mask) mask->MoveTo(block.first + key);
+      const int64_t number = block.first + key;
+      const bool masks = number < plain.begin || number >= plain.end;
+      if (masks) mask->MoveTo(number);
       for (int v = 0; v < kVectors; ++v) {
-        const int64_t i = key * Width<kVectors>() + v * kLanes;
-        const Floats bias = hn::Load(d, scratch_.bias + i);
-        Floats score = hn::MulAdd(hn::Load(d, scratch_.scores + i), scale, bias);
-        if (mask) score = mask->Apply(v, score);
+        float* at = scratch_.scores + key * Width<kVectors>() + v * kLanes;
+        Floats score = hn::Mul(hn::Load(d, at), scale);
+        if (has_bias_) {
+          score = hn::MulAdd(hn::Load(d, at), scale,
+                             hn::Load(d, scratch_.bias + (at - scratch_.scores)));
+        }
+        if (masks) score = mask->Apply(v, score);
         maxima[v] = hn::Max(maxima[v], score);
-        hn::Store(score, d, scratch_.scores + i);
+        hn::Store(score, d, at);
       }
     }
   }
 
  private:
-  // [keys, queries] like the scores; zeros without a bias.
+  // [keys, queries] like the scores.
   template <int kVectors>
   void PackBias(const HeadBias& bias, const KeyBlock& block, const QueryPanel& panel) {
-    if (!bias) {
-      std::fill_n(scratch_.bias, block.count * Width<kVectors>(), 0.0f);
-      return;
-    }
     const bool dense = bias.key_stride == 1 && block_.key_positions.empty();
     const float* rows[Width<kVectors>()];
     for (int64_t i = 0; i < Width<kVectors>(); ++i) {
@@ -107,7 +119,8 @@ class ScoreTerms {
   const AttentionScratch& scratch_;
   const VisibleKeys& visible_;
   RelativeProducts relative_;
-  const bool any_;
+  const bool has_bias_;
+  const bool scales_;
 };
 
 }  // namespace HWY_NAMESPACE

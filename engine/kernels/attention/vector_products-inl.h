@@ -75,15 +75,14 @@ class VectorProducts {
     KeyBlock block{first, count, keys, values.data, values.stride, kPanel};
     if constexpr (kOperands == AttentionOperands::kPairs) {
       if (block_.are_pairs) {
-        if (block_.queries.rows > kGatherAbove) Gather<AttentionOperands::kF32>(block);
+        if (readers() > kGatherAbove) Gather<AttentionOperands::kF32>(block);
         PackPairPanels(values, scratch_.values);
         UsePackedValues(block);
         return block;
       }
     }
     const bool rounds = block_.operands == AttentionOperands::kRounded;
-    const bool gather =
-        kOperands != AttentionOperands::kF32 || rounds || block_.queries.rows > kGatherAbove;
+    const bool gather = kOperands != AttentionOperands::kF32 || rounds || readers() > kGatherAbove;
     if (gather) Gather<kOperands>(block);
     if (gather || values.cols % kPanel != 0) {
       PackPanels<kOperands>(values, scratch_.values);
@@ -173,6 +172,8 @@ class VectorProducts {
  private:
   // With more queries than this, keys and values are gathered from the batch's rows first.
   static constexpr int64_t kGatherAbove = 32;
+
+  int64_t readers() const { return block_.queries.rows * block_.sharing; }
 
   // Puts the keys of the batch's rows next to each other.
   template <AttentionOperands kPacked>

@@ -17,7 +17,8 @@ int64_t VisibleKeys::KeysBefore(int64_t block_index) const {
 }
 
 KeyRange VisibleKeys::Of(int64_t first, int64_t count, KeyRange within) const {
-  if (all()) return within;
+  if (block_.causal) within.end = std::min(within.end, block_.first_query + first + count);
+  if (block_.window == 0 || within.empty()) return within;
   const int64_t lowest = BlockOfQuery(block_.first_query + first);
   const int64_t highest = BlockOfQuery(block_.first_query + first + count - 1);
   if (HasGlobal(lowest, highest)) return within;
@@ -41,6 +42,16 @@ KeyRange VisibleKeys::Of(int64_t first, int64_t count, KeyRange within) const {
     add(pair.key, pair.key);
   }
   return hull;
+}
+
+KeyRange VisibleKeys::SeenByAll(int64_t first, int64_t count, KeyRange within) const {
+  if (block_.causal) within.end = std::min(within.end, block_.first_query + first + 1);
+  if (block_.window == 0) return within;
+  if (block_.pattern != AttentionPattern()) return {within.begin, within.begin};
+  const int64_t lowest = BlockOfQuery(block_.first_query + first);
+  const int64_t highest = BlockOfQuery(block_.first_query + first + count - 1);
+  return {std::max(within.begin, KeysBefore(highest - block_.window)),
+          std::min(within.end, KeysBefore(lowest + block_.window + 1))};
 }
 
 }  // namespace attendant

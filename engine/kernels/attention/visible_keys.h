@@ -15,18 +15,23 @@ struct KeyRange {
   int64_t end;
 };
 
-// The mask that the window and the pattern of one sequence make, by the indices of its tokens. A
+// The mask that causality, the window and the pattern of one sequence make, by the indices of its
+// tokens. A
 // block index counts the blocks of the pattern from the first key on. Borrows the block.
 class VisibleKeys {
  public:
   explicit VisibleKeys(const AttentionBlock& block);
 
   // True if every query sees every key.
-  bool all() const { return block_.window == 0; }
+  bool all() const { return block_.window == 0 && !block_.causal; }
 
   // From the first to the last key of `within` that any of the queries [first, first + count) of
   // the block sees. Keys between these two may be masked for all of the queries.
   KeyRange Of(int64_t first, int64_t count, KeyRange within) const;
+
+  // Keys of `within` that each of these queries sees, without terms of the pattern; perhaps not all
+  // of them, where there is a pattern.
+  KeyRange SeenByAll(int64_t first, int64_t count, KeyRange within) const;
 
   // The block index of a key, or of a query, of the sequence.
   int64_t BlockOfKey(int64_t i) const {

@@ -1,4 +1,4 @@
-// The mask of a window and a pattern on scores; included once per instruction set.
+// The mask of causality, a window and a pattern on scores; included once per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_WINDOW_MASK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_WINDOW_MASK_INL_H_
@@ -23,15 +23,16 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 
-// The mask on the scores of a panel of queries in a sequence with a window, one key after the
-// other. Block indices are compared as float32, which is exact below 2^24. Borrows its arguments.
+// The mask on the scores of a panel of queries in a sequence where not all see all, one key after
+// the other. Block indices are compared as float32, which is exact below 2^24. Borrows its
+// arguments.
 template <int kVectors>
 class WindowMask {
  public:
   // For keys from first_key on.
   WindowMask(const AttentionBlock& block, const VisibleKeys& keys, const QueryPanel& panel,
              int64_t first_key)
-      : keys_(keys) {
+      : keys_(keys), causal_(block.causal) {
     const FloatTag d;
     HWY_ALIGN float query_blocks[Width<kVectors>()], repeats[Width<kVectors>()];
     const float repeat = std::log1p(static_cast<float>(block.pattern.first_repeats));
@@ -41,7 +42,8 @@ class WindowMask {
       const int64_t query_block = keys.BlockOfQuery(query);
       const bool is_global = keys.IsGlobal(query_block);
       query_blocks[i] = static_cast<float>(query_block);
-      widths_[i] = is_global ? kInfinity : static_cast<float>(block.window);
+      const bool has_window = block.window > 0 && !is_global;
+      widths_[i] = has_window ? static_cast<float>(block.window) : kInfinity;
       repeats[i] = is_global ? 0.0f : repeat;
       listed_[i] =
           block.pattern.listed.Between({query_block, first_key_block}, {query_block + 1, 0});
@@ -68,9 +70,12 @@ class WindowMask {
     const FloatTag d;
     if (key_block_ == 0) score = hn::Add(score, repeats_[v]);
     if (is_global_) return score;
-    const Floats distance =
-        hn::Abs(hn::Sub(hn::Set(d, static_cast<float>(key_block_)), query_blocks_[v]));
-    return hn::IfThenElse(hn::Gt(distance, windows_[v]), hn::Set(d, -kInfinity), score);
+    const Floats distance = hn::Sub(hn::Set(d, static_cast<float>(key_block_)), query_blocks_[v]);
+    // A key after the query is as far away as can be.
+    const Floats reach =
+        causal_ ? hn::IfThenElse(hn::Gt(distance, hn::Zero(d)), hn::Set(d, -1.0f), windows_[v])
+                : windows_[v];
+    return hn::IfThenElse(hn::Gt(hn::Abs(distance), reach), hn::Set(d, -kInfinity), score);
   }
 
  private:
@@ -89,6 +94,7 @@ class WindowMask {
   }
 
   const VisibleKeys& keys_;
+  const bool causal_;
   Floats query_blocks_[kVectors];  // block indices of the queries
   Floats windows_[kVectors];       // infinite if the query is global, or lists the key's block
   Floats repeats_[kVectors];       // what keys of block 0 get for counting more than once

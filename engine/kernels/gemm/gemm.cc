@@ -40,11 +40,11 @@ class GemmWorkspace::Impl {
     inner_.Reserve(LayoutOf(linear), rows);
   }
 
-  PreparedOperand Prepare(const PackedWeight& linear, int64_t rows) {
-    return entry_.Begin(LayoutOf(linear), rows);
+  PreparedOperand Prepare(const ComputeMode& mode, int64_t in, int64_t rows) {
+    return entry_.Begin(mode, in, rows);
   }
-  PreparedOperand PrepareInner(const PackedWeight& linear, int64_t rows) {
-    return inner_.Begin(LayoutOf(linear), rows);
+  PreparedOperand PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows) {
+    return inner_.Begin(mode, in, rows);
   }
 
   int64_t operand_bytes() const { return entry_.bytes() + inner_.bytes(); }
@@ -106,11 +106,11 @@ void GemmWorkspace::Reserve(const PackedLinear& linear, int64_t rows) {
 void GemmWorkspace::ReserveInner(const PackedLinear& linear, int64_t rows) {
   impl_->ReserveInner(linear.weight(), rows);
 }
-PreparedOperand GemmWorkspace::Prepare(const PackedLinear& linear, int64_t rows) {
-  return impl_->Prepare(linear.weight(), rows);
+PreparedOperand GemmWorkspace::Prepare(const ComputeMode& mode, int64_t in, int64_t rows) {
+  return impl_->Prepare(mode, in, rows);
 }
-PreparedOperand GemmWorkspace::PrepareInner(const PackedLinear& linear, int64_t rows) {
-  return impl_->PrepareInner(linear.weight(), rows);
+PreparedOperand GemmWorkspace::PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows) {
+  return impl_->PrepareInner(mode, in, rows);
 }
 void GemmWorkspace::ShareRowsFrom(int64_t rows) { impl_->ShareRowsFrom(rows); }
 int64_t GemmWorkspace::operand_bytes() const { return impl_->operand_bytes(); }

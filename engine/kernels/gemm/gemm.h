@@ -85,14 +85,15 @@ class GemmWorkspace {
   // Grows likewise, for a layer whose operand PrepareInner makes.
   void ReserveInner(const PackedLinear& linear, int64_t rows);
 
-  // Returns room for x [rows, in] in the format that `linear` reads, with zeros after it up to
-  // PaddedRows(rows). The code that makes x writes it, row by row. It is valid until the next
-  // Prepare, or until a product is called without a valid operand. Empty for kF32, which reads x
-  // itself.
-  PreparedOperand Prepare(const PackedLinear& linear, int64_t rows);
+  // Returns room for x [rows, in] in the format that every layer of that many inputs and that mode
+  // reads, with zeros after it up to PaddedRows(rows). The code that makes x writes it, row by row.
+  // It is valid until the next Prepare, or until a product is called without a valid operand. Empty
+  // for kF32, which reads x itself, and if nothing has been reserved for such a layer and so many
+  // rows, because then no product will read it.
+  PreparedOperand Prepare(const ComputeMode& mode, int64_t in, int64_t rows);
   // Returns a second such room, for the rows between two layers. It is valid until the next
   // PrepareInner.
-  PreparedOperand PrepareInner(const PackedLinear& linear, int64_t rows);
+  PreparedOperand PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows);
 
   // From now on products of at least `rows` rows are divided by rows: each worker has a share of
   // the rows, in all columns. Products of fewer rows, and by default all products, are divided

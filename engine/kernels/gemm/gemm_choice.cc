@@ -46,7 +46,7 @@ class Candidate {
 
   // Makes the operand of x, which is not what is timed.
   void Prepare(MatrixView<const float> x) {
-    operand_ = workspace_.Prepare(linear_, x.rows);
+    operand_ = workspace_.Prepare(linear_.weight().mode, linear_.in_features(), x.rows);
     for (int64_t r = 0; r < x.rows; ++r) {
       operand_.Write(0, r, {x.row(r), static_cast<size_t>(x.cols)});
     }

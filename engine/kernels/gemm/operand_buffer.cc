@@ -22,6 +22,13 @@ int64_t Blocks(const OperandLayout& layout) {
 
 void OperandBuffer::Reserve(const OperandLayout& layout, int64_t rows) {
   if (layout.mode.type == ComputeType::kF32) return;
+  const auto known = std::find_if(reserved_.begin(), reserved_.end(),
+                                  [&](const Reserved& one) { return one.layout == layout; });
+  if (known == reserved_.end()) {
+    reserved_.push_back({layout, rows});
+  } else {
+    known->rows = std::max(known->rows, rows);
+  }
   data_.GrowTo(rows * layout.in * OperandWidth(layout.mode));
   if (layout.mode.type != ComputeType::kInt8) return;
   scales_.GrowTo(rows);
@@ -41,6 +48,15 @@ PreparedOperand OperandBuffer::Begin(const OperandLayout& layout, int64_t rows) 
   }
   if (layout.mode.type == ComputeType::kInt8) std::fill_n(scales_.data() + rows, tail, 0.0f);
   return PreparedOperand(*this);
+}
+
+PreparedOperand OperandBuffer::Begin(const ComputeMode& mode, int64_t in, int64_t rows) {
+  for (const Reserved& one : reserved_) {
+    if (one.layout.mode == mode && one.layout.in == in && PaddedRows(rows) <= one.rows) {
+      return Begin(one.layout, rows);
+    }
+  }
+  return {};
 }
 
 void OperandBuffer::Write(int worker, int64_t row, int64_t column, MatrixView<const float> x) {

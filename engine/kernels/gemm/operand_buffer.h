@@ -51,6 +51,10 @@ class OperandBuffer {
   // one.
   PreparedOperand Begin(const OperandLayout& layout, int64_t rows);
 
+  // Likewise in the layout of that mode and number of columns that has been reserved for at least
+  // PaddedRows(rows) rows; empty if there is none.
+  PreparedOperand Begin(const ComputeMode& mode, int64_t in, int64_t rows);
+
   // Writes parts of the rows from `row` on; see PreparedOperand::Write.
   void Write(int worker, int64_t row, int64_t column, MatrixView<const float> x);
 
@@ -66,6 +70,11 @@ class OperandBuffer {
   int64_t bytes() const { return data_.bytes() + scales_.bytes(); }
 
  private:
+  struct Reserved {
+    OperandLayout layout;
+    int64_t rows;
+  };
+
   int64_t row_stride() const;
   char* Place(int64_t block, int64_t r) {
     return data_.data() + block * block_stride_ + r * row_stride();
@@ -74,6 +83,7 @@ class OperandBuffer {
   AlignedBuffer<char> data_;
   AlignedBuffer<float> scales_;                // for int8
   std::vector<AlignedBuffer<float>> scratch_;  // a row per worker, for int8
+  std::vector<Reserved> reserved_;             // as few as the widths of a model
   OperandLayout layout_ = {};
   int64_t block_stride_ = 0;
   int64_t number_ = 0;

@@ -44,7 +44,23 @@ onednn::DataType ElementOf(const ComputeMode& mode) {
   return mode.type == ComputeType::kInt8 ? onednn::DataType::s8 : onednn::DataType::bf16;
 }
 
+PanelShape ShapeOf(const ComputeMode& mode, int64_t in, int64_t columns, int64_t k_block) {
+  return {.in = in,
+          .width = columns,
+          .k_block = k_block,
+          .parts = OperandParts(mode),
+          .element = ElementOf(mode),
+          .has_bias = mode.type != ComputeType::kInt8};
+}
+
 }  // namespace
+
+absl::StatusOr<int64_t> FindKBlock(const ComputeMode& mode, int64_t in) {
+  return ChooseKBlock(KBlocks(mode, in), [&](int64_t block) -> absl::StatusOr<bool> {
+    const auto kernels = FindPanelKernels(ShapeOf(mode, in, kPanelWidth, block));
+    return kernels.ok() ? absl::StatusOr<bool>((*kernels)->all_agree) : kernels.status();
+  });
+}
 
 absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
     MatrixView<const float> weight, absl::Span<const float> bias, const ComputeMode& mode,
@@ -68,29 +84,17 @@ absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
   return packed;
 }
 
-absl::StatusOr<const PanelKernels*> PackedWeight::KernelsOf(int64_t columns, int64_t block) const {
-  return FindPanelKernels({.in = in,
-                           .width = columns,
-                           .k_block = block,
-                           .parts = OperandParts(mode),
-                           .element = ElementOf(mode),
-                           .has_bias = mode.type != ComputeType::kInt8,
-                           .uses_amx = choice.gemm == Gemm::kTiles});
+absl::StatusOr<const PanelKernels*> PackedWeight::KernelsOf(int64_t columns) const {
+  PanelShape shape = ShapeOf(mode, in, columns, k_block);
+  shape.uses_amx = choice.gemm == Gemm::kTiles;
+  return FindPanelKernels(shape);
 }
 
 absl::Status PackedWeight::Choose(int threads) {
+  const absl::StatusOr<int64_t> block = FindKBlock(mode, in);
+  if (!block.ok()) return block.status();
+  k_block = *block;
   panel_width = PanelWidth(out, 1);
-  const auto is_clean = [&](int64_t block) -> absl::StatusOr<bool> {
-    for (const int64_t columns : {std::min(panel_width, out), (out - 1) % panel_width + 1}) {
-      const absl::StatusOr<const PanelKernels*> kernels = KernelsOf(columns, block);
-      if (!kernels.ok()) return kernels.status();
-      if (!(*kernels)->all_agree) return false;
-    }
-    return true;
-  };
-  const absl::StatusOr<int64_t> chosen = ChooseKBlock(KBlocks(mode, in), is_clean);
-  if (!chosen.ok()) return chosen.status();
-  k_block = *chosen;
   const absl::StatusOr<GemmChoice> gemm = ChooseGemm(mode, {in, out, k_block});
   if (!gemm.ok()) return gemm.status();
   choice = *gemm;
@@ -100,11 +104,11 @@ absl::Status PackedWeight::Choose(int threads) {
 // Takes narrower panels if no bit of a result depends on that.
 absl::Status PackedWeight::Narrow(int64_t narrower) {
   if (narrower >= std::min(panel_width, out) || out % narrower != 0) return absl::OkStatus();
-  const auto narrow = KernelsOf(narrower, k_block);
+  const auto narrow = KernelsOf(narrower);
   if (!narrow.ok()) return narrow.status();
   bool agree = (*narrow)->all_agree;
   for (const int64_t columns : {std::min(panel_width, out), (out - 1) % panel_width + 1}) {
-    const auto wide = KernelsOf(columns, k_block);
+    const auto wide = KernelsOf(columns);
     if (!wide.ok()) return wide.status();
     agree = agree && (*wide)->all_agree && GiveSameBits(**wide, **narrow);
   }
@@ -114,7 +118,7 @@ absl::Status PackedWeight::Narrow(int64_t narrower) {
 
 absl::Status PackedWeight::FindKernels() {
   for (int64_t begin = 0; begin < out; begin += panel_width) {
-    const auto kernels = KernelsOf(std::min(panel_width, out - begin), k_block);
+    const auto kernels = KernelsOf(std::min(panel_width, out - begin));
     if (!kernels.ok()) return kernels.status();
     panels.push_back({begin, *kernels});
   }

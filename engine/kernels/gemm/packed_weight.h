@@ -45,7 +45,7 @@ class PackedWeight {
   AlignedBuffer<float> column_scales;  // [out], for int8
 
  private:
-  absl::StatusOr<const PanelKernels*> KernelsOf(int64_t columns, int64_t block) const;
+  absl::StatusOr<const PanelKernels*> KernelsOf(int64_t columns) const;
   // Chooses what all panels share: the K block, the implementation, and the width.
   absl::Status Choose(int threads);
   absl::Status Narrow(int64_t narrower);
@@ -57,6 +57,13 @@ class PackedWeight {
   std::shared_ptr<char> weights_;
   int64_t weight_bytes_ = 0;
 };
+
+// Returns the columns of x that one product takes: the same for all weights of that mode and that
+// many inputs, so that what makes x needs no weight to know the layout. It is the first of a few
+// divisors of `in` with which all row tiles of a whole panel agree; where those of a narrower panel
+// do not, that panel keeps the tiles that agree. The first call makes kernels and checks them.
+// Thread-safe. INTERNAL if oneDNN refuses.
+absl::StatusOr<int64_t> FindKBlock(const ComputeMode& mode, int64_t in);
 
 // Returns the first of `k_blocks` (at least one) for which is_clean returns true, or else the first
 // of all. Errors are those of `is_clean`. Exposed for its test.

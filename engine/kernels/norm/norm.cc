@@ -171,6 +171,18 @@ void LayerNorm(const ThreadTeam& team, MatrixView<const float> x, const LayerNor
   });
 }
 
+void NormalizeHeads(const ThreadTeam& team, MatrixView<float> heads,
+                    const LayerNormWeights& weights) {
+  const size_t width = weights.gamma.size();
+  ForRowTiles(team, heads.rows, [&](int, int64_t begin, int64_t count) {
+    for (int64_t r = begin; r < begin + count; ++r) {
+      for (float* head = heads.row(r); head < heads.row(r) + heads.cols; head += width) {
+        HWY_DYNAMIC_DISPATCH(NormalizeRow)(head, weights, width, head);
+      }
+    }
+  });
+}
+
 void AddLayerNorm(const ThreadTeam& team, MatrixView<const float> x,
                   MatrixView<const float> residual, const LayerNormWeights& weights,
                   const PreparedRows& y) {

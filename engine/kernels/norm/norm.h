@@ -24,6 +24,11 @@ struct LayerNormWeights {
 void LayerNorm(const ThreadTeam& team, MatrixView<const float> x, const LayerNormWeights& weights,
                const PreparedRows& y);
 
+// Computes the norm of each head of each row in place. heads: [T, n E], where E is the width of the
+// weights.
+void NormalizeHeads(const ThreadTeam& team, MatrixView<float> heads,
+                    const LayerNormWeights& weights);
+
 // Computes y = norm(x + residual); y may be x or residual.
 void AddLayerNorm(const ThreadTeam& team, MatrixView<const float> x,
                   MatrixView<const float> residual, const LayerNormWeights& weights,

@@ -17,8 +17,7 @@ absl::StatusOr<Bottleneck::NormedLinear> Bottleneck::NormedLinear::Load(const st
   return NormedLinear{*std::move(linear), *std::move(norm)};
 }
 
-MatrixView<float> Bottleneck::NormedLinear::Apply(MatrixView<const float> x,
-                                                  MatrixView<float> target,
+MatrixView<float> Bottleneck::NormedLinear::Apply(const LinearInput& x, MatrixView<float> target,
                                                   const LayerRun& run) const {
   const MatrixView<float> y = run.Padded(target);
   run.workspace.Apply(linear, x, y);
@@ -42,45 +41,46 @@ absl::StatusOr<Bottleneck> Bottleneck::Load(const std::string& prefix, const Lay
   return loaded;
 }
 
-absl::Status Bottleneck::LoadOut(const std::string& prefix, const LayerShape& shape,
-                                 WeightLoader& loader) {
-  absl::StatusOr<NormedLinear> out = NormedLinear::Load(
-      prefix + "bottleneck_out", shape.hidden_size, shape.extras.bottleneck.width, shape, loader);
+absl::StatusOr<Bottleneck> Bottleneck::WithOut(const std::string& prefix, const LayerShape& shape,
+                                               WeightLoader& loader) && {
+  absl::StatusOr<PackedLinear> out = loader.ReadLinear(prefix + "bottleneck_out", shape.hidden_size,
+                                                       shape.extras.bottleneck.width);
   if (!out.ok()) return out.status();
   out_ = *std::move(out);
-  return absl::OkStatus();
+  return std::move(*this);
 }
 
-BlockRows Bottleneck::Enter(MatrixView<float> x, bool /*is_whole*/, const LayerRun& run) const {
-  const MatrixView<float> inner = in_.Apply(x, run.workspace.activations.inner(), run);
-  if (!attention_) return {inner, inner};
-  return {attention_->Apply(x, run.workspace.activations.inner_queries(), run), inner};
+void Bottleneck::Begin(BlockRows& rows, const LayerRun& run) const {
+  const PreparedRows x = rows.entry;
+  rows.residual = in_.Apply(x, run.workspace.activations.inner(), run);
+  rows.entry = attention_ ? attention_->Apply(x, run.workspace.activations.inner_queries(), run)
+                          : rows.residual;
 }
 
-void Bottleneck::KeepRows(absl::Span<const int32_t> rows, MatrixView<float> x,
-                          const LayerRun& /*run*/) const {
-  CompactRows(rows, x);
+void Bottleneck::KeepWantedRows(const LayerRun& run) const {
+  CompactRows(run.wanted_rows, run.workspace.activations.hidden());
 }
 
-MatrixView<float> Bottleneck::Leave(MatrixView<float> x, const PreparedRows& inside,
-                                    const LayerRun& run) const {
-  const MatrixView<float> out = run.Padded(run.workspace.activations.outer());
-  run.workspace.Apply(out_->linear, inside, out);
-  AddLayerNorm(run.workspace.team, run.Kept(x), run.Kept(out), out_->norm.view(), run.Kept(x));
-  return run.Padded(x);
+MatrixView<float> Bottleneck::Residual(MatrixView<float> /*x*/, const LayerRun& run) const {
+  return run.Padded(run.workspace.activations.hidden());
+}
+
+MatrixView<float> Bottleneck::Forward(const LinearInput& x, const LayerRun& run) const {
+  const MatrixView<float> y = run.Padded(run.workspace.activations.outer());
+  run.workspace.Apply(*out_, x, y);
+  return y;
 }
 
 void Bottleneck::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
   visit(in_.norm);
   if (attention_) visit(attention_->norm);
-  visit(out_->norm);
 }
 
 void Bottleneck::ReserveScratch(Workspace& workspace) const {
   const int64_t rows = PaddedRows(workspace.max_tokens);
   workspace.gemm.Reserve(in_.linear, rows);
   if (attention_) workspace.gemm.Reserve(attention_->linear, rows);
-  workspace.gemm.Reserve(out_->linear, rows);
+  workspace.gemm.Reserve(*out_, rows);
 }
 
 int64_t Bottleneck::bytes() const {

@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "engine/base/rounding.h"
-#include "engine/kernels/norm/norm.h"
 #include "engine/layers/state/rows.h"
 
 namespace attendant {
@@ -39,13 +38,9 @@ const AttentionSequence& SequenceOf(absl::Span<const AttentionSequence> sequence
 absl::StatusOr<TokenConvolution> TokenConvolution::Load(const std::string& prefix,
                                                         const LayerShape& shape,
                                                         WeightLoader& loader) {
-  TokenConvolution convolution(shape, {});
+  TokenConvolution convolution(shape);
   absl::Status status = convolution.LoadGroups(prefix + "convolution", loader);
   if (!status.ok()) return status;
-  absl::StatusOr<NormParameters> norm = loader.ReadNorm(
-      prefix + "convolution_norm", shape.hidden_size, shape.norms.kind, shape.norms.epsilon);
-  if (!norm.ok()) return norm.status();
-  convolution.norm_ = *std::move(norm);
   return convolution;
 }
 
@@ -73,9 +68,9 @@ absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader&
   return absl::OkStatus();
 }
 
-BlockRows TokenConvolution::Enter(MatrixView<float> x, bool is_whole, const LayerRun& run) const {
-  const BlockRows unchanged = {x, x};
-  if (!is_whole) return unchanged;
+void TokenConvolution::Begin(BlockRows& block_rows, const LayerRun& run) const {
+  if (run.stage) return;
+  const MatrixView<const float> x = block_rows.residual;
   const MatrixView<float> y = run.Padded(run.workspace.activations.convolved());
   const int64_t columns = width_ / shape_.groups, in = columns * shape_.taps;
   for (int64_t begin = 0; begin < x.rows; begin += kFeedForwardRows) {
@@ -87,20 +82,14 @@ BlockRows TokenConvolution::Enter(MatrixView<float> x, bool is_whole, const Laye
                           y.Rows(begin, rows).Columns(group * columns, columns), shape_.activation);
     }
   }
-  return unchanged;
 }
 
-void TokenConvolution::KeepRows(absl::Span<const int32_t> rows, MatrixView<float> /*x*/,
-                                const LayerRun& run) const {
-  CompactRows(rows, run.workspace.activations.convolved());
+void TokenConvolution::KeepWantedRows(const LayerRun& run) const {
+  CompactRows(run.wanted_rows, run.workspace.activations.convolved());
 }
 
-MatrixView<float> TokenConvolution::Leave(MatrixView<float> /*x*/, const PreparedRows& inside,
-                                          const LayerRun& run) const {
-  const MatrixView<float> y = run.Kept(inside.rows);
-  AddLayerNorm(run.workspace.team, y, run.Kept(run.workspace.activations.convolved()), norm_.view(),
-               y);
-  return inside.rows;
+MatrixView<float> TokenConvolution::Forward(const LinearInput& /*x*/, const LayerRun& run) const {
+  return run.Padded(run.workspace.activations.convolved());
 }
 
 void TokenConvolution::Gather(MatrixView<const float> x, int64_t first, MatrixView<float> taps,
@@ -138,7 +127,7 @@ void TokenConvolution::ReserveScratch(Workspace& workspace) const {
 }
 
 int64_t TokenConvolution::bytes() const {
-  int64_t sum = norm_.bytes();
+  int64_t sum = 0;
   for (const PackedLinear& group : groups_) sum += group.bytes();
   return sum;
 }

@@ -53,6 +53,9 @@ struct CrossKvRange {
   int64_t rows;
 };
 
+// The part of a layer's attention block that EncoderRun::Attend computes.
+enum class AttendStage { kContext, kProjected, kBlock };
+
 // Receives what a run makes on its way. All calls come from the thread that runs. The defaults want
 // nothing.
 class RunObserver {
@@ -64,7 +67,7 @@ class RunObserver {
   virtual float* ProbabilitiesTarget(int64_t /*layer*/, int64_t /*sequence*/) { return nullptr; }
 
   // Called in a layer whose probabilities are wanted, unless it attends to cross_kv, with the
-  // values of its attention [T, H Dv], which are valid until the call returns.
+  // values of its attention [T, K Dv], which are valid until the call returns.
   virtual void OnValues(int64_t /*layer*/, MatrixView<const float> /*values*/) {}
 
   // Called after a layer, with its output [T, E], which is valid until the call returns.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -39,10 +40,10 @@ struct LayerRun {
     return {buffer.data, PaddedRows(tokens), cols, cols};
   }
 
-  // Returns the operand of the kept rows that are about to be made, in the format that the next
-  // product, `reader`, takes; empty if `reader` is null.
-  PreparedOperand Prepare(const PackedLinear* reader) const {
-    return reader == nullptr ? PreparedOperand() : workspace.gemm.Prepare(*reader, tokens);
+  // Returns the operand of the kept rows [T, cols] that are about to be made, in the format that
+  // products take; empty if no product reads rows of that width.
+  PreparedOperand Prepare(int64_t cols) const {
+    return workspace.gemm.Prepare(workspace.mode, cols, tokens);
   }
 
   // Returns the run of what follows the attention, over `rows` rows alone.
@@ -62,7 +63,8 @@ struct LayerRun {
   absl::Span<const int32_t> positions = {};    // [T], from the first of each sequence; if rotary
   bool has_cross_kv = false;                   // the sequences attend to cross_kv
   int64_t layer = 0;
-  RunObserver* observer = nullptr;  // null where no layer of a span runs
+  std::optional<AttendStage> stage = {};  // to which the attention is computed; none: all blocks
+  RunObserver* observer = nullptr;        // null where no layer of a span runs
 };
 
 // Not thread-safe. Keeps its memory from run to run.

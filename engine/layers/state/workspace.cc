@@ -67,6 +67,8 @@ AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode
           .key_width = layer.attention.key_width,
           .value_width = layer.attention.value_width,
           .scale = layer.attention.score_scale,
+          .key_value_heads = layer.attention.key_value_heads,
+          .causal = layer.attention.causal,
           .window = layer.attention.window,
           .pattern = layer.attention.pattern,
           .relative_rows = RelativeRows(layer),

@@ -22,6 +22,9 @@ absl::Status Unexpected(absl::string_view field, absl::string_view what, JsonVal
 // UNIMPLEMENTED: "FIELD: VALUE not supported; use WHAT".
 absl::Status Unsupported(absl::string_view field, absl::string_view value, absl::string_view what);
 
+// The text, which has to be UTF-8, as a JSON string with its quotes.
+std::string QuoteJson(absl::string_view text);
+
 // An object of tokenizer.json, and the path at which it is.
 class Fields {
  public:

@@ -174,7 +174,30 @@ const Head kHeads[] = {
      Activation::kIdentity,
      "",
      {PoolingMode::kFirstToken, PoolingMode::kFeatureMean}},
+    {"qwen3",
+     "Qwen3ForSequenceClassification",
+     "score",
+     "",
+     Activation::kIdentity,
+     "",
+     {PoolingMode::kLastToken}},
+    {"eurobert",
+     "EuroBertForSequenceClassification",
+     "dense",
+     "classifier",
+     Activation::kGelu,
+     "",
+     {PoolingMode::kMean}},
 };
+
+TEST(ClassifierConfigTest, RefusesAHeadThatScoresEachTokenOfEuroBert) {
+  const Head head = {"eurobert", "", "dense", "classifier", Activation::kGelu};
+  Files files = Make(head, "EuroBertForSequenceClassification");
+  files.config = absl::StrReplaceAll(files.config, {{"\"mean\"", "\"late\""}});
+  EXPECT_THAT(std::string(Open(files).status().message()),
+              HasSubstr("classifier_pooling or clf_pooling: expected one of cls, bos, mean, found "
+                        "'late'"));
+}
 
 TEST(ClassifierConfigTest, RefusesAHeadOfTheWrongShape) {
   const Head head = {"roberta",         "",        "classifier.dense", "classifier.out_proj",
@@ -252,7 +275,7 @@ TEST(ClassifierConfigTest, SaysWhatTheHeadLooksAt) {
   }
   const absl::Status status = Open(WithConfig(files, "\"classifier_pooling\": \"max\"")).status();
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("classifier_pooling: expected one of cls, mean, found 'max'"));
+              HasSubstr("classifier_pooling: expected one of cls, bos, mean, found 'max'"));
 }
 
 TEST(ClassifierConfigTest, ModernBertSaysWhichActivationItsHeadsHave) {

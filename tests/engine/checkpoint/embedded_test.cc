@@ -35,9 +35,11 @@ uint64_t Hash(const std::vector<float>& values) {
   return hash;
 }
 
-int64_t Parameters(const ModelDescription& description) {
+int64_t Parameters(const Checkpoint& checkpoint) {
   int64_t count = 0;
-  for (const WeightSpec& spec : ListWeights(description)) count += *ElementCount(spec.shape);
+  for (const WeightSpec& spec : ListWeights(checkpoint.description)) {
+    if (checkpoint.weights->Has(spec.name)) count += *ElementCount(spec.shape);
+  }
   return count;
 }
 
@@ -89,16 +91,15 @@ TEST(Synthetic, HasTheTrueShapes) {
   // The published parameter counts: of the encoder alone for ViT, and without the unused pooler for
   // MiniLM.
   const std::vector<std::pair<std::string, int64_t>> counts = {
-      {"bert-base", 109'482'240}, {"bert-large", 335'141'888},
-      {"minilm-l6", 22'565'376},  {"minilm-l12", 33'212'160},
-      {"distilbert", 66'362'880}, {"roberta-base", 124'055'040},
-      {"vit-base", 85'056'000},   {"tiny", 22'464},
+      {"bert-base", 109'482'240}, {"bert-large", 335'141'888}, {"minilm-l6", 22'565'376},
+      {"minilm-l12", 33'212'160}, {"distilbert", 66'362'880},  {"roberta-base", 124'055'040},
+      {"vit-base", 85'056'000},   {"qwen3-0.6b", 595'776'512}, {"tiny", 22'464},
       {"words", 7'120},
   };
   std::vector<std::string> names;
   for (const auto& [name, count] : counts) {
     names.push_back(name);
-    EXPECT_EQ(Parameters(Open("synthetic:" + name).description), count) << name;
+    EXPECT_EQ(Parameters(Open("synthetic:" + name)), count) << name;
   }
   EXPECT_EQ(SyntheticModelNames(), names);
 }
@@ -117,6 +118,15 @@ TEST(Synthetic, DescribesEachModelsRules) {
   EXPECT_EQ(roberta.embeddings->first_position, 2);
   EXPECT_EQ(roberta.embeddings->longest_sequence(), 512);
   EXPECT_EQ(roberta.layer.norms.epsilon, 1e-5f);
+
+  const ModelDescription qwen3 = Open("synthetic:qwen3-0.6b").description;
+  EXPECT_EQ(qwen3.layer.attention.key_value_heads, 8);
+  EXPECT_TRUE(qwen3.layer.attention.causal);
+  EXPECT_EQ(qwen3.layer.attention.query_key_norms, QueryKeyNorms::kEachHead);
+  EXPECT_EQ(qwen3.layer.relative_positions.rotary.frequencies, RotaryFrequencies(128, 1e6f));
+  EXPECT_EQ(qwen3.embeddings->longest_sequence(), 0);
+  EXPECT_EQ(qwen3.pooling->modes, std::vector{PoolingMode::kLastToken});
+  EXPECT_TRUE(qwen3.pooling->normalize);
 
   const ModelDescription vit = Open("synthetic:vit-base").description;
   EXPECT_EQ(vit.layer.norms.placement, NormPlacement::kPre);

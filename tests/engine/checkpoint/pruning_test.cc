@@ -147,8 +147,12 @@ TEST_F(PruningTest, RefusesWhatCannotBePruned) {
   EXPECT_EQ(
       refusal([](LayerShape& layer) { layer.attention.has_output_projection = false; }),
       InFile(start + "its heads are columns of what it answers, without an output projection"));
-  EXPECT_EQ(refusal([](LayerShape& layer) { layer.attention.has_query_key_norms = true; }),
+  EXPECT_EQ(refusal([](LayerShape& layer) {
+              layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
+            }),
             InFile(start + "its queries and keys are normed over all heads together"));
+  EXPECT_EQ(refusal([](LayerShape& layer) { layer.attention.key_value_heads = 1; }),
+            InFile(start + "several of its heads share keys and values"));
 }
 
 TEST_F(PruningTest, OpeningACheckpointPrunesIt) {

@@ -499,6 +499,82 @@ TinyFamily JinaBertForCode() {
   return family;
 }
 
+// The names of Llama's files, with " +" where queries, keys and values have biases.
+Names LlamaNames(const std::string& prefix, const std::string& biases) {
+  const std::string layer = prefix + "layers.{i}.", attention = layer + "self_attn.";
+  return {{"embeddings.word", prefix + "embed_tokens.weight"},
+          {"layer.{i}.query", attention + "q_proj" + biases},
+          {"layer.{i}.key", attention + "k_proj" + biases},
+          {"layer.{i}.value", attention + "v_proj" + biases},
+          {"layer.{i}.output", attention + "o_proj"},
+          {"layer.{i}.attention_norm", layer + "input_layernorm"},
+          {"layer.{i}.feed_forward_gate", layer + "mlp.gate_proj"},
+          {"layer.{i}.feed_forward_in", layer + "mlp.up_proj"},
+          {"layer.{i}.feed_forward_out", layer + "mlp.down_proj"},
+          {"layer.{i}.feed_forward_norm", layer + "post_attention_layernorm"},
+          {"exit_norm", prefix + "norm"}};
+}
+
+std::string LlamaConfig(const std::string& model_type, const std::string& more) {
+  return absl::StrCat(R"({"model_type": ")", model_type, R"(", "hidden_size": 8,
+            "num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 3,
+            "intermediate_size": 12, "vocab_size": 10, "max_position_embeddings": 16,
+            "hidden_act": "silu", "rms_norm_eps": 1e-6, "rope_theta": 10000.0)",
+                      more, "}");
+}
+
+TinyFamily Llama(const std::string& model_type, const std::string& more) {
+  return {model_type,
+          LlamaConfig(model_type, more),
+          Expand(LlamaNames("model.", ""), 3),
+          {MakeTensor("lm_head.weight", {10, 8})}};
+}
+
+TinyFamily Qwen2() {
+  return {"qwen2",
+          LlamaConfig("qwen2", R"(, "use_sliding_window": true, "sliding_window": 4,
+            "max_window_layers": 2, "tie_word_embeddings": true)"),
+          Expand(LlamaNames("", " +"), 3),
+          {}};
+}
+
+TinyFamily Qwen3() {
+  Names names = LlamaNames("", "");
+  names.push_back({"layer.{i}.query_norm", "layers.{i}.self_attn.q_norm"});
+  names.push_back({"layer.{i}.key_norm", "layers.{i}.self_attn.k_norm"});
+  return {"qwen3",
+          LlamaConfig("qwen3", R"(, "head_dim": 6, "attention_bias": false,
+            "use_sliding_window": false, "sliding_window": null, "max_window_layers": 28,
+            "rope_scaling": null)"),
+          Expand(names, 3),
+          {}};
+}
+
+// The form in which transformers 5 writes it; task_adapters_test.cc has that of its authors.
+TinyFamily JinaV3() {
+  const std::string layer = "roberta.layers.{i}.";
+  return {"jina_embeddings_v3",
+          R"({"model_type": "jina_embeddings_v3", "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "intermediate_size": 12, "hidden_act": "gelu",
+            "layer_norm_eps": 1e-5, "vocab_size": 10, "type_vocab_size": 2,
+            "max_position_embeddings": 16,
+            "rope_parameters": {"rope_theta": 30.0, "rope_type": "default"}})",
+          Expand({{"embeddings.word", "roberta.embeddings.word_embeddings.weight"},
+                  {"embeddings.token_type", "roberta.embeddings.token_type_embeddings.weight"},
+                  {"embeddings.norm", "roberta.embeddings.LayerNorm +"},
+                  {"layer.{i}.query", layer + "self_attn.q_proj +"},
+                  {"layer.{i}.key", layer + "self_attn.k_proj +"},
+                  {"layer.{i}.value", layer + "self_attn.v_proj +"},
+                  {"layer.{i}.output", layer + "self_attn.o_proj +"},
+                  {"layer.{i}.attention_norm", layer + "post_attention_layernorm +"},
+                  {"layer.{i}.feed_forward_in", layer + "mlp.fc1 +"},
+                  {"layer.{i}.feed_forward_out", layer + "mlp.fc2 +"},
+                  {"layer.{i}.feed_forward_norm", layer + "post_mlp_layernorm +"},
+                  {"pooling.dense", "roberta.pooler.dense +"}},
+                 2),
+          {}};
+}
+
 }  // namespace
 
 std::vector<TinyFamily> TinyFamilies() {
@@ -523,8 +599,14 @@ std::vector<TinyFamily> TinyFamilies() {
           Gte(),
           JinaBert(),
           JinaBertForCode(),
+          JinaV3(),
           NomicBertOfTheLibrary(),
-          GteOfTheLibrary()};
+          GteOfTheLibrary(),
+          Qwen3(),
+          Qwen2(),
+          Llama("llama", ""),
+          Llama("mistral", R"(, "sliding_window": 3)"),
+          Llama("eurobert", R"(, "mask_token_id": 4, "classifier_pooling": "mean")")};
 }
 
 std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
@@ -537,7 +619,10 @@ std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
   pooler.modes = {PoolingMode::kFirstToken};
   pooler.dense_width = config->description.layer.hidden_size;
   config->description.pooling = pooler;
-  config->description.layer.attention.has_query_key_norms = true;
+  if (QueryKeyNorms& norms = config->description.layer.attention.query_key_norms;
+      norms == QueryKeyNorms::kNone) {
+    norms = QueryKeyNorms::kAllHeads;
+  }
   config->description.layer.extras.has_second_attention_norm = true;
 
   // Some sizes are known only from the file.

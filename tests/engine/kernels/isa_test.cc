@@ -60,7 +60,7 @@ constexpr MatrixView<const float> kNothing = {nullptr, 0, 0, 0};
 void AttendWith(AttentionOperands operands) {
   AttentionBlock block;
   block.operands = operands;
-  AttendBlock(block, AttentionScratch());
+  AttendHeads({&block, 1}, AttentionScratch());
 }
 
 constexpr UnitKernel kUnitKernels[] = {

@@ -219,7 +219,7 @@ TEST_P(CrossAttentionTest, OwnRowsEqualSelfAttention) {
   for (const bool has_inputs : {true, false}) {
     model_.layer.attention.has_input_projection = has_inputs;
     model_.layer.attention.keys_are_queries = model_.layer.attention.values_are_keys = !has_inputs;
-    model_.layer.attention.has_query_key_norms = has_inputs;
+    if (has_inputs) model_.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
     Load();
     std::vector<Item> items;
     std::vector<Sequence> sequences = RandomSequences({1, 40, 7, 130}, 48, 1);
@@ -317,6 +317,11 @@ TEST_F(CrossKvRefusalTest, RelativePositionsAndWindows) {
       absl::InvalidArgumentError(
           "memory: expected none, as the layer's window of 3 is around the query in one sequence; "
           "got one"));
+  model_.layer.attention.causal = true;
+  Load(model_);
+  EXPECT_EQ(Attend({CrossKv()}),
+            absl::InvalidArgumentError("memory: expected none, as the layer's queries see the "
+                                       "tokens before them in one sequence; got one"));
 }
 
 TEST_F(CrossKvRefusalTest, RowsThatDoNotFit) {
@@ -370,8 +375,8 @@ TEST_F(CrossKvRefusalTest, OtherWidthsWhereTheyCannotBe) {
   EXPECT_TRUE(refused().ok()) << refused();
   const absl::Status expected = absl::InvalidArgumentError(
       "model description: expected projections of their own for queries, keys and values, no "
-      "relative positions and no window where they are made of rows of other widths, got 48, 48 "
-      "and 20 columns");
+      "relative positions, no causal attention and no window where they are made of rows of other "
+      "widths, got 48, 48 and 20 columns");
   model_.layer.attention.keys_are_queries = true;
   EXPECT_EQ(refused(), expected);
   model_.layer.attention.keys_are_queries = false;

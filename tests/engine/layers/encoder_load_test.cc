@@ -35,7 +35,7 @@ ModelDescription FullModel() {
   model.layer_map = {0, 1, 0};
   model.layer.feed_forward.has_gate = true;
   model.layer.extras.has_branch_scale = true;
-  model.layer.attention.has_query_key_norms = true;
+  model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   model.layer.extras.has_second_attention_norm = true;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
   model.layer.extras.convolution = {.taps = 3, .groups = 2};
@@ -283,6 +283,12 @@ TEST(DescriptionTest, RefusesVariantsThatDoNotFit) {
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms before the branches"));
 }
 
+TEST(DescriptionTest, RefusesALayerWithoutTheAttentionNormAfterItsBranch) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.norms.has_attention_norm = false;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms before the branches"));
+}
+
 TEST(DescriptionTest, RefusesABranchScaleWithoutAnOutputProjection) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.extras.has_branch_scale = true;
@@ -338,6 +344,37 @@ TEST(DescriptionTest, RefusesARotaryAmplitudeThatIsNotPositive) {
     EXPECT_THAT(RefusalOf(RotaryModel({RotaryFrequencies(8, 100), amplitude})),
                 HasSubstr(absl::StrCat("a positive rotary amplitude, got ", amplitude)));
   }
+}
+
+TEST(DescriptionTest, RefusesSharedHeadsThatCannotBe) {
+  const std::string expected = "expected heads of keys and values, fewer than the 6 query heads";
+  for (const int64_t shared : {-1, 4, 6, 12}) {
+    ModelDescription model = SmallModel(1, 6, 8);
+    model.layer.attention.key_value_heads = shared;
+    EXPECT_THAT(RefusalOf(model), HasSubstr(expected)) << shared;
+  }
+  ModelDescription model = SmallModel(1, 6, 8);
+  model.layer.attention.key_value_heads = 2;
+  model.layer.attention.keys_are_queries = true;
+  EXPECT_THAT(RefusalOf(model), HasSubstr(expected));
+  model.layer.attention.keys_are_queries = false;
+  model.layer.attention.kind = AttentionKind::kAdditive;
+  EXPECT_THAT(RefusalOf(model), HasSubstr(expected));
+}
+
+TEST(DescriptionTest, RefusesCausalAttentionThatCannotBe) {
+  const auto is_refused = HasSubstr("expected causal softmax attention without");
+  for (const AttentionKind kind : {AttentionKind::kAdditive, AttentionKind::kCausalLinear}) {
+    ModelDescription model = SmallModel(1, 2, 8);
+    model.layer.attention.causal = true;
+    model.layer.attention.kind = kind;
+    EXPECT_THAT(RefusalOf(model), is_refused) << Name(kind);
+  }
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.attention.causal = true;
+  model.layer.attention.window = 3;
+  model.layer.attention.pattern = {.block = 2};
+  EXPECT_THAT(RefusalOf(model), is_refused);
 }
 
 TEST(DescriptionTest, RefusesWindowsThatCannotBe) {

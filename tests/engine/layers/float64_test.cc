@@ -173,6 +173,28 @@ std::vector<Case> SmallCases() {
                 c.model.layer.norms.placement = NormPlacement::kPre;
                 c.model.has_exit_norm = true;
               }),
+      Changed("SandwichNormsWithExitNorm",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.has_exit_norm = true;
+              }),
+      Changed("RmsSandwichNormsWithGateAndBranchScale",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.layer.norms.kind = NormKind::kRms;
+                c.model.layer.feed_forward.has_gate = true;
+                c.model.layer.extras.has_branch_scale = true;
+              }),
+      Changed("SandwichWithoutFirstAttentionNorm",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.variants = {{.has_attention_norm = false}, {}};
+              }),
+      Changed("SandwichWithoutOutputProjection",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.model.layer.attention.has_output_projection = false;
+              }),
       Changed("Relu", [](Case& c) { c.model.layer.feed_forward.activation = Activation::kRelu; }),
       Changed("GeluTanh",
               [](Case& c) { c.model.layer.feed_forward.activation = Activation::kGeluTanh; }),
@@ -283,8 +305,31 @@ std::vector<Case> SmallCases() {
       Changed("QueryKeyNorms",
               [](Case& c) {
                 c.model = SmallModel(2, 3, 26);
-                c.model.layer.attention.has_query_key_norms = true;
+                c.model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
                 c.model.layer.relative_positions = Rotary(26);
+              }),
+      Changed("CausalInGroupsWithRotaryPositionsAndNormsOfEachHead",
+              [](Case& c) {
+                c.model = SmallModel(2, 6, 26);
+                c.model.layer.attention.key_value_heads = 2;
+                c.model.layer.attention.value_width = 10;
+                c.model.layer.attention.causal = true;
+                c.model.layer.attention.query_key_norms = QueryKeyNorms::kEachHead;
+                c.model.layer.norms.kind = NormKind::kRms;
+                c.model.layer.norms.placement = NormPlacement::kPre;
+                c.model.layer.relative_positions = Rotary(26);
+              }),
+      Changed("CausalInAWindowWithBiasesOfDistances",
+              [](Case& c) {
+                c.model.layer.attention.causal = true;
+                c.model.layer.attention.window = 4;
+                c.model.layer.relative_positions = {RelativePositions::kAlibi};
+              }),
+      Changed("GroupsWithNormsOfAllHeads",
+              [](Case& c) {
+                c.model = SmallModel(2, 4, 26);
+                c.model.layer.attention.key_value_heads = 1;
+                c.model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
               }),
       Changed("SecondAttentionNorm",
               [](Case& c) { c.model.layer.extras.has_second_attention_norm = true; }),

@@ -15,6 +15,7 @@
 #include "engine/layers/feed_forward.h"
 #include "engine/layers/multi_head_attention.h"
 #include "engine/layers/state/layer_run.h"
+#include "engine/model/residual_blocks.h"
 #include "engine/model/weight_source.h"
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
@@ -51,6 +52,8 @@ std::vector<Kind> AllKinds() {
   std::vector<Kind> kinds = PlainKinds();
   kinds.push_back(
       {"SecondNorm", [](LayerShape& layer) { layer.extras.has_second_attention_norm = true; }});
+  kinds.push_back(
+      {"Sandwich", [](LayerShape& layer) { layer.norms.placement = NormPlacement::kSandwich; }});
   kinds.push_back({"Convolution", [](LayerShape& layer) { layer.extras.convolution = {3, 2}; }});
   for (const bool outside : {false, true}) {
     kinds.push_back({outside ? "BottleneckAndOutside" : "Bottleneck", [=](LayerShape& layer) {
@@ -119,7 +122,7 @@ class PlainLayer {
 
   void Forward(MatrixView<float> x, const LayerRun& run) const {
     Add(x, attention_norm_, run, [&](MatrixView<float> entry) {
-      return attention_.Project(attention_.Context(entry, entry, run), run);
+      return attention_.Project(attention_.Context(entry, run), run);
     });
     Add(x, feed_forward_norm_, run,
         [&](MatrixView<float> entry) { return feed_forward_.Forward(entry, run); });
@@ -217,7 +220,7 @@ TEST_P(FusedLayersTest, FeedForwardTakesAnOperandOfAllRows) {
     return Sequence(y.data, y.data + y.rows * width);
   };
   const Sequence expected = output(ViewOf(values, PaddedRows(kMaxTokens), width));
-  const PreparedOperand operand = run.Prepare(block.entry());
+  const PreparedOperand operand = run.Prepare(width);
   for (int64_t r = 0; r < kMaxTokens; ++r) {
     operand.Write(0, r, {&values[r * width], static_cast<size_t>(width)});
   }

@@ -144,6 +144,19 @@ TEST_P(InvarianceTest, OtherKindsOfAttention) {
   }
 }
 
+TEST_P(InvarianceTest, CausalHeadsThatShareKeysAndValues) {
+  ModelDescription model = SmallModel(2, 6, 16);
+  model.layer.attention.key_value_heads = 2;
+  model.layer.attention.causal = true;
+  model.layer.attention.query_key_norms = QueryKeyNorms::kEachHead;
+  model.layer.relative_positions = {.kind = RelativePositions::kRotary,
+                                    .rotary = {.frequencies = RotaryFrequencies(16, 1000)}};
+  MemoryWeights weights = RandomWeights(model, 1);
+  ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
+                       RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 96, 1),
+                       Batches(50));
+}
+
 TEST_P(InvarianceTest, Blocks) {
   ModelDescription model = SmallModel(2, 3, 16);
   model.layer.attention.window = 1;
@@ -204,7 +217,8 @@ TEST_P(InvarianceTest, BertBaseWidths) {
 // Batches have more rows than a feed-forward block takes at once.
 TEST_P(InvarianceTest, RowsOfEachThread) {
   constexpr int64_t kTokens = 1300;
-  for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
+  for (const NormPlacement placement :
+       {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kSandwich}) {
     ModelDescription model = SmallModel(2, 3, 16);
     model.layer.norms.placement = placement;
     MemoryWeights weights = RandomWeights(model, 1);

@@ -19,7 +19,7 @@ bool IsOfNorm(const std::string& name) { return name.find("norm.") != std::strin
 ModelDescription ModelWithNorms() {
   ModelDescription model = SmallModel(2, 2, 8);
   model.embeddings = {.width = 16, .vocabulary = 20, .positions = 10};
-  model.layer.attention.has_query_key_norms = true;
+  model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   model.layer.extras.has_second_attention_norm = true;
   model.patch_embedding = {.has_class = true, .has_norm = true};
   model.has_exit_norm = true;
@@ -153,7 +153,7 @@ int64_t NormBytes(MemoryWeights& weights) {
 
 ModelDescription PrunableModel() {
   ModelDescription model = ModelWithNorms();
-  model.layer.attention.has_query_key_norms = false;
+  model.layer.attention.query_key_norms = QueryKeyNorms::kNone;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 16};
   return model;
 }

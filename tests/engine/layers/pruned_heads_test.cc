@@ -258,7 +258,7 @@ TEST_F(PrunedHeadsTest, RefusesDescriptionsThatMakeNoSense) {
   model.variants[0].pruned_heads = {4};
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status().code(), absl::StatusCode::kInvalidArgument);
   model.variants[0].pruned_heads = {1};
-  model.layer.attention.has_query_key_norms = true;
+  model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status(),
             absl::InvalidArgumentError("model description: expected no pruned heads, as its "
                                        "queries and keys are normed over all heads together"));

@@ -70,6 +70,8 @@ std::vector<Kind> Kinds() {
   return {
       {"Post", [](ModelDescription&) {}},
       {"Pre", [](ModelDescription& model) { model.layer.norms.placement = NormPlacement::kPre; }},
+      {"Sandwich",
+       [](ModelDescription& model) { model.layer.norms.placement = NormPlacement::kSandwich; }},
       {"Gate",
        [](ModelDescription& model) {
          model.layer.feed_forward.has_gate = model.layer.extras.has_branch_scale = true;
@@ -86,7 +88,18 @@ std::vector<Kind> Kinds() {
          model.layer.extras.bottleneck.values_from_outside = true;
          model.layer.feed_forward.blocks = 2;
        }},
-      {"Norms", [](ModelDescription& model) { model.layer.attention.has_query_key_norms = true; }},
+      {"Norms",
+       [](ModelDescription& model) {
+         model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
+       }},
+      {"Causal",
+       [](ModelDescription& model) {
+         model.layer.attention.key_value_heads = 1;
+         model.layer.attention.causal = true;
+         model.layer.attention.query_key_norms = QueryKeyNorms::kEachHead;
+         GiveRelative(model, {.kind = RelativePositions::kRotary,
+                              .rotary = {.frequencies = RotaryFrequencies(16, 1000)}});
+       }},
       {"Window",
        [](ModelDescription& model) {
          model.layer.attention.window = 1;

@@ -87,10 +87,11 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAConvolution) {
 }
 
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRun) {
-  for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
+  for (const NormPlacement placement :
+       {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kSandwich}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
     model.layer.norms.placement = placement;
-    model.has_exit_norm = placement == NormPlacement::kPre;
+    model.has_exit_norm = model.layer.norms.are_first();
     Load(model);
     ExpectSameBits();
   }
@@ -135,7 +136,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithRelativePositions) {
 
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithFurtherNorms) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
-  model.layer.attention.has_query_key_norms = true;
+  model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   model.layer.extras.has_second_attention_norm = true;
   Load(model);
   ExpectSameBits();
@@ -145,6 +146,18 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAWindow) {
   for (const int64_t window : {1, 20}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
     model.layer.attention.window = window;
+    Load(model);
+    ExpectSameBits();
+  }
+}
+
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfCausalHeadsThatShareKeys) {
+  for (const int64_t window : {0, 20}) {
+    ModelDescription model = SmallModel(kLayers, kHeads, 16);
+    model.layer.attention.key_value_heads = 1;
+    model.layer.attention.causal = true;
+    model.layer.attention.window = window;
+    model.layer.attention.query_key_norms = QueryKeyNorms::kEachHead;
     Load(model);
     ExpectSameBits();
   }

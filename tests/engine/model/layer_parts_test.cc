@@ -47,7 +47,7 @@ ModelDescription EveryKindOfPart() {
   model.layer.feed_forward.width = 2 * kWidth;
   model.layer.feed_forward.has_gate = true;
   model.layer.extras.has_branch_scale = true;
-  model.layer.attention.has_query_key_norms = true;
+  model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   model.layer.extras.has_second_attention_norm = true;
   model.layer.attention.kind = AttentionKind::kAdditive;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
@@ -103,6 +103,18 @@ TEST(LayerPartsTest, CountTablesOnceWhileTheyAreLoaded) {
   model.embeddings->table_type = DataType::kBFloat16;
   EXPECT_EQ(LoadBytes(model, {}).value(), without + 1'002'000 * width * 2);
   EXPECT_EQ(ListWeightUses(model).front().type, DataType::kBFloat16);
+}
+
+TEST(LayerPartsTest, HaveFourNormsInASandwich) {
+  LayerShape shape = SmallModel(1, 2, 8).layer;
+  shape.norms.placement = NormPlacement::kSandwich;
+  shape.norms.kind = NormKind::kRms;
+  std::vector<std::string> norms;
+  for (const ModelPart& part : ListParts(shape)) {
+    if (part.kind == PartKind::kNorm) norms.push_back(part.name);
+  }
+  EXPECT_THAT(norms, ::testing::ElementsAre("attention_norm", "attention_branch_norm",
+                                            "feed_forward_norm", "feed_forward_branch_norm"));
 }
 
 TEST(LayerPartsTest, NameWhatEachIsPackedInto) {

@@ -109,6 +109,23 @@ TEST(ListStageCostsTest, CountsWindowsByTheToken) {
   }
 }
 
+TEST(ListStageCostsTest, CountsTheKeysThatACausalQuerySees) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.attention.key_value_heads = 1;
+  model.layer.attention.causal = true;
+  const auto cost_of = [&](int64_t length) {
+    int64_t flops = 0;
+    for (const StageCost& cost : ListStageCosts(model)) {
+      if (cost.stage != "attention.scores") continue;
+      flops = cost.per_token * length + cost.per_pair * length * length;
+    }
+    return flops;
+  };
+  EXPECT_EQ(cost_of(10), (10 + 9 + 8 + 7 + 6 + 5 + 4 + 3 + 2 + 1) * 2 * 2 * 8);
+  model.layer.attention.window = 4;
+  EXPECT_EQ(cost_of(10), 10 * 5 * 2 * 2 * 8);
+}
+
 TEST(ListStageCostsTest, CountsLinearAttentionByTheToken) {
   for (const AttentionKind kind : {AttentionKind::kLinear, AttentionKind::kCausalLinear}) {
     ModelDescription model = SmallModel(3, 2, 8);

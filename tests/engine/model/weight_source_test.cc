@@ -94,6 +94,7 @@ TEST(ListWeights, LeavesOutWhatTheModelDoesNotHave) {
 TEST(Names, AreWordsForPeople) {
   EXPECT_STREQ(Name(NormPlacement::kPost), "post");
   EXPECT_STREQ(Name(NormPlacement::kPre), "pre");
+  EXPECT_STREQ(Name(NormPlacement::kSandwich), "sandwich");
   EXPECT_STREQ(Name(NormPlacement::kNone), "none");
   EXPECT_STREQ(Name(PoolingMode::kFirstToken), "first_token");
   EXPECT_STREQ(Name(PoolingMode::kPositionWeightedMean), "position_weighted_mean");

@@ -51,6 +51,17 @@ TEST(QueryKeyRanksTest, SeesProjectionsThatHeadsShare) {
   EXPECT_EQ(ranks[0].concatenated, 2);
 }
 
+TEST(QueryKeyRanksTest, MeasuresHeadsThatShareAKey) {
+  ModelDescription model = TwoHeads();
+  model.layer.attention.key_value_heads = 1;
+  test_support::MemoryWeights weights(
+      {{"layer.0.query.weight", kIdentity}, {"layer.0.key.weight", {1, 0, 0, 0, 0, 1, 0, 0}}});
+  const auto ranks = MeasureQueryKeyRanks(model, weights);
+  ASSERT_TRUE(ranks.ok()) << ranks.status();
+  EXPECT_THAT((*ranks)[0].heads, ElementsAre(2, 2));
+  EXPECT_EQ((*ranks)[0].concatenated, 2);
+}
+
 TEST(QueryKeyRanksTest, MeasuresHeadsWiderThanTheModel) {
   ModelDescription model = TwoHeads();
   model.layer.hidden_size = 1;

@@ -67,7 +67,7 @@ TEST(ModelTokenizerTest, NeedsAVocabularyAlone) {
 TEST(ModelTokenizerTest, IsMissingForAReason) {
   EXPECT_EQ(Load({}).tokenizer->why_none, "it does not come from a folder with a tokenizer");
   EXPECT_EQ(Load({{"config.json", "{}"}}).tokenizer->why_none,
-            "its folder has no tokenizer.json and no vocab.txt");
+            "its folder has no tokenizer.json, vocab.txt, or vocab.json and merges.txt");
   EXPECT_EQ(Load({{"vocab.txt", kVocabulary}}, {}).tokenizer->why_none,
             "it has no embeddings of tokens");
   const Loaded loaded = Load({{"tokenizer.json", R"({"model":{"type":"Other"}})"}});

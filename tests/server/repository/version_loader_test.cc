@@ -68,6 +68,9 @@ TEST_F(VersionLoaderTest, AFileOfTheVersionHasItsOptions) {
   EXPECT_EQ((*model)->encoder->mode().type, ComputeType::kInt8);
   EXPECT_EQ((*model)->encoder->description().heads_at(0),
             (*model)->encoder->description().heads_at(1) - 1);
+  folder_.Write("m/1/attendant.options", "adapter=lora");
+  EXPECT_EQ(Load(*Loader()).status().message(),
+            folder_.File("m/1/lora/adapter_config.json") + ": no such file");
   folder_.Write("m/1/attendant.options", "pooling=max");
   EXPECT_EQ((*Load(*Loader()))->encoder->description().pooling,
             (PoolingDescription{.modes = {PoolingMode::kMax}}));
@@ -81,6 +84,7 @@ TEST_F(VersionLoaderTest, RefusesOtherOptionsThanThoseOfAModel) {
            {"dtype", "for dtype, got \"\""},
            {"overlay=x", "expected no overlay"},
            {"prune=/secret/heads.json", "expected a file of the same folder for prune"},
+           {"adapter=/secret", "expected a folder in the same folder for adapter"},
            {"emulate=true", "a dtype other than f32"},
            {std::string(5000, ' '), "attendant.options"}}) {
     folder_.Write("m/1/attendant.options", options);

@@ -12,6 +12,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
+#include "tests/support/memory_weights.h"
 
 namespace attendant::server {
 namespace attention_test {
@@ -34,11 +35,24 @@ std::shared_ptr<const ServedModel> Load(const std::string& name, const std::stri
   return std::make_shared<ServedModel>(name, *encoder);
 }
 
-// Serves "whole", and "pruned", which lacks heads 1 and 2 in its first layer and all heads in its
-// second.
+// A causal model whose heads 0 and 1, and 2 and 3, share keys and values.
+std::shared_ptr<const ServedModel> LoadCausal() {
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint("synthetic:tiny", {});
+  ModelDescription& model = checkpoint->description;
+  model.layer.attention.key_value_heads = 2;
+  model.layer.attention.causal = true;
+  test_support::MemoryWeights weights = test_support::RandomWeights(model, 1);
+  auto encoder = Encoder::Load(model, weights, [](int64_t, int64_t) {});
+  EXPECT_TRUE(encoder.ok()) << encoder.status();
+  return std::make_shared<ServedModel>("causal", *encoder);
+}
+
+// Serves "whole", "pruned", which lacks heads 1 and 2 in its first layer and all heads in its
+// second, and "causal".
 TestServerOptions Options() {
   TestServerOptions options;
   options.models["whole"] = Load("whole", "{}");
+  options.models["causal"] = LoadCausal();
   options.models["pruned"] = Load("pruned", R"({"0": [1, 2], "1": [0, 1, 2, 3]})");
   return options;
 }
@@ -296,11 +310,11 @@ TEST_F(AttentionTest, TheLargestKeysHaveAnOrder) {
 }
 
 TEST_F(AttentionTest, WeightedValuesAddUpToTheContext) {
-  for (const std::string model : {"whole", "pruned"}) {
+  for (const std::string model : {"whole", "pruned", "causal"}) {
     v1::AttendRequest request = Attend(model);
     request.set_return_weighted_values(true);
     const v1::AttendResponse response = Call(request);
-    const int64_t heads = model == "whole" ? kH : 2;
+    const int64_t heads = model == "pruned" ? 2 : kH;
     EXPECT_FALSE(response.has_attention_probabilities());
     EXPECT_THAT(ShapeOf(response.weighted_values()), ElementsAre(2, heads, 4, 4, kDv));
     const std::vector<float> weighted = ToFloats(response.weighted_values());
@@ -319,6 +333,16 @@ TEST_F(AttentionTest, WeightedValuesAddUpToTheContext) {
       }
     }
   }
+}
+
+TEST_F(AttentionTest, CausalLayersTakeNoMemory) {
+  v1::AttendRequest request = Attend("causal");
+  *request.mutable_memory()->mutable_hidden_states() =
+      FloatTensor({1, 3, kE}, SomeValues(3 * kE, 7));
+  v1::AttendResponse response;
+  EXPECT_EQ(server_->Attend(request, &response).error_message(),
+            "memory: expected none, as the layer's queries see the tokens before them in one "
+            "sequence; got one");
 }
 
 TEST_F(AttentionTest, WeightedValuesCountAgainstTheAnswersLimit) {

@@ -311,16 +311,28 @@ TEST(SettingsTest, RefusesBadModels) {
   EXPECT_EQ(Error({"--model", "a="}), "--model: expected NAME=SOURCE[,key=value...], got \"a=\"");
   EXPECT_EQ(Error({"--model", "a/infer=x"}),
             absl::StrCat("--model: expected ", kModelNameRule, ", got \"a/infer\""));
-  EXPECT_EQ(Error({"--model", "a=x,colour=red"}),
-            "--model: expected the key dtype, emulate, gemm, overlay, pooling, prune, "
-            "weights-sha256 or allow-nonfinite-weights, got \"colour\"");
+  EXPECT_EQ(
+      Error({"--model", "a=x,colour=red"}),
+      "--model: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, prune, "
+      "task, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
   EXPECT_EQ(Error({"--model", "a=x,pooling=median"}),
             "--model: expected mean, first_token, last_token, max or pooler for pooling, got "
             "\"median\"");
   EXPECT_EQ(Error({"--model", "b=a,overlay=n,pooling=mean", "--model", "a=x"}),
             "--model: expected no pooling beside overlay, which has that of its base, got "
             "\"b=a,overlay=n,pooling=mean\"");
+  EXPECT_EQ(Error({"--model", "a=x,causal=no"}),
+            "--model: expected true or false for causal, got \"no\"");
+  EXPECT_EQ(Error({"--model", "b=a,overlay=n,causal=false", "--model", "a=x"}),
+            "--model: expected no causal beside overlay, which has that of its base, got "
+            "\"b=a,overlay=n,causal=false\"");
   EXPECT_EQ(Error({"--model", "a=x,prune="}), "--model: expected a file for prune, got \"\"");
+  EXPECT_EQ(Error({"--model", "a=x,task="}),
+            "--model: expected the name of a task for task, got \"\"");
+  EXPECT_EQ(Error({"--model", "b=a,overlay=n,adapter=/x", "--model", "a=x"}),
+            "--model: expected neither adapter nor task beside overlay, which has those of its "
+            "base, got \"b=a,overlay=n,adapter=/x\"");
+  EXPECT_EQ(Error({"--model", "a=x,adapter="}), "--model: expected a folder for adapter, got \"\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=f16"}),
             "--model: expected f32, bf16x3, bf16 or int8 for dtype, got \"f16\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=int8,emulate=1"}),
@@ -466,8 +478,9 @@ TEST(SettingsTest, RefusesToDescribeNothing) {
   EXPECT_EQ(Error({"--describe"}), "--describe: expected a value; see --help");
   EXPECT_EQ(Error({"--describe", ""}), "--describe: expected SOURCE[,key=value...], got \"\"");
   EXPECT_EQ(Error({"--describe", "x,colour=red"}),
-            "--describe: expected the key dtype, emulate, gemm, overlay, pooling, prune, "
-            "weights-sha256 or allow-nonfinite-weights, got \"colour\"");
+            "--describe: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, "
+            "prune, "
+            "task, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
 }
 
 TEST(IsModelNameTest, TakesWhatCanBeToldApartInAPath) {
@@ -598,13 +611,16 @@ TEST(SettingsTest, EveryRowIsInHelpAndDescriptionAndReadsItsDefault) {
 }
 
 TEST(SettingsTest, DescribesModelsAsTheyAreGiven) {
-  EXPECT_THAT(DescribeSettings(Read({"--model", "a=x,allow-nonfinite-weights=true", "--model",
-                                     "b=y,prune=p.json,emulate=true,dtype=int8", "--model",
-                                     "c=z,gemm=tiles,dtype=bf16", "--model",
-                                     "d=w,prune=p.json,pooling=first_token"})),
-              Contains("model = a=x,allow-nonfinite-weights=true;"
-                       "b=y,dtype=int8,emulate=true,prune=p.json;c=z,dtype=bf16,gemm=tiles;"
-                       "d=w,pooling=first_token,prune=p.json"));
+  EXPECT_THAT(
+      DescribeSettings(Read({"--model", "a=x,allow-nonfinite-weights=true", "--model",
+                             "b=y,prune=p.json,emulate=true,dtype=int8", "--model",
+                             "c=z,gemm=tiles,dtype=bf16", "--model",
+                             "d=w,prune=p.json,task=t,causal=false,adapter=/a,pooling=first_token;"
+                             "e=v,causal=true"})),
+      Contains("model = a=x,allow-nonfinite-weights=true;"
+               "b=y,dtype=int8,emulate=true,prune=p.json;c=z,dtype=bf16,gemm=tiles;"
+               "d=w,adapter=/a,pooling=first_token,task=t,causal=false,prune=p.json;"
+               "e=v,causal=true"));
 }
 
 TEST(SettingKindsTest, BytesRoundTrip) {

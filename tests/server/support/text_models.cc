@@ -3,15 +3,16 @@
 #include <stdexcept>
 
 #include "absl/strings/str_join.h"
+#include "server/text/tokenizer_files.h"
 
 namespace attendant::server {
 
 std::shared_ptr<const ModelTokenizer> TextTokenizer() {
   static const auto made = [] {
-    auto tokenizer = text::Tokenizer::LoadVocabulary(absl::StrJoin(kTextWords, "\n"), {});
-    if (!tokenizer.ok()) throw std::runtime_error(std::string(tokenizer.status().message()));
+    auto loaded = text::LoadTokenizerFiles({.vocab_txt = absl::StrJoin(kTextWords, "\n")});
+    if (!loaded.ok()) throw std::runtime_error(std::string(loaded.status().message()));
     auto model_tokenizer = std::make_shared<ModelTokenizer>();
-    model_tokenizer->tokenizer = *std::move(tokenizer);
+    model_tokenizer->tokenizer = std::move(loaded->tokenizer);
     model_tokenizer->why_none.clear();
     model_tokenizer->bytes_per_second = 1e6;
     return std::shared_ptr<const ModelTokenizer>(std::move(model_tokenizer));

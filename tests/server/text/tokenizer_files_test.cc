@@ -123,6 +123,39 @@ TEST(TokenizerFilesTest, ClassesResetOptionsOfTheModel) {
   EXPECT_THAT(ids(R"({"add_eos_token":true,"eos_token":"Ġ"})"), ElementsAre(2));
 }
 
+// As transformers 5.23 with these files, which are like those of Qwen3-Embedding: its
+// post-processor ends a text with the token of which the last hidden state is taken, also a text
+// that is cut.
+TEST(TokenizerFilesTest, QwensPostProcessorEndsTextsWhateverTheConfigSays) {
+  const std::string end = R"({"SpecialToken":{"id":"<|endoftext|>","type_id":0}})";
+  const std::string first = R"({"Sequence":{"id":"A","type_id":0}})";
+  const std::string bytes = R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false,)";
+  const std::string json = absl::StrCat(
+      R"({"version":"1.0","added_tokens":[{"id":3,"content":"<|endoftext|>","single_word":false,)",
+      R"("lstrip":false,"rstrip":false,"normalized":false,"special":true}],)",
+      R"("normalizer":{"type":"NFC"},"pre_tokenizer":)", bytes, R"("use_regex":true},)",
+      R"("post_processor":{"type":"Sequence","processors":[)", bytes, R"("use_regex":false},)",
+      R"({"type":"TemplateProcessing","single":[)", first, ",", end, R"(],"pair":[)", first,
+      R"(,{"Sequence":{"id":"B","type_id":1}},)", end,
+      R"(],"special_tokens":{"<|endoftext|>":{"id":"<|endoftext|>","ids":[3],)",
+      R"("tokens":["<|endoftext|>"]}}}]},)",
+      R"("model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2,"Ġ":4,"Ġab":5},)",
+      R"("merges":["a b","Ġ ab"]}})");
+  for (const char* flag : {"", R"(,"add_eos_token":true)", R"(,"add_eos_token":false)"}) {
+    const EffectiveTokenizer effective =
+        Load({.tokenizer_json = json,
+              .tokenizer_config_json = absl::StrCat(
+                  R"({"tokenizer_class":"Qwen2Tokenizer","eos_token":"<|endoftext|>",)",
+                  R"("pad_token":"<|endoftext|>")", flag, "}"),
+              .config_json = R"({"model_type":"qwen3"})"});
+    EXPECT_THAT(effective.tokenizer->Encode("ab ab", {})->ids, ElementsAre(2, 5, 3));
+    EXPECT_THAT(effective.tokenizer->EncodePair("ab", "ab", {})->ids, ElementsAre(2, 2, 3));
+    EncodeOptions cut;
+    cut.max_length = 2;
+    EXPECT_THAT(effective.tokenizer->Encode("ab ab ab", cut)->ids, ElementsAre(2, 3));
+  }
+}
+
 TEST(TokenizerFilesTest, ALlamaOfBytesIsUsedAsItIs) {
   const std::string json =
       Bpe(R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true})");
@@ -168,16 +201,78 @@ TEST(TokenizerFilesTest, FlagsOfAddedTokensWin) {
   EXPECT_THAT(effective.notes, ElementsAre("added_tokens_decoder changes the flags of [SEP]"));
 }
 
-TEST(TokenizerFilesTest, AVocabularyFollowsTheSettingsOfBert) {
+constexpr char kLines[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nun\n##able\n";
+
+TEST(TokenizerFilesTest, LinesAreAVocabularyOfBert) {
+  const EffectiveTokenizer effective = Load({.vocab_txt = kLines});
+  EXPECT_THAT(effective.tokenizer->Encode("Únable [MASK] ?", {})->ids,
+              ElementsAre(2, 5, 6, 4, 1, 3));
+  EXPECT_EQ(effective.tokenizer->id_limit(), 7u);
+  EXPECT_EQ(effective.tokenizer->TokenId("##able"), 6u);
+  EXPECT_THAT(effective.notes, ElementsAre("there is no tokenizer.json; transformers' "
+                                           "BertTokenizer is made of vocab.txt"));
+}
+
+TEST(TokenizerFilesTest, LinesFollowTheSettingsOfTheirClass) {
+  EXPECT_THAT(Load({.vocab_txt = "[UNK]\r\n[CLS]\r\n[SEP]\r\nA\r\na\r\n",
+                    .tokenizer_config_json = R"({"do_lower_case":false})"})
+                  .tokenizer->Encode("A a", {})
+                  ->ids,
+              ElementsAre(1, 3, 4, 2));
+  EXPECT_THAT(Load({.vocab_txt = kLines,
+                    .tokenizer_config_json =
+                        R"({"added_tokens_decoder":{"7":{"content":"<m>","special":true}}})"})
+                  .tokenizer->Encode("un<m>", {})
+                  ->ids,
+              ElementsAre(2, 5, 7, 3));
+  EXPECT_THAT(
+      Load({.vocab_txt = "<s>\n</s>\n[UNK]\na\n", .config_json = R"({"model_type":"mpnet"})"})
+          .tokenizer->Encode("a", {})
+          ->ids,
+      ElementsAre(0, 3, 1));
+}
+
+TEST(TokenizerFilesTest, ATokenOnSeveralLinesHasTheIdOfTheLast) {
+  EXPECT_THAT(
+      Load({.vocab_txt = "[UNK]\n[CLS]\n[SEP]\na\n\n\"\\\na\n\n"}).tokenizer->Encode("a", {})->ids,
+      ElementsAre(1, 6, 2));
+}
+
+TEST(TokenizerFilesTest, PairsAreAVocabularyOfTheirClass) {
   const EffectiveTokenizer effective =
-      Load({.vocab_txt = "[UNK]\n[CLS]\n[SEP]\nA\na\n",
-            .tokenizer_config_json = R"({"do_lower_case":false})"});
-  EXPECT_THAT(effective.tokenizer->Encode("A a", {})->ids, ElementsAre(1, 3, 4, 2));
+      Load({.vocab_json = R"({"<s>":0,"<pad>":1,"</s>":2,"<unk>":3,"<mask>":4,"a":5,"b":6,"ab":7,)"
+                          R"("Ġ":8,"Ġab":9,"#":10,"##":11})",
+            .merges_txt = "#version: 0.2\na b\r\nĠ ab\n# #\n",
+            .vocab_txt = "a",
+            .config_json = R"({"model_type":"roberta"})"});
+  EXPECT_THAT(effective.tokenizer->Encode("ab ab##", {})->ids, ElementsAre(0, 7, 9, 11, 2));
+  EXPECT_THAT(effective.notes,
+              ElementsAre("there is no tokenizer.json; transformers' RobertaTokenizer is made of "
+                          "vocab.json and merges.txt"));
+}
+
+TEST(TokenizerFilesTest, RefusesVocabulariesThatAreNone) {
+  const auto error = [](const TokenizerFiles& files) {
+    return std::string(LoadTokenizerFiles(files).status().message());
+  };
+  EXPECT_EQ(error({.vocab_txt = "[UNK]\n\xff"}),
+            "vocab.txt: expected UTF-8; got something else at byte 6");
+  TokenizerFiles pairs = {.vocab_json = "[]", .merges_txt = ""};
+  EXPECT_EQ(error(pairs),
+            "vocab.json and merges.txt: a vocabulary of this tokenizer_class is not supported; use "
+            "tokenizer.json, which AutoTokenizer's save_pretrained writes");
+  pairs.config_json = R"({"model_type":"roberta"})";
+  EXPECT_EQ(error(pairs), "vocab.json: expected an object; got an array");
+  pairs.vocab_json = R"({"a":0})";
+  pairs.merges_txt = "#version: 0.2\na b c\n";
+  EXPECT_EQ(error(pairs), "merges.txt: expected two tokens on a line; got 3 on line 2");
+  pairs.merges_txt = "\xff";
+  EXPECT_EQ(error(pairs), "merges.txt: expected UTF-8; got something else at byte 0");
 }
 
 TEST(TokenizerFilesTest, RefusesMissingAndWrongFiles) {
   EXPECT_EQ(LoadTokenizerFiles({}).status().message(),
-            "tokenizer.json: not found; add it, or vocab.txt, to the checkpoint");
+            "tokenizer.json: not found; add it, or vocab.txt, or vocab.json and merges.txt");
   EXPECT_EQ(
       LoadTokenizerFiles({.tokenizer_json = CasedBert(), .config_json = "[]"}).status().message(),
       "config.json: expected an object; got an array");

@@ -1,6 +1,6 @@
 #include "tests/server/text_calls/text_fixture.h"
 
-#include "server/text/tokenizer.h"
+#include "server/text/tokenizer_files.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::server {
@@ -22,7 +22,7 @@ std::shared_ptr<const ModelTokenizer> WordsTokenizer() {
     for (int i = 5; i < 100; ++i) absl::StrAppend(&words, "w", i, "\n");
     auto tokenizer = std::make_shared<ModelTokenizer>();
     tokenizer->bytes_per_second = 1e6;
-    tokenizer->tokenizer = text::Tokenizer::LoadVocabulary(words, {}).value();
+    tokenizer->tokenizer = text::LoadTokenizerFiles({.vocab_txt = words}).value().tokenizer;
     return tokenizer;
   }();
   return made;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/base/shape.h"
@@ -310,10 +311,10 @@ TEST(Families, ModernBertNamesTheKindsOfItsLayers) {
 
 TEST(Families, JinaBertForCodeHasFurtherNorms) {
   const ModelDescription model = Describe(Tiny("jina_bert_code"));
-  EXPECT_TRUE(model.layer.attention.has_query_key_norms);
+  EXPECT_EQ(model.layer.attention.query_key_norms, QueryKeyNorms::kAllHeads);
   EXPECT_TRUE(model.layer.extras.has_second_attention_norm);
   EXPECT_EQ(model.layer.relative_positions.kind, RelativePositions::kAlibi);
-  EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.attention.has_query_key_norms);
+  EXPECT_EQ(Describe(Tiny("jina_bert")).layer.attention.query_key_norms, QueryKeyNorms::kNone);
   EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.extras.has_second_attention_norm);
 }
 
@@ -552,10 +553,103 @@ TEST(Families, OnlyMisspellingsAreNearToAKnownType) {
   EXPECT_EQ(MisspelledModelType("modern_bert"), "modernbert");
   EXPECT_EQ(MisspelledModelType("robreta"), "roberta");
   EXPECT_EQ(MisspelledModelType("BERT"), "bert");
-  for (const char* other : {"qwen3", "bart", "beit", "deberta", "umt5", "xlm-roberta-xl", "bge",
-                            "gemma3_text", "llama", "vits", "rembert", "convbert", ""}) {
+  for (const char* other : {"qwen3_moe", "bart", "beit", "deberta", "umt5", "xlm-roberta-xl", "bge",
+                            "gemma3_text", "moonshine", "vits", "rembert", "convbert", ""}) {
     EXPECT_EQ(MisspelledModelType(other), "") << other;
   }
+}
+
+TEST(Families, Qwen3HasHeadsOfItsOwnWidthThatShareKeysAndValues) {
+  const TinyFamily qwen3 = Tiny("qwen3");
+  const ModelDescription model = Describe(qwen3);
+  EXPECT_EQ(model.layer.attention.key_value_heads, 1);
+  EXPECT_EQ(model.layer.attention.key_width, 6);
+  EXPECT_EQ(model.layer.context_width(), 12);
+  EXPECT_EQ(model.layer.attention.query_key_norms, QueryKeyNorms::kEachHead);
+  EXPECT_TRUE(model.layer.attention.causal);
+  EXPECT_EQ(model.layer.attention.window, 0);
+  EXPECT_EQ(model.layer.norms.kind, NormKind::kRms);
+  EXPECT_TRUE(model.has_exit_norm);
+  EXPECT_FLOAT_EQ(model.layer.attention.score_scale, 1 / std::sqrt(6.0f));
+  EXPECT_EQ(Describe(With(qwen3, "\"num_key_value_heads\": 1", "\"num_key_value_heads\": 2"))
+                .layer.attention.key_value_heads,
+            0);
+  TinyFamily three = With(qwen3, "\"num_attention_heads\": 2", "\"num_attention_heads\": 3");
+  three = With(three, "\"num_key_value_heads\": 1", "\"num_key_value_heads\": 2");
+  EXPECT_THAT(Refusal(three.config),
+              HasSubstr("num_key_value_heads: expected a divisor of the 3 query heads, found 2"));
+  // Without a width of heads the library takes 128.
+  EXPECT_EQ(Describe(With(qwen3, "\"head_dim\": 6, ", "")).layer.attention.key_width, 128);
+}
+
+TEST(Families, CausalModelsMayBeBidirectional) {
+  const TinyFamily mistral = Tiny("mistral");
+  const AttentionBlockShape causal = Describe(mistral).layer.attention;
+  EXPECT_TRUE(causal.causal);
+  EXPECT_EQ(causal.window, 2);  // beside the query itself
+  for (const char* key :
+       {"\"is_causal\": false", "\"is_decoder\": false", "\"use_bidirectional_attention\": true"}) {
+    const std::string more = absl::StrCat("\"rope_theta\": 10000.0, ", key);
+    const ModelDescription model = Describe(With(mistral, "\"rope_theta\": 10000.0", more));
+    EXPECT_FALSE(model.layer.attention.causal) << key;
+    EXPECT_EQ(model.layer.attention.window, 3) << key;  // to either side
+  }
+  for (const char* key : {"\"is_causal\": true", "\"is_decoder\": true"}) {
+    const std::string more = absl::StrCat("\"rope_theta\": 10000.0, ", key);
+    EXPECT_TRUE(Describe(With(mistral, "\"rope_theta\": 10000.0", more)).layer.attention.causal);
+  }
+  const ModelDescription eurobert = Describe(Tiny("eurobert"));
+  EXPECT_FALSE(eurobert.layer.attention.causal);
+  EXPECT_THAT(Refusal(With(Tiny("eurobert"), "\"mask_token_id\": 4", "\"is_causal\": true").config),
+              HasSubstr("is_causal: expected false, found true"));
+}
+
+TEST(Families, CausalWindowsAreInTheLayersThatTheConfigSays) {
+  const auto windows = [](const TinyFamily& family) {
+    const ModelDescription model = Describe(family);
+    std::vector<int64_t> found;
+    for (int64_t i = 0; i < model.layers; ++i) found.push_back(model.layer_at(i).attention.window);
+    return found;
+  };
+  const TinyFamily qwen2 = Tiny("qwen2"), mistral = Tiny("mistral");
+  EXPECT_THAT(windows(qwen2), ElementsAre(0, 0, 3));
+  const std::string first = "\"max_window_layers\": 2";
+  const std::string listed =
+      "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"]";
+  EXPECT_THAT(windows(With(qwen2, first, listed)), ElementsAre(3, 0, 3));
+  EXPECT_THAT(windows(With(qwen2, first, "\"max_window_layers\": 0")), ElementsAre(3, 3, 3));
+  EXPECT_THAT(windows(With(qwen2, "\"use_sliding_window\": true, ", "")), ElementsAre(0, 0, 0));
+  EXPECT_THAT(windows(With(qwen2, "\"sliding_window\": 4", "\"sliding_window\": null")),
+              ElementsAre(0, 0, 0));
+  EXPECT_THAT(windows(mistral), ElementsAre(2, 2, 2));
+  EXPECT_THAT(windows(With(mistral, ", \"sliding_window\": 3", "")), ElementsAre(4095, 4095, 4095));
+  EXPECT_THAT(windows(With(mistral, "\"sliding_window\": 3", "\"sliding_window\": null")),
+              ElementsAre(0, 0, 0));
+  TinyFamily without = With(qwen2, first, listed);
+  EXPECT_THAT(
+      Refusal(
+          With(without, "\"use_sliding_window\": true", "\"use_sliding_window\": false").config),
+      HasSubstr("sliding_window: expected the width of the windows that layer_types lists"));
+  EXPECT_THAT(Refusal(With(qwen2, first, "\"layer_types\": [\"sliding_attention\"]").config),
+              HasSubstr("layer_types: expected a list of 3 layers"));
+  EXPECT_THAT(Refusal(With(qwen2, "\"sliding_window\": 4", "\"sliding_window\": 1").config),
+              HasSubstr("sliding_window: expected an integer from 2"));
+}
+
+TEST(Families, BuffersOfOldLlamaFilesAreIgnored) {
+  const TinyFamily llama = Tiny("llama");
+  std::vector<TestTensor> tensors = TensorsOf(llama);
+  tensors.push_back(MakeTensor("model.layers.0.self_attn.rotary_emb.inv_freq", {2}));
+  const absl::StatusOr<Checkpoint> checkpoint = Open(llama.config, tensors);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_THAT(checkpoint->unused_tensors, ElementsAre("lm_head.weight"));
+}
+
+TEST(Families, Qwen3NeedsItsNormsOfQueriesAndKeys) {
+  const TinyFamily qwen3 = Tiny("qwen3");
+  std::vector<TestTensor> tensors = TensorsOf(qwen3);
+  std::erase_if(tensors, [](const TestTensor& t) { return absl::StrContains(t.name, "_norm."); });
+  EXPECT_THAT(Refusal(qwen3.config, tensors), HasSubstr("layers.0.self_attn.q_norm.weight"));
 }
 
 }  // namespace families_test

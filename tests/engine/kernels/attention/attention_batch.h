@@ -43,16 +43,18 @@ class PackedBatch {
       sequences.push_back({rows_, length});
       rows_ += length;
     }
-    width_ = shape.heads * (2 * shape.key_width + shape.value_width);
+    width_ =
+        shape.heads * shape.key_width + shape.kv_heads() * (shape.key_width + shape.value_width);
     qkv = RandomValues(rows_ * width_, seed, 2.0f);
   }
 
   AttentionInput Input() const {
     const MatrixView<const float> all = ViewOf(qkv, rows_, width_);
-    const int64_t keys = shape_.heads * shape_.key_width,
-                  values = shape_.heads * shape_.value_width;
-    return {all.Columns(0, keys), all.Columns(keys, keys), all.Columns(2 * keys, values),
-            distances};
+    const int64_t queries = shape_.heads * shape_.key_width,
+                  keys = shape_.kv_heads() * shape_.key_width,
+                  values = shape_.kv_heads() * shape_.value_width;
+    return {all.Columns(0, queries), all.Columns(queries, keys),
+            all.Columns(queries + keys, values), distances};
   }
 
   int64_t rows() const { return rows_; }

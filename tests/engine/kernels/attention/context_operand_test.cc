@@ -29,7 +29,8 @@ class ContextOperandTest : public ::testing::TestWithParam<AttentionKind> {
     EXPECT_TRUE(linear.ok()) << linear.status();
     GemmWorkspace gemm(2);
     gemm.Reserve(*linear, padded);
-    const PreparedOperand operand = with_operand ? gemm.Prepare(*linear, rows) : PreparedOperand();
+    const PreparedOperand operand =
+        with_operand ? gemm.Prepare(shape.mode, width, rows) : PreparedOperand();
 
     std::vector<float> context(padded * width, 0.0f), y(padded * kOutputs);
     AttentionInput input = batch.Input();

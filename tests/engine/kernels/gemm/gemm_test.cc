@@ -251,7 +251,7 @@ TEST_P(GemmPairTest, GivesTheBitsOfTwoLayersOneAfterTheOther) {
       workspace.ShareRowsFrom(share_rows_from);
       std::vector<float> inner(padded * shape.in), y(padded * shape.out);
       const PreparedRows made = {ViewOf(inner, padded, shape.in),
-                                 workspace.PrepareInner(second.linear, padded)};
+                                 workspace.PrepareInner(mode, shape.in, padded)};
       ApplyLinear(ThreadTeam(2), first.linear, ViewOf(std::as_const(first.x), padded, 24), made,
                   Activation::kGelu, workspace);
       ApplyLinear(ThreadTeam(2), second.linear, made, ViewOf(y, padded, shape.out),
@@ -272,7 +272,7 @@ class GemmPreparedTest : public testing::TestWithParam<Case> {
  protected:
   // The operand of x in the workspace, which two workers make tile by tile.
   static PreparedOperand Prepare(const Layer& layer, int64_t rows, GemmWorkspace& workspace) {
-    const PreparedOperand operand = workspace.Prepare(layer.linear, rows);
+    const PreparedOperand operand = workspace.Prepare(GetParam().mode, layer.shape.in, rows);
     const int64_t in = layer.shape.in;
     ThreadTeam(2).ParallelFor(rows, [&](int worker, int64_t r) {
       operand.Write(worker, r, {&layer.x[r * in], static_cast<size_t>(in)});

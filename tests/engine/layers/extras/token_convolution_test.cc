@@ -39,7 +39,8 @@ class TokenConvolutionTest : public ::testing::Test {
     float* row = x.data;
     for (const Sequence& sequence : sequences)
       row = std::copy(sequence.begin(), sequence.end(), row);
-    convolution->Enter(x, /*is_whole=*/true, run);
+    BlockRows rows = {x, x};
+    convolution->Begin(rows, run);
     const MatrixView<float> y = run.Padded(workspace.activations.convolved());
     return {y.data, y.row(run.tokens)};
   }

@@ -1,0 +1,119 @@
+#include "engine/checkpoint/families/causal_config.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "engine/checkpoint/families/bounds.h"
+#include "engine/checkpoint/families/rotary_config.h"
+
+namespace attendant {
+namespace {
+
+constexpr int64_t kFirstWindowed = 28;
+
+void ReadKeyValueHeads(const Keys& keys, ConfigReader& config, Problems& problems,
+                       AttentionBlockShape& attention) {
+  const int64_t heads = attention.heads, shared = config.Integer(keys, {1, heads}, heads);
+  if (heads % shared != 0) {
+    problems.Add(absl::StrCat(keys.front(), ": expected a divisor of the ", heads,
+                              " query heads, found ", shared));
+  } else if (shared < heads) {
+    attention.key_value_heads = shared;
+  }
+}
+
+// A causal window of w tokens, with the query's own, is one that reaches w - 1 tokens back;
+// without the mask the library lets it reach w tokens to either side.
+void SetCausal(bool causal, AttentionBlockShape& attention) {
+  if (attention.causal == causal) return;
+  attention.causal = causal;
+  if (attention.window > 0) attention.window += causal ? -1 : 1;
+}
+
+// Returns which layers have a window: newer configs list all layers, older ones name the first.
+std::vector<bool> ReadCausalWindows(const ConfigKeys& keys, const Json& json, int64_t layers,
+                                    ConfigReader& config, Problems& problems) {
+  const int64_t first =
+      keys.first_windowed.empty()
+          ? 0
+          : config.Integer(keys.first_windowed, {0, kLayerRange.highest}, kFirstWindowed);
+  std::vector<bool> windowed(layers);
+  for (int64_t i = 0; i < layers; ++i) windowed[i] = i >= first;
+  if (!config.Has(keys.layer_kinds)) return windowed;
+  const std::string& key = keys.layer_kinds.front();
+  const Json& kinds = json[key];
+  if (!kinds.is_array() || static_cast<int64_t>(kinds.size()) != layers) {
+    problems.Add(
+        absl::StrCat(key, ": expected a list of ", layers, " layers, found ", Describe(kinds)));
+    return windowed;
+  }
+  for (int64_t i = 0; i < layers; ++i) {
+    windowed[i] = kinds[i] == kLocalLayer;
+    if (windowed[i] || kinds[i] == kGlobalLayer) continue;
+    problems.Add(absl::StrCat(key, "[", i, "]: expected '", kGlobalLayer, "' or '", kLocalLayer,
+                              "', found ", Describe(kinds[i])));
+  }
+  return windowed;
+}
+
+void ReadWindow(const Family& family, const Json& json, ConfigReader& config, Problems& problems,
+                ModelDescription& model) {
+  const ConfigKeys& keys = family.keys;
+  const bool in_use =
+      keys.has_causal_window.empty() || config.Boolean(keys.has_causal_window, false);
+  const bool is_none = json.is_object() && json.contains(keys.causal_window.front()) &&
+                       !config.Has(keys.causal_window);
+  const std::vector<bool> windowed = ReadCausalWindows(keys, json, model.layers, config, problems);
+  const bool has_any = std::find(windowed.begin(), windowed.end(), true) != windowed.end();
+  if (!in_use || is_none) {
+    // Layers are listed as windowed for nothing; without a list they are not.
+    if (has_any && config.Has(keys.layer_kinds)) {
+      problems.Add(absl::StrCat(keys.causal_window.front(),
+                                ": expected the width of the windows "
+                                "that ",
+                                keys.layer_kinds.front(), " lists, found none"));
+    }
+    return;
+  }
+  const int64_t width =
+      config.Integer(keys.causal_window, {2, kPositionRange.highest}, family.causal_window);
+  if (!has_any) return;
+  model.layer.attention.window = width - 1;
+  if (std::find(windowed.begin(), windowed.end(), false) == windowed.end()) return;
+  for (int64_t i = 0; i < model.layers; ++i) {
+    model.variants.push_back(
+        {.has_window = windowed[i], .rotary = model.layer.relative_positions.rotary});
+  }
+}
+
+}  // namespace
+
+void ReadCausalAttention(const Family& family, const Json& json, ConfigReader& config,
+                         Problems& problems, ModelDescription& model) {
+  AttentionBlockShape& attention = model.layer.attention;
+  attention.query_key_norms = family.query_key_norms;
+  if (!family.keys.key_value_heads.empty()) {
+    ReadKeyValueHeads(family.keys.key_value_heads, config, problems, attention);
+  }
+  if (!family.is_causal) return;
+  attention.causal = true;
+  if (!family.keys.causal_window.empty()) ReadWindow(family, json, config, problems, model);
+  // Three ways to say that a model was trained on without the mask.
+  const bool causal = config.Boolean({"is_causal"}, true) && config.Boolean({"is_decoder"}, true) &&
+                      !config.Boolean({"use_bidirectional_attention"}, false);
+  SetCausal(causal, attention);
+}
+
+absl::Status ChooseCausality(const std::string& folder, CausalChoice choice, const Family& family,
+                             ModelDescription& model) {
+  if (choice == CausalChoice::kAsFiles) return absl::OkStatus();
+  if (!family.is_causal) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": causal: not supported: models of the family ", family.name,
+                     " are never causal; leave the key out"));
+  }
+  SetCausal(choice == CausalChoice::kCausal, model.layer.attention);
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

@@ -1,0 +1,126 @@
+// Families of causal decoders without cross-attention, which serve as encoders: the vector of the
+// last token, or of all of them where a model was trained on without the mask. EuroBERT is one of
+// them by its layers, and never has a mask.
+#include "engine/checkpoint/families/families.h"
+
+namespace attendant {
+namespace {
+
+std::vector<NamePattern> LlamaNames() {
+  return {
+      {"embeddings.word", "embed_tokens.weight"},
+      {"layer.{i}.query", "layers.{i}.self_attn.q_proj"},
+      {"layer.{i}.key", "layers.{i}.self_attn.k_proj"},
+      {"layer.{i}.value", "layers.{i}.self_attn.v_proj"},
+      {"layer.{i}.output", "layers.{i}.self_attn.o_proj"},
+      {"layer.{i}.attention_norm", "layers.{i}.input_layernorm"},
+      {"layer.{i}.feed_forward_gate", "layers.{i}.mlp.gate_proj"},
+      {"layer.{i}.feed_forward_in", "layers.{i}.mlp.up_proj"},
+      {"layer.{i}.feed_forward_out", "layers.{i}.mlp.down_proj"},
+      {"layer.{i}.feed_forward_norm", "layers.{i}.post_attention_layernorm"},
+      {"exit_norm", "norm"},
+  };
+}
+
+// All activations with a gate; SiLU first, which counts where a config has none.
+std::vector<Named<FeedForwardKind>> KindsBySilu() {
+  std::vector<Named<FeedForwardKind>> kinds = {{"silu", {Activation::kSilu, true}}};
+  for (const Named<Activation>& row : ActivationNames()) {
+    if (row.name != std::string("silu")) kinds.push_back({row.name, {row.value, true}});
+  }
+  return kinds;
+}
+
+Family Llama() {
+  Family family = {
+      .name = "llama",
+      .model_types = {"llama"},
+      .architectures = {"Llama"},
+      .prefixes = {"model.", "transformer."},
+      .parts = {"embed_tokens.", "layers.", "norm."},
+      .others = {},
+      .classifier_modes = {PoolingMode::kLastToken},
+      .keys = {.key_value_heads = {"num_key_value_heads"},
+               .norm_epsilon = {"rms_norm_eps"},
+               .positions = {},
+               .rotary_theta = {"rope_theta"},
+               .rotary_parameters = {"rope_parameters"},
+               .rotary_scaling = {"rope_scaling"}},
+      .fixed_keys = {{"partial_rotary_factor", 1}},
+      .harmless_keys = {"attention_bias", "max_position_embeddings", "mlp_bias", "pretraining_tp"},
+      .biases = Biases::kAsInFile,
+      .norm_epsilon = 1e-6f,
+      .feed_forward_kinds = KindsBySilu(),
+      .norm_placement = NormPlacement::kPre,
+      .norm_kind = NormKind::kRms,
+      .has_own_head_width = true,
+      .has_embedding_norm = false,
+      .relative_positions = {.kind = RelativePositions::kRotary},
+      .rotary_theta = 10000,
+      .names = LlamaNames(),
+      .token_head_names = {{"token_head.dense", "/score"}, {"token_head.dense", "/qa_outputs"}},
+  };
+  family.is_causal = true;
+  family.names.push_back({"classifier.dense", "/score"});
+  return family;
+}
+
+Family Mistral() {
+  Family family = Llama();
+  family.name = "mistral";
+  family.model_types = {"mistral"};
+  family.architectures = {"Mistral"};
+  family.keys.causal_window = {"sliding_window"};
+  family.causal_window = 4096;
+  return family;
+}
+
+Family Qwen2() {
+  Family family = Llama();
+  family.name = "qwen2";
+  family.model_types = {"qwen2"};
+  family.architectures = {"Qwen2"};
+  family.keys.causal_window = {"sliding_window"};
+  family.keys.has_causal_window = {"use_sliding_window"};
+  family.keys.first_windowed = {"max_window_layers"};
+  family.keys.layer_kinds = {"layer_types"};
+  family.causal_window = 4096;
+  return family;
+}
+
+Family Qwen3() {
+  Family family = Qwen2();
+  family.name = "qwen3";
+  family.model_types = {"qwen3"};
+  family.architectures = {"Qwen3"};
+  family.head_width = 128;
+  family.query_key_norms = QueryKeyNorms::kEachHead;
+  family.names.push_back({"layer.{i}.query_norm", "layers.{i}.self_attn.q_norm"});
+  family.names.push_back({"layer.{i}.key_norm", "layers.{i}.self_attn.k_norm"});
+  return family;
+}
+
+Family EuroBert() {
+  Family family = Llama();
+  family.name = "eurobert";
+  family.model_types = {"eurobert"};
+  family.architectures = {"EuroBert"};
+  family.is_causal = false;
+  family.norm_epsilon = 1e-5f;
+  family.names = LlamaNames();
+  family.names.push_back({"classifier.dense", "/dense"});
+  family.names.push_back({"classifier.output", "/classifier"});
+  family.classifier_modes = {};  // "late", its default, scores each token by itself
+  family.classifier_activation = Activation::kGelu;
+  family.token_head_names = {{"token_head.dense", "/classifier"}};
+  family.keys.classifier_pooling = {"classifier_pooling", "clf_pooling"};
+  family.fixed_keys.push_back({"is_causal", false, "its tokens see those after them"});
+  family.harmless_keys.push_back("hidden_dropout");
+  return family;
+}
+
+}  // namespace
+
+std::vector<Family> CausalFamilies() { return {Qwen3(), Qwen2(), Llama(), Mistral(), EuroBert()}; }
+
+}  // namespace attendant

@@ -1,0 +1,97 @@
+// Jina's embeddings v3: XLM-RoBERTa with rotary positions.
+#include "engine/checkpoint/families/families.h"
+
+namespace attendant {
+namespace {
+
+// The names of the library, and those that the authors publish. There every weight of a linear
+// layer and every table is the "original" of a parametrization; see task_adapters.h.
+std::vector<NamePattern> JinaV3Names() {
+  return {
+      {"embeddings.word", "embeddings.word_embeddings.weight"},
+      {"embeddings.word", "embeddings.word_embeddings.parametrizations.weight.original"},
+      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+      {"embeddings.token_type",
+       "embeddings.token_type_embeddings.parametrizations.weight.original"},
+      {"embeddings.norm", "embeddings.LayerNorm"},
+      {"embeddings.norm", "emb_ln"},
+      {"layer.{i}.query", "layers.{i}.self_attn.q_proj"},
+      {"layer.{i}.key", "layers.{i}.self_attn.k_proj"},
+      {"layer.{i}.value", "layers.{i}.self_attn.v_proj"},
+      {"layer.{i}.query", "encoder.layers.{i}.mixer.Wqkv", {0, 3}},
+      {"layer.{i}.key", "encoder.layers.{i}.mixer.Wqkv", {1, 3}},
+      {"layer.{i}.value", "encoder.layers.{i}.mixer.Wqkv", {2, 3}},
+      {"layer.{i}.query.weight",
+       "encoder.layers.{i}.mixer.Wqkv.parametrizations.weight.original",
+       {0, 3}},
+      {"layer.{i}.key.weight",
+       "encoder.layers.{i}.mixer.Wqkv.parametrizations.weight.original",
+       {1, 3}},
+      {"layer.{i}.value.weight",
+       "encoder.layers.{i}.mixer.Wqkv.parametrizations.weight.original",
+       {2, 3}},
+      {"layer.{i}.output", "layers.{i}.self_attn.o_proj"},
+      {"layer.{i}.output", "encoder.layers.{i}.mixer.out_proj"},
+      {"layer.{i}.output.weight",
+       "encoder.layers.{i}.mixer.out_proj.parametrizations.weight.original"},
+      {"layer.{i}.attention_norm", "layers.{i}.post_attention_layernorm"},
+      {"layer.{i}.attention_norm", "encoder.layers.{i}.norm1"},
+      {"layer.{i}.feed_forward_in", "layers.{i}.mlp.fc1"},
+      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc1"},
+      {"layer.{i}.feed_forward_in.weight",
+       "encoder.layers.{i}.mlp.fc1.parametrizations.weight.original"},
+      {"layer.{i}.feed_forward_out", "layers.{i}.mlp.fc2"},
+      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.mlp.fc2"},
+      {"layer.{i}.feed_forward_out.weight",
+       "encoder.layers.{i}.mlp.fc2.parametrizations.weight.original"},
+      {"layer.{i}.feed_forward_norm", "layers.{i}.post_mlp_layernorm"},
+      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.norm2"},
+      {"pooling.dense", "pooler.dense"},
+      {"pooling.dense.weight", "pooler.dense.parametrizations.weight.original"},
+      {"classifier.dense", "/classifier.dense"},
+      {"classifier.output", "/classifier.out_proj"},
+  };
+}
+
+Family JinaV3() {
+  return {
+      .name = "jina_embeddings_v3",
+      .model_types = {"jina_embeddings_v3"},
+      .architectures = {"JinaEmbeddingsV3"},
+      .prefixes = {"roberta."},
+      .parts = {"embeddings.", "emb_ln.", "encoder.", "layers."},
+      .others = {},
+      .pooler = "pooler.",
+      .keys = {.positions = {},
+               .token_types = {"type_vocab_size"},
+               .rotary_theta = {"rotary_emb_base", "rope_theta"},
+               .rotary_parameters = {"rope_parameters"},
+               .rotary_scaling = {"rope_scaling"}},
+      .fixed_keys = {{"partial_rotary_factor", 1}, {"use_reg_tokens", false}},
+      .harmless_keys = {"emb_pooler", "load_trained_adapters", "lora_adaptations", "lora_alpha",
+                        "lora_dropout_p", "lora_main_params_trainable", "lora_prompts", "lora_rank",
+                        "max_position_embeddings", "task_instructions", "truncate_dim",
+                        "use_flash_attn"},
+      .position_embedding_types = {"absolute"},
+      .own_transformer = "custom_st.Transformer",
+      .norm_epsilon = 1e-5f,
+      .relative_positions = {.kind = RelativePositions::kRotary},
+      .rotary_theta = 20000,
+      .names = JinaV3Names(),
+  };
+}
+
+// As its authors publish it, with the model_type of XLM-RoBERTa.
+Family PublishedJinaV3() {
+  Family family = JinaV3();
+  family.model_types = {"xlm-roberta"};
+  family.architectures = {};
+  family.position_embedding_types = {"rotary"};
+  return family;
+}
+
+}  // namespace
+
+std::vector<Family> JinaFamilies() { return {JinaV3(), PublishedJinaV3()}; }
+
+}  // namespace attendant

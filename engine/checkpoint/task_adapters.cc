@@ -1,0 +1,110 @@
+#include "engine/checkpoint/task_adapters.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "engine/checkpoint/files/json.h"
+
+namespace attendant {
+namespace {
+
+constexpr absl::string_view kOriginal = ".parametrizations.weight.original";
+constexpr absl::string_view kA = ".parametrizations.weight.0.lora_A";
+constexpr absl::string_view kB = ".parametrizations.weight.0.lora_B";
+
+absl::StatusOr<Json> ReadConfig(const std::string& folder) {
+  return ReadJsonFile(absl::StrCat(folder, "/config.json"), {});
+}
+
+}  // namespace
+
+bool IsOfTaskAdapter(absl::string_view name) {
+  return absl::EndsWith(name, kA) || absl::EndsWith(name, kB);
+}
+
+std::vector<std::string> ListTasks(const std::string& folder) {
+  std::vector<std::string> tasks;
+  const absl::StatusOr<Json> config = ReadConfig(folder);
+  if (!config.ok() || !config->is_object()) return tasks;
+  for (const Json& task : config->value("lora_adaptations", Json::array())) {
+    tasks.push_back(task.is_string() ? task.get<std::string>() : "");
+  }
+  return tasks;
+}
+
+absl::StatusOr<TaskAdapter> TaskAdapter::Read(const std::string& folder, const std::string& task) {
+  const std::vector<std::string> tasks = ListTasks(folder);
+  const auto found = std::find(tasks.begin(), tasks.end(), task);
+  if (found == tasks.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, ": task: expected ",
+        tasks.empty() ? "none, as config.json has no lora_adaptations" : absl::StrJoin(tasks, ", "),
+        ", found ", Quoted(task)));
+  }
+  TaskAdapter adapter;
+  adapter.index_ = found - tasks.begin();
+  adapter.tasks_ = static_cast<int64_t>(tasks.size());
+  const absl::StatusOr<Json> config = ReadConfig(folder);
+  if (!config.ok()) return config.status();
+  const Json alpha = config->value("lora_alpha", Json());
+  if (!alpha.is_number()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, "/config.json: lora_alpha: expected a number, found ", Describe(alpha)));
+  }
+  adapter.alpha_ = alpha.get<double>();
+  return adapter;
+}
+
+void TaskAdapter::Bind(WeightBinder& binder) {
+  for (const std::string& name : binder.Unbound()) {
+    absl::string_view stem = name;
+    if (!absl::ConsumeSuffix(&stem, kA)) continue;
+    const std::string b_name = absl::StrCat(stem, kB), original = absl::StrCat(stem, kOriginal);
+    const FileTensor* weight = binder.Find(original);
+    if (weight == nullptr || weight->shape.size() != 2) continue;  // SortOutTheRest names it
+    const std::vector<int64_t>& a = binder.Find(name)->shape;
+    const int64_t rows = weight->shape[0], columns = weight->shape[1];
+    const bool is_table = a.size() == 3 && a[1] == rows && a[2] != columns;
+    const int64_t rank = a.size() == 3 ? a[is_table ? 2 : 1] : 0;
+    if (rank < 1 || a[0] != tasks_) {
+      binder.problems().Add(absl::StrCat(binder.Show(name), ": expected [", tasks_, ", rank, ",
+                                         columns, "] or [", tasks_, ", ", rows, ", rank]"));
+      continue;
+    }
+    const RowPart part = {index_, tasks_};
+    binder.Bind({name, {1, is_table ? rows : rank, is_table ? rank : columns}}, {{name, part}});
+    binder.Bind({b_name, {1, is_table ? rank : rows, is_table ? columns : rank}}, {{b_name, part}});
+    products_.emplace_back(
+        original, LowRankProduct{.left = is_table ? name : b_name,
+                                 .right = is_table ? b_name : name,
+                                 .rank = rank,
+                                 .scale = static_cast<float>(alpha_ / static_cast<double>(rank))});
+  }
+  if (products_.empty()) binder.problems().Add("task: expected adapters of tasks, found none");
+}
+
+absl::Status TaskAdapter::AddTo(Checkpoint& checkpoint) {
+  std::map<std::string, const CheckpointTensor*> tensors;
+  for (const CheckpointTensor& tensor : checkpoint.tensors) tensors[tensor.name] = &tensor;
+  const WeightShapes shapes = ShapesOf(checkpoint.description);
+  LowRankProducts products;
+  for (auto& [original, product] : products_) {
+    const CheckpointTensor& tensor = *tensors.at(original);
+    if (tensor.weights.empty()) continue;  // of a pooler that is not used, for example
+    LowRankProducts of_tensor = OfTensor(tensor, shapes, std::move(product));
+    if (of_tensor.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(tensor.file, ": tensor ", Quoted(original),
+                                                     ": expected a matrix of whole weights for the "
+                                                     "adapter of a task, found some of its rows"));
+    }
+    products.merge(of_tensor);
+  }
+  AddProducts(std::move(products), nullptr, checkpoint);
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

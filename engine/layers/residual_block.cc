@@ -1,0 +1,73 @@
+#include "engine/layers/residual_block.h"
+
+#include <utility>
+
+#include "engine/kernels/norm/norm.h"
+
+namespace attendant {
+
+absl::StatusOr<BlockNorms> BlockNorms::Load(const std::string& prefix,
+                                            const ResidualBlockShape& block, NormKind kind,
+                                            WeightLoader& loader) {
+  BlockNorms norms;
+  norms.has_residual_ = block.has_residual;
+  norms.adds_before_branch_norm_ = block.adds_before_branch_norm;
+  for (const auto& [shape, norm] :
+       {std::pair{&block.before, &norms.before_}, std::pair{&block.on_branch, &norms.on_branch_},
+        std::pair{&block.after, &norms.after_}}) {
+    if (!*shape) continue;
+    absl::StatusOr<NormParameters> read =
+        loader.ReadNorm(prefix + (*shape)->name, block.width, kind, (*shape)->epsilon);
+    if (!read.ok()) return read.status();
+    *norm = *std::move(read);
+  }
+  return norms;
+}
+
+PreparedRows BlockNorms::Enter(const PreparedRows& x, const LayerRun& run) const {
+  if (!before_) return x;
+  const MatrixView<float> y = run.Padded(run.workspace.activations.branch());
+  const PreparedRows normed = {y, run.Prepare(y.cols)};
+  LayerNorm(run.workspace.team, run.Kept(x.rows), before_->view(), normed);
+  return normed;
+}
+
+PreparedRows BlockNorms::Join(MatrixView<float> x, MatrixView<float> branch,
+                              const LayerRun& run) const {
+  if (!has_residual_) return branch;
+  const ThreadTeam& team = run.workspace.team;
+  const MatrixView<float> kept = run.Kept(x), added = run.Kept(branch);
+  if (on_branch_ && adds_before_branch_norm_) {
+    AddLayerNorm(team, kept, added, on_branch_->view(), added);
+  } else if (on_branch_) {
+    LayerNorm(team, added, on_branch_->view(), added);
+  }
+  if (!after_) {
+    Add(team, kept, added, kept);
+    return x;
+  }
+  const PreparedRows y = {x, run.Prepare(x.cols)};
+  AddLayerNorm(team, kept, added, after_->view(), y);
+  return y;
+}
+
+void BlockNorms::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
+  for (std::optional<NormParameters>* norm : {&before_, &on_branch_, &after_}) {
+    if (*norm) visit(**norm);
+  }
+}
+
+int64_t BlockNorms::bytes() const {
+  int64_t sum = 0;
+  for (const std::optional<NormParameters>* norm : {&before_, &on_branch_, &after_}) {
+    if (*norm) sum += (*norm)->bytes();
+  }
+  return sum;
+}
+
+PreparedRows ResidualBlock::Forward(const PreparedRows& x, const LayerRun& run) const {
+  const MatrixView<float> branch = body->Forward(norms.Enter(x, run), run);
+  return norms.Join(body->Residual(x.rows, run), branch, run);
+}
+
+}  // namespace attendant

@@ -1,0 +1,56 @@
+// BlockNorms: the norms and the sum around the body of a residual block. ResidualBlock: both.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "engine/base/matrix_view.h"
+#include "engine/kernels/gemm/gemm.h"
+#include "engine/layers/state/block_body.h"
+#include "engine/layers/state/layer_run.h"
+#include "engine/layers/state/weight_loader.h"
+#include "engine/model/layer_kinds.h"
+#include "engine/model/residual_blocks.h"
+
+namespace attendant {
+
+// The steps of a block before and after its body: after(x + on_branch(body(before(x)))).
+class BlockNorms {
+ public:
+  // Reads the norms that the block has, whose names begin with `prefix`. Errors of `loader`.
+  static absl::StatusOr<BlockNorms> Load(const std::string& prefix, const ResidualBlockShape& block,
+                                         NormKind kind, WeightLoader& loader);
+
+  // Returns the input of the body: before(x) in the branch buffer, because the sum still needs x,
+  // or x itself. Like the result of Join, it comes with the operand of products that read it.
+  PreparedRows Enter(const PreparedRows& x, const LayerRun& run) const;
+
+  // Returns after(x + on_branch(branch)), in x, or `branch` in a block without residual. May
+  // overwrite `branch`.
+  PreparedRows Join(MatrixView<float> x, MatrixView<float> branch, const LayerRun& run) const;
+
+  // Calls `visit` for each norm, which it may change.
+  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
+  int64_t bytes() const;
+
+ private:
+  std::optional<NormParameters> before_;
+  std::optional<NormParameters> on_branch_;
+  std::optional<NormParameters> after_;
+  bool has_residual_ = true;
+  bool adds_before_branch_norm_ = false;
+};
+
+// A block after the attention. Copies share the body.
+struct ResidualBlock {
+  PreparedRows Forward(const PreparedRows& x, const LayerRun& run) const;
+
+  std::shared_ptr<const BlockBody> body;
+  BlockNorms norms;
+};
+
+}  // namespace attendant

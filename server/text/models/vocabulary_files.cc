@@ -1,0 +1,67 @@
+#include "server/text/models/vocabulary_files.h"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "server/text/base/items.h"
+#include "server/text/base/json_fields.h"
+#include "server/text/base/json_tree.h"
+
+namespace attendant::text {
+namespace {
+
+absl::Status CheckUtf8(absl::string_view text, absl::string_view file) {
+  const size_t valid = ValidPrefix(text);
+  if (valid == text.size()) return absl::OkStatus();
+  return Unexpected(file, "UTF-8", absl::StrCat("something else at byte ", valid));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> WordPieceJson(absl::string_view vocab_txt) {
+  if (absl::Status status = CheckUtf8(vocab_txt, "vocab.txt"); !status.ok()) return status;
+  const std::vector<absl::string_view> lines = absl::StrSplit(vocab_txt, '\n');
+  absl::flat_hash_map<absl::string_view, size_t> last;  // line of a token that is on several
+  for (size_t id = 0; id < lines.size(); ++id) last[absl::StripSuffix(lines[id], "\r")] = id;
+  std::string vocabulary;
+  for (size_t id = 0; id < lines.size(); ++id) {
+    const absl::string_view token = absl::StripSuffix(lines[id], "\r");
+    if (token.empty() || last[token] != id) continue;
+    absl::StrAppend(&vocabulary, vocabulary.empty() ? "" : ",", QuoteJson(token), ":", id);
+  }
+  return absl::StrCat(R"({"model":{"type":"WordPiece","vocab":{)", vocabulary, "}}}");
+}
+
+absl::StatusOr<std::string> BpeJson(absl::string_view vocab_json, absl::string_view merges_txt) {
+  const auto vocabulary = JsonTree::Parse(vocab_json, "vocab.json");
+  if (!vocabulary.ok()) return vocabulary.status();
+  if (!(*vocabulary)->root().is_object()) {
+    return Unexpected("vocab.json", "an object", (*vocabulary)->root());
+  }
+  if (absl::Status status = CheckUtf8(merges_txt, "merges.txt"); !status.ok()) return status;
+  std::string merges;
+  size_t number = 0;
+  for (absl::string_view line : absl::StrSplit(merges_txt, '\n')) {
+    ++number;
+    absl::ConsumeSuffix(&line, "\r");
+    if (line.empty() || absl::StartsWith(line, "#version")) continue;
+    const std::vector<absl::string_view> pair = absl::StrSplit(line, ' ');
+    if (pair.size() != 2) {
+      return Unexpected("merges.txt", "two tokens on a line",
+                        absl::StrCat(pair.size(), " on line ", number));
+    }
+    absl::StrAppend(&merges, merges.empty() ? "[" : ",[", QuoteJson(pair[0]), ",",
+                    QuoteJson(pair[1]), "]");
+  }
+  return absl::StrCat(R"({"model":{"type":"BPE","vocab":)", vocab_json, R"(,"merges":[)", merges,
+                      "]}}");
+}
+
+}  // namespace attendant::text
