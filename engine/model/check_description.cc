@@ -1,7 +1,6 @@
 #include "engine/model/check_description.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
@@ -323,23 +322,6 @@ absl::Status CheckPatchEmbedding(const ModelDescription& model) {
   return absl::OkStatus();
 }
 
-absl::Status CheckRotation(const LayerShape& layer) {
-  if (layer.relative_positions.kind != RelativePositions::kRotary) return absl::OkStatus();
-  const RotaryShape& rotary = layer.relative_positions.rotary;
-  if (rotary.width() < 2 || rotary.width() > layer.attention.key_width) {
-    return Refusal("expected rotary positions to turn from 2 columns up to the key width ",
-                   layer.attention.key_width, ", got ", rotary.width());
-  }
-  for (const double frequency : rotary.frequencies) {
-    if (frequency >= 0 && std::isfinite(frequency)) continue;
-    return Refusal("expected finite rotary frequencies from 0, got ", frequency);
-  }
-  if (!(rotary.amplitude > 0) || !std::isfinite(rotary.amplitude)) {
-    return Refusal("expected a positive rotary amplitude, got ", rotary.amplitude);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckAttentionWidth(const ModelDescription& model) {
   const LayerShape& layer = model.layer;
   const bool bare = layer.norms.placement == NormPlacement::kNone;
@@ -374,7 +356,9 @@ absl::Status CheckDescription(const ModelDescription& model) {
   valid = CheckNorms(model.layer);
   if (valid.ok()) valid = CheckPatchEmbedding(model);
   for (int64_t i = 0; valid.ok() && i < model.weight_sets(); ++i) {
-    valid = CheckRotation(model.layer_shape(i));
+    const LayerShape layer = model.layer_shape(i);
+    if (layer.relative_positions.kind != RelativePositions::kRotary) continue;
+    valid = CheckRotary(layer.relative_positions.rotary, layer.attention.key_width);
   }
   if (valid.ok()) valid = CheckAttentionWidth(model);
   if (!valid.ok()) return valid;

@@ -31,6 +31,7 @@ struct ConfigKeys {
   Keys heads = {"num_attention_heads"};
   Keys head_width = {};       // default: hidden size / heads
   Keys key_value_heads = {};  // heads of keys and values; default: as many as of queries
+  Keys score_width = {};  // scores are scaled by 1 / its square root; default: Family::head_width
   Keys layers = {"num_hidden_layers"};
   Keys layer_groups = {};  // number of groups of layers that share their weights
   Keys feed_forward_width = {"intermediate_size"};
@@ -64,6 +65,7 @@ struct ConfigKeys {
   Keys causal_window = {};       // tokens that a query of a causal layer sees, with its own
   Keys has_causal_window = {};   // if false or absent, there is no such window
   Keys first_windowed = {};      // the first layer that has it; default: 28
+  Keys last_of_period = {};      // if n, layers n - 1, 2 n - 1, … have no window; default: 6
   Keys classifier_pooling = {};  // "cls" or "mean"
   // Of all heads that have an activation; default: as Family says.
   Keys classifier_activation = {};
@@ -138,6 +140,7 @@ struct Family {
   int64_t head_width = 0;           // 0: hidden size / heads
   bool is_causal = false;           // a config, or the operator, may say otherwise
   int64_t causal_window = 0;        // where the config has no such key
+  bool halves_window = false;  // a window of w tokens reaches w / 2 to either side if not causal
   // Norms that every file of the family must have. Others are found in the file, over all heads.
   QueryKeyNorms query_key_norms = QueryKeyNorms::kNone;
   bool scales_scores = true;  // by 1 / sqrt(head width)
@@ -145,6 +148,7 @@ struct Family {
   bool has_first_attention_norm = true;
   bool patches_are_grid = false;  // positions are those of a grid of patches
   bool has_embedding_norm = true;
+  bool scales_words = false;  // word embeddings, by sqrt(hidden size)
   bool always_projects_embeddings = false;
   bool embedding_norm_is_last = false;  // the embedding norm comes after the projection
   bool projects_words =

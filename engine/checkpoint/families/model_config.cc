@@ -158,8 +158,10 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
   layer.attention.heads = config.Integer(keys.heads, {1, most_heads});
   layer.attention.key_width = layer.attention.value_width =
       ReadHeadWidth(family, layer, config, problems);
-  layer.attention.score_scale =
-      family.scales_scores ? 1 / std::sqrt(static_cast<float>(layer.attention.key_width)) : 1.0f;
+  const int64_t width = keys.score_width.empty() ? layer.attention.key_width : family.head_width;
+  const float score_width =
+      config.Number(keys.score_width, kHighestScoreWidth, static_cast<float>(width));
+  layer.attention.score_scale = family.scales_scores ? 1 / std::sqrt(score_width) : 1.0f;
   ReadFeedForward(family, config, problems, layer);
   layer.norms.placement = ReadNormPlacement(family, config);
   layer.norms.kind = keys.norm_kind.empty()
@@ -266,7 +268,7 @@ EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, Con
   embeddings.has_neighbours = family.projects_words && config.Boolean({"trigram_input"}, true);
   embeddings.projects_words =
       embeddings.has_neighbours || (family.projects_words && embeddings.width != layer.hidden_size);
-  if (config.Boolean(keys.scales_words, false)) {
+  if (family.scales_words || config.Boolean(keys.scales_words, false)) {
     embeddings.word_scale = std::sqrt(static_cast<float>(layer.hidden_size));
   }
   embeddings.always_projected = family.always_projects_embeddings || embeddings.projects_words;
@@ -331,12 +333,6 @@ std::vector<PoolingMode> ReadClassifierModes(const Family& family,
   return {config.Choice<PoolingMode>(family.keys.classifier_pooling, kClassifierModes, fallback)};
 }
 
-std::optional<Activation> ReadClassifierActivation(const Family& family, ConfigReader& config) {
-  const Keys& keys = family.keys.classifier_activation;
-  if (keys.empty()) return std::nullopt;
-  return config.Choice<Activation>(keys, ActivationNames(), family.classifier_activation);
-}
-
 // Whether the architecture scores classes of each token, or where an answer begins and ends.
 bool ScoresTokens(const std::vector<std::string>& architectures) {
   return std::any_of(architectures.begin(), architectures.end(), [](const std::string& name) {
@@ -374,10 +370,14 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
                       {},
                       {},
                       ReadClassifierModes(*family, architectures, config),
-                      ReadClassifierActivation(*family, config),
+                      std::nullopt,
                       ScoresTokens(architectures),
                       IsMaskedLanguageModel(architectures),
                       !architectures.empty() && absl::EndsWith(architectures[0], "ForCausalLM")};
+  if (const Keys& keys = family->keys.classifier_activation; !keys.empty()) {
+    read.classifier_activation =
+        config.Choice<Activation>(keys, ActivationNames(), family->classifier_activation);
+  }
   ModelDescription& description = read.description;
   description.family = family->name;
   description.layers = config.Integer(family->keys.layers, kLayerRange);
