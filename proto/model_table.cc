@@ -1,5 +1,6 @@
 #include "proto/model_table.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -91,6 +92,8 @@ std::string Convolution(const Model& model) {
                       Count(model.convolution_layers_size(), "layer"));
 }
 
+constexpr absl::string_view kHiddenSize = "hidden size";  // which models without layers have, too
+
 constexpr ModelRow kRows[] = {
     {"name", "name", [](const Model& m) { return m.name(); }},
     {"family", "family", [](const Model& m) { return m.family(); }},
@@ -101,7 +104,7 @@ constexpr ModelRow kRows[] = {
                                ? ""
                                : absl::StrCat(", with ", m.weight_sets(), " sets of weights"));
      }},
-    {"hidden size", "layer.hidden_size",
+    {kHiddenSize.data(), "layer.hidden_size",
      [](const Model& m) { return absl::StrCat(m.layer().hidden_size()); }},
     {"memory", "layer.key_input_width layer.value_input_width",
      [](const Model& m) {
@@ -321,6 +324,8 @@ absl::Span<const ModelRow> ModelTable() { return kRows; }
 std::vector<ModelLine> ModelLines(const v1::GetModelResponse& model) {
   std::vector<ModelLine> lines;
   for (const ModelRow& row : kRows) {
+    const bool is_of_layers = absl::StartsWith(row.fields, "layer.");
+    if (is_of_layers && model.layers() == 0 && row.label != kHiddenSize) continue;
     std::string text = row.text(model);
     if (!text.empty()) lines.push_back({row.label, std::move(text)});
   }

@@ -1,6 +1,7 @@
 #include "engine/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -32,13 +33,19 @@ absl::Status CheckDigestText(const std::string& digest) {
 
 // Refuses options that belong to folders of Hugging Face's.
 absl::Status RefuseOptions(const std::string& source, const CheckpointOptions& options) {
-  const char* key = options.pooling != PoolingChoice::kAsFiles ? "pooling"
-                    : options.causal != CausalChoice::kAsFiles ? "causal"
-                    : !options.task.empty()                    ? "task"
-                                                               : nullptr;
-  if (key == nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(source, ": ", key, ": not supported: only a folder of Hugging Face's has it"));
+  const std::pair<const char*, bool> unfit[] = {
+      {"pooling", options.pooling != PoolingChoice::kAsFiles},
+      {"causal", options.causal != CausalChoice::kAsFiles},
+      {"task", !options.task.empty()},
+      {"route", !options.route.empty()},
+      {"tower", options.tower != Tower::kOnly},
+  };
+  for (const auto& [option, is_there] : unfit) {
+    if (!is_there) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        source, ": ", option, ": not supported: only a folder of Hugging Face's has it"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status InspectFolder(const std::string& folder, const CheckpointOptions& options,

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/checkpoint/families/causal_config.h"
+#include "engine/checkpoint/families/derived_weights.h"
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
@@ -25,8 +26,7 @@ namespace {
 constexpr const char* kBuffers[] = {".position_ids", ".token_type_ids", ".inv_freq"};
 
 bool HasAny(absl::Span<const TensorPart> places, const WeightBinder& binder) {
-  return std::any_of(places.begin(), places.end(),
-                     [&](const TensorPart& place) { return binder.Find(place.name) != nullptr; });
+  return FindFirst(places, binder) != nullptr;
 }
 
 // Returns what precedes the encoder's tensor names in this file: nothing, or the name that a model
@@ -40,14 +40,6 @@ std::string FindPrefix(const Family& family, const WeightBinder& binder) {
     if (!has_layers("") && has_layers(prefix)) return prefix;
   }
   return "";
-}
-
-// Returns the first of `places` that a file has, or nullptr if there is none.
-const FileTensor* FindFirst(absl::Span<const TensorPart> places, const WeightBinder& binder) {
-  for (const TensorPart& place : places) {
-    if (const FileTensor* tensor = binder.Find(place.name); tensor != nullptr) return tensor;
-  }
-  return nullptr;
 }
 
 bool HasPooler(const Family& family, const std::string& prefix, const WeightBinder& binder) {
@@ -177,6 +169,27 @@ ClassCounts CountClasses(const ModelConfig& config, const ModelDescription& mode
           .of_tokens = config.has_token_head ? count(model.token_head) : 0};
 }
 
+// Describes the heads that score classes of sequences and of tokens.
+void AddHeads(const std::string& folder, const ModelConfig& config, const std::string& prefix,
+              const WeightBinder& binder, Checkpoint& checkpoint) {
+  const Family& family = *config.family;
+  ModelDescription& model = checkpoint.description;
+  const auto describe = [&](const HeadOf& head) {
+    return DescribeHead(head, config, prefix, model.layer.feed_forward.activation, binder);
+  };
+  const bool scores_sequences = !config.classifier_modes.empty();
+  if (scores_sequences && PlacesInFile(family, prefix, "classifier.dense.weight").empty()) {
+    checkpoint.warnings.push_back(absl::StrCat(
+        folder, ": the head that scores classes is left out, because it is not computed for the ",
+        "family ", family.name));
+  } else if (scores_sequences) {
+    model.classifier = describe({"classifier", config.classifier_modes});
+  }
+  if (config.has_token_head && model.embeddings && !model.token_head) {
+    model.token_head = describe({"token_head", {}});
+  }
+}
+
 // Finds norms that only some models of a family have and that no config mentions.
 void DescribeNorms(const Family& family, const std::string& prefix, const WeightBinder& binder,
                    LayerShape& layer) {
@@ -189,31 +202,6 @@ void DescribeNorms(const Family& family, const std::string& prefix, const Weight
     layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   }
   layer.extras.has_second_attention_norm = has("layer.0.second_attention_norm");
-}
-
-// The patch embedding, by what the file has of it; or none.
-std::optional<PatchEmbeddingShape> DescribePatchEmbedding(const Family& family,
-                                                          const std::string& prefix,
-                                                          const ModelDescription& model,
-                                                          const WeightBinder& binder) {
-  const auto rows_of = [&](const std::string& name) -> int64_t {
-    const FileTensor* tensor = FindFirst(PlacesInFile(family, prefix, name), binder);
-    if (tensor == nullptr || tensor->shape.size() < 2) return 0;
-    return tensor->shape[tensor->shape.size() - 2];
-  };
-  PatchEmbeddingShape patch_embedding;
-  patch_embedding.has_class = rows_of("front.class") > 0;
-  patch_embedding.has_distillation = rows_of("front.distillation") > 0;
-  patch_embedding.registers = rows_of("front.registers");
-  patch_embedding.positions = rows_of("front.positions");
-  patch_embedding.needs_every = family.patches_are_grid;
-  patch_embedding.has_norm = model.layer.norms.placement == NormPlacement::kPost &&
-                             HasAny(PlacesInFile(family, prefix, "front.norm.weight"), binder);
-  const bool has_any = patch_embedding.prefix_tokens() > 0 || patch_embedding.positions > 0 ||
-                       patch_embedding.has_norm;
-  if (!has_any || (patch_embedding.positions > 0 && patch_embedding.features() < 1))
-    return std::nullopt;
-  return patch_embedding;
 }
 
 bool StartsWithAny(absl::string_view name, absl::Span<const std::string> starts) {
@@ -251,10 +239,13 @@ void BindAll(const Checkpoint& checkpoint, const Family& family, const std::stri
     if (spec.optional && family.biases == Biases::kAsInFile) {
       spec.optional = !HasAny(PlacesInFile(family, prefix, OfLayerZero(spec.name)), binder);
     } else {
-      spec.optional = false;
+      spec.optional = IsDerived(family, spec.name);
     }
-    binder.Bind(spec, PlacesInFile(family, prefix, spec.name));
+    const std::vector<TensorPart> places = PlacesInFile(family, prefix, spec.name);
+    spec.shape = ShapeInFiles(spec, checkpoint.description, FindFirst(places, binder));
+    binder.Bind(spec, places);
   }
+  BindDerivedWeights(family, prefix, checkpoint.description, binder);
 }
 
 void SortOutTheRest(const Family& family, const std::string& prefix, WeightBinder& binder,
@@ -286,7 +277,8 @@ absl::Status Finish(const std::string& folder, const Family& family, const std::
         " merges that of a task"));
   }
   SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
-  const absl::Status status = binder.Finish(options, checkpoint);
+  absl::Status status = binder.Finish(options, checkpoint);
+  if (status.ok()) status = AddDerivedWeights(family, checkpoint);
   return status.ok() && adapter ? adapter->AddTo(checkpoint) : status;
 }
 
@@ -305,10 +297,14 @@ absl::Status CheckOwnCode(const std::string& folder, const Family& family,
 
 absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions& options,
                              Checkpoint& checkpoint) {
-  const absl::StatusOr<std::optional<SentenceModules>> modules = ReadSentenceModules(folder);
+  const absl::StatusOr<std::optional<SentenceModules>> modules =
+      ReadSentenceModules(folder, options.route);
   if (!modules.ok()) return modules.status();
+  if (*modules ? (*modules)->is_static : IsModel2Vec(folder)) {
+    return OpenStaticEmbedding(folder, *modules, options, checkpoint);
+  }
   const std::string transformer = *modules ? (*modules)->transformer : folder;
-  absl::StatusOr<ModelConfig> config = ReadModelConfig(transformer);
+  absl::StatusOr<ModelConfig> config = ReadModelConfig(transformer, options.tower);
   if (!config.ok()) return config.status();
   const Family& family = *config->family;
   absl::Status status = CheckOwnCode(folder, family, *modules);
@@ -339,18 +335,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
     status = ChoosePooling(folder, options.pooling, checkpoint.description);
     if (!status.ok()) return status;
   }
-  const auto describe = [&](const HeadOf& head) {
-    return DescribeHead(head, *config, prefix, checkpoint.description.layer.feed_forward.activation,
-                        binder);
-  };
-  if (!config->classifier_modes.empty()) {
-    checkpoint.description.classifier =
-        describe({"classifier", std::move(config->classifier_modes)});
-  }
-  if (config->has_token_head && checkpoint.description.embeddings &&
-      !checkpoint.description.token_head) {
-    checkpoint.description.token_head = describe({"token_head", {}});
-  }
+  AddHeads(transformer, *config, prefix, binder, checkpoint);
   status = ReadClasses(folder, transformer, CountClasses(*config, checkpoint.description),
                        checkpoint.tokenization);
   if (!status.ok()) return status;

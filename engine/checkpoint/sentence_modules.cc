@@ -2,7 +2,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/json.h"
@@ -19,11 +21,20 @@ constexpr char kOwnTransformer[] = "custom_st.Transformer";
 // What a module reads and writes, by the names that its config.json has for them.
 constexpr char kPooledVectors[] = "sentence_embedding", kTokenVectors[] = "token_embeddings";
 
-enum class Module { kTransformer, kPooling, kDense, kNormalize, kMask, kSpladePooling };
+enum class Module {
+  kTransformer,
+  kStaticEmbedding,
+  kPooling,
+  kDense,
+  kNormalize,
+  kMask,
+  kSpladePooling
+};
 
 constexpr Named<Module> kModules[] = {
     {"Transformer", Module::kTransformer},
     {"MLMTransformer", Module::kTransformer},  // before version 5.4, for SpladePooling
+    {"StaticEmbedding", Module::kStaticEmbedding},
     {"Pooling", Module::kPooling},
     {"Dense", Module::kDense},
     {"Normalize", Module::kNormalize},
@@ -31,14 +42,77 @@ constexpr Named<Module> kModules[] = {
     {"SpladePooling", Module::kSpladePooling},
 };
 
-// Returns the folder of a module: the folder of the model, or one directly inside it.
+// Returns the folder of a module: the folder of the model or one inside it, for a module of a
+// Router perhaps inside that of the Router.
 std::string ModuleFolder(const std::string& folder, const std::string& path, Problems& problems) {
-  if (path.empty()) return folder;
-  if (!IsPlainName(path)) {
+  if (path.empty() || path == ".") return folder;
+  const std::vector<std::string> names = absl::StrSplit(path, '/');
+  if (names.size() > 2 || !absl::c_all_of(names, IsPlainName)) {
     problems.Add(absl::StrCat("path: expected the plain name of a folder in this one, found ",
                               Quoted(path)));
   }
   return absl::StrCat(folder, "/", path);
+}
+
+bool IsRouter(const Json& entry) {
+  const Json type = entry.is_object() ? entry.value("type", Json()) : Json();
+  if (!type.is_string()) return false;
+  const std::vector<std::string> parts = absl::StrSplit(type.get<std::string>(), '.');
+  return parts.front() == "sentence_transformers" && parts.back() == "Router";
+}
+
+// Returns the modules of a route of the Router `entry`, as modules.json would list them.
+Json ModulesOfRoute(const std::string& folder, const Json& entry, std::string route,
+                    Problems& problems) {
+  ConfigReader reader(entry, problems);
+  const std::string path = reader.Text({"path"}, "");
+  const std::string file =
+      absl::StrCat(ModuleFolder(folder, path, problems), "/router_config.json");
+  Json modules = Json::array();
+  const absl::StatusOr<Json> json = ReadJsonFile(file, JsonLimits());
+  if (!json.ok()) {
+    problems.Add(std::string(json.status().message()));
+    return modules;
+  }
+  const auto object = [&](const char* key) {
+    const Json value = json->is_object() ? json->value(key, Json()) : Json();
+    return value.is_object() ? value : Json::object();
+  };
+  const Json routes = object("structure"), types = object("types");
+  const Json by_default = object("parameters").value("default_route", Json());
+  if (route.empty() && by_default.is_string()) route = by_default.get<std::string>();
+  const Json names = routes.value(route, Json());
+  if (!names.is_array()) {
+    std::vector<std::string> known;
+    for (const auto& [name, unused] : routes.items()) known.push_back(name);
+    problems.Add(absl::StrCat("route: expected a route of ", file, ", ", absl::StrJoin(known, ", "),
+                              "; found ", route.empty() ? "none" : Quoted(route)));
+    return modules;
+  }
+  for (const Json& name : names) {
+    const std::string id = name.is_string() ? name.get<std::string>() : "";
+    modules.push_back({{"type", types.value(id, Json())},
+                       {"path", path.empty() ? id : absl::StrCat(path, "/", id)}});
+  }
+  return modules;
+}
+
+// Puts the modules of the route in the place of a Router.
+Json WithoutRouter(const std::string& folder, const Json& list, const std::string& route,
+                   Problems& problems) {
+  Json modules = Json::array();
+  bool has_router = false;
+  for (const Json& entry : list) {
+    has_router |= IsRouter(entry);
+    const Json own =
+        IsRouter(entry) ? ModulesOfRoute(folder, entry, route, problems) : Json::array({entry});
+    modules.insert(modules.end(), own.begin(), own.end());
+  }
+  if (!has_router && !route.empty()) {
+    problems.Add(
+        absl::StrCat("route: expected none, as there is no Router, found ", Quoted(route)));
+  }
+  return modules;
 }
 
 // Reads the modules of a list in their order.
@@ -62,8 +136,8 @@ class ModuleList {
       return AddKnown(module.value);
     }
     problems_.Add(
-        absl::StrCat("type: expected Transformer, Pooling, Dense, Normalize, MultiVectorMask or "
-                     "SpladePooling of sentence_transformers, found ",
+        absl::StrCat("type: expected Transformer, StaticEmbedding, Pooling, Dense, Normalize, "
+                     "MultiVectorMask or SpladePooling of sentence_transformers, found ",
                      Quoted(type)));
   }
 
@@ -74,6 +148,11 @@ class ModuleList {
         (!found_.pooling.empty() || has_normalize_ || found_.has_token_head || !mask_.empty())) {
       problems_.Add("expected SpladePooling right behind the Transformer, found others beside it");
     }
+    if (found_.is_static && (!found_.pooling.empty() || found_.has_token_head || !mask_.empty() ||
+                             !found_.splade_pooling.empty())) {
+      problems_.Add(
+          "expected modules of vectors alone behind StaticEmbedding, which pools, found others");
+    }
     if (!mask_.empty()) found_.mask_config = absl::StrCat(mask_, "/config.json");
     return std::move(found_);
   }
@@ -82,6 +161,9 @@ class ModuleList {
   void AddKnown(Module module) {
     switch (module) {
       case Module::kTransformer:
+        return AddOnce(found_.transformer);
+      case Module::kStaticEmbedding:
+        found_.is_static = found_.transformer.empty();
         return AddOnce(found_.transformer);
       case Module::kPooling:
         if (found_.has_token_head || !mask_.empty()) Refuse("before modules of tokens");
@@ -135,7 +217,7 @@ class ModuleList {
   }
 
   void AddDense() {
-    const bool pools = !found_.pooling.empty();
+    const bool pools = found_.pools();
     const bool of_tokens = ReadVectors(pools ? kPooledVectors : kTokenVectors) == kTokenVectors;
     if (!of_tokens && !pools) Refuse("behind a Pooling, as its input is 'sentence_embedding'");
     if (of_tokens ? found_.normalizes_tokens : found_.normalize) Refuse("before Normalize");
@@ -149,7 +231,7 @@ class ModuleList {
       found_.normalizes_tokens = found_.has_token_head = true;
     } else {
       // Without a vector the library's module does nothing.
-      found_.normalize = !found_.pooling.empty();
+      found_.normalize = found_.pools();
     }
   }
 
@@ -184,9 +266,14 @@ bool IsPylate(ConfigReader& sentence_config) {
          (type.empty() && sentence_config.Has({"query_prefix", "document_prefix"}));
 }
 
-absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::string& folder) {
+absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::string& folder,
+                                                                   const std::string& route) {
   const std::string path = absl::StrCat(folder, "/modules.json");
-  if (!PathExists(path)) return std::optional<SentenceModules>();
+  if (!PathExists(path)) {
+    if (route.empty()) return std::optional<SentenceModules>();
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, ": route: expected none, as there is no modules.json, found ", Quoted(route)));
+  }
   const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
   if (!json.ok()) return json.status();
   Problems problems(path);
@@ -195,7 +282,9 @@ absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::st
     return problems.ToStatus();
   }
   ModuleList list(folder, problems);
-  for (const Json& entry : *json) list.Add(entry);
+  const Json entries = WithoutRouter(folder, *json, route, problems);
+  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  for (const Json& entry : entries) list.Add(entry);
   SentenceModules modules = list.Finish();
   absl::Status status = problems.ToStatus();
   if (status.ok()) status = AddModulesOfPylate(folder, modules);

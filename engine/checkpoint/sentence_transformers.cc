@@ -149,8 +149,8 @@ absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointO
                      ": pooling=pooler: cannot be combined with modules.json, "
                      "which says how to pool; use mean"));
   }
-  if (!modules.pooling.empty() || chosen) {
-    PoolingDescription pooling;
+  if (modules.pools() || chosen) {
+    PoolingDescription pooling = {.modes = {PoolingMode::kMean}};
     absl::Status status;
     if (!modules.pooling.empty()) status = ReadModes(modules.pooling, hidden_size, pooling);
     if (chosen) pooling.modes = {*chosen};

@@ -13,17 +13,22 @@
 
 namespace attendant {
 
-// The modules that modules.json lists: a Transformer, then optionally modules that make a vector of
-// a sequence (Pooling, Dense, Normalize) and modules that make one of each token (Dense, Normalize,
-// MultiVectorMask), or SpladePooling alone. The paths are the folders with their files, and empty
-// if there is none. PyLate's ColBERT models list only Transformer and Dense; they are read as if
-// MultiVectorMask and Normalize followed.
+// The modules that modules.json lists: a Transformer, or a StaticEmbedding, which pools too; then
+// optionally modules that make a vector of a sequence (Pooling, Dense, Normalize) and modules that
+// make one of each token (Dense, Normalize, MultiVectorMask), or SpladePooling alone. The paths are
+// the folders with their files, and empty if there is none. PyLate's ColBERT models list only
+// Transformer and Dense; they are read as if MultiVectorMask and Normalize followed.
 struct SentenceModules {
-  std::string transformer;
-  std::string own_code;  // the type of a Transformer that the folder's authors wrote; or empty
+  std::string transformer;  // or StaticEmbedding
+  bool is_static = false;   // it is a StaticEmbedding
+  std::string own_code;     // the type of a Transformer that the folder's authors wrote; or empty
   std::string pooling;
   std::vector<std::string> dense;  // in their order
   bool normalize = false;
+
+  // Whether there is a vector of a sequence.
+  bool pools() const { return is_static || !pooling.empty(); }
+
   // Whether Dense or Normalize are about the vectors of tokens (late interaction, such as ColBERT).
   bool has_token_head = false;
   std::vector<std::string> token_dense;  // in their order
@@ -39,9 +44,11 @@ struct SentenceModules {
 // written before version 5 of sentence-transformers have no model_type.
 bool IsPylate(ConfigReader& sentence_config);
 
-// Returns nothing if the folder has no modules.json. Refuses other types of modules, and an order
-// in which they mean something else, with INVALID_ARGUMENT.
-absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::string& folder);
+// Returns nothing if the folder has no modules.json. In place of a Router, takes the modules of its
+// `route`, or of its default if `route` is empty. Refuses other types of modules, an order in which
+// they mean something else, and routes that are not there, with INVALID_ARGUMENT.
+absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::string& folder,
+                                                                   const std::string& route = "");
 
 // Describes the pooling of hidden states with the model's hidden size, and the token head. The
 // weight files of Dense modules are added to `binder` under names that begin with kDensePrefix.
@@ -57,6 +64,16 @@ absl::Status ReadMultiVectorMask(const SentenceModules& modules, Tokenization& t
 // model with `vocabulary` words.
 absl::Status ReadSpladePooling(const SentenceModules& modules, int64_t vocabulary,
                                VocabularyHeadShape& head);
+
+// Returns whether a folder has the config.json of a model2vec model.
+bool IsModel2Vec(const std::string& folder);
+
+// Opens a folder whose first module is StaticEmbedding or, without modules, a folder of model2vec:
+// a table of words, which may be shared by a mapping and scaled by weights. Texts get no special
+// tokens. Errors are those of OpenCheckpoint.
+absl::Status OpenStaticEmbedding(const std::string& folder,
+                                 const std::optional<SentenceModules>& modules,
+                                 const CheckpointOptions& options, Checkpoint& checkpoint);
 
 inline constexpr char kDensePrefix[] = "Dense/";
 

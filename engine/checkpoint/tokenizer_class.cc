@@ -237,7 +237,10 @@ constexpr TokenizerClass kClasses[] = {
 
 constexpr std::pair<absl::string_view, const char*> kClassOfFamily[] = {
     {"bert", "Bert"},
+    {"ernie", "Bert"},
     {"roberta", "Roberta"},
+    {"data2vec-text", "Roberta"},
+    {"bart", "Roberta"},
     {"xlm-roberta", "XLMRoberta"},
     {"camembert", "Camembert"},
     {"distilbert", "Bert"},

@@ -109,6 +109,17 @@ std::map<std::string, int32_t> ReadTokenIds(const std::string& tokenizer,
   return ids;
 }
 
+int64_t TruncationLength(const std::string& tokenizer) {
+  const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, Json& parsed) {
+    return event != Json::parse_event_t::key || depth != 1 || parsed == "truncation";
+  };
+  const Json parsed = Json::parse(tokenizer, wanted, /*allow_exceptions=*/false);
+  const Json truncation = parsed.is_object() ? parsed.value("truncation", Json()) : Json();
+  if (!truncation.is_object()) return 0;
+  const std::optional<int64_t> length = AsCount(truncation.value("max_length", Json()));
+  return length && *length <= std::numeric_limits<int32_t>::max() ? *length : 0;
+}
+
 void SetMember(const std::string& key, const Json& value, std::string& json) {
   const std::map<std::string, JsonSpan> members = FindMembers(json);
   if (const auto found = members.find(key); found != members.end()) {

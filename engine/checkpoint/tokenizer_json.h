@@ -15,6 +15,10 @@ namespace attendant {
 std::map<std::string, int32_t> ReadTokenIds(const std::string& tokenizer,
                                             const std::vector<std::string>& wanted);
 
+// Returns the number of tokens after which `tokenizer` cuts texts; 0: it cuts none, or is not
+// valid.
+int64_t TruncationLength(const std::string& tokenizer);
+
 // Sets a member of `json`, which must be a valid JSON object. Every other byte stays.
 void SetMember(const std::string& key, const Json& value, std::string& json);
 

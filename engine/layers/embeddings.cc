@@ -12,6 +12,12 @@ namespace {
 
 constexpr int64_t kRowsPerItem = 16;
 
+// Returns what the words of a sequence are multiplied by if `masks` of its `tokens` are left out.
+float WordScale(int64_t masks, int64_t tokens) {
+  const auto kept = static_cast<double>(tokens - masks);
+  return kept > 0 ? static_cast<float>(0.88 * static_cast<double>(tokens) / kept) : 0;
+}
+
 template <class Function>
 void ForRows(const ThreadTeam& team, int64_t rows, const Function& function) {
   const int64_t items = CeilDivide(rows, kRowsPerItem);
@@ -40,6 +46,7 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const L
   status.Update(read_table("embeddings.position", shape.positions, added, embeddings.position_));
   status.Update(
       read_table("embeddings.token_type", shape.token_types, added, embeddings.token_type_));
+  status.Update(read_table("embeddings.task_type", shape.task_types, added, embeddings.task_type_));
   if (!status.ok()) return status;
 
   if (shape.has_norm) {
@@ -81,6 +88,7 @@ void Embeddings::AddTables(const TokenIds& ids, int64_t r, float* sum) const {
     token_type_.Add(ids.token_types.empty() ? 0 : ids.token_types[r], sum);
   }
   if (shape_.positions > 0) position_.Add(ids.positions[r], sum);
+  if (shape_.task_types > 0) task_type_.Add(0, sum);
 }
 
 void Embeddings::SumTables(const TokenIds& ids, MatrixView<float> sums,
@@ -89,6 +97,24 @@ void Embeddings::SumTables(const TokenIds& ids, MatrixView<float> sums,
     word_.Take(ids.words[r], shape_.word_scale, sums.row(r));
     AddTables(ids, r, sums.row(r));
   });
+  if (shape_.mask_id >= 0) LeaveOutMasks(ids, sums, team);
+}
+
+void Embeddings::LeaveOutMasks(const TokenIds& ids, MatrixView<float> words,
+                               const ThreadTeam& team) const {
+  const int32_t whole[] = {0, static_cast<int32_t>(words.rows)};
+  const absl::Span<const int32_t> bounds = ids.cu_seqlens.empty() ? whole : ids.cu_seqlens;
+  for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+    const int64_t first = bounds[i], rows = bounds[i + 1] - first;
+    const auto is_mask = [&](int64_t r) { return ids.words[first + r] == shape_.mask_id; };
+    int64_t masks = 0;
+    for (int64_t r = 0; r < rows; ++r) masks += is_mask(r) ? 1 : 0;
+    const float scale = WordScale(masks, rows);
+    ForRows(team, rows, [&](int64_t r) {
+      float* row = words.row(first + r);
+      for (int64_t c = 0; c < words.cols; ++c) row[c] = is_mask(r) ? 0 : row[c] * scale;
+    });
+  }
 }
 
 void Embeddings::TakeWords(const TokenIds& ids, MatrixView<float> words,
@@ -119,8 +145,8 @@ void Embeddings::ReserveScratch(Workspace& workspace) const {
 }
 
 int64_t Embeddings::bytes() const {
-  return word_.bytes() + position_.bytes() + token_type_.bytes() + (norm_ ? norm_->bytes() : 0) +
-         (projection_ ? projection_->bytes() : 0);
+  return word_.bytes() + position_.bytes() + token_type_.bytes() + task_type_.bytes() +
+         (norm_ ? norm_->bytes() : 0) + (projection_ ? projection_->bytes() : 0);
 }
 
 }  // namespace attendant

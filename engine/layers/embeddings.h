@@ -37,9 +37,11 @@ class Embeddings {
   int64_t bytes() const;
 
  private:
-  // Adds the position and token type embeddings of row r to `sum`.
+  // Adds the position, token type and task type embeddings of row r to `sum`.
   void AddTables(const TokenIds& ids, int64_t r, float* sum) const;
   void SumTables(const TokenIds& ids, MatrixView<float> sums, const ThreadTeam& team) const;
+  // Leaves out the masks of each sequence, and scales its other words.
+  void LeaveOutMasks(const TokenIds& ids, MatrixView<float> words, const ThreadTeam& team) const;
   // Copies the word embeddings alone, each with those of its neighbours if the model wants them.
   void TakeWords(const TokenIds& ids, MatrixView<float> words, const ThreadTeam& team) const;
 
@@ -47,6 +49,7 @@ class Embeddings {
   EmbeddingTable word_;        // [V, W]
   EmbeddingTable position_;    // [P, W], or [P, E] if words alone are projected; or empty
   EmbeddingTable token_type_;  // [Y, W], or [Y, E] if words alone are projected; or empty
+  EmbeddingTable task_type_;   // [tasks, W]; or empty
   std::optional<NormParameters> norm_;
   std::optional<PackedLinear> projection_;  // [E, W], or [E, 3 W] with neighbours
 };

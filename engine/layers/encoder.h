@@ -22,8 +22,8 @@
 
 namespace attendant {
 
-// The ids of the kept tokens of one or more sequences, back to back. The spans have the same size
-// or are empty. Does not own them.
+// The ids of the kept tokens of one or more sequences, back to back. The spans with one element for
+// each token have the same size or are empty. Does not own them.
 struct TokenIds {
   absl::Span<const int32_t> words;  // each in [0, vocabulary)
   // Each in [0, positions); required if the model has a position table.
@@ -33,6 +33,9 @@ struct TokenIds {
   // and the next one are neighbours if the next one has the next number. Empty: each token is a
   // neighbour of the next, in one sequence.
   absl::Span<const int64_t> ordinals = {};
+  // Only for models that leave out masks (EmbeddingShape::mask_id): sequence i has the ids
+  // [cu_seqlens[i], cu_seqlens[i + 1]). Empty: all of them are one sequence.
+  absl::Span<const int32_t> cu_seqlens = {};
 };
 
 class EncoderRun;
@@ -123,8 +126,8 @@ class EncoderRun {
 
   // Returns the plan for SetRowPlan that the policy asks for. kTimed runs layers of the model on
   // this run's team and times them by the clock `now`, see TimeRowPlans (state/row_plan.h); this
-  // overwrites input(). With one thread, or for layers that need cross_kv, it times nothing and
-  // lets all threads share each product.
+  // overwrites input(). With one thread, or for layers that need cross_kv, or without layers, it
+  // times nothing and lets all threads share each product.
   RowPlan ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now);
 
   // The room for the hidden states of the next run, [max_tokens, E].
@@ -181,7 +184,8 @@ class EncoderRun {
   // model has one and its last layer is among them; AfterLayer sees the last layer's output before
   // that norm. The result is [T, E]. If the batch has wanted rows, the other rows of the result may
   // hold anything. A model whose layers do not give the width E that they take (no norms, and C !=
-  // E) can run one layer only, with a result of [T, C]. CANCELLED: the observer wanted no more.
+  // E) can run one layer only, with a result of [T, C]. A model without layers takes a span of none
+  // and gives input(). CANCELLED: the observer wanted no more.
   // INVALID_ARGUMENT: a span outside the model, cross_kv, and the errors of Attend.
   // RESOURCE_EXHAUSTED: T > max_tokens.
   absl::StatusOr<MatrixView<const float>> Encode(int64_t first_layer, int64_t layers,

@@ -19,6 +19,7 @@ namespace attendant {
 namespace {
 
 absl::Status CheckSpan(const ModelDescription& model, int64_t first_layer, int64_t layers) {
+  if (model.layers == 0 && first_layer == 0 && layers == 0) return absl::OkStatus();
   if (first_layer < 0 || layers < 1 || first_layer >= model.layers ||
       layers > model.layers - first_layer) {
     return absl::InvalidArgumentError(
@@ -122,7 +123,9 @@ void EncoderRun::SetRowPlan(const RowPlan& plan) {
 RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now) {
   if (policy != RowPolicy::kTimed) return {.rows_from = policy == RowPolicy::kRows ? 1 : 0};
   const ModelDescription& model = impl_->model().description;
-  if (impl_->workspace.team.size() == 1 || model.layer.needs_cross_kv()) return {};
+  if (impl_->workspace.team.size() == 1 || model.layer.needs_cross_kv() || model.layers == 0) {
+    return {};
+  }
   FillForTrials(input().Rows(0, std::min(impl_->workspace.max_tokens, kMostTrialTokens)));
   // Trials go through the layers in turn, because in service the weights of a layer have left the
   // caches when it runs again.

@@ -223,6 +223,12 @@ absl::Status CheckEmbeddings(const ModelDescription& model) {
     return Refusal("expected tables of embeddings in float32, float16 or bfloat16, got ",
                    Name(embeddings.table_type));
   }
+  const bool has_tables = embeddings.positions > 0 || embeddings.token_types > 0;
+  if ((embeddings.task_types > 0 && embeddings.token_types == 0) ||
+      (embeddings.mask_id >= 0 && (has_tables || embeddings.projects_words))) {
+    return Refusal(
+        "expected token types with task types, and words alone where masks are left out");
+  }
   const bool projects = embeddings.norm_is_last && embeddings.projected(model.layer.hidden_size);
   if ((!embeddings.projects_words || projects) &&
       (!embeddings.has_neighbours || embeddings.projects_words)) {
@@ -273,8 +279,15 @@ absl::Status CheckDistances(const LayerShape& layer) {
       relative.buckets, " up to ", relative.max_distance);
 }
 
+// A model without layers has embeddings, which are its hidden states, and heads.
+absl::Status CheckWithoutLayers(const ModelDescription& model) {
+  if (model.embeddings && !model.patch_embedding && !model.has_exit_norm) return absl::OkStatus();
+  return Refusal("expected embeddings alone in a model without layers");
+}
+
 absl::Status CheckPositive(const ModelDescription& model) {
-  std::pair<const char*, int64_t> sizes[] = {{"layers", model.layers},
+  const int64_t layers = model.embeddings && model.layers == 0 ? 1 : model.layers;
+  std::pair<const char*, int64_t> sizes[] = {{"layers", layers},
                                              {"hidden_size", model.layer.hidden_size},
                                              {"heads", model.layer.attention.heads},
                                              {"key_width", model.layer.attention.key_width},
@@ -353,6 +366,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   if (!LoadBytes(model, {}).ok()) {
     return Refusal("sizes that are negative or overflow");
   }
+  if (model.layers == 0) return CheckWithoutLayers(model);
   valid = CheckNorms(model.layer);
   if (valid.ok()) valid = CheckPatchEmbedding(model);
   for (int64_t i = 0; valid.ok() && i < model.weight_sets(); ++i) {

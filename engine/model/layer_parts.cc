@@ -139,6 +139,7 @@ void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Parts& 
   AddTable("embeddings.word", shape.vocabulary, shape.width, parts, shape.table_type);
   AddTable("embeddings.position", shape.positions, added_width, parts, shape.table_type);
   AddTable("embeddings.token_type", shape.token_types, added_width, parts, shape.table_type);
+  AddTable("embeddings.task_type", shape.task_types, added_width, parts, shape.table_type);
   if (shape.has_norm) {
     AddNorm("embeddings.norm", layer.norms.kind, shape.norm_width(hidden_size), parts);
   }

@@ -204,6 +204,7 @@ struct EmbeddingShape {
   int64_t vocabulary = 0;   // rows of the word table
   int64_t positions = 0;    // rows of the position table; 0: none
   int64_t token_types = 0;  // rows of the token type table; 0: none
+  int64_t task_types = 0;   // rows of a table whose row 0 is added to every token; 0: none
   PositionRule position_rule = PositionRule::kIndexFromFirstKept;
   int64_t first_position = 0;  // position id of a row's first token
   bool has_norm = true;        // its kind is that of the layers
@@ -218,6 +219,8 @@ struct EmbeddingShape {
   bool has_neighbours = false;
   float word_scale = 1;                      // multiplies the rows of the word table
   DataType table_type = DataType::kFloat32;  // of all tables in memory; or float16, bfloat16
+  // The id of words that are left out, while others are scaled (ESM's token dropout); -1: none.
+  int64_t mask_id = -1;
 
   // The token id that kCountNotPadding does not count, which is also its position id.
   int64_t padding_id() const { return first_position - 1; }
@@ -245,7 +248,8 @@ struct PatchEmbeddingShape {
   int64_t positions = 0;     // rows of the position table; 0: none
   bool needs_every = false;  // positions are those of a grid, so each must have its feature
   bool has_norm = false;     // its kind is that of the layers
-
+  int64_t image_size = 0, patch_size = 0;  // pixels on a side, if features may be pixels; else 0
+  int64_t grid() const { return patch_size > 0 ? image_size / patch_size : 0; }  // on a side
   // The number of prefix tokens that have positions.
   int64_t prefix_positions() const { return (has_class ? 1 : 0) + (has_distillation ? 1 : 0); }
   // The number of all prefix tokens.
@@ -336,7 +340,7 @@ struct LayerVariant {
 // share (ALBERT).
 struct ModelDescription {
   std::string family;  // only to be shown
-  int64_t layers = 0;
+  int64_t layers = 0;  // 0: embeddings alone, whose width `layer` states
   LayerShape layer;
   std::vector<int64_t> layer_map;  // [layers]: weight set of each layer, from 0 on without gaps;
                                    // or empty: each has its own

@@ -143,7 +143,7 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   std::vector<int64_t> layers_of_set(description.weight_sets());
   for (int64_t i = 0; i < description.layers; ++i) ++layers_of_set[description.weight_set(i)];
   CostList costs;
-  if (!description.layer.attention.has_input_projection) {
+  if (description.layers > 0 && !description.layer.attention.has_input_projection) {
     AddAttention(description.layer_shape(0), description.layers, costs);
   }
   for (const ModelPart& part : ListPartsBefore(description)) AddProducts(part, 1, costs);
@@ -188,6 +188,9 @@ std::string WhyNotInChunks(const ModelDescription& description) {
   if (layer.extras.convolution.taps > 0) return "its layers look at the tokens beside each";
   if (description.embeddings && description.embeddings->has_neighbours) {
     return "its embeddings look at the tokens beside each";
+  }
+  if (description.embeddings && description.embeddings->mask_id >= 0) {
+    return "its embeddings count the masks of whole sequences";
   }
   if (description.patch_embedding && (description.patch_embedding->prefix_tokens() > 0 ||
                                       description.patch_embedding->needs_every)) {

@@ -40,8 +40,8 @@ namespace attendant {
 //
 // These names occur once in a model:
 // - "embeddings.word" [V, W], "embeddings.position" [P, W], "embeddings.token_type" [Y, W],
-//   "embeddings.norm.{weight,bias}" [W], "embeddings.projection.{weight,bias}" [E, W], or
-//   [E, 3 W] with neighbours;
+//   "embeddings.task_type" [tasks, W], "embeddings.norm.{weight,bias}" [W],
+//   "embeddings.projection.{weight,bias}" [E, W], or [E, 3 W] with neighbours;
 // - the patch embedding: "front.projection.{weight,bias}" [E, feature_width], "front.class",
 //   "front.distillation" [1, E], "front.registers" [registers, E], "front.positions" [positions,
 //   E], "front.norm.{weight,bias}" [E];

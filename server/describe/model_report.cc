@@ -54,7 +54,7 @@ ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const
   Checkpoint& found = report.model.checkpoint;
   AddRefusal(InspectCheckpoint(setting.place(), CheckpointOptionsOf(setting, settings), found),
              report);
-  if (found.description.layers == 0) return report;
+  if (found.description.layer.hidden_size == 0) return report;  // nothing is known of it
   const absl::Status sound = PredictWeightBytes(found.description, {}).status();
   if (!sound.ok()) {
     AddRefusal(sound, report);

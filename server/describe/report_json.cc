@@ -81,7 +81,8 @@ std::string ToJson(const ModelReport& report) {
                {"refusals", report.refusals},
                {"warnings", found.warnings},
                {"description", nullptr}};
-  if (found.description.layers > 0) json["description"] = proto::ToJson(Describe(report));
+  if (found.description.layer.hidden_size > 0)
+    json["description"] = proto::ToJson(Describe(report));
   if (!report.weights.empty()) {
     json["memory"] = OfMemory(report);
     if (!report.ranks.empty()) json["query_key_ranks"] = OfRanks(report.ranks);

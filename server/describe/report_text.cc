@@ -133,7 +133,7 @@ std::string ToText(const ModelReport& report) {
   for (const std::string& refusal : report.refusals) {
     lines.push_back(absl::StrCat("refused: ", refusal));
   }
-  if (found.description.layers > 0) {
+  if (found.description.layer.hidden_size > 0) {
     for (const proto::ModelLine& line : proto::ModelLines(Describe(report))) {
       Add(line.label, line.text, lines);
     }

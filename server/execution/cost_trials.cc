@@ -80,7 +80,8 @@ CostRates Measure(const CostModel& model, EncoderRun& run, const Clock& clock) {
 void TimeCosts(const ServedModel& model, const ServedModel* base, EncoderRun& run,
                const Clock& clock) {
   if (model.cost->has_rates()) return;
-  const bool can_run = !model.encoder->description().layer.needs_cross_kv();
+  const ModelDescription& description = model.encoder->description();
+  const bool can_run = !description.layer.needs_cross_kv() && description.layers > 0;
   const CostRates rates = base != nullptr ? base->cost->rates()
                           : can_run       ? Measure(*model.cost, run, clock)
                                           : CostRates();

@@ -77,14 +77,18 @@ absl::Status EntryRun::Gather(EncoderRun& run, int64_t first_row, const CrossKvR
     bias_ = *std::move(bias);
   }
   if (const KeptIds* ids = std::get_if<KeptIds>(&compute.input)) {
-    run.Embed(ids->view(), first_row);
+    TokenIds view = ids->view();
+    view.cu_seqlens = compute.layout.cu_seqlens;
+    run.Embed(view, first_row);
     return absl::OkStatus();
   }
   const MatrixView<float> rows = run.input().Rows(first_row, compute.layout.tokens());
   if (const FeatureRows* features = std::get_if<FeatureRows>(&compute.input)) {
     const int64_t count = features->layout.tokens();
-    absl::Status status = gatherer_.Gather({"features", features->tensor, features->layout},
-                                           run.FeatureRows(first_row_, count));
+    const PatchEmbeddingShape& patches = *compute.description().patch_embedding;
+    absl::Status status = gatherer_.Gather(
+        {"features", features->tensor, features->layout, features->are_pixels ? &patches : nullptr},
+        run.FeatureRows(first_row_, count));
     if (!status.ok()) return status;
     run.ProjectFeatures(first_row_, count);
     AddPrefixTokens(features->layout, rows, run);

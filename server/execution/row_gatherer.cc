@@ -21,6 +21,19 @@ absl::Status RefuseNonfinite(const char* field, const CheckedTensor& tensor, int
                       absl::StrCat(values[column]));
 }
 
+// Reads the pixels of a patch, by channel, line and column.
+void ReadPatch(const CheckedTensor& images, const PatchEmbeddingShape& shape, int64_t row,
+               float* pixels) {
+  const int64_t grid = shape.grid(), size = shape.image_size, patch = shape.patch_size;
+  const int64_t image = row / (grid * grid), place = row % (grid * grid);
+  const int64_t first = (place / grid * size + place % grid) * patch;
+  for (int64_t line = 0; line < 3 * patch; ++line) {
+    const int64_t channel = image * 3 + line / patch;
+    const int64_t from = (channel * size + line % patch) * size + first;
+    images.data.ReadFloats(images.dtype, from, patch, pixels + line * patch);
+  }
+}
+
 }  // namespace
 
 absl::Status RowGatherer::Gather(const NamedRows& from, MatrixView<float> rows) {
@@ -30,7 +43,11 @@ absl::Status RowGatherer::Gather(const NamedRows& from, MatrixView<float> rows) 
     for (int64_t i = 0; i < run.count; ++i, ++kept) {
       // Row by row, so that the check finds the row in the cache.
       float* row = rows.row(kept);
-      tensor.data.ReadFloats(tensor.dtype, (run.first + i) * rows.cols, rows.cols, row);
+      if (from.patches != nullptr) {
+        ReadPatch(tensor, *from.patches, run.first + i, row);
+      } else {
+        tensor.data.ReadFloats(tensor.dtype, (run.first + i) * rows.cols, rows.cols, row);
+      }
       if (AllFinite(row, rows.cols)) continue;
       nonfinite_ = true;
       if (policy_ == NonfinitePolicy::kPropagate) continue;

@@ -18,6 +18,8 @@ struct NamedRows {
   const char* field;
   const CheckedTensor& tensor;
   const TokenLayout& layout;
+  // Not null: the tensor has the pixels of images, [B, 3, H, W], and each row is a patch of one.
+  const PatchEmbeddingShape* patches = nullptr;
 };
 
 class RowGatherer {

@@ -90,12 +90,16 @@ class Planner {
 
   absl::Status ReadLayer() {
     int64_t layer = 0;
+    if (description_.layers == 0) {
+      return InvalidField("parameters.stage", "none, as the model has embeddings alone", "one");
+    }
     absl::Status status = ReadNumber("layer", 0, description_.layers - 1, layer);
     plan_.attend->set_layer(static_cast<uint32_t>(layer));
     return status;
   }
 
   absl::Status ReadSpan() {
+    if (description_.layers == 0) return absl::OkStatus();  // embeddings alone
     absl::Status status = ReadNumber("first_layer", 0, description_.layers - 1, first_layer_);
     if (!status.ok()) return status;
     layers_ = description_.layers - first_layer_;

@@ -289,6 +289,8 @@ CheckpointOptions CheckpointOptionsOf(const ModelSetting& setting, const Setting
   options.task = setting.task;
   options.prune_file = setting.prune_file;
   options.pooling = setting.pooling;
+  options.tower = setting.tower;
+  options.route = setting.route;
   options.causal = setting.causal;
   return options;
 }

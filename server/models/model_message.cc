@@ -81,6 +81,8 @@ void SetPatchEmbedding(const PatchEmbeddingShape& shape, int64_t hidden_size,
   out.set_features(shape.features());
   out.set_needs_every(shape.needs_every);
   out.set_feature_width(shape.width(hidden_size));
+  out.set_image_size(shape.image_size);
+  out.set_patch_size(shape.patch_size);
 }
 
 void SetPooling(const PoolingDescription& pooling, int64_t hidden_size,
@@ -110,7 +112,14 @@ void SetDescription(const ModelDescription& model, const Tokenization& tokenizat
   out.set_layers(model.layers);
   out.set_weight_sets(model.weight_sets());
   out.set_has_exit_norm(model.has_exit_norm);
-  SetLayer(model.layer, *out.mutable_layer());
+  if (model.layers > 0) {
+    SetLayer(model.layer, *out.mutable_layer());
+  } else {
+    v1::LayerDescription& embeddings = *out.mutable_layer();
+    embeddings.set_hidden_size(hidden_size);
+    embeddings.set_key_input_width(hidden_size);
+    embeddings.set_value_input_width(hidden_size);
+  }
   SetLists(model, out);
   if (model.embeddings) {
     SetEmbeddings(*model.embeddings, tokenization, *out.mutable_embeddings());

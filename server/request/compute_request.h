@@ -44,6 +44,8 @@ struct FeatureRows {
   CheckedTensor tensor;
   // Which of its rows are kept; `ComputeRequest::layout` has the prefix tokens too.
   TokenLayout layout;
+  // The tensor has the pixels of images in their own order, and its rows are their patches.
+  bool are_pixels = false;
 };
 
 // Hidden states, features or ids of tokens.

@@ -21,6 +21,10 @@ absl::Status ParseSpan(const Request& request, ComputeRequest& compute) {
   if (request.has_layers()) {
     const int64_t first = request.layers().first();
     const int64_t count = request.layers().count();
+    if (model.layers == 0) {
+      return InvalidField("layers", "none, as the model has embeddings alone",
+                          absl::StrCat("first ", first, ", count ", count));
+    }
     if (count < 1 || first + count > model.layers) {
       return InvalidField("layers",
                           absl::StrCat("a span of 1 or more of the layers 0..", model.layers - 1),
@@ -309,24 +313,27 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   const int64_t max_tokens = context.limits.max_request_tokens;
   const std::optional<PatchEmbeddingShape>& patches = compute.description().patch_embedding;
   if (!patches) {
-    return InvalidField("features", "none, as the model has nothing to put before or onto them",
-                        "a tensor");
+    return InvalidField("features", "none, as the model puts nothing before or onto them", "some");
   }
   if (compute.span.first_layer != 0) {
     return InvalidField("layers.first", "0 with features", absl::StrCat(compute.span.first_layer));
   }
-  absl::Status status = ParseRows(tensor, patches->width(compute.description().layer.hidden_size),
-                                  shared, max_tokens, compute);
-  if (status.ok()) status = CheckChunk(compute);
-  if (status.ok())
-    status = CheckTablePositions(compute.layout, TokensBefore(compute).all, *patches);
+  const bool are_pixels = patches->patch_size > 0 && tensor.head.shape_size() == 4;
+  absl::StatusOr<TokenRows> rows =
+      are_pixels ? CheckPixels(tensor, *patches, shared, max_tokens)
+                 : CheckTokenRows(tensor, patches->width(compute.description().layer.hidden_size),
+                                  shared, max_tokens);
+  if (!rows.ok()) return rows.status();
+  compute.layout = std::move(rows->layout);
+  const int64_t before = TokensBefore(compute).all;
+  absl::Status status = CheckChunk(compute);
+  if (status.ok()) status = CheckTablePositions(compute.layout, before, *patches);
   if (!status.ok()) return status;
-  FeatureRows features{std::get<CheckedTensor>(std::move(compute.input)),
-                       std::move(compute.layout)};
+  FeatureRows features{std::move(rows->tensor), std::move(compute.layout), are_pixels};
   compute.layout = WithRowsBefore(features.layout, patches->prefix_tokens());
   if (patches->positions > 0) {
     for (int32_t& position : features.layout.positions) {
-      position += static_cast<int32_t>(TokensBefore(compute).all);
+      position += static_cast<int32_t>(before);
     }
   }
   compute.input = std::move(features);

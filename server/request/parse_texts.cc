@@ -121,10 +121,13 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
     compute.truncated_tokens += text.truncated ? 1 : 0;
   }
   std::vector<int64_t> shape = {tokenized->tokens()};
-  if (shape[0] == 0) return InvalidField("texts", "texts with a token", "none that has one");
-  if (request.pad_texts()) {
+  const bool is_empty = shape[0] == 0;
+  if (is_empty && compute.description().layers > 0) {
+    return InvalidField("texts", "texts with a token", "none that has one");
+  }
+  if (request.pad_texts() || is_empty) {
     shape = {static_cast<int64_t>(lengths.size()),
-             *std::max_element(lengths.begin(), lengths.end())};
+             std::max<int64_t>(1, *std::max_element(lengths.begin(), lengths.end()))};
   }
   auto layout =
       LayOutTokens({"texts", shape, lengths, std::nullopt}, context.limits.max_request_tokens);

@@ -10,7 +10,8 @@ Input InputOf(const ComputeRequest& request, int64_t first, int64_t count) {
     return ids->Tokens(first_token, layout.cu_seqlens[first + count] - first_token);
   }
   if (const FeatureRows* features = std::get_if<FeatureRows>(&request.input)) {
-    return FeatureRows{features->tensor, SequencesOf(features->layout, first, count)};
+    return FeatureRows{features->tensor, SequencesOf(features->layout, first, count),
+                       features->are_pixels};
   }
   return request.input;
 }

@@ -25,6 +25,10 @@ absl::Status CheckLayout(v1::Layout layout) {
 
 absl::Status ParseLayer(uint32_t layer, LayerSpan& span) {
   const int64_t layers = span.description().layers;
+  if (layers == 0) {
+    return InvalidField("layer", "a model with layers, or Encode, as this one has embeddings alone",
+                        absl::StrCat(layer));
+  }
   if (layer >= layers) {
     return InvalidField("layer", absl::StrCat("0..", layers - 1), absl::StrCat(layer));
   }

@@ -29,4 +29,25 @@ absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
   return TokenRows{*std::move(layout), *std::move(tensor)};
 }
 
+absl::StatusOr<TokenRows> CheckPixels(const WireTensor& images, const PatchEmbeddingShape& patches,
+                                      const SharedTensors& shared, int64_t max_tokens) {
+  const auto& dims = images.head.shape();
+  const absl::Span<const int64_t> shape(dims.data(), static_cast<size_t>(dims.size()));
+  const int64_t size = patches.image_size;
+  if (shape.size() != 4 || shape[1] != 3 || shape[2] != size || shape[3] != size) {
+    return InvalidField(images.field + ".shape", absl::StrCat("[B, 3, ", size, ", ", size, "]"),
+                        ShapeText(shape));
+  }
+  if (shared.sequence_first) {
+    return InvalidField("layout", "BATCH_FIRST with pixels", "SEQUENCE_FIRST");
+  }
+  absl::StatusOr<CheckedTensor> tensor = CheckTensor(images, ElementKind::kFloat);
+  if (!tensor.ok()) return tensor.status();
+  const int64_t rows[] = {shape[0], patches.grid() * patches.grid()};
+  absl::StatusOr<TokenLayout> layout = LayOutTokens(
+      {images.field, rows, shared.lengths, shared.attention_mask, shared.scope}, max_tokens);
+  if (!layout.ok()) return layout.status();
+  return TokenRows{*std::move(layout), *std::move(tensor)};
+}
+
 }  // namespace attendant::server

@@ -55,6 +55,13 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     return ReadName(kPoolingChoiceNames, "mean, first_token, last_token, max or pooler for pooling",
                     value, model.pooling);
   }
+  if (key == "route") {
+    model.route = value;
+    return value.empty() ? Unexpected("the name of a route for route", value) : absl::OkStatus();
+  }
+  if (key == "tower") {
+    return ReadName(kTowerNames, "text or vision for tower", value, model.tower);
+  }
   if (key == "causal") {
     bool causal = false;
     absl::Status status = ReadBool(key, value, causal);
@@ -78,7 +85,7 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     return value.empty() ? Unexpected("a file for prune", value) : absl::OkStatus();
   }
   return Unexpected(
-      "the key adapter, causal, dtype, emulate, gemm, overlay, pooling, prune, task, "
+      "the key adapter, causal, dtype, emulate, gemm, overlay, pooling, prune, route, task, tower, "
       "weights-sha256 "
       "or "
       "allow-nonfinite-weights",
@@ -107,6 +114,9 @@ absl::StatusOr<ModelSetting> ReadKeys(absl::Span<const std::string> entries,
   }
   if (!model.overlay.empty() && model.pooling != PoolingChoice::kAsFiles) {
     return Unexpected("no pooling beside overlay, which has that of its base", whole);
+  }
+  if (!model.overlay.empty() && (model.tower != Tower::kOnly || !model.route.empty())) {
+    return Unexpected("neither tower nor route beside overlay, which has those of its base", whole);
   }
   if (!model.overlay.empty() && model.causal != CausalChoice::kAsFiles) {
     return Unexpected("no causal beside overlay, which has that of its base", whole);

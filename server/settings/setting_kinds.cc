@@ -66,6 +66,10 @@ std::string ModelToText(const ModelSetting& model) {
   if (model.pooling != PoolingChoice::kAsFiles) {
     absl::StrAppend(&text, ",pooling=", NameIn(kPoolingChoiceNames, model.pooling));
   }
+  if (!model.route.empty()) absl::StrAppend(&text, ",route=", model.route);
+  if (model.tower != Tower::kOnly) {
+    absl::StrAppend(&text, ",tower=", NameIn(kTowerNames, model.tower));
+  }
   if (!model.task.empty()) absl::StrAppend(&text, ",task=", model.task);
   if (model.causal != CausalChoice::kAsFiles) {
     absl::StrAppend(&text, ",causal=", model.causal == CausalChoice::kCausal ? "true" : "false");

@@ -12,6 +12,7 @@
 #include "engine/base/compute_type.h"
 #include "engine/checkpoint/files/causal_choice.h"
 #include "engine/checkpoint/files/pooling_choice.h"
+#include "engine/checkpoint/files/tower.h"
 #include "engine/kernels/isa.h"
 #include "engine/layers/state/row_plan.h"
 #include "server/settings/network.h"
@@ -44,6 +45,8 @@ struct ModelSetting {
   std::string prune_file;  // key prune; for an overlay, the heads are those of its base
   ComputeMode compute;     // keys dtype, emulate and gemm
   PoolingChoice pooling = PoolingChoice::kAsFiles;  // key pooling
+  Tower tower = Tower::kOnly;                       // key tower
+  std::string route = {};                           // key route
   CausalChoice causal = CausalChoice::kAsFiles;     // key causal
 
   // Returns the source that the engine opens.

@@ -37,8 +37,9 @@ Rows ModelRows() {
        "the norms in FILE (safetensors), pooling=mean, first_token, last_token, max or pooler sets "
        "how vectors of texts and MODEL_POOLING are made, causal=false lets the tokens of a causal "
        "model see those after them, prune=FILE leaves out the attention heads that a JSON file "
-       "names, {\"0\": [2, 5]} (beside overlay, heads of its base), weights-sha256=HEX "
-       "refuses other weights, allow-nonfinite-weights=true accepts NaN and infinity in them. "
+       "names, {\"0\": [2, 5]} (beside overlay, heads of its base), tower=vision serves the vision "
+       "tower of CLIP, route=query or document that route of a Router, weights-sha256=HEX refuses "
+       "other weights, allow-nonfinite-weights=true accepts NaN and infinity in them. "
        "Without any, and without --model-repository: worked-example under that name.",
        ModelsKind()},
       {group, "alias", "NAME=MODEL",
@@ -48,8 +49,7 @@ Rows ModelRows() {
       {group, "model-repository", "DIR",
        "Serve the newest version of each model in DIR, where NAME/VERSION/ or ORG/NAME/VERSION/ is "
        "a checkpoint folder and VERSION a positive integer. Versions may be added and removed "
-       "while "
-       "the server runs: make a folder elsewhere, then rename it into place. A file "
+       "while the server runs: make a folder elsewhere, then rename it into place. A file "
        "attendant.options in a version has keys of --model, such as dtype=int8. Empty: none.",
        TextKind(&Settings::model_repository)},
       {group, "repository-poll", "DURATION", "How often --model-repository is looked at.",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/text/tokenizer_class_parts.h"
@@ -65,6 +66,10 @@ constexpr absl::string_view kFileModelTypes =
     "modernbert,modernbert-decoder,umt5,xlm-roberta-xl,nystromformer,mistral,mistral3,ministral,"
     "ministral3,mixtral,phi3,internlm2,olmo2,olmo3,granite,stablelm,glm,glm4";
 
+// Classes that split texts by code of their own, with the model types that they belong to.
+constexpr std::pair<absl::string_view, absl::string_view> kOwnCode[] = {
+    {"EsmTokenizer", "esm"}, {"RoFormerTokenizer", "roformer"}};
+
 bool Lists(absl::string_view list, absl::string_view name) {
   const std::vector<absl::string_view> names = absl::StrSplit(list, ',', absl::SkipEmpty());
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -108,6 +113,21 @@ const TokenizerClass* FindTokenizerClass(const TokenizerSettings& settings,
   const TokenizerClass* named = ClassNamed(absl::StripSuffix(*name, "Fast"));
   const bool is_llama = named != nullptr && named->name == "LlamaTokenizer";
   return is_llama && absl::StrContains(tokenizer_json, "\"ByteLevel\"") ? nullptr : named;
+}
+
+absl::Status CheckNeedsNoOwnCode(const TokenizerSettings& settings) {
+  const std::string type = settings.model.Text("model_type").value_or("");
+  std::optional<std::string> name = settings.tokenizer.Text("tokenizer_class");
+  if (!name.has_value()) name = settings.model.Text("tokenizer_class");
+  for (const auto& [own, of_type] : kOwnCode) {
+    const bool is_own =
+        name.has_value() ? absl::StripSuffix(*name, "Fast") == own : type == of_type;
+    if (!is_own) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("tokenizer_class: ", own,
+                     " not supported: it splits texts by code of its own; send token ids"));
+  }
+  return absl::OkStatus();
 }
 
 const TokenizerClass& BertClass() { return kClasses[0]; }

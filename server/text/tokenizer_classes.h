@@ -31,6 +31,9 @@ struct TokenizerClass {
 const TokenizerClass* FindTokenizerClass(const TokenizerSettings& settings,
                                          absl::string_view tokenizer_json);
 
+// Refuses classes that split texts by code of their own, which no file describes.
+absl::Status CheckNeedsNoOwnCode(const TokenizerSettings& settings);
+
 // The class of BERT, which is that of a vocab.txt if the settings name none.
 const TokenizerClass& BertClass();
 

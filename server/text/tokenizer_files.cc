@@ -121,6 +121,7 @@ absl::Status LoadVocabulary(const TokenizerFiles& files, const TokenizerSettings
 absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& files) {
   absl::StatusOr<TokenizerSettings> settings = ReadSettings(files);
   if (!settings.ok()) return settings.status();
+  if (absl::Status known = CheckNeedsNoOwnCode(*settings); !known.ok()) return known;
   EffectiveTokenizer effective;
   absl::Status status = absl::NotFoundError(
       "tokenizer.json: not found; add it, or vocab.txt, or vocab.json and merges.txt");

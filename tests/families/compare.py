@@ -18,6 +18,7 @@ import class_scores
 import random_models
 import sentence_models
 import sparse_encoders
+import static_models
 import tokenizer_files
 from attendant.v1 import encoder_service_pb2 as pb
 from serving import encoder, serve, to_array, to_tensor
@@ -113,6 +114,8 @@ def failures_of(figures: dict) -> list:
         failures.append("not every SPLADE model agrees with sentence-transformers")
     if figures.get("sentence_models.failed"):
         failures.append("not every folder of sentence-transformers agrees with it")
+    if figures.get("static_models.failed"):
+        failures.append("not every static embedding agrees with its library")
     if figures.get("adapters.failed"):
         failures.append("not every model with an adapter agrees with PEFT")
     if figures.get("tokenizer_files.failed"):
@@ -146,6 +149,7 @@ def main() -> None:
     figures.update(random_models.compare(options.server))
     figures.update(sparse_encoders.compare(options.server))
     figures.update(sentence_models.compare(options.server))
+    figures.update(static_models.compare(options.server))
     figures.update(adapters.compare(options.server))
     figures.update(tokenizer_files.compare(options.server))
     figures.update(class_scores.compare(options.server))

@@ -154,6 +154,45 @@ ROTATIONS = {
 }
 
 
+def encoder_of(model):
+    return model.get_encoder()
+
+
+class VisionTower:
+    """The vision tower of CLIP; its last hidden states with the last norm, which the library gives the class token alone."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, **arguments):
+        out = self.model.vision_model(**arguments)
+        out.last_hidden_state = self.model.vision_model.post_layernorm(out.last_hidden_state)
+        out.pooler_output = self.model.visual_projection(out.pooler_output)
+        return out
+
+
+def clip_config(**keys):
+    """A config of both towers, of which `keys` are about that of images."""
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16, "vocab_size": 20}
+    return t.CLIPConfig(text_config=sizes, vision_config=keys, projection_dim=20)
+
+
+def clip_images(config):
+    return image(getattr(config, "vision_config", config))
+
+
+BART = {"vocab_size": 60, "d_model": 48, "encoder_attention_heads": 4, "encoder_layers": 3, "encoder_ffn_dim": 96,
+        "decoder_attention_heads": 4, "decoder_layers": 1, "decoder_ffn_dim": 16, "max_position_embeddings": 40,
+        "pad_token_id": 1, "bos_token_id": 1, "eos_token_id": 1, "decoder_start_token_id": 1, "forced_eos_token_id": 1}
+BART_VARIANTS = {
+    "plain": {}, "scaled": {"scale_embedding": True},
+    "head-26": {"d_model": 78, "encoder_attention_heads": 3, "decoder_attention_heads": 3},
+    "one-layer": {"encoder_layers": 1}, "silu": {"activation_function": "silu", "encoder_ffn_dim": 77},
+    "one-head": {"encoder_attention_heads": 1}, "f16-file": {"save": "float16"},
+    "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
+}
+ESM = {**BERT, "pad_token_id": 1, "mask_token_id": 7, "position_embedding_type": "rotary", "token_dropout": True,
+       "emb_layer_norm_before": False}
 CAUSAL = {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 3,
           "intermediate_size": 96, "max_position_embeddings": 40, "pad_token_id": 0, "bos_token_id": None, "eos_token_id": None}
 CAUSAL_VARIANTS = {
@@ -207,7 +246,7 @@ FAMILIES = {
         {"vocab_size": 60, "dim": 48, "n_heads": 4, "n_layers": 3, "hidden_dim": 96, "max_position_embeddings": 40},
         {"plain": {}, "head-26": {"dim": 78, "n_heads": 3}, "one-layer": {"n_layers": 1},
          "relu": {"activation": "relu"}, "sinusoids": {"sinusoidal_pos_embds": True}, "f16-file": {"save": "float16"}},
-        position_ids=False, row_positions=True, classifier=t.DistilBertForSequenceClassification),
+        position_ids=False, row_positions=0, classifier=t.DistilBertForSequenceClassification),
     "albert": Family(
         t.AlbertModel, t.AlbertConfig, {**BERT, "embedding_size": 20},
         {**BERT_VARIANTS, "two-groups": {"num_hidden_layers": 5, "num_hidden_groups": 2},
@@ -260,6 +299,39 @@ FAMILIES = {
     "mt5": Family(
         t.MT5EncoderModel, t.MT5Config, T5, {"gated-gelu": {}, **T5_VARIANTS, "relu": {"feed_forward_proj": "relu"}},
         position_ids=False),
+    "roformer": Family(
+        t.RoFormerModel, t.RoFormerConfig, {**BERT, "embedding_size": 20},
+        {**BERT_VARIANTS, "same-width": {"embedding_size": 48}}, position_ids=False, constants="embed_positions",
+        classifier=t.RoFormerForSequenceClassification),
+    "data2vec-text": Family(t.Data2VecTextModel, t.Data2VecTextConfig, BERT, BERT_VARIANTS, counted=True, pooler=True,
+                            classifier=t.Data2VecTextForSequenceClassification),
+    "ernie": Family(t.ErnieModel, t.ErnieConfig, BERT,
+                    {**BERT_VARIANTS, "tasks": {"use_task_id": True, "task_type_vocab_size": 4},
+                     "tasks-f16": {"use_task_id": True, "save": "float16"}}, pooler=True,
+                    classifier=t.ErnieForSequenceClassification),
+    "rembert": Family(
+        t.RemBertModel, t.RemBertConfig, {**BERT, "input_embedding_size": 20, "output_embedding_size": 28},
+        {**BERT_VARIANTS, "same-width": {"input_embedding_size": 48}}, pooler=True,
+        classifier=t.RemBertForSequenceClassification),
+    "esm": Family(
+        t.EsmModel, t.EsmConfig, ESM,
+        {"plain": {}, "no-dropout": {"token_dropout": False}, "norm-before": {"emb_layer_norm_before": True},
+         "head-26": {"hidden_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
+         "theta": {"rope_theta": 50.0, "layer_norm_eps": 1e-5}, "one-head": {"num_attention_heads": 1},
+         "frequencies": {"save": "float16", "reload": True},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB", "reload": True}},
+        position_ids=False, pooler=True, blank=True, masks=7, classifier=t.EsmForSequenceClassification),
+    "bart": Family(t.BartModel, t.BartConfig, BART, BART_VARIANTS, position_ids=False, row_positions=2, encoder=encoder_of),
+    "mbart": Family(t.MBartForConditionalGeneration, t.MBartConfig, BART, BART_VARIANTS, position_ids=False, row_positions=2,
+                    encoder=encoder_of),
+    # Its positions are not saved.
+    "marian": Family(t.MarianMTModel, t.MarianConfig, {**BART, "reload": True}, BART_VARIANTS, position_ids=False,
+                     row_positions=0, encoder=encoder_of),
+    # Its positions are saved, so these are random ones.
+    "pegasus": Family(t.PegasusForConditionalGeneration, t.PegasusConfig, BART, BART_VARIANTS, position_ids=False,
+                      row_positions=0, encoder=encoder_of),
+    "m2m_100": Family(t.M2M100Model, t.M2M100Config, BART, {**BART_VARIANTS, "unscaled": {"scale_embedding": False}},
+                      counted=True, encoder=encoder_of),
     "modernbert": Family(
         t.ModernBertModel, t.ModernBertConfig,
         {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 4, "intermediate_size": 96,
@@ -343,6 +415,13 @@ FAMILIES = {
                   features=patches, classifier=t.ViTForImageClassification),
     "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
                    features=patches, classifier=t.DeiTForImageClassification),
+    "clip-vision": Family(
+        t.CLIPModel, clip_config, {**PATCHES, "num_channels": 3},
+        {"plain": {}, "gelu": {"hidden_act": "gelu", "layer_norm_eps": 1e-6},
+         "head-26": {"hidden_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
+         "one-patch": {"patch_size": 20}, "odd-patches": {"image_size": 21, "patch_size": 7},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        text=False, inputs=clip_images, pooler=True, pixels="pixel_values", options=",tower=vision", encoder=VisionTower),
     "dinov2": Family(t.Dinov2Model, t.Dinov2Config, DINO, DINO_VARIANTS, text=False, inputs=image, features=patches,
                      classifier=t.Dinov2ForImageClassification),
     "dinov2_with_registers": Family(t.Dinov2WithRegistersModel, t.Dinov2WithRegistersConfig, DINO, DINO_VARIANTS,

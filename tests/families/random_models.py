@@ -27,7 +27,8 @@ OTHER_HEADS = ("BigBirdForQuestionAnswering",)
 # The families whose heads over the vocabulary the server has, with options of the config by the name of the variant.
 MASKED_WORDS = {"masked-words": {}, "masked-words-untied": {"tie_word_embeddings": False}}
 WORD_HEADS = dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert", "albert", "mpnet",
-                            "big_bird"), MASKED_WORDS)
+                            "big_bird", "roformer", "data2vec-text", "ernie", "esm"), MASKED_WORDS)
+WORD_HEADS["rembert"] = {"masked-words": {}}
 WORD_HEADS["deberta-v2"] = {**MASKED_WORDS, "masked-words-new": {"legacy": False},
                             "masked-words-narrow": {"embedding_size": 20}}
 WORD_HEADS["modernbert"] = {**MASKED_WORDS, "masked-words-no-bias": {"decoder_bias": False},
@@ -42,8 +43,12 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
     config_json, reload = options.pop("config_json", None), options.pop("reload", False)
     model = options.pop("model", family.model)(family.config(**options)).eval()
     with torch.no_grad():
+        # Values that are not saved, such as rotary frequencies, are not rounded either.
+        kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
         for name, parameter in model.named_parameters():
-            if parameter.dim() >= 2:
+            if family.constants and family.constants in name:
+                kept[name] = parameter.clone()
+            elif parameter.dim() >= 2:
                 embedding = "embed" in name or "relative" in name or "shared" in name
                 parameter.normal_(0, 1 if embedding else parameter[0].numel() ** -0.5)
             elif "norm" in name.lower() and name.endswith("weight") or "lambda" in name:
@@ -52,18 +57,17 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
                 parameter.normal_(0, 0.3)
         if family.blank:
             model.get_input_embeddings().weight[0] = 0
-        # Values that are not saved, such as rotary frequencies, are not rounded either.
-        buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
         model.to(getattr(torch, save)).save_pretrained(folder, max_shard_size=shard)
         model.float()
-        for name, buffer in model.named_buffers():
-            buffer.copy_(buffers[name])
+        for name, tensor in (*model.named_buffers(), *model.named_parameters()):
+            if name in kept:
+                tensor.copy_(kept[name])
     if config_json:
         path = folder / "config.json"
         path.write_text(json.dumps(config_json(json.loads(path.read_text()))))
     if not reload:
         return model
-    return type(model).from_pretrained(folder, **getattr(family.model, "keywords", {})).float().eval()
+    return type(model).from_pretrained(folder, dtype=torch.float32, **getattr(family.model, "keywords", {})).float().eval()
 
 
 def masks():
@@ -134,6 +138,9 @@ def text_case(family: Family, config, mask: np.ndarray) -> tuple:
     ids = torch.randint(2, config.vocab_size, mask.shape)
     if family.blank:
         ids[~torch.from_numpy(mask)] = 0
+    if family.masks is not None:
+        ids[(torch.rand(ids.shape) < 0.2) & torch.from_numpy(mask)] = family.masks
+        ids[np.arange(len(ids)), mask.argmax(axis=1)] = 3  # masks alone are NaN in the library
     if family.counted:  # padding within the text, and padding of either id
         ids[torch.rand(ids.shape) < 0.2] = 1
     arguments = {"input_ids": ids, "attention_mask": torch.from_numpy(mask.astype(np.int64))}
@@ -142,8 +149,8 @@ def text_case(family: Family, config, mask: np.ndarray) -> tuple:
     if family.position_ids and not family.counted and not mask[:, 0].all():
         arguments["position_ids"] = torch.from_numpy(np.where(mask, index - mask.argmax(axis=1)[:, None], 0))
     tensors = {"token_ids": ids.numpy(), "attention_mask": mask.astype(np.uint8)}
-    if family.row_positions:
-        tensors["position_ids"] = np.ascontiguousarray(index)
+    if family.row_positions is not None:
+        tensors["position_ids"] = np.ascontiguousarray(index) + family.row_positions
     return arguments, tensors
 
 
@@ -244,6 +251,8 @@ def lowest_cosine(family: Family, model, encode, name: str) -> float:
 def take_features(family: Family, model, inputs: list):
     """The features from which the server's front makes the rows that enter layer 0, [B, S, W]; None if the model has no
     front."""
+    if family.pixels:
+        return np.concatenate([one[family.pixels].numpy() for one in inputs])
     model = model.to(torch.float64)
     if family.positions:
         own = family.positions(model).detach().numpy()
@@ -315,7 +324,8 @@ def compare_family(program: str, name: str, family: Family) -> tuple:
     with tempfile.TemporaryDirectory() as scratch:
         folders = {variant: pathlib.Path(scratch) / variant for variant in variants}
         models = {variant: make(family, options, folders[variant]) for variant, options in variants.items()}
-        sources = folders | {dtype: f"{folders[first]},dtype={dtype},emulate=true" for dtype in LOWEST_COSINES}
+        sources = {variant: f"{folder}{family.options}" for variant, folder in folders.items()}
+        sources |= {dtype: f"{sources[first]},dtype={dtype},emulate=true" for dtype in LOWEST_COSINES}
         with serve(program, sources, "--max-request-tokens", "512", "--max-batch-tokens", "512") as port:
             encode = encoder(port)
             one = compare_text if family.text else compare_signals

@@ -91,9 +91,17 @@ TEST(ModelLinesTest, LeaveOutWhatAModelDoesNotHave) {
                                 "norm: none", "embeddings: none: takes hidden states"));
 }
 
+TEST(ModelLinesTest, TellNoLayersWhereThereAreNone) {
+  v1::GetModelResponse model;
+  model.mutable_layer()->set_hidden_size(6);
+  EXPECT_THAT(Lines(model), ::testing::ElementsAre("layers: 0", "hidden size: 6",
+                                                   "embeddings: none: takes hidden states"));
+}
+
 // A bottleneck brings the inputs of keys and values to its own width; such a layer takes no memory.
 TEST(ModelLinesTest, TellAMemoryFromABottleneck) {
   v1::GetModelResponse model;
+  model.set_layers(1);
   model.mutable_layer()->set_hidden_size(512);
   model.mutable_layer()->set_key_input_width(128);
   model.mutable_layer()->set_value_input_width(512);

@@ -207,7 +207,7 @@ using Positions = std::vector<int32_t>;
 // Rotates queries [n, H Dk] or keys [n, K Dk]: pairs of columns are points of a plane, turned
 // according to their position.
 Vector Turn(const LayerShape& shape, const Positions& positions, Vector x) {
-  if (shape.relative_positions.kind != RelativePositions::kRotary) return x;
+  if (shape.relative_positions.kind != RelativePositions::kRotary || positions.empty()) return x;
   const RotaryShape& rotary = shape.relative_positions.rotary;
   const int64_t pairs = rotary.width() / 2;
   const bool halves = rotary.pairs == RotaryPairs::kHalves;
@@ -561,6 +561,17 @@ Vector WithNeighbours(const Vector& x, int64_t width) {
   return wide;
 }
 
+// ESM's token dropout: masks are zeros, and the other words make up for the share of them beyond
+// that of the training, 15 % * 80 %.
+void LeaveOutMasks(const EmbeddingShape& shape, const std::vector<int32_t>& words, Vector& x) {
+  const auto length = static_cast<double>(words.size());
+  const auto masks = static_cast<double>(std::count(words.begin(), words.end(), shape.mask_id));
+  for (size_t r = 0; r < words.size(); ++r) {
+    const double scale = words[r] == shape.mask_id ? 0 : (1 - 0.15 * 0.8) / (1 - masks / length);
+    for (int64_t c = 0; c < shape.width; ++c) x[r * shape.width + c] *= scale;
+  }
+}
+
 }  // namespace
 
 std::vector<Vector> Encoder::Encode(std::vector<Vector> sequences,
@@ -616,6 +627,7 @@ Vector Encoder::Embed(const TokenSequence& ids) const {
   const auto add_places = [&](Vector& x) {
     add("embeddings.position", shape.positions, ids.positions, x);
     add("embeddings.token_type", shape.token_types, ids.token_types, x);
+    add("embeddings.task_type", shape.task_types, {}, x);
   };
   const auto normalize = [&](Vector& x) {
     if (!shape.has_norm) return;
@@ -626,6 +638,7 @@ Vector Encoder::Embed(const TokenSequence& ids) const {
   };
   Vector x(length * shape.width, 0.0);
   add("embeddings.word", shape.vocabulary, ids.words, x);
+  if (shape.mask_id >= 0) LeaveOutMasks(shape, ids.words, x);
   if (!shape.projects_words) add_places(x);
   if (!shape.norm_is_last) normalize(x);
   if (shape.has_neighbours) x = WithNeighbours(x, shape.width);

@@ -72,10 +72,10 @@ std::string TakeNumber(const std::string& canonical, const std::string& word, co
 const std::vector<Family>& Families() {
   static const auto& families = *[] {
     auto* all = new std::vector<Family>(TextFamilies());
-    for (Family& family : LongTextFamilies()) all->push_back(std::move(family));
-    for (Family& family : JinaFamilies()) all->push_back(std::move(family));
-    for (Family& family : CausalFamilies()) all->push_back(std::move(family));
-    for (Family& family : SignalFamilies()) all->push_back(std::move(family));
+    for (const auto& more : {BertLikeFamilies, EncoderDecoderFamilies, LongTextFamilies,
+                             JinaFamilies, CausalFamilies, SignalFamilies}) {
+      for (Family& family : more()) all->push_back(std::move(family));
+    }
     return all;
   }();
   return families;

@@ -8,6 +8,7 @@
 
 #include "absl/types/span.h"
 #include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/files/sinusoids.h"
 #include "engine/checkpoint/files/tensor_part.h"
 #include "engine/model/model_description.h"
 
@@ -47,6 +48,10 @@ struct ConfigKeys {
   Keys positions = {"max_position_embeddings"};  // size of the table
   Keys has_positions = {};                       // if false, there is no table of positions
   Keys token_types = {};                         // size of the table
+  Keys has_task_types = {};                      // if true, there is a table of task types
+  Keys task_types = {};                          // size of the table
+  Keys leaves_out_masks = {};                    // if true, as EmbeddingShape::mask_id
+  Keys has_embedding_norm = {};                  // default: Family::has_embedding_norm
   Keys embedding_width = {};                     // default: the hidden size
   Keys padding_id = {};                          // for kCountNotPadding: positions start after it
   Keys position_buckets = {};                    // for kBuckets
@@ -55,17 +60,18 @@ struct ConfigKeys {
   Keys rotary_fraction = {};                     // rotated part of a head's width; default: 1
   // For layers with a window, if they have a rotation of their own.
   Keys local_rotary_theta = {};
-  Keys bottleneck = {};          // width
-  Keys attention_type = {};      // block-sparse or full
-  Keys scales_words = {};        // if true, word embeddings are scaled by sqrt(hidden size)
-  Keys norm_kind = {};           // default: Family::norm_kind
-  Keys convolution = {};         // kernel size of the convolution next to layer 0
-  Keys window = {};              // tokens to both sides together
-  Keys global_every = {};        // if n, layers 0, n, 2 n, … have no window
-  Keys causal_window = {};       // tokens that a query of a causal layer sees, with its own
-  Keys has_causal_window = {};   // if false or absent, there is no such window
-  Keys first_windowed = {};      // the first layer that has it; default: 28
-  Keys last_of_period = {};      // if n, layers n - 1, 2 n - 1, … have no window; default: 6
+  Keys bottleneck = {};         // width
+  Keys attention_type = {};     // block-sparse or full
+  Keys scales_words = {};       // whether word embeddings are scaled by sqrt(hidden size); default:
+                                // Family::scales_words
+  Keys norm_kind = {};          // default: Family::norm_kind
+  Keys convolution = {};        // kernel size of the convolution next to layer 0
+  Keys window = {};             // tokens to both sides together
+  Keys global_every = {};       // if n, layers 0, n, 2 n, … have no window
+  Keys causal_window = {};      // tokens that a query of a causal layer sees, with its own
+  Keys has_causal_window = {};  // if false or absent, there is no such window
+  Keys first_windowed = {};     // the first layer that has it; default: 28
+  Keys last_of_period = {};     // if n, layers n - 1, 2 n - 1, … have no window; default: 6
   Keys classifier_pooling = {};  // "cls" or "mean"
   // Of all heads that have an activation; default: as Family says.
   Keys classifier_activation = {};
@@ -75,8 +81,9 @@ struct ConfigKeys {
   // Such an object, which replaces the parameters or is written over those of the kinds of layers.
   Keys rotary_scaling = {};
   Keys rotary_interleaved = {};  // default: column j is paired with j + width / 2
-  Keys pooler_activation = {};   // default: tanh
+  Keys pooler_activation = {};   // default: Family::pooler_activation
   Keys pooler_width = {};        // default: the hidden size
+  Keys patch_size = {};          // pixels on a side; the model takes pixels or their rows
 };
 
 struct FeedForwardKind {
@@ -111,6 +118,7 @@ struct Family {
   std::vector<std::string> parts;     // beginnings of the names of the encoder's tensors
   std::vector<std::string> others;    // beginnings of names that do not belong to the encoder
   std::string pooler = {};            // a layer on the first token; empty if there is none
+  Activation pooler_activation = Activation::kTanh;
   // A classification head pools by these modes, or as the config must say if there are none, and
   // applies this activation after its first linear layer, or the activation of the encoder's layers
   // if `classifier_acts_as_layers`.
@@ -123,6 +131,7 @@ struct Family {
   // those of every family; see unread_keys.h.
   Keys harmless_keys = {};
   Keys position_embedding_types = {"absolute"};  // the only accepted values in a config
+  std::string position_embedding_type = {};      // that counts if a config has none; empty: any
   // The type in modules.json of a Transformer of its authors' own that computes the same as that of
   // sentence-transformers.
   std::string own_transformer = {};
@@ -147,13 +156,18 @@ struct Family {
   bool has_branch_scale = false;
   bool has_first_attention_norm = true;
   bool patches_are_grid = false;  // positions are those of a grid of patches
+  bool norms_patches = false;     // "front.norm" follows the positions, also in pre-norm models
   bool has_embedding_norm = true;
-  bool scales_words = false;  // word embeddings, by sqrt(hidden size)
+  bool scales_words = false;
   bool always_projects_embeddings = false;
   bool embedding_norm_is_last = false;  // the embedding norm comes after the projection
   bool projects_words =
       false;  // word embeddings, perhaps of neighbours, are projected by themselves
   PositionRule position_rule = PositionRule::kIndexFromFirstKept;
+  int64_t first_position = 0;  // of a row's first token, for kIndexFromFirstKept
+  // The table has that number of rows before those that the config counts.
+  bool counts_from_first_position = false;
+  Sinusoids sinusoids = Sinusoids::kNone;  // the table of positions of files that have none
   int64_t fewest_token_types = 1;
   int64_t padding_id = 0;
   RelativePositionShape relative_positions = {};
@@ -173,13 +187,24 @@ struct Family {
 // The whole table. Thread-safe; the rows live as long as the process.
 const std::vector<Family>& Families();
 
-// The parts of the table: families that read text, families that read long text, families of causal
-// decoders, and families that take rows of patches or frames.
+// The parts of the table: families that read text, further ones with tensors that are named as
+// BERT's, the encoders of encoder-decoder models that read text, families that read long text,
+// families of causal decoders, and families that take rows of patches or frames.
 std::vector<Family> TextFamilies();
+std::vector<Family> BertLikeFamilies();
+std::vector<Family> EncoderDecoderFamilies();
 std::vector<Family> LongTextFamilies();
 std::vector<Family> JinaFamilies();
 std::vector<Family> CausalFamilies();
 std::vector<Family> SignalFamilies();
+
+// The rows of BERT and RoBERTa, which others are made from. BertNames leaves out those of a
+// classification head, and WithHead adds those of its two linear layers.
+Family BertFamily();
+Family RobertaFamily();
+std::vector<NamePattern> BertNames();
+std::vector<NamePattern> WithHead(std::vector<NamePattern> names, const char* dense,
+                                  const char* output);
 
 // Finds a family by its model_type, or else by the first architecture that is known. Of several
 // with the same model_type it is the one that has the position_embedding_type of the config, or

@@ -12,15 +12,15 @@
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/causal_config.h"
 #include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/families/embedding_config.h"
 #include "engine/checkpoint/families/rotary_config.h"
+#include "engine/checkpoint/families/tower_config.h"
 #include "engine/checkpoint/families/unread_keys.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 
 namespace attendant {
 namespace {
-
-constexpr int64_t kTokenTypesByDefault = 2;
 
 std::vector<std::string> ReadArchitectures(const Json& config) {
   std::vector<std::string> architectures;
@@ -237,44 +237,6 @@ std::vector<int64_t> ReadLayerMap(const Family& family, int64_t layers, ConfigRe
   return map;
 }
 
-EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, ConfigReader& config,
-                              Problems& problems) {
-  const ConfigKeys& keys = family.keys;
-  EmbeddingShape embeddings;
-  embeddings.width = config.Integer(keys.embedding_width, kHiddenSizeRange, layer.hidden_size);
-  embeddings.vocabulary = config.Integer(keys.vocabulary, kVocabularyRange);
-  if (!keys.positions.empty() &&
-      (keys.has_positions.empty() || config.Boolean(keys.has_positions, true))) {
-    embeddings.positions = config.Integer(keys.positions, kPositionRange);
-  }
-  if (!keys.token_types.empty()) {
-    embeddings.token_types =
-        config.Integer(keys.token_types, {family.fewest_token_types, kTokenTypeRange.highest},
-                       kTokenTypesByDefault);
-  }
-  embeddings.position_rule = family.position_rule;
-  if (family.position_rule == PositionRule::kCountNotPadding) {
-    embeddings.first_position =
-        config.Integer(keys.padding_id, {0, kVocabularyRange.highest}, family.padding_id) + 1;
-  }
-  if (embeddings.positions > 0 && embeddings.first_position >= embeddings.positions) {
-    problems.Add(absl::StrCat("expected more positions than the ", embeddings.first_position,
-                              " up to pad_token_id, found ", embeddings.positions));
-  }
-  embeddings.has_norm = family.has_embedding_norm;
-  embeddings.norm_epsilon =
-      family.own_norm_epsilon > 0 ? family.own_norm_epsilon : layer.norms.epsilon;
-  embeddings.norm_is_last = family.embedding_norm_is_last;
-  embeddings.has_neighbours = family.projects_words && config.Boolean({"trigram_input"}, true);
-  embeddings.projects_words =
-      embeddings.has_neighbours || (family.projects_words && embeddings.width != layer.hidden_size);
-  if (family.scales_words || config.Boolean(keys.scales_words, false)) {
-    embeddings.word_scale = std::sqrt(static_cast<float>(layer.hidden_size));
-  }
-  embeddings.always_projected = family.always_projects_embeddings || embeddings.projects_words;
-  return embeddings;
-}
-
 // Refuses what would make the same tensors compute something else.
 void RefuseVariants(const Family& family, const Json& json, ConfigReader& config,
                     Problems& problems) {
@@ -285,7 +247,8 @@ void RefuseVariants(const Family& family, const Json& json, ConfigReader& config
       problems.Add(absl::StrCat(key, ": expected false, for an encoder, found true"));
     }
   }
-  const std::string positions = config.Text({"position_embedding_type"}, "");
+  const std::string positions =
+      config.Text({"position_embedding_type"}, family.position_embedding_type);
   const Keys& types = family.position_embedding_types;
   if (!positions.empty() && std::find(types.begin(), types.end(), positions) == types.end()) {
     problems.Add(absl::StrCat("position_embedding_type: expected '", absl::StrJoin(types, "' or '"),
@@ -303,11 +266,28 @@ void RefuseVariants(const Family& family, const Json& json, ConfigReader& config
   }
 }
 
+// Reads the sizes of images and of their patches, for a family that takes pixels.
+std::optional<PatchEmbeddingShape> ReadPatches(const Family& family, ConfigReader& config,
+                                               Problems& problems) {
+  if (family.keys.patch_size.empty()) return std::nullopt;
+  constexpr int64_t kLargestImage = 8192, kLargestPatch = 256, kChannels = 3;
+  PatchEmbeddingShape shape;
+  shape.image_size = config.Integer({"image_size"}, {1, kLargestImage});
+  shape.patch_size = config.Integer(family.keys.patch_size, {1, kLargestPatch});
+  shape.feature_width = kChannels * shape.patch_size * shape.patch_size;
+  config.Integer({"num_channels"}, {kChannels, kChannels}, kChannels);
+  if (shape.patch_size > shape.image_size) {
+    problems.Add(absl::StrCat("patch_size: expected at most image_size ", shape.image_size,
+                              ", found ", shape.patch_size));
+  }
+  return shape;
+}
+
 PoolingDescription ReadPooler(const Family& family, int64_t hidden_size, ConfigReader& config) {
   return {.modes = {PoolingMode::kFirstToken},
           .dense_width = config.Integer(family.keys.pooler_width, kHiddenSizeRange, hidden_size),
-          .dense_activation = config.Choice<Activation>(family.keys.pooler_activation,
-                                                        ActivationNames(), Activation::kTanh)};
+          .dense_activation = config.Choice<Activation>(
+              family.keys.pooler_activation, ActivationNames(), family.pooler_activation)};
 }
 
 constexpr Named<PoolingMode> kClassifierModes[] = {{"cls", PoolingMode::kFirstToken},
@@ -348,14 +328,16 @@ bool IsMaskedLanguageModel(const std::vector<std::string>& architectures) {
 
 }  // namespace
 
-absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
+absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tower) {
   const std::string path = absl::StrCat(folder, "/config.json");
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
+  const absl::StatusOr<Json> file = ReadJsonFile(path, JsonLimits());
+  if (!file.ok()) return file.status();
   Problems problems(path);
-  ConfigReader config(*json, problems);
+  const Json json = ConfigOfTower(*file, tower, problems);
+  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  ConfigReader config(json, problems);
   const std::string model_type = config.Text({"model_type"}, "");
-  const std::vector<std::string> architectures = ReadArchitectures(*json);
+  const std::vector<std::string> architectures = ReadArchitectures(json);
   if (const char* reason = ReasonToRefuse(model_type, architectures)) {
     problems.Add(absl::StrCat("expected a family that is computed here: ", reason));
     return problems.ToStatus();
@@ -383,15 +365,16 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
   description.layers = config.Integer(family->keys.layers, kLayerRange);
   description.layer = ReadLayer(*family, config, problems);
   description.layer_map = ReadLayerMap(*family, description.layers, config);
-  ReadVariants(*family, *json, config, problems, description);
-  ReadCausalAttention(*family, *json, config, problems, description);
+  ReadVariants(*family, json, config, problems, description);
+  ReadCausalAttention(*family, json, config, problems, description);
   read.pooler = ReadPooler(*family, description.layer.hidden_size, config);
   if (!family->keys.vocabulary.empty()) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
   }
+  description.patch_embedding = ReadPatches(*family, config, problems);
   // Every stack with norms before its branches has one more norm after the last layer.
   description.has_exit_norm = description.layer.norms.are_first();
-  RefuseVariants(*family, *json, config, problems);
+  RefuseVariants(*family, json, config, problems);
   JudgeUnreadKeys(*family, config, problems, read.warnings);
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   return read;

@@ -229,7 +229,7 @@ Json ParametersOf(const Family& family, bool is_local, ConfigReader& config, Pro
 RotaryShape ReadRotary(const Family& family, bool is_local, int64_t head_width,
                        ConfigReader& config, Problems& problems) {
   const ConfigKeys& keys = family.keys;
-  RotaryShape shape;
+  RotaryShape shape = family.relative_positions.rotary;
   if (config.Boolean(keys.rotary_interleaved, false)) shape.pairs = RotaryPairs::kInterleaved;
   const float fraction = config.Number(keys.rotary_fraction, 1, 1.0f);
   const auto width = static_cast<int64_t>(static_cast<double>(head_width) * fraction);

@@ -6,7 +6,6 @@
 #include "engine/checkpoint/families/vocabulary_head_names.h"
 
 namespace attendant {
-namespace {
 
 std::vector<NamePattern> BertNames() {
   return {
@@ -26,6 +25,45 @@ std::vector<NamePattern> BertNames() {
       {"pooling.dense", "pooler.dense"},
   };
 }
+
+std::vector<NamePattern> WithHead(std::vector<NamePattern> names, const char* dense,
+                                  const char* output) {
+  names.push_back({"classifier.dense", dense});
+  names.push_back({"classifier.output", output});
+  return names;
+}
+
+Family BertFamily() {
+  return {
+      .name = "bert",
+      .model_types = {"bert"},
+      .architectures = {"Bert"},
+      .prefixes = {"bert."},
+      .parts = {"embeddings.", "encoder."},
+      .others = {},
+      .pooler = "pooler.",
+      .keys = {.token_types = {"type_vocab_size"}},
+      .names = WithHead(BertNames(), "pooler.dense", "/classifier"),
+      .vocabulary_head_names = BertVocabularyHeadNames(),
+  };
+}
+
+Family RobertaFamily() {
+  Family family = BertFamily();
+  family.name = "roberta";
+  family.model_types = {"roberta", "xlm-roberta", "camembert"};
+  family.architectures = {"Roberta", "XLMRoberta", "Camembert"};
+  family.prefixes = {"roberta.", "xlm-roberta.", "camembert."};
+  family.keys.padding_id = {"pad_token_id"};
+  family.position_rule = PositionRule::kCountNotPadding;
+  family.padding_id = 1;
+  family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
+  family.vocabulary_head_names = RobertaVocabularyHeadNames();
+  family.vocabulary_head_activation = Activation::kGelu;
+  return family;
+}
+
+namespace {
 
 std::vector<NamePattern> DistilBertNames() {
   return {
@@ -156,48 +194,8 @@ std::vector<NamePattern> T5Names() {
   };
 }
 
-// Returns `names` with those of the two linear layers of a classification head.
-std::vector<NamePattern> WithHead(std::vector<NamePattern> names, const char* dense,
-                                  const char* output) {
-  names.push_back({"classifier.dense", dense});
-  names.push_back({"classifier.output", output});
-  return names;
-}
-
-ConfigKeys BertKeys() { return {.token_types = {"type_vocab_size"}}; }
-
-Family Bert() {
-  return {
-      .name = "bert",
-      .model_types = {"bert"},
-      .architectures = {"Bert"},
-      .prefixes = {"bert."},
-      .parts = {"embeddings.", "encoder."},
-      .others = {},
-      .pooler = "pooler.",
-      .keys = BertKeys(),
-      .names = WithHead(BertNames(), "pooler.dense", "/classifier"),
-      .vocabulary_head_names = BertVocabularyHeadNames(),
-  };
-}
-
-Family Roberta() {
-  Family family = Bert();
-  family.name = "roberta";
-  family.model_types = {"roberta", "xlm-roberta", "camembert"};
-  family.architectures = {"Roberta", "XLMRoberta", "Camembert"};
-  family.prefixes = {"roberta.", "xlm-roberta.", "camembert."};
-  family.keys.padding_id = {"pad_token_id"};
-  family.position_rule = PositionRule::kCountNotPadding;
-  family.padding_id = 1;
-  family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
-  family.vocabulary_head_names = RobertaVocabularyHeadNames();
-  family.vocabulary_head_activation = Activation::kGelu;
-  return family;
-}
-
 Family Electra() {
-  Family family = Bert();
+  Family family = BertFamily();
   family.name = "electra";
   family.model_types = {"electra"};
   family.architectures = {"Electra"};
@@ -237,7 +235,7 @@ Family DistilBert() {
 }
 
 Family Albert() {
-  Family family = Bert();
+  Family family = BertFamily();
   family.name = "albert";
   family.model_types = {"albert"};
   family.architectures = {"Albert"};
@@ -257,7 +255,7 @@ Family Albert() {
 // BigBird reads long text with block-sparse attention. Its tensors are those of BERT, except the
 // pooler.
 Family BigBird() {
-  Family family = Bert();
+  Family family = BertFamily();
   family.name = "big_bird";
   family.model_types = {"big_bird"};
   family.architectures = {"BigBird"};
@@ -276,7 +274,7 @@ Family BigBird() {
 
 // Two of the norms have torch's default epsilon in the library, whatever the config says.
 Family MobileBert() {
-  Family family = Bert();
+  Family family = BertFamily();
   family.name = "mobilebert";
   family.model_types = {"mobilebert"};
   family.architectures = {"MobileBert"};
@@ -301,7 +299,7 @@ Family MobileBert() {
 // The library's code has a table of 32 buckets for distances of up to 128, whatever the config
 // says.
 Family MpNet() {
-  Family family = Bert();
+  Family family = BertFamily();
   family.name = "mpnet";
   family.model_types = {"mpnet"};
   family.architectures = {"MPNet"};
@@ -385,8 +383,8 @@ Family T5() {
 }  // namespace
 
 std::vector<Family> TextFamilies() {
-  return {Bert(),    Roberta(),    Electra(), DistilBert(), Albert(),
-          BigBird(), MobileBert(), MpNet(),   DebertaV2(),  T5()};
+  return {BertFamily(), RobertaFamily(), Electra(), DistilBert(), Albert(),
+          BigBird(),    MobileBert(),    MpNet(),   DebertaV2(),  T5()};
 }
 
 }  // namespace attendant

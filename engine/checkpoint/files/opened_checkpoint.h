@@ -10,6 +10,7 @@
 #include "engine/checkpoint/files/causal_choice.h"
 #include "engine/checkpoint/files/pooling_choice.h"
 #include "engine/checkpoint/files/tokenization.h"
+#include "engine/checkpoint/files/tower.h"
 #include "engine/model/model_description.h"
 #include "engine/model/weight_source.h"
 
@@ -26,6 +27,8 @@ struct CheckpointOptions {
   std::string prune_file;
   // Replaces the modes of the checkpoint's own pooling.
   PoolingChoice pooling = PoolingChoice::kAsFiles;
+  Tower tower = Tower::kOnly;  // of a checkpoint with two
+  std::string route = {};      // of a Router in modules.json; empty: its default
   // Replaces what the checkpoint says of causal attention.
   CausalChoice causal = CausalChoice::kAsFiles;
 };

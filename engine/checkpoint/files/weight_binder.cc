@@ -34,7 +34,8 @@ std::vector<int64_t> ShapeInFile(const TensorPart& part, std::vector<int64_t> sh
 // float64.
 DataType TypeOfTables(const WeightPlaces& places) {
   const DataType type = places.at("embeddings.word").front().data_type;
-  for (const char* name : {"embeddings.word", "embeddings.position", "embeddings.token_type"}) {
+  for (const char* name : {"embeddings.word", "embeddings.position", "embeddings.token_type",
+                           "embeddings.task_type"}) {
     const auto found = places.find(name);
     if (found == places.end()) continue;
     for (const WeightPlace& place : found->second) {

@@ -1,9 +1,5 @@
 #include "engine/checkpoint/torch/module_ends.h"
 
-#include <algorithm>
-#include <cmath>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/checkpoint/families/bounds.h"
@@ -23,7 +19,6 @@ constexpr Named<PoolingMode> kPoolings[] = {
     {"max", PoolingMode::kMax},
 };
 
-constexpr char kPositions[] = "front.positions";
 constexpr int64_t kNarrowestHalves = 4;
 
 // Returns size `dimension` of a linear layer's matrix. If there is no such matrix, or it is too
@@ -41,29 +36,6 @@ int64_t SizeOf(const char* key, const std::string& stem, int dimension, WeightBi
       tensor == nullptr ? absl::StrCat("no tensor ", Quoted(name)) : binder.Show(name)));
   return 1;
 }
-
-class SinusoidWeights : public WeightSource {
- public:
-  SinusoidWeights(std::unique_ptr<WeightSource> weights, std::vector<float> sinusoids)
-      : weights_(std::move(weights)), sinusoids_(std::move(sinusoids)) {}
-
-  bool Has(absl::string_view name) const override {
-    return name == kPositions || weights_->Has(name);
-  }
-  absl::Status Read(absl::string_view name, absl::Span<float> target) override {
-    if (name != kPositions) return weights_->Read(name, target);
-    if (target.size() != sinusoids_.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("the sinusoids have ", sinusoids_.size(),
-                                                     " elements, the target ", target.size()));
-    }
-    std::copy(sinusoids_.begin(), sinusoids_.end(), target.begin());
-    return absl::OkStatus();
-  }
-
- private:
-  const std::unique_ptr<WeightSource> weights_;
-  const std::vector<float> sinusoids_;
-};
 
 }  // namespace
 
@@ -106,7 +78,7 @@ void DescribeModuleEnds(const ModuleEnds& ends, WeightBinder& binder, ModelDescr
 }
 
 bool BindModuleEnd(const ModuleEnds& ends, const WeightSpec& spec, WeightBinder& binder) {
-  if (spec.name == kPositions) return true;
+  if (spec.name == kSinusoidsName) return true;
   absl::string_view kind = spec.name;
   if (absl::ConsumePrefix(&kind, "front.projection")) {
     binder.Bind(spec, {{absl::StrCat(ends.input_projection, kind)}});
@@ -115,30 +87,6 @@ bool BindModuleEnd(const ModuleEnds& ends, const WeightSpec& spec, WeightBinder&
   if (!absl::ConsumePrefix(&kind, "classifier.dense")) return false;
   binder.Bind(spec, {{absl::StrCat(ends.output_projection, kind)}});
   return true;
-}
-
-std::vector<float> MakeSinusoids(Sinusoids kind, int64_t positions, int64_t width) {
-  std::vector<float> table;
-  const bool interleaved = kind == Sinusoids::kInterleaved;
-  const int64_t half = width / 2;
-  const double steps = interleaved ? static_cast<double>(width) / 2 : static_cast<double>(half - 1);
-  for (int64_t position = 0; position < positions; ++position) {
-    for (int64_t j = 0; j < width; ++j) {
-      const int64_t i = interleaved ? j / 2 : j % half;
-      const double angle =
-          static_cast<double>(position) * std::pow(10000.0, -static_cast<double>(i) / steps);
-      const bool is_sine = interleaved ? j % 2 == 0 : j < half;
-      table.push_back(static_cast<float>(is_sine ? std::sin(angle) : std::cos(angle)));
-    }
-  }
-  return table;
-}
-
-std::unique_ptr<WeightSource> WithSinusoids(const ModuleEnds& ends, int64_t width,
-                                            std::unique_ptr<WeightSource> weights) {
-  if (ends.sinusoids == Sinusoids::kNone || weights == nullptr) return weights;
-  return std::make_unique<SinusoidWeights>(
-      std::move(weights), MakeSinusoids(ends.sinusoids, ends.max_positions, width));
 }
 
 }  // namespace attendant

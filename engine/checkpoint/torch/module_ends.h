@@ -3,25 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/files/sinusoids.h"
 #include "engine/checkpoint/files/weight_binder.h"
-#include "engine/model/weight_source.h"
 
 namespace attendant {
 
-enum class Sinusoids {
-  kNone,
-  // Column j of position p is the sine for even j, else the cosine, of p / 10000^(2 floor(j / 2) /
-  // E) (Vaswani et al. 2017, section 3.5).
-  kInterleaved,
-  // All sines, then all cosines, of p / 10000^(i / (E / 2 - 1)) (tensor2tensor).
-  kHalves,
-};
+inline constexpr char kSinusoidsName[] = "front.positions";
 
 struct ModuleEnds {
   std::string input_projection;   // the name of a linear layer; empty if there is none
@@ -38,14 +29,8 @@ ModuleEnds ReadModuleEnds(ConfigReader& config, Keys& keys);
 // Adds the patch embedding and the classifier to a description of the layers.
 void DescribeModuleEnds(const ModuleEnds& ends, WeightBinder& binder, ModelDescription& model);
 
-// Binds the weight and returns true if it belongs to these layers; otherwise returns false.
+// Binds the weight and returns true if it belongs to these layers; otherwise returns false. The
+// table of sinusoids, kSinusoidsName, has no tensor to be bound to.
 bool BindModuleEnd(const ModuleEnds& ends, const WeightSpec& spec, WeightBinder& binder);
-
-// Returns the table of sinusoids, [positions, width], row-major.
-std::vector<float> MakeSinusoids(Sinusoids kind, int64_t positions, int64_t width);
-
-// Returns `weights` with the sinusoids added, if there are any.
-std::unique_ptr<WeightSource> WithSinusoids(const ModuleEnds& ends, int64_t width,
-                                            std::unique_ptr<WeightSource> weights);
 
 }  // namespace attendant

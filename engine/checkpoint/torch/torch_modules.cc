@@ -321,7 +321,10 @@ absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions&
   absl::Status status = binder.Finish(options, checkpoint);
   const LayerShape& layer = checkpoint.description.layer;
   checkpoint.weights =
-      WithSinusoids(read->ends, layer.hidden_size,
+      WithSinusoids(kSinusoidsName,
+                    {.kind = read->ends.sinusoids,
+                     .positions = read->ends.max_positions,
+                     .width = layer.hidden_size},
                     WithAttentionKind(read->kind, layer, std::move(checkpoint.weights)));
   return status;
 }

@@ -290,6 +290,7 @@ struct AttentionCall {
 
 // Returns how many heads of those that share keys and values fit into an item.
 int64_t MostSharing(const AttentionShape& shape) {
+  if (shape.heads == 0) return 1;  // a layer that is pruned of all heads
   const int64_t group = shape.heads / shape.kv_heads();
   int64_t heads = std::min(group, kMostSharing);
   while (group % heads != 0) --heads;

@@ -409,8 +409,8 @@ TEST_F(SentenceTransformers, LeavesPoolingOutIfThereIsNone) {
 TEST_F(SentenceTransformers, RefusesModulesItDoesNotKnow) {
   WriteModules({Module("Transformer", ""), Module("LSTM", "1_LSTM")});
   EXPECT_THAT(Refusal(),
-              AllOf(HasSubstr("modules.json: type: expected Transformer, Pooling, Dense, "
-                              "Normalize, MultiVectorMask or SpladePooling of "
+              AllOf(HasSubstr("modules.json: type: expected Transformer, StaticEmbedding, "
+                              "Pooling, Dense, Normalize, MultiVectorMask or SpladePooling of "
                               "sentence_transformers, found"),
                     HasSubstr("'sentence_transformers.models.LSTM'")));
   folder_.Write("modules.json", R"([{"path": "", "type": "custom_st.Transformer"}])");
@@ -429,6 +429,43 @@ TEST_F(SentenceTransformers, RefusesModulesInAnotherOrder) {
   EXPECT_THAT(Refusal(), HasSubstr("1_Pooling': expected it behind a Transformer"));
   WriteModules({Module("Normalize", "")});
   EXPECT_THAT(Refusal(), HasSubstr("expected a Transformer, found none"));
+}
+
+TEST_F(SentenceTransformers, TakesARouteOfARouter) {
+  WriteModules({Module("Router", "0_Router"), Module("Normalize", "3_Normalize")});
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    const std::string copy = absl::StrCat("0_Router/query_0_Transformer/", name);
+    folder_.Write(copy, "");
+    std::filesystem::copy_file(folder_.File(name), folder_.File(copy),
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  folder_.Write("0_Router/query_1_Pooling/config.json",
+                R"({"word_embedding_dimension": 4, "pooling_mode": "max"})");
+  const auto config = [&](const std::string& by_default) {
+    folder_.Write("0_Router/router_config.json", absl::StrCat(R"({"types": {
+        "query_0_Transformer": "sentence_transformers.base.modules.transformer.Transformer",
+        "query_1_Pooling": "sentence_transformers.models.Pooling"},
+      "structure": {"query": ["query_0_Transformer", "query_1_Pooling"], "document": []},
+      "parameters": {"default_route": )",
+                                                              by_default, "}}"));
+  };
+  config("\"query\"");
+  const PoolingDescription expected = {.modes = {PoolingMode::kMax}, .normalize = true};
+  EXPECT_EQ(Pooling(), expected);
+  config("null");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("route: expected a route of "),
+                               HasSubstr("router_config.json, document, query; found none")));
+  CheckpointOptions options;
+  options.route = "query";
+  const absl::StatusOr<Checkpoint> named = OpenCheckpoint(folder_.path(), options);
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(named->description.pooling, expected);
+  options.route = "document";
+  EXPECT_THAT(std::string(OpenCheckpoint(folder_.path(), options).status().message()),
+              HasSubstr("expected a Transformer, found none"));
+  WriteModules({Module("Transformer", ""), Module("Pooling", "1_Pooling")});
+  EXPECT_THAT(std::string(OpenCheckpoint(folder_.path(), options).status().message()),
+              HasSubstr("route: expected none, as there is no Router, found 'document'"));
 }
 
 // The library's module finds no vector of the sequence, and does nothing.

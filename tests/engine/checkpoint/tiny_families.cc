@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -11,14 +12,9 @@
 #include "engine/model/weight_source.h"
 
 namespace attendant {
-namespace {
 
-using Names = std::vector<WeightName>;
-
-// Expands `patterns` with "{i}" for each of `layers` weight sets. The name of a linear layer or a
-// norm stands for its weight, and with " +" after it also for its bias.
-Names Expand(const Names& patterns, int layers) {
-  Names names;
+std::vector<WeightName> Expand(const std::vector<WeightName>& patterns, int layers) {
+  std::vector<WeightName> names;
   for (const WeightName& pattern : patterns) {
     const int repeats = absl::StrContains(pattern.canonical, "{i}") ? layers : 1;
     for (int i = 0; i < repeats; ++i) {
@@ -33,8 +29,10 @@ Names Expand(const Names& patterns, int layers) {
           absl::StrContains(name.canonical, "embeddings.word") ||
           absl::StrContains(name.canonical, "embeddings.pos") ||
           absl::StrContains(name.canonical, "embeddings.token") ||
+          absl::StrContains(name.canonical, "embeddings.task") ||
           absl::StrContains(name.canonical, "scale") ||
-          (absl::StartsWith(name.canonical, "front.") && name.canonical != "front.norm") ||
+          (absl::StartsWith(name.canonical, "front.") && name.canonical != "front.norm" &&
+           name.canonical != "front.projection") ||
           name.canonical == "relative_positions";
       names.push_back(is_tensor ? name : with(".weight"));
       if (has_bias) names.push_back(with(".bias"));
@@ -42,6 +40,10 @@ Names Expand(const Names& patterns, int layers) {
   }
   return names;
 }
+
+namespace {
+
+using Names = std::vector<WeightName>;
 
 TinyFamily Albert() {
   const std::string layer = "encoder.albert_layer_groups.{i}.albert_layers.0.";
@@ -265,6 +267,30 @@ TinyFamily Vit() {
                  2),
           {MakeTensor("vit.embeddings.patch_embeddings.projection.weight", {8, 3, 4, 4}),
            MakeTensor("classifier.weight", {3, 8})}};
+}
+
+TinyFamily ClipVision() {
+  const std::string layer = "vision_model.encoder.layers.{i}.";
+  return {"clip_vision",
+          R"({"model_type": "clip_vision_model", "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "intermediate_size": 12, "hidden_act": "quick_gelu",
+            "layer_norm_eps": 1e-5, "image_size": 6, "patch_size": 3, "projection_dim": 8})",
+          Expand({{"front.projection", "vision_model.embeddings.patch_embedding"},
+                  {"front.class", "vision_model.embeddings.class_embedding"},
+                  {"front.positions", "vision_model.embeddings.position_embedding.weight"},
+                  {"front.norm", "vision_model.pre_layrnorm +"},
+                  {"layer.{i}.query", layer + "self_attn.q_proj +"},
+                  {"layer.{i}.key", layer + "self_attn.k_proj +"},
+                  {"layer.{i}.value", layer + "self_attn.v_proj +"},
+                  {"layer.{i}.output", layer + "self_attn.out_proj +"},
+                  {"layer.{i}.attention_norm", layer + "layer_norm1 +"},
+                  {"layer.{i}.feed_forward_in", layer + "mlp.fc1 +"},
+                  {"layer.{i}.feed_forward_out", layer + "mlp.fc2 +"},
+                  {"layer.{i}.feed_forward_norm", layer + "layer_norm2 +"},
+                  {"exit_norm", "vision_model.post_layernorm +"},
+                  {"pooling.dense", "visual_projection"}},
+                 2),
+          {}};
 }
 
 TinyFamily Dinov2(bool swiglu) {
@@ -600,36 +626,40 @@ TinyFamily Gemma3() {
 }  // namespace
 
 std::vector<TinyFamily> TinyFamilies() {
-  return {Albert(),
-          BigBird(),
-          MobileBert(),
-          MobileBertWithStatistics(),
-          MpNet(),
-          DebertaV2(false),
-          DebertaV2(true),
-          DebertaV2WithConvolution(),
-          T5(false),
-          T5(true),
-          Vit(),
-          Dinov2(false),
-          Dinov2(true),
-          Whisper(),
-          Wav2Vec2(false),
-          Wav2Vec2(true),
-          ModernBert(),
-          NomicBert(),
-          Gte(),
-          JinaBert(),
-          JinaBertForCode(),
-          JinaV3(),
-          NomicBertOfTheLibrary(),
-          GteOfTheLibrary(),
-          Qwen3(),
-          Qwen2(),
-          Gemma3(),
-          Llama("llama", ""),
-          Llama("mistral", R"(, "sliding_window": 3)"),
-          Llama("eurobert", R"(, "mask_token_id": 4, "classifier_pooling": "mean")")};
+  std::vector<TinyFamily> families = {
+      Albert(),
+      BigBird(),
+      MobileBert(),
+      MobileBertWithStatistics(),
+      MpNet(),
+      DebertaV2(false),
+      DebertaV2(true),
+      DebertaV2WithConvolution(),
+      T5(false),
+      T5(true),
+      Vit(),
+      ClipVision(),
+      Dinov2(false),
+      Dinov2(true),
+      Whisper(),
+      Wav2Vec2(false),
+      Wav2Vec2(true),
+      ModernBert(),
+      NomicBert(),
+      Gte(),
+      JinaBert(),
+      JinaBertForCode(),
+      JinaV3(),
+      NomicBertOfTheLibrary(),
+      GteOfTheLibrary(),
+      Qwen3(),
+      Qwen2(),
+      Gemma3(),
+      Llama("llama", ""),
+      Llama("mistral", R"(, "sliding_window": 3)"),
+      Llama("eurobert", R"(, "mask_token_id": 4, "classifier_pooling": "mean")")};
+  for (TinyFamily& family : TinyBertFamilies()) families.push_back(std::move(family));
+  return families;
 }
 
 std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
@@ -655,6 +685,9 @@ std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
                                                         {"front.norm.weight", {8}},
                                                         {"front.norm.bias", {8}}};
   for (const WeightSpec& spec : ListWeights(config->description)) shapes[spec.name] = spec.shape;
+  if (const auto& patches = config->description.patch_embedding) {
+    shapes["front.projection.weight"] = {8, 3, patches->patch_size, patches->patch_size};
+  }
   std::vector<TestTensor> tensors = family.others;
   for (const WeightName& weight : family.weights) {
     EXPECT_TRUE(shapes.contains(weight.canonical)) << weight.canonical;

@@ -22,10 +22,18 @@ struct TinyFamily {
   std::string config;
   std::vector<WeightName> weights;  // every weight of the model
   std::vector<TestTensor> others;   // other tensors of the files
+  std::string computed = {};        // a weight that is computed if the files do not have it
 };
+
+// Expands `patterns` with "{i}" for each of `layers` weight sets. The name of a linear layer or a
+// norm stands for its weight, and with " +" after it also for its bias.
+std::vector<WeightName> Expand(const std::vector<WeightName>& patterns, int layers);
 
 // Returns checkpoints with two or more layers, E 8, H 2, and other sizes that all differ.
 std::vector<TinyFamily> TinyFamilies();
+
+// Those in the format of BERT or of BART, which are among them.
+std::vector<TinyFamily> TinyBertFamilies();
 
 // Prints its name, which becomes part of test names.
 inline void PrintTo(const TinyFamily& family, std::ostream* out) { *out << family.name; }

@@ -225,17 +225,22 @@ std::vector<Head> Heads() {
        "lm_predictions.lm_head.bias"},
       {"modernbert", "ModernBertForMaskedLM", "model.", "head.dense", "head.norm", "decoder",
        "decoder.bias", "embeddings.tok_embeddings.weight"},
+      LikeBert("roformer", "RoFormerForMaskedLM"),
+      LikeBert("ernie", "ErnieForMaskedLM"),
+      LikeRoberta("data2vec_text", "Data2VecTextForMaskedLM", "data2vec_text."),
+      LikeRoberta("esm", "EsmForMaskedLM", "esm."),
   };
   for (Head& head : heads) {
     if (head.family != "bert" && head.family != "roberta" && head.family != "electra" &&
         head.family != "distilbert" && head.family != "xlm-roberta" && head.family != "camembert") {
       head.width = 8;
     }
-    if (head.family == "albert") head.width = 6;
+    if (head.family == "albert" || head.family == "roformer") head.width = 6;
     if (head.family == "albert" || head.family == "big_bird") {
       head.activation = Activation::kGeluTanh;
     }
     if (head.family == "deberta") head.prefix = "deberta.";
+    if (head.family == "roformer" || head.family == "ernie") head.prefix = head.family + ".";
     head.has_biases = head.family != "modernbert";
     head.label = absl::StrReplaceAll(head.family, {{"-", "_"}});
     if (absl::StartsWith(head.dense, "lm_predictions")) head.label = "deberta_new";

@@ -246,6 +246,30 @@ TEST(DescriptionTest, RefusesSizesThatOverflow) {
   EXPECT_THAT(RefusalOf(model), HasSubstr("negative"));
 }
 
+TEST(DescriptionTest, RefusesTablesThatDoNotFitTheirRules) {
+  ModelDescription model = FullModel();
+  model.embeddings->token_types = 0;
+  model.embeddings->task_types = 3;
+  EXPECT_EQ(RefusalOf(model),
+            "model description: expected token types with task types, and words alone where masks "
+            "are left out");
+  model = FullModel();
+  model.embeddings->mask_id = 3;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("words alone where masks are left out"));
+}
+
+TEST(DescriptionTest, MayHaveNoLayersButEmbeddings) {
+  ModelDescription model = SmallModel(0, 1, 16);
+  model.embeddings = EmbeddingShape{.width = 16, .vocabulary = 9, .has_norm = false};
+  EXPECT_TRUE(Encoder::PredictLoadBytes(model).ok());
+  model.has_exit_norm = true;
+  EXPECT_EQ(RefusalOf(model),
+            "model description: expected embeddings alone in a model without layers");
+  model.has_exit_norm = false;
+  model.pooling = {.modes = {PoolingMode::kMean}, .output_width = 3};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer behind the pooling"));
+}
+
 TEST(DescriptionTest, RefusesSizesBelowOne) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.attention.heads = 0;

@@ -585,6 +585,33 @@ TEST_F(EmbeddingsTest, KeepTablesInTheTypeOfTheirFile) {
   EXPECT_LE(EmbedError(model_, ids_), 2e-6);
 }
 
+TEST_F(EmbeddingsTest, AddTheFirstTaskType) {
+  model_.embeddings->task_types = 3;
+  EXPECT_LE(EmbedError(model_, ids_), 2e-6);
+}
+
+TEST_F(EmbeddingsTest, LeaveOutTheMasksOfEachSequence) {
+  model_.embeddings->positions = model_.embeddings->token_types = 0;
+  model_.embeddings->has_norm = false;  // it would hide the scale
+  model_.embeddings->mask_id = ids_.words[2];
+  const reference::TokenSequence words = {ids_.words, {}, {}};
+  EXPECT_LE(EmbedError(model_, words), 2e-6);
+
+  MemoryWeights weights = RandomWeights(model_, 11);
+  EncoderRun run(LoadEncoder(model_, weights), 64, 2);
+  const absl::Span<const int32_t> all = ids_.words;
+  const std::vector<int32_t> bounds = {0, 2, 2, 3, 7};  // the third one is a mask alone
+  run.Embed({.words = all.first(7), .positions = {}, .token_types = {}, .cu_seqlens = bounds}, 0);
+  for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+    const int64_t first = bounds[i], count = bounds[i + 1] - first;
+    run.Embed({.words = all.subspan(first, count), .positions = {}, .token_types = {}}, 20);
+    for (int64_t j = 0; j < count * 24; ++j) {
+      ASSERT_EQ(run.input().row(first)[j], run.input().row(20)[j]) << first;
+    }
+  }
+  EXPECT_EQ(run.input().row(2)[5], 0);
+}
+
 TEST_F(EmbeddingsTest, ProjectWordsWithTheirNeighbours) {
   model_.embeddings->norm_is_last = true;
   model_.embeddings->projects_words = true;

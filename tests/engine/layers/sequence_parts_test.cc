@@ -219,6 +219,8 @@ TEST(WhyNotInChunksTest, LooksAtWhatComesBeforeTheLayersToo) {
   model.patch_embedding.reset();
   model.embeddings = EmbeddingShape{.has_neighbours = true};
   EXPECT_EQ(WhyNotInChunks(model), "its embeddings look at the tokens beside each");
+  model.embeddings = EmbeddingShape{.mask_id = 3};
+  EXPECT_EQ(WhyNotInChunks(model), "its embeddings count the masks of whole sequences");
   model.layer.extras.convolution.taps = 3;
   EXPECT_EQ(WhyNotInChunks(model), "its layers look at the tokens beside each");
 }

@@ -46,7 +46,7 @@ const EncodeRule kFeatureRules[] = {
        Features(r, {1, 3, 32});
        r.set_model("tiny");
      },
-     "features: expected none, as the model has nothing to put before or onto them; got a tensor"},
+     "features: expected none, as the model puts nothing before or onto them; got some"},
     {"FeaturesInTheMiddle",
      [](Request& r) {
        Features(r, {1, 3, 32});

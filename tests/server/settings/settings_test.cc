@@ -314,7 +314,7 @@ TEST(SettingsTest, RefusesBadModels) {
   EXPECT_EQ(
       Error({"--model", "a=x,colour=red"}),
       "--model: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, prune, "
-      "task, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
+      "route, task, tower, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
   EXPECT_EQ(Error({"--model", "a=x,pooling=median"}),
             "--model: expected mean, first_token, last_token, max or pooler for pooling, got "
             "\"median\"");
@@ -327,6 +327,17 @@ TEST(SettingsTest, RefusesBadModels) {
             "--model: expected no causal beside overlay, which has that of its base, got "
             "\"b=a,overlay=n,causal=false\"");
   EXPECT_EQ(Error({"--model", "a=x,prune="}), "--model: expected a file for prune, got \"\"");
+  EXPECT_EQ(Error({"--model", "a=x,tower=eiffel"}),
+            "--model: expected text or vision for tower, got \"eiffel\"");
+  EXPECT_EQ(Error({"--model", "a=x,route="}),
+            "--model: expected the name of a route for route, got \"\"");
+  for (const char* key : {"tower=vision", "route=query"}) {
+    const std::string model = absl::StrCat("b=a,overlay=n,", key);
+    EXPECT_EQ(Error({"--model", model, "--model", "a=x"}),
+              absl::StrCat("--model: expected neither tower nor route beside overlay, which has "
+                           "those of its base, got \"",
+                           model, "\""));
+  }
   EXPECT_EQ(Error({"--model", "a=x,task="}),
             "--model: expected the name of a task for task, got \"\"");
   EXPECT_EQ(Error({"--model", "b=a,overlay=n,adapter=/x", "--model", "a=x"}),
@@ -480,7 +491,7 @@ TEST(SettingsTest, RefusesToDescribeNothing) {
   EXPECT_EQ(Error({"--describe", "x,colour=red"}),
             "--describe: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, "
             "prune, "
-            "task, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
+            "route, task, tower, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
 }
 
 TEST(IsModelNameTest, TakesWhatCanBeToldApartInAPath) {
@@ -616,11 +627,11 @@ TEST(SettingsTest, DescribesModelsAsTheyAreGiven) {
                              "b=y,prune=p.json,emulate=true,dtype=int8", "--model",
                              "c=z,gemm=tiles,dtype=bf16", "--model",
                              "d=w,prune=p.json,task=t,causal=false,adapter=/a,pooling=first_token;"
-                             "e=v,causal=true"})),
+                             "e=v,causal=true;f=u,tower=vision,route=query"})),
       Contains("model = a=x,allow-nonfinite-weights=true;"
                "b=y,dtype=int8,emulate=true,prune=p.json;c=z,dtype=bf16,gemm=tiles;"
                "d=w,adapter=/a,pooling=first_token,task=t,causal=false,prune=p.json;"
-               "e=v,causal=true"));
+               "e=v,causal=true;f=u,route=query,tower=vision"));
 }
 
 TEST(SettingKindsTest, BytesRoundTrip) {

@@ -270,6 +270,28 @@ TEST(TokenizerFilesTest, RefusesVocabulariesThatAreNone) {
   EXPECT_EQ(error(pairs), "merges.txt: expected UTF-8; got something else at byte 0");
 }
 
+TEST(TokenizerFilesTest, RefusesClassesWithCodeOfTheirOwn) {
+  const auto refusal = [](TokenizerFiles files) {
+    files.vocab_txt = "[UNK]\n[CLS]\n[SEP]\n";
+    return LoadTokenizerFiles(files).status();
+  };
+  const absl::Status named =
+      refusal({.tokenizer_json = CasedBert(),
+               .tokenizer_config_json = R"({"tokenizer_class":"RoFormerTokenizerFast"})"});
+  EXPECT_EQ(named.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(named.message(),
+            "tokenizer_class: RoFormerTokenizer not supported: it splits texts by code of its own; "
+            "send token ids");
+  const absl::Status of_type = refusal({.config_json = R"({"model_type":"esm"})"});
+  EXPECT_THAT(std::string(of_type.message()),
+              ::testing::StartsWith("tokenizer_class: EsmTokenizer"));
+  // A checkpoint that names BERT's class has no such code.
+  EXPECT_TRUE(refusal({.tokenizer_json = CasedBert(),
+                       .tokenizer_config_json = R"({"tokenizer_class":"BertTokenizer"})",
+                       .config_json = R"({"model_type":"roformer"})"})
+                  .ok());
+}
+
 TEST(TokenizerFilesTest, RefusesMissingAndWrongFiles) {
   EXPECT_EQ(LoadTokenizerFiles({}).status().message(),
             "tokenizer.json: not found; add it, or vocab.txt, or vocab.json and merges.txt");

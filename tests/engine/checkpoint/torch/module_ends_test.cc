@@ -77,29 +77,13 @@ TEST(ModuleEndsTest, PutLayersBeforeAndBehindTheModule) {
   EXPECT_EQ(ReadTensor(*checkpoint, "front.projection.weight"), TestValues("into.weight", 28));
   EXPECT_EQ(ReadTensor(*checkpoint, "classifier.dense.weight"), TestValues("out_of.weight", 12));
   EXPECT_FALSE(checkpoint->weights->Has("classifier.dense.bias"));
-  EXPECT_EQ(ReadTensor(*checkpoint, "front.positions"),
-            MakeSinusoids(Sinusoids::kInterleaved, 6, 4));
+  std::vector<float> sinusoids(24);
+  FillSinusoids({.kind = Sinusoids::kInterleaved, .positions = 6, .width = 4},
+                absl::MakeSpan(sinusoids));
+  EXPECT_EQ(ReadTensor(*checkpoint, "front.positions"), sinusoids);
   std::vector<float> other(5);
   EXPECT_EQ(checkpoint->weights->Read("front.positions", absl::MakeSpan(other)).code(),
             absl::StatusCode::kInvalidArgument);
-}
-
-// F48.
-TEST(MakeSinusoidsTest, InterleavesSinesAndCosines) {
-  const auto near = [](float x) { return FloatNear(x, 1e-7f); };
-  const std::vector<float> table = MakeSinusoids(Sinusoids::kInterleaved, 2, 4);
-  EXPECT_THAT(table, ElementsAre(0, 1, 0, 1, near(.84147098f), near(.54030231f), near(.00999983f),
-                                 near(.99995000f)));
-}
-
-TEST(MakeSinusoidsTest, PutsCosinesBehindSines) {
-  const auto near = [](float x) { return FloatNear(x, 1e-7f); };
-  const std::vector<float> table = MakeSinusoids(Sinusoids::kHalves, 2, 4);
-  EXPECT_THAT(table, ElementsAre(0, 0, 1, 1, near(.84147098f), near(.0001f), near(.54030231f), 1));
-}
-
-TEST(MakeSinusoidsTest, EndsOddWidthsWithASine) {
-  EXPECT_THAT(MakeSinusoids(Sinusoids::kInterleaved, 1, 3), ElementsAre(0, 1, 0));
 }
 
 TEST(ModuleEndsTest, RefuseWhatDoesNotFit) {

@@ -1,0 +1,106 @@
+#include "engine/checkpoint/families/derived_weights.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/checkpoint/files/sinusoids.h"
+
+namespace attendant {
+namespace {
+
+constexpr char kPositions[] = "embeddings.position";
+constexpr char kRotaryFrequencies[] = "rotary_frequencies";
+
+// Every patch of an image has its position.
+void CheckGrid(const ModelDescription& model, WeightBinder& binder) {
+  if (!model.patch_embedding || model.patch_embedding->patch_size == 0) return;
+  const int64_t grid = model.patch_embedding->grid();
+  if (model.patch_embedding->features() == grid * grid) return;
+  binder.problems().Add(absl::StrCat("expected a table of ",
+                                     grid * grid + model.patch_embedding->prefix_positions(),
+                                     " positions for the patches of an image and the class token, "
+                                     "found ",
+                                     model.patch_embedding->positions));
+}
+
+void AddSinusoids(const Family& family, Checkpoint& checkpoint) {
+  if (family.sinusoids == Sinusoids::kNone || checkpoint.weights->Has(kPositions)) return;
+  EmbeddingShape& embeddings = *checkpoint.description.embeddings;
+  embeddings.table_type = DataType::kFloat32;  // sinusoids are not rounded to the type of the file
+  SinusoidTable table = {.kind = family.sinusoids,
+                         .positions = embeddings.positions,
+                         .width = embeddings.added_width(checkpoint.description.layer.hidden_size)};
+  if (embeddings.position_rule == PositionRule::kCountNotPadding) {
+    table.zero_row = embeddings.padding_id();
+  }
+  checkpoint.weights = WithSinusoids(kPositions, table, std::move(checkpoint.weights));
+}
+
+}  // namespace
+
+const FileTensor* FindFirst(absl::Span<const TensorPart> places, const WeightBinder& binder) {
+  for (const TensorPart& place : places) {
+    if (const FileTensor* tensor = binder.Find(place.name); tensor != nullptr) return tensor;
+  }
+  return nullptr;
+}
+
+std::optional<PatchEmbeddingShape> DescribePatchEmbedding(const Family& family,
+                                                          const std::string& prefix,
+                                                          const ModelDescription& model,
+                                                          const WeightBinder& binder) {
+  const auto rows_of = [&](const std::string& name) -> int64_t {
+    const FileTensor* tensor = FindFirst(PlacesInFile(family, prefix, name), binder);
+    if (tensor == nullptr || tensor->shape.empty()) return 0;
+    return tensor->shape.size() == 1 ? 1 : tensor->shape[tensor->shape.size() - 2];
+  };
+  PatchEmbeddingShape patch_embedding = model.patch_embedding.value_or(PatchEmbeddingShape());
+  patch_embedding.has_class = rows_of("front.class") > 0;
+  patch_embedding.has_distillation = rows_of("front.distillation") > 0;
+  patch_embedding.registers = rows_of("front.registers");
+  patch_embedding.positions = rows_of("front.positions");
+  patch_embedding.needs_every = family.patches_are_grid;
+  patch_embedding.has_norm =
+      (model.layer.norms.placement == NormPlacement::kPost || family.norms_patches) &&
+      FindFirst(PlacesInFile(family, prefix, "front.norm.weight"), binder) != nullptr;
+  const bool has_any = patch_embedding.prefix_tokens() > 0 || patch_embedding.positions > 0 ||
+                       patch_embedding.has_norm;
+  if (!has_any || (patch_embedding.positions > 0 && patch_embedding.features() < 1))
+    return std::nullopt;
+  return patch_embedding;
+}
+
+std::vector<int64_t> ShapeInFiles(const WeightSpec& spec, const ModelDescription& model,
+                                  const FileTensor* tensor) {
+  const int64_t patch = model.patch_embedding ? model.patch_embedding->patch_size : 0;
+  const int64_t width = model.layer.hidden_size;
+  if (spec.name == "front.projection.weight" && patch > 0) return {width, 3, patch, patch};
+  if (spec.name == "front.class" && tensor != nullptr && tensor->shape.size() == 1) return {width};
+  return spec.shape;
+}
+
+bool IsDerived(const Family& family, const std::string& name) {
+  return name == kPositions && family.sinusoids != Sinusoids::kNone;
+}
+
+void BindDerivedWeights(const Family& family, const std::string& prefix,
+                        const ModelDescription& model, WeightBinder& binder) {
+  CheckGrid(model, binder);
+  const std::vector<TensorPart> frequencies = PlacesInFile(family, prefix, kRotaryFrequencies);
+  if (frequencies.empty()) return;
+  const RotaryShape& rotary = model.layer.relative_positions.rotary;
+  binder.Bind({kRotaryFrequencies, {rotary.width() / 2}, /*optional=*/true}, frequencies);
+}
+
+absl::Status AddDerivedWeights(const Family& family, Checkpoint& checkpoint) {
+  AddSinusoids(family, checkpoint);
+  if (!checkpoint.weights->Has(kRotaryFrequencies)) return absl::OkStatus();
+  std::vector<double>& frequencies =
+      checkpoint.description.layer.relative_positions.rotary.frequencies;
+  std::vector<float> read(frequencies.size());
+  absl::Status status = checkpoint.weights->Read(kRotaryFrequencies, absl::MakeSpan(read));
+  if (status.ok()) frequencies.assign(read.begin(), read.end());
+  return status;
+}
+
+}  // namespace attendant
