@@ -101,9 +101,10 @@ struct HeadOf {
 };
 
 // Describes a head that scores classes, if the files hold all of its weights.
-std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const Family& family,
+std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const ModelConfig& config,
                                                const std::string& prefix, Activation of_layers,
                                                const WeightBinder& binder) {
+  const Family& family = *config.family;
   PoolingDescription head;
   head.modes = of.modes;
   for (auto [part, width] : {std::pair{".dense.weight", &head.dense_width},
@@ -116,8 +117,8 @@ std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const Family& f
   }
   if (head.dense_width == 0) return std::nullopt;
   if (head.output_width > 0) {
-    head.dense_activation =
-        family.classifier_acts_as_layers ? of_layers : family.classifier_activation;
+    head.dense_activation = config.classifier_activation.value_or(
+        family.classifier_acts_as_layers ? of_layers : family.classifier_activation);
   }
   head.has_dense_norm =
       HasAny(PlacesInFile(family, prefix, of.name + ".dense_norm.weight"), binder);
@@ -144,7 +145,7 @@ void AddHeads(const std::string& folder, const ModelConfig& config, const std::s
   const Family& family = *config.family;
   ModelDescription& model = checkpoint.description;
   const auto describe = [&](const HeadOf& head) {
-    return DescribeHead(head, family, prefix, model.layer.feed_forward.activation, binder);
+    return DescribeHead(head, config, prefix, model.layer.feed_forward.activation, binder);
   };
   const bool scores_sequences = !config.classifier_modes.empty();
   if (scores_sequences && PlacesInFile(family, prefix, "classifier.dense.weight").empty()) {

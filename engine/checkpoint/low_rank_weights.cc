@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/types/span.h"
 
 namespace attendant {
@@ -31,6 +32,12 @@ class LowRankWeights : public WeightSource {
     const auto product = products_.find(std::string(name));
     if (!status.ok() || product == products_.end()) return status;
     return Add(product->second, target);
+  }
+
+  absl::StatusOr<bool> ReadStored(absl::string_view name, DataType type,
+                                  absl::Span<char> target) override {
+    if (products_.contains(std::string(name))) return false;
+    return base_->ReadStored(name, type, target);
   }
 
  private:
@@ -96,6 +103,12 @@ LowRankProducts OfTensor(const CheckpointTensor& tensor, const WeightShapes& sha
 
 void AddProducts(LowRankProducts products, std::unique_ptr<WeightSource> factors,
                  Checkpoint& checkpoint) {
+  for (const auto& [name, product] : products) {
+    // The sum of a table and a product would be rounded to the type of the file.
+    if (absl::StartsWith(name, "embeddings.") && checkpoint.description.embeddings) {
+      checkpoint.description.embeddings->table_type = DataType::kFloat32;
+    }
+  }
   checkpoint.weights = std::make_unique<LowRankWeights>(std::move(checkpoint.weights),
                                                         std::move(factors), std::move(products));
 }

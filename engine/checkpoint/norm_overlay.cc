@@ -36,6 +36,10 @@ class OverlaidWeights : public WeightSource {
   absl::Status Read(absl::string_view name, absl::Span<float> target) override {
     return Of(name).Read(name, target);
   }
+  absl::StatusOr<bool> ReadStored(absl::string_view name, DataType type,
+                                  absl::Span<char> target) override {
+    return Of(name).ReadStored(name, type, target);
+  }
 
  private:
   WeightSource& Of(absl::string_view name) const { return IsOfNorm(name) ? *norms_ : *others_; }

@@ -37,6 +37,11 @@ class PrunedWeights : public WeightSource {
 
   bool Has(absl::string_view name) const override { return whole_->Has(name); }
   absl::Status Read(absl::string_view name, absl::Span<float> target) override;
+  // Tables are not cut.
+  absl::StatusOr<bool> ReadStored(absl::string_view name, DataType type,
+                                  absl::Span<char> target) override {
+    return whole_->ReadStored(name, type, target);
+  }
 
  private:
   static Cut CutOf(absl::string_view tensor, const LayerShape& layer);

@@ -193,10 +193,11 @@ absl::Status ReadSpladePooling(const SentenceModules& modules, int64_t vocabular
 }
 
 // Describes the head of a masked language model, if the files hold its weights.
-std::optional<VocabularyHeadShape> DescribeVocabularyHead(const Family& family,
+std::optional<VocabularyHeadShape> DescribeVocabularyHead(const ModelConfig& config,
                                                           const std::string& prefix,
                                                           const ModelDescription& model,
                                                           const WeightBinder& binder) {
+  const Family& family = *config.family;
   if (family.vocabulary_head_names.empty() || !model.embeddings) return std::nullopt;
   const auto find = [&](const char* part) {
     return FindFirst(PlacesInFile(family, prefix, absl::StrCat("vocabulary_head.", part)), binder);
@@ -208,9 +209,10 @@ std::optional<VocabularyHeadShape> DescribeVocabularyHead(const Family& family,
       output->shape != std::vector{model.embeddings->vocabulary, dense->shape[0]}) {
     return std::nullopt;
   }
+  const Activation of_family =
+      family.vocabulary_head_activation.value_or(model.layer.feed_forward.activation);
   return VocabularyHeadShape{.width = dense->shape[0],
-                             .activation = family.vocabulary_head_activation.value_or(
-                                 model.layer.feed_forward.activation)};
+                             .activation = config.classifier_activation.value_or(of_family)};
 }
 
 }  // namespace
@@ -220,8 +222,7 @@ absl::Status AddVocabularyHead(const ModelConfig& config, const std::string& pre
                                const WeightBinder& binder, ModelDescription& model) {
   const bool has_module = modules && !modules->splade_pooling.empty();
   if (!has_module && (modules || !config.has_vocabulary_head)) return absl::OkStatus();
-  std::optional<VocabularyHeadShape> head =
-      DescribeVocabularyHead(*config.family, prefix, model, binder);
+  std::optional<VocabularyHeadShape> head = DescribeVocabularyHead(config, prefix, model, binder);
   if (head && has_module) {
     absl::Status status = ReadSpladePooling(*modules, model.embeddings->vocabulary, *head);
     if (!status.ok()) return status;

@@ -242,6 +242,8 @@ absl::Status OpenStaticEmbedding(const std::string& folder,
   }
   status = binder.Finish(options, checkpoint);
   if (!status.ok() || (!table.mapping && !table.has_weights)) return status;
+  // Rows times their weights are not rounded to the type of the file.
+  checkpoint.description.embeddings->table_type = DataType::kFloat32;
   checkpoint.weights = std::make_unique<FoldedWeights>(std::move(checkpoint.weights), table.mapping,
                                                        table.rows, table.width);
   return absl::OkStatus();

@@ -97,13 +97,6 @@ std::vector<std::string> Words() {
 
 enum class Pooled { kNone, kMean, kNormalizedMean, kNormalizedLast, kPooler };
 
-// What layers like Qwen3's have beside the sizes of others.
-struct CausalShape {
-  int64_t key_value_heads = 0;  // 0: they are not like that
-  int64_t head_width = 0;
-  float rotary_theta = 0;
-};
-
 struct SyntheticModel {
   const char* name;
   int64_t layers, hidden_size, heads, feed_forward_width;
@@ -111,15 +104,8 @@ struct SyntheticModel {
   Pooled pooled = Pooled::kNone;
   float norm_epsilon = 1e-12f;
   NormPlacement norm_placement = NormPlacement::kPost;
-  CausalShape causal = {};
+  void (*specialize)(ModelDescription& model) = nullptr;  // describes what BERT does not have
 };
-
-EmbeddingShape Qwen3Embeddings() {
-  EmbeddingShape shape;
-  shape.vocabulary = 151669;
-  shape.has_norm = false;
-  return shape;
-}
 
 EmbeddingShape BertEmbeddings(int64_t vocabulary, int64_t positions, int64_t token_types) {
   EmbeddingShape shape;
@@ -136,6 +122,47 @@ EmbeddingShape RobertaEmbeddings() {
   return shape;
 }
 
+// Layers of decoders: RMS norms, also of the queries and keys of each head, grouped keys and
+// values, rotary positions, and a gate.
+void MakeDecoder(int64_t key_value_heads, int64_t head_width, float theta, Activation activation,
+                 ModelDescription& model) {
+  AttentionBlockShape& attention = model.layer.attention;
+  attention.key_value_heads = key_value_heads;
+  attention.key_width = attention.value_width = head_width;
+  attention.score_scale = 1 / std::sqrt(static_cast<float>(head_width));
+  attention.query_key_norms = QueryKeyNorms::kEachHead;
+  model.layer.relative_positions.kind = RelativePositions::kRotary;
+  model.layer.relative_positions.rotary = {RotaryFrequencies(head_width, theta)};
+  model.layer.feed_forward.activation = activation;
+  model.layer.feed_forward.has_gate = true;
+  model.layer.norms.kind = NormKind::kRms;
+  model.embeddings->has_norm = false;
+}
+
+void MakeQwen3(ModelDescription& model) {
+  MakeDecoder(8, 128, 1e6f, Activation::kSilu, model);
+  model.layer.attention.causal = true;
+}
+
+// Five of six layers have a window and a rotation of their own.
+void MakeEmbeddingGemma(ModelDescription& model) {
+  MakeDecoder(1, 256, 1e6f, Activation::kGeluTanh, model);
+  model.layer.norms.kind = NormKind::kRmsPlusOne;
+  model.layer.attention.window = 256;
+  model.SplitShapes();
+  for (size_t i = 0; i < model.layer_shapes.size(); ++i) {
+    LayerShape& layer = model.layer_shapes[i];
+    if ((i + 1) % 6 == 0) {
+      layer.attention.window = 0;
+    } else {
+      layer.relative_positions.rotary = {RotaryFrequencies(256, 1e4f)};
+    }
+  }
+  model.embeddings->word_scale = std::sqrt(768.0f);
+  model.pooling->dense_width = 3072;
+  model.pooling->output_width = 768;
+}
+
 const std::vector<SyntheticModel>& Models() {
   static const auto& models = *new std::vector<SyntheticModel>{
       {"bert-base", 12, 768, 12, 3072, BertEmbeddings(30522, 512, 2), Pooled::kPooler},
@@ -145,16 +172,10 @@ const std::vector<SyntheticModel>& Models() {
       {"distilbert", 6, 768, 12, 3072, BertEmbeddings(30522, 512, 0), Pooled::kMean},
       {"roberta-base", 12, 768, 12, 3072, RobertaEmbeddings(), Pooled::kMean, 1e-5f},
       {"vit-base", 12, 768, 12, 3072, {}, Pooled::kNone, 1e-12f, NormPlacement::kPre},
-      {"qwen3-0.6b",
-       28,
-       1024,
-       16,
-       3072,
-       Qwen3Embeddings(),
-       Pooled::kNormalizedLast,
-       1e-6f,
-       NormPlacement::kPre,
-       {8, 128, 1e6f}},
+      {"qwen3-0.6b", 28, 1024, 16, 3072, BertEmbeddings(151669, 0, 0), Pooled::kNormalizedLast,
+       1e-6f, NormPlacement::kPre, MakeQwen3},
+      {"embeddinggemma-300m", 24, 768, 3, 1152, BertEmbeddings(262144, 0, 0),
+       Pooled::kNormalizedMean, 1e-6f, NormPlacement::kSandwich, MakeEmbeddingGemma},
       {"tiny", 2, 32, 4, 64, BertEmbeddings(100, 64, 2), Pooled::kNormalizedMean},
       {kWordsModel, 2, 16, 2, 32, BertEmbeddings(std::ssize(Words()), 64, 2),
        Pooled::kNormalizedMean},
@@ -177,21 +198,6 @@ std::optional<PoolingDescription> DescribePooling(const SyntheticModel& model) {
   return pooling;
 }
 
-void MakeCausal(const CausalShape& causal, LayerShape& layer) {
-  AttentionBlockShape& attention = layer.attention;
-  attention.key_value_heads = causal.key_value_heads;
-  attention.key_width = attention.value_width = causal.head_width;
-  attention.score_scale = 1 / std::sqrt(static_cast<float>(causal.head_width));
-  attention.causal = true;
-  attention.query_key_norms = QueryKeyNorms::kEachHead;
-  layer.relative_positions.kind = RelativePositions::kRotary;
-  layer.relative_positions.rotary.frequencies =
-      RotaryFrequencies(causal.head_width, causal.rotary_theta);
-  layer.feed_forward.activation = Activation::kSilu;
-  layer.feed_forward.has_gate = true;
-  layer.norms.kind = NormKind::kRms;
-}
-
 ModelDescription Describe(const SyntheticModel& model) {
   ModelDescription description;
   description.family = absl::StrCat("synthetic:", model.name);
@@ -204,14 +210,14 @@ ModelDescription Describe(const SyntheticModel& model) {
   layer.feed_forward.width = model.feed_forward_width;
   layer.norms.placement = model.norm_placement;
   layer.norms.epsilon = model.norm_epsilon;
-  if (model.causal.key_value_heads > 0) MakeCausal(model.causal, layer);
   if (model.embeddings.vocabulary > 0) {
     description.embeddings = model.embeddings;
     description.embeddings->width = model.hidden_size;
     description.embeddings->norm_epsilon = model.norm_epsilon;
   }
-  description.has_exit_norm = model.norm_placement == NormPlacement::kPre;
+  description.has_exit_norm = layer.norms.are_first();
   description.pooling = DescribePooling(model);
+  if (model.specialize != nullptr) model.specialize(description);
   return description;
 }
 
@@ -237,7 +243,7 @@ absl::StatusOr<Checkpoint> OpenSynthetic(absl::string_view name_and_seed) {
     Checkpoint checkpoint;
     checkpoint.description = Describe(model);
     checkpoint.weights = std::make_unique<SyntheticWeights>(
-        checkpoint.description, /*has_biases=*/model.causal.key_value_heads == 0, seed);
+        checkpoint.description, /*has_biases=*/model.specialize == nullptr, seed);
     if (name == kWordsModel) {
       checkpoint.tokenization.files["vocab.txt"] = absl::StrJoin(Words(), "\n");
     }

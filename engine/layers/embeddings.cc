@@ -6,7 +6,6 @@
 
 #include "engine/base/rounding.h"
 #include "engine/kernels/norm/norm.h"
-#include "engine/layers/state/rows.h"
 
 namespace attendant {
 namespace {
@@ -36,14 +35,11 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const L
   embeddings.shape_ = shape;
   const int64_t added = shape.added_width(layer.hidden_size);
   const auto read_table = [&](const std::string& name, int64_t rows, int64_t width,
-                              SharedBuffer<float>& table) {
-    if (rows == 0) return absl::OkStatus();
-    const float scale = name == "embeddings.word" ? shape.word_scale : 1;
-    absl::StatusOr<AlignedBuffer<float>> read = loader.ReadTable(name, rows * width);
-    if (!read.ok()) return read.status();
-    for (int64_t i = 0; scale != 1 && i < read->size(); ++i) (*read)[i] *= scale;
-    table = *std::move(read);
-    return absl::OkStatus();
+                              EmbeddingTable& table) {
+    absl::StatusOr<EmbeddingTable> read =
+        EmbeddingTable::Load(name, rows, width, shape.table_type, loader);
+    if (read.ok()) table = *std::move(read);
+    return read.status();
   };
   absl::Status status =
       read_table("embeddings.word", shape.vocabulary, shape.width, embeddings.word_);
@@ -88,21 +84,17 @@ void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, Workspace&
 }
 
 void Embeddings::AddTables(const TokenIds& ids, int64_t r, float* sum) const {
-  const int64_t width = position_.size() > 0     ? position_.size() / shape_.positions
-                        : shape_.token_types > 0 ? token_type_.size() / shape_.token_types
-                                                 : 0;
   if (shape_.token_types > 0) {
-    const int64_t type = ids.token_types.empty() ? 0 : ids.token_types[r];
-    AddRow(token_type_.data() + type * width, width, sum);
+    token_type_.Add(ids.token_types.empty() ? 0 : ids.token_types[r], sum);
   }
-  if (shape_.positions > 0) AddRow(position_.data() + ids.positions[r] * width, width, sum);
-  if (shape_.task_types > 0) AddRow(task_type_.data(), width, sum);
+  if (shape_.positions > 0) position_.Add(ids.positions[r], sum);
+  if (shape_.task_types > 0) task_type_.Add(0, sum);
 }
 
 void Embeddings::SumTables(const TokenIds& ids, MatrixView<float> sums,
                            const ThreadTeam& team) const {
   ForRows(team, sums.rows, [&](int64_t r) {
-    std::copy_n(word_.data() + ids.words[r] * shape_.width, shape_.width, sums.row(r));
+    word_.Take(ids.words[r], shape_.word_scale, sums.row(r));
     AddTables(ids, r, sums.row(r));
   });
   if (shape_.mask_id >= 0) LeaveOutMasks(ids, sums, team);
@@ -136,7 +128,7 @@ void Embeddings::TakeWords(const TokenIds& ids, MatrixView<float> words,
     float* to = words.row(r);
     const auto take = [&](bool is_there, int64_t token) {
       if (is_there) {
-        std::copy_n(word_.data() + ids.words[token] * width, width, to);
+        word_.Take(ids.words[token], shape_.word_scale, to);
       } else {
         std::fill_n(to, width, 0.0f);
       }

@@ -6,9 +6,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
+#include "engine/layers/embedding_table.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/layers/state/workspace.h"
@@ -46,10 +46,10 @@ class Embeddings {
   void TakeWords(const TokenIds& ids, MatrixView<float> words, const ThreadTeam& team) const;
 
   EmbeddingShape shape_;
-  SharedBuffer<float> word_;        // [V, W]
-  SharedBuffer<float> position_;    // [P, W], or [P, E] if words alone are projected; or empty
-  SharedBuffer<float> token_type_;  // [Y, W], or [Y, E] if words alone are projected; or empty
-  SharedBuffer<float> task_type_;   // [tasks, W]; or empty
+  EmbeddingTable word_;        // [V, W]
+  EmbeddingTable position_;    // [P, W], or [P, E] if words alone are projected; or empty
+  EmbeddingTable token_type_;  // [Y, W], or [Y, E] if words alone are projected; or empty
+  EmbeddingTable task_type_;   // [tasks, W]; or empty
   std::optional<NormParameters> norm_;
   std::optional<PackedLinear> projection_;  // [E, W], or [E, 3 W] with neighbours
 };

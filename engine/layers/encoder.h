@@ -127,8 +127,8 @@ class EncoderRun {
 
   // Returns the plan for SetRowPlan that the policy asks for. kTimed runs layers of the model on
   // this run's team and times them by the clock `now`, see TimeRowPlans (state/row_plan.h); this
-  // overwrites input(). With one thread, or for layers that need cross_kv, or without layers, it times nothing and
-  // lets all threads share each product.
+  // overwrites input(). With one thread, or for layers that need cross_kv, or without layers, it
+  // times nothing and lets all threads share each product.
   RowPlan ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now);
 
   // The room for the hidden states of the next run, [max_tokens, E].
@@ -209,7 +209,8 @@ class EncoderRun {
   // Attention.
   int64_t fully_masked_rows() const;
 
-  // The bytes that this run holds.
+  // The bytes that this run holds. Tables of positions, which runs of one encoder and size share,
+  // count for each.
   int64_t bytes() const;
 
   class Impl;

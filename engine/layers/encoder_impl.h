@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_layer.h"
 #include "engine/layers/patch_embedding.h"
+#include "engine/layers/state/position_tables.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/layers/state/workspace.h"
 #include "engine/layers/vocabulary_head.h"
@@ -36,7 +38,9 @@ class Encoder::Impl {
   std::optional<Embeddings> embeddings;
   std::optional<PatchEmbedding> patch_embedding;
   SharedBuffer<float> relative_positions;  // [buckets, H], or of size 0
-  std::vector<EncoderLayer> layers;        // one for each weight set
+  // Overlays share them.
+  std::shared_ptr<SharedPositionTables> position_tables = std::make_shared<SharedPositionTables>();
+  std::vector<EncoderLayer> layers;  // one for each weight set
   std::optional<NormParameters> exit_norm;
   std::vector<DenseHead> heads;  // the first one is of kind kNone
   std::optional<VocabularyHead> vocabulary_head;

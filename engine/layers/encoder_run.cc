@@ -81,8 +81,9 @@ class EncoderRun::Impl {
   Impl(std::shared_ptr<const Encoder> loaded, int64_t max_tokens, int threads)
       : encoder(std::move(loaded)),
         workspace(encoder->description(), max_tokens, threads, encoder->mode()),
-        tables(encoder->description(), max_tokens, encoder->impl().relative_positions),
-        batch_run(encoder->description(), workspace, tables) {
+        tables(encoder->impl().position_tables->Find(encoder->description(), max_tokens,
+                                                     encoder->impl().relative_positions)),
+        batch_run(encoder->description(), workspace, *tables) {
     encoder->impl().ReserveScratch(workspace);
   }
 
@@ -90,7 +91,7 @@ class EncoderRun::Impl {
 
   std::shared_ptr<const Encoder> encoder;
   Workspace workspace;
-  const PositionTables tables;
+  const std::shared_ptr<const PositionTables> tables;
   BatchRun batch_run;
 };
 
@@ -289,6 +290,6 @@ void EncoderRun::WeighVocabulary(MatrixView<const float> hidden_states,
 }
 
 int64_t EncoderRun::fully_masked_rows() const { return impl_->workspace.fully_masked_rows; }
-int64_t EncoderRun::bytes() const { return impl_->workspace.bytes() + impl_->tables.bytes(); }
+int64_t EncoderRun::bytes() const { return impl_->workspace.bytes() + impl_->tables->bytes(); }
 
 }  // namespace attendant

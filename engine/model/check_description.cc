@@ -1,14 +1,12 @@
 #include "engine/model/check_description.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/model/check_attention.h"
 #include "engine/model/check_heads.h"
 #include "engine/model/check_layer_shapes.h"
 #include "engine/model/load_plan.h"
@@ -41,6 +39,29 @@ absl::Status CheckSharing(const LayerShape& layer) {
     return Refusal(
         "expected projections of their own for queries, keys and values beside rotary or "
         "disentangled positions or norms of queries and keys");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSharedHeads(const LayerShape& layer) {
+  const AttentionBlockShape& attention = layer.attention;
+  const bool is_disentangled = layer.relative_positions.kind == RelativePositions::kDisentangled;
+  const int64_t shared = attention.key_value_heads;
+  if (shared != 0 && (shared < 0 || shared >= attention.heads || attention.heads % shared != 0 ||
+                      attention.kind != AttentionKind::kSoftmax || is_disentangled ||
+                      attention.keys_are_queries || attention.values_are_keys)) {
+    return Refusal("expected heads of keys and values, fewer than the ", attention.heads,
+                   " query heads and a divisor of their number, in softmax attention with "
+                   "projections of their own and without disentangled positions, got ",
+                   shared);
+  }
+  if (attention.causal && (attention.kind != AttentionKind::kSoftmax || is_disentangled ||
+                           attention.pattern != AttentionPattern())) {
+    return Refusal(
+        "expected causal softmax attention without disentangled positions and without blocks of a "
+        "pattern, got it in ",
+        Name(attention.kind), " attention with ", Name(layer.relative_positions.kind),
+        " positions");
   }
   return absl::OkStatus();
 }
@@ -152,6 +173,10 @@ absl::Status CheckConvolution(const LayerShape& layer) {
 absl::Status CheckEmbeddings(const ModelDescription& model) {
   if (!model.embeddings) return absl::OkStatus();
   const EmbeddingShape& embeddings = *model.embeddings;
+  if (!IsFloat(embeddings.table_type) || ByteWidth(embeddings.table_type) > 4) {
+    return Refusal("expected tables of embeddings in float32, float16 or bfloat16, got ",
+                   Name(embeddings.table_type));
+  }
   const bool has_tables = embeddings.positions > 0 || embeddings.token_types > 0;
   if ((embeddings.task_types > 0 && embeddings.token_types == 0) ||
       (embeddings.mask_id >= 0 && (has_tables || embeddings.projects_words))) {
@@ -264,23 +289,6 @@ absl::Status CheckPatchEmbedding(const ModelDescription& model) {
   return absl::OkStatus();
 }
 
-absl::Status CheckRotation(const LayerShape& layer) {
-  if (layer.relative_positions.kind != RelativePositions::kRotary) return absl::OkStatus();
-  const RotaryShape& rotary = layer.relative_positions.rotary;
-  if (rotary.width() < 2 || rotary.width() > layer.attention.key_width) {
-    return Refusal("expected rotary positions to turn from 2 columns up to the key width ",
-                   layer.attention.key_width, ", got ", rotary.width());
-  }
-  for (const double frequency : rotary.frequencies) {
-    if (frequency >= 0 && std::isfinite(frequency)) continue;
-    return Refusal("expected finite rotary frequencies from 0, got ", frequency);
-  }
-  if (!(rotary.amplitude > 0) || !std::isfinite(rotary.amplitude)) {
-    return Refusal("expected a positive rotary amplitude, got ", rotary.amplitude);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckAttentionWidth(const ModelDescription& model) {
   const LayerShape& layer = model.layer;
   const bool bare = layer.norms.placement == NormPlacement::kNone;
@@ -323,7 +331,11 @@ absl::Status CheckDescription(const ModelDescription& model) {
   if (model.layers == 0) return CheckWithoutLayers(model);
   valid = CheckEach(model, CheckNorms);
   if (valid.ok()) valid = CheckPatchEmbedding(model);
-  if (valid.ok()) valid = CheckEach(model, CheckRotation);
+  for (int64_t i = 0; valid.ok() && i < model.weight_sets(); ++i) {
+    const LayerShape& layer = model.layer_shape(i);
+    if (layer.relative_positions.kind != RelativePositions::kRotary) continue;
+    valid = CheckRotary(layer.relative_positions.rotary, layer.attention.key_width);
+  }
   if (valid.ok()) valid = CheckAttentionWidth(model);
   if (!valid.ok()) return valid;
   return CheckEach(model, CheckSharing, CheckCrossKvInputs);

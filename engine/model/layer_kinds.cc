@@ -18,8 +18,10 @@ constexpr Named<Activation> kActivations[] = {
     {"relu", Activation::kRelu},          {"silu", Activation::kSilu},
     {"tanh", Activation::kTanh},          {"sigmoid", Activation::kSigmoid}};
 
-constexpr Named<NormKind> kNormKinds[] = {
-    {"layer", NormKind::kLayer}, {"rms", NormKind::kRms}, {"affine", NormKind::kAffine}};
+constexpr Named<NormKind> kNormKinds[] = {{"layer", NormKind::kLayer},
+                                          {"rms", NormKind::kRms},
+                                          {"rms_plus_one", NormKind::kRmsPlusOne},
+                                          {"affine", NormKind::kAffine}};
 
 constexpr Named<QueryKeyNorms> kQueryKeyNorms[] = {{"none", QueryKeyNorms::kNone},
                                                    {"all_heads", QueryKeyNorms::kAllHeads},

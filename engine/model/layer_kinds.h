@@ -42,13 +42,14 @@ const char* Name(Activation activation);
 
 // The formula of a norm over the columns of a row x, with learned vectors gamma and beta.
 enum class NormKind {
-  kLayer,   // gamma (x - mean) / sqrt(variance + epsilon) + beta, with the biased variance: Ba et
-            // al. 2016
-  kRms,     // gamma x / sqrt(mean of squares + epsilon) + beta: Zhang and Sennrich 2019
-  kAffine,  // gamma x + beta: Sun et al. 2020
+  kLayer,  // gamma (x - mean) / sqrt(variance + epsilon) + beta, with the biased variance: Ba et
+           // al. 2016
+  kRms,    // gamma x / sqrt(mean of squares + epsilon) + beta: Zhang and Sennrich 2019
+  kRmsPlusOne,  // as kRms, with 1 + gamma in place of gamma (Gemma)
+  kAffine,      // gamma x + beta: Sun et al. 2020
 };
 
-// Returns "layer", "rms" or "affine".
+// Returns "layer", "rms", "rms_plus_one" or "affine".
 const char* Name(NormKind kind);
 
 // The norms of queries and of keys before their products.

@@ -32,14 +32,15 @@ void AddScale(const std::string& name, CheckedSize width, const std::string& lin
 }
 
 void AddNorm(const std::string& name, NormKind kind, CheckedSize width, Parts& parts) {
-  const bool has_bias = kind != NormKind::kRms;
+  const bool has_bias = kind != NormKind::kRms && kind != NormKind::kRmsPlusOne;
   parts.push_back({.kind = PartKind::kNorm, .name = name, .out = width, .has_bias = has_bias});
 }
 
 // None without rows.
-void AddTable(const std::string& name, CheckedSize rows, CheckedSize width, Parts& parts) {
+void AddTable(const std::string& name, CheckedSize rows, CheckedSize width, Parts& parts,
+              DataType type = DataType::kFloat32) {
   if (rows.ok() && rows.value() == 0) return;
-  parts.push_back({.kind = PartKind::kTable, .name = name, .out = rows, .in = width});
+  parts.push_back({.kind = PartKind::kTable, .name = name, .out = rows, .in = width, .type = type});
 }
 
 void Append(Parts more, Parts& parts) {
@@ -134,10 +135,10 @@ void AddBody(const ResidualBlockShape& block, const LayerShape& shape, Parts& pa
 
 void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Parts& parts) {
   const int64_t hidden_size = layer.hidden_size, added_width = shape.added_width(hidden_size);
-  AddTable("embeddings.word", shape.vocabulary, shape.width, parts);
-  AddTable("embeddings.position", shape.positions, added_width, parts);
-  AddTable("embeddings.token_type", shape.token_types, added_width, parts);
-  AddTable("embeddings.task_type", shape.task_types, added_width, parts);
+  AddTable("embeddings.word", shape.vocabulary, shape.width, parts, shape.table_type);
+  AddTable("embeddings.position", shape.positions, added_width, parts, shape.table_type);
+  AddTable("embeddings.token_type", shape.token_types, added_width, parts, shape.table_type);
+  AddTable("embeddings.task_type", shape.task_types, added_width, parts, shape.table_type);
   if (shape.has_norm) {
     AddNorm("embeddings.norm", layer.norms.kind, shape.norm_width(hidden_size), parts);
   }

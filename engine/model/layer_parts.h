@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/checked_size.h"
+#include "engine/base/data_type.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -37,6 +38,7 @@ struct ModelPart {
   // group. taps 0: no convolution.
   int64_t groups = 1;
   int64_t taps = 0;
+  DataType type = DataType::kFloat32;  // in which a table is kept
 };
 
 // True if the rows of two linear parts that follow each other are packed as one layer: they are of

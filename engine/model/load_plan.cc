@@ -41,7 +41,7 @@ struct Footprint {
       case PartKind::kVector:
         return AddFloats(part.out);
       case PartKind::kTable:
-        return AddTable(part.out, part.in);
+        return AddBytes(part.out * part.in * ByteWidth(part.type));
       case PartKind::kScale:      // goes into a linear layer
       case PartKind::kDistances:  // leaves what AddDistances counts
         return;
@@ -53,8 +53,8 @@ struct Footprint {
         kept + (columns * in.RoundedUpTo(kWeightBlock) * width + columns * kColumnBytes) * groups;
     largest = Larger(largest, (out * in + out) * groups * kFloat);
   }
-  void AddTable(CheckedSize rows, CheckedSize width) { AddFloats(rows * width); }
-  void AddFloats(CheckedSize count) { kept = kept + count * kFloat; }
+  void AddFloats(CheckedSize count) { AddBytes(count * kFloat); }
+  void AddBytes(CheckedSize bytes) { kept = kept + bytes; }
 
   static constexpr int64_t kFloat = sizeof(float);
   CheckedSize weight_width;  // bytes of an element of a packed weight

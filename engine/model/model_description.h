@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/data_type.h"
 #include "engine/model/attention_block_shape.h"
 #include "engine/model/attention_pattern.h"
 #include "engine/model/head_description.h"
@@ -217,7 +218,8 @@ struct EmbeddingShape {
   // With projects_words: what is projected is the words of the next token, of the token itself and
   // of the one before, side by side, with zeros where there is none; false: the token's own word.
   bool has_neighbours = false;
-  float word_scale = 1;  // multiplies the rows of the word table
+  float word_scale = 1;                      // multiplies the rows of the word table
+  DataType table_type = DataType::kFloat32;  // of all tables in memory; or float16, bfloat16
   // The id of words that are left out, while others are scaled (ESM's token dropout); -1: none.
   int64_t mask_id = -1;
 

@@ -134,7 +134,7 @@ std::vector<WeightUse> ListWeightUses(const ModelDescription& description) {
   for (const ModelPart& part : ListParts(description)) {
     for (WeightSpec& weight : WeightsOf(part)) {
       const WeightForm form = FormOf(part, weight);
-      uses.push_back({std::move(weight), form, part.linear, part.first_row.value()});
+      uses.push_back({std::move(weight), form, part.linear, part.first_row.value(), part.type});
     }
   }
   return uses;

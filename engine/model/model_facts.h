@@ -18,7 +18,7 @@ enum class WeightForm {
   kBias,    // of a linear layer, float32
   kScale,   // multiplied into a linear layer and its bias
   kNorm,    // float32
-  kTable,   // float32, as it is
+  kTable,   // as it is, in WeightUse::type
 };
 
 // "linear", "bias", "scale", "norm", "table".
@@ -31,6 +31,7 @@ struct WeightUse {
   // empty for norms and tables.
   std::string linear;
   int64_t first_row = 0;  // there
+  DataType type = DataType::kFloat32;  // of a table in memory
 };
 
 // Floating point operations of one stage, of all layers together; a product and the sum that it

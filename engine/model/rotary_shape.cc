@@ -1,6 +1,9 @@
 #include "engine/model/rotary_shape.h"
 
 #include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
 
 namespace attendant {
 
@@ -11,6 +14,23 @@ std::vector<double> RotaryFrequencies(int64_t width, float base, float stretch) 
     frequencies[j] = std::pow(static_cast<double>(base), -exponent) / stretch;
   }
   return frequencies;
+}
+
+absl::Status CheckRotary(const RotaryShape& rotary, int64_t key_width) {
+  std::string problem;
+  if (rotary.width() < 2 || rotary.width() > key_width) {
+    problem = absl::StrCat("expected rotary positions to turn from 2 columns up to the key width ",
+                           key_width, ", got ", rotary.width());
+  }
+  for (const double frequency : rotary.frequencies) {
+    if (frequency >= 0 && std::isfinite(frequency)) continue;
+    problem = absl::StrCat("expected finite rotary frequencies from 0, got ", frequency);
+  }
+  if (!(rotary.amplitude > 0) || !std::isfinite(rotary.amplitude)) {
+    problem = absl::StrCat("expected a positive rotary amplitude, got ", rotary.amplitude);
+  }
+  if (problem.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("model description: ", problem));
 }
 
 }  // namespace attendant

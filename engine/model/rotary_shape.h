@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "engine/model/layer_kinds.h"
 
 namespace attendant {
@@ -22,5 +23,8 @@ struct RotaryShape {
 
 // Returns the frequencies of `width` / 2 pairs: that of pair j is base^(-2 j / width) / stretch.
 std::vector<double> RotaryFrequencies(int64_t width, float base, float stretch = 1);
+
+// INVALID_ARGUMENT unless heads of `key_width` columns can be turned so.
+absl::Status CheckRotary(const RotaryShape& rotary, int64_t key_width);
 
 }  // namespace attendant

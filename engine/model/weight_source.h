@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/base/data_type.h"
 #include "engine/model/layer_parts.h"
 #include "engine/model/model_description.h"
 
@@ -78,6 +79,14 @@ class WeightSource {
   // exactly as many elements. An error names the file, the tensor, what was expected and what was
   // found.
   virtual absl::Status Read(absl::string_view name, absl::Span<float> target) = 0;
+
+  // Reads one tensor without converting it, if the source holds it in elements of `type`, a float
+  // type; returns false if it does not, and then leaves `target` undefined. `target` has exactly as
+  // many bytes. Errors are those of Read.
+  virtual absl::StatusOr<bool> ReadStored(absl::string_view /*name*/, DataType /*type*/,
+                                          absl::Span<char> /*target*/) {
+    return false;
+  }
 };
 
 }  // namespace attendant

@@ -62,6 +62,12 @@ void AddRanks(const ModelReport& report, Lines& lines) {
   }
 }
 
+// The types that tables have in memory.
+const char* ShortName(DataType type) {
+  if (type == DataType::kBFloat16) return "bf16";
+  return type == DataType::kFloat16 ? "f16" : "f32";
+}
+
 std::string Destination(const WeightUse& use, const ComputeMode& mode) {
   switch (use.form) {
     case WeightForm::kLinear:
@@ -74,7 +80,7 @@ std::string Destination(const WeightUse& use, const ComputeMode& mode) {
       return absl::StrCat("multiplied into ", use.linear);
     case WeightForm::kNorm:
     case WeightForm::kTable:
-      return absl::StrCat(Name(use.form), " ", use.weight.name, ", f32");
+      return absl::StrCat(Name(use.form), " ", use.weight.name, ", ", ShortName(use.type));
   }
   return "";
 }

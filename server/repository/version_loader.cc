@@ -71,6 +71,11 @@ class StoppableWeights final : public WeightSource {
     if (stopped_) return absl::CancelledError("the server stops");
     return weights_->Read(name, target);
   }
+  absl::StatusOr<bool> ReadStored(absl::string_view name, DataType type,
+                                  absl::Span<char> target) override {
+    if (stopped_) return absl::CancelledError("the server stops");
+    return weights_->ReadStored(name, type, target);
+  }
 
  private:
   const std::unique_ptr<WeightSource> weights_;

@@ -130,6 +130,11 @@ def with_keys(**keys):
     return {"config_json": lambda config: config | keys, "reload": True}
 
 
+def without_keys(*names, **keys):
+    return {"config_json": lambda config: {key: value for key, value in config.items() if key not in names} | keys,
+            "reload": True}
+
+
 LINEAR = {"rope_type": "linear", "factor": 3.0}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 10, "beta_fast": 2.0, "beta_slow": 0.3}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 20, "low_freq_factor": 0.5,
@@ -211,6 +216,14 @@ QWEN_VARIANTS = {
 }
 ONE_WINDOW = {"window": {"sliding_window": 5}, "default-window": {"sliding_window": 4096},
               "bidirectional-window": {"sliding_window": 5, "is_causal": False}}
+
+
+# Every third layer sees everything.
+GEMMA = {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+         "num_hidden_layers": 4, "intermediate_size": 96, "max_position_embeddings": 40, "sliding_window": 8,
+         "query_pre_attn_scalar": 20, "use_bidirectional_attention": True, "pad_token_id": 0,
+         "layer_types": ["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"]}
+GEMMA_THETAS = (("full_attention", 900.0), ("sliding_attention", 40.0))
 
 
 FAMILIES = {
@@ -337,6 +350,7 @@ FAMILIES = {
          "yarn": with_keys(rope_scaling={**YARN, "truncate": False}),
          "two-scalings": with_keys(rope_parameters={"full_attention": {**YARN, "rope_theta": 90.0},
                                                     "sliding_attention": {**LLAMA3, "rope_theta": 40.0}}),
+         "silu-classifier": {"model": t.ModernBertForSequenceClassification, "num_labels": 5, "classifier_activation": "silu"},
          "mean-classifier": {"model": t.ModernBertForSequenceClassification, "num_labels": 5, "classifier_pooling": "mean"},
          "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         classifier=t.ModernBertForSequenceClassification),
@@ -384,6 +398,19 @@ FAMILIES = {
         | {"first-token-classifier": {"model": t.EuroBertForSequenceClassification, "num_labels": 5,
                                       "classifier_pooling": "bos"}},
         classifier=t.EuroBertForSequenceClassification, blank=True),
+    "gemma3_text": Family(
+        t.Gemma3TextModel, t.Gemma3TextConfig, GEMMA,
+        {"plain": {}, "causal": {"use_bidirectional_attention": False}, "odd-window": {"sliding_window": 7},
+         "one-layer": {"num_hidden_layers": 1, "layer_types": ["full_attention"]},
+         "windows-only": {"layer_types": ["sliding_attention"] * 4}, "one-head": {"num_key_value_heads": 1},
+         "all-heads": {"num_key_value_heads": 4}, "silu": {"hidden_activation": "silu", "intermediate_size": 77},
+         "biases": {"attention_bias": True}, "pattern": without_keys("layer_types", sliding_window_pattern=2),
+         "default-thetas": without_rotation(),
+         "thetas": without_rotation(rope_theta=900.0, rope_local_base_freq=40.0),
+         "rope-scaling": without_rotation(rope_theta=900.0, rope_scaling=LINEAR),
+         "two-scalings": with_keys(rope_parameters={kind: {**YARN, "rope_theta": theta} for kind, theta in GEMMA_THETAS}),
+         "f16-file": {"save": "float16"}, "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        classifier=t.Gemma3TextForSequenceClassification, gamma=0.3, blank=True),
     "vit": Family(t.ViTModel, t.ViTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
                   features=patches, classifier=t.ViTForImageClassification),
     "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,

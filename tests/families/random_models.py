@@ -32,7 +32,8 @@ WORD_HEADS["rembert"] = {"masked-words": {}}
 WORD_HEADS["deberta-v2"] = {**MASKED_WORDS, "masked-words-new": {"legacy": False},
                             "masked-words-narrow": {"embedding_size": 20}}
 WORD_HEADS["modernbert"] = {**MASKED_WORDS, "masked-words-no-bias": {"decoder_bias": False},
-                            "masked-words-biases": {"classifier_bias": True, "norm_bias": True}}
+                            "masked-words-biases": {"classifier_bias": True, "norm_bias": True},
+                            "masked-words-silu": {"classifier_activation": "silu"}}
 
 
 def make(family: Family, variant: dict, folder: pathlib.Path):

@@ -53,13 +53,16 @@ KINDS = {
     "multi-vector-skips-all": of_tokens(MultiVectorMask(PUNCTUATION, skiplist_tasks=["query", "document"])),
     "multi-vector-keeps": of_tokens(MultiVectorMask(["w1"], keep_only_token_ids=[6, 10, 14])),
 }
-# Causal models: the family and the class of the model in the folder, and the options of --model; served by its modules, or without
+# Causal models and others with their layers: the family and the class of the model in the folder, and the options of --model; served by its modules, or without
 # any as the library pools it.
 CAUSAL = {
     "causal-last-token": ("qwen3", transformers.Qwen3Model, [pooled("lasttoken"), lambda _: Normalize()], ""),
     "causal-language-model": ("qwen3", transformers.Qwen3ForCausalLM, None, ""),
     "causal-without-head": ("llama", transformers.LlamaModel, None, ""),
     "bidirectional-language-model": ("qwen2", transformers.Qwen2ForCausalLM, None, ""),
+    "embeddinggemma": ("gemma3_text", transformers.Gemma3TextModel,
+                       [pooled("mean"), lambda width: dense(width, 4 * width, torch.nn.Identity, bias=False),
+                        lambda width: dense(4 * width, width, torch.nn.Identity, bias=False), lambda _: Normalize()], ""),
     "bidirectional-by-option": ("mistral", transformers.MistralForCausalLM, [pooled("mean")], ",causal=false"),
 }
 # Options of --model, for the folder "plain", and the library's modules that do the same.

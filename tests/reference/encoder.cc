@@ -112,7 +112,10 @@ struct Norm {
       : gamma(weights.Read(name + ".weight", width)),
         beta(weights.ReadBias(name + ".bias", width)),
         epsilon(layer.norms.epsilon),
-        kind(layer.norms.kind) {}
+        kind(layer.norms.kind) {
+    if (kind != NormKind::kRmsPlusOne) return;
+    for (double& element : gamma) ++element;
+  }
 
   Vector gamma;
   Vector beta;
@@ -139,7 +142,9 @@ Vector ApplyAffine(const Norm& norm, Vector x) {
 
 Vector Apply(const Norm& norm, Vector x) {
   if (norm.kind == NormKind::kAffine) return ApplyAffine(norm, std::move(x));
-  if (norm.kind == NormKind::kRms) return ApplyRms(norm, std::move(x));
+  if (norm.kind == NormKind::kRms || norm.kind == NormKind::kRmsPlusOne) {
+    return ApplyRms(norm, std::move(x));
+  }
   const int64_t width = static_cast<int64_t>(norm.gamma.size());
   for (double* row = x.data(); row < x.data() + x.size(); row += width) {
     double mean = 0;
@@ -590,6 +595,15 @@ std::vector<Vector> Encoder::Encode(std::vector<Vector> sequences,
   return sequences;
 }
 
+// Rounds a float32 to the type of a table, by the bits of its mantissa that the type has. float16
+// has no values as small as those of tests.
+double RoundToType(double x, DataType type) {
+  const int kept_bits = type == DataType::kBFloat16 ? 8 : type == DataType::kFloat16 ? 11 : 24;
+  int exponent = 0;
+  const double mantissa = std::frexp(x, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, kept_bits)), exponent - kept_bits);
+}
+
 Vector Encoder::Embed(const TokenSequence& ids) const {
   const Weights weights(weights_, type_);
   const EmbeddingShape& shape = *model_.embeddings;
@@ -601,6 +615,7 @@ Vector Encoder::Embed(const TokenSequence& ids) const {
     if (rows == 0) return;
     const int64_t width = static_cast<int64_t>(x.size()) / length;
     Vector table = weights.Read(name, rows * width);
+    for (double& element : table) element = RoundToType(element, shape.table_type);
     if (name == "embeddings.word") {
       for (double& element : table) element *= shape.word_scale;
     }

@@ -17,5 +17,6 @@ inline constexpr IntegerRange kTokenTypeRange = {1, int64_t{1} << 16};
 inline constexpr IntegerRange kPositionBucketRange = {4, 65'536};
 inline constexpr float kHighestFeedForwardRatio = 64.0f;
 inline constexpr float kHighestNormEpsilon = 1e-2f;
+inline constexpr float kHighestScoreWidth = 65'536.0f;
 
 }  // namespace attendant

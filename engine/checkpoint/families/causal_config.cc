@@ -10,6 +10,7 @@ namespace attendant {
 namespace {
 
 constexpr int64_t kFirstWindowed = 28;
+constexpr int64_t kPeriod = 6;
 
 void ReadKeyValueHeads(const Keys& keys, ConfigReader& config, Problems& problems,
                        AttentionBlockShape& attention) {
@@ -23,11 +24,17 @@ void ReadKeyValueHeads(const Keys& keys, ConfigReader& config, Problems& problem
 }
 
 // A causal window of w tokens, with the query's own, is one that reaches w - 1 tokens back;
-// without the mask the library lets it reach w tokens to either side.
-void SetCausal(bool causal, AttentionBlockShape& attention) {
+// without the mask the library lets it reach w tokens to either side, or half as many.
+void SetCausal(bool causal, const Family& family, AttentionBlockShape& attention) {
   if (attention.causal == causal) return;
   attention.causal = causal;
-  if (attention.window > 0) attention.window += causal ? -1 : 1;
+  int64_t& window = attention.window;
+  if (window == 0) return;
+  if (family.halves_window) {
+    window = causal ? 2 * window - 1 : (window + 1) / 2;
+  } else {
+    window += causal ? -1 : 1;
+  }
 }
 
 // Returns which layers have a window: newer configs list all layers, older ones name the first.
@@ -38,7 +45,11 @@ std::vector<bool> ReadCausalWindows(const ConfigKeys& keys, const Json& json, in
           ? 0
           : config.Integer(keys.first_windowed, {0, kLayerRange.highest}, kFirstWindowed);
   std::vector<bool> windowed(layers);
-  for (int64_t i = 0; i < layers; ++i) windowed[i] = i >= first;
+  const int64_t period =
+      keys.last_of_period.empty() ? 0 : config.Integer(keys.last_of_period, kLayerRange, kPeriod);
+  for (int64_t i = 0; i < layers; ++i) {
+    windowed[i] = period > 0 ? (i + 1) % period != 0 : i >= first;
+  }
   if (!config.Has(keys.layer_kinds)) return windowed;
   const std::string& key = keys.layer_kinds.front();
   const Json& kinds = json[key];
@@ -79,10 +90,21 @@ void ReadWindow(const Family& family, const Json& json, ConfigReader& config, Pr
       config.Integer(keys.causal_window, {2, kPositionRange.highest}, family.causal_window);
   if (!has_any) return;
   model.layer.attention.window = width - 1;
-  if (std::find(windowed.begin(), windowed.end(), false) == windowed.end()) return;
+  RotaryShape& rotary = model.layer.relative_positions.rotary;
+  const RotaryShape local =
+      ReadRotary(family, /*is_local=*/true, model.layer.attention.key_width, config, problems);
+  if (std::find(windowed.begin(), windowed.end(), false) == windowed.end()) {
+    rotary = local;
+    return;
+  }
   model.SplitShapes();
   for (size_t i = 0; i < model.layer_shapes.size(); ++i) {
-    if (!windowed[i]) model.layer_shapes[i].attention.window = 0;
+    LayerShape& layer = model.layer_shapes[i];
+    if (windowed[i]) {
+      layer.relative_positions.rotary = local;
+    } else {
+      layer.attention.window = 0;
+    }
   }
 }
 
@@ -101,7 +123,7 @@ void ReadCausalAttention(const Family& family, const Json& json, ConfigReader& c
   // Three ways to say that a model was trained on without the mask.
   const bool causal = config.Boolean({"is_causal"}, true) && config.Boolean({"is_decoder"}, true) &&
                       !config.Boolean({"use_bidirectional_attention"}, false);
-  model.ChangeShapes([&](LayerShape& layer) { SetCausal(causal, layer.attention); });
+  model.ChangeShapes([&](LayerShape& layer) { SetCausal(causal, family, layer.attention); });
 }
 
 absl::Status ChooseCausality(const std::string& folder, CausalChoice choice, const Family& family,
@@ -112,8 +134,9 @@ absl::Status ChooseCausality(const std::string& folder, CausalChoice choice, con
         absl::StrCat(folder, ": causal: not supported: models of the family ", family.name,
                      " are never causal; leave the key out"));
   }
-  model.ChangeShapes(
-      [&](LayerShape& layer) { SetCausal(choice == CausalChoice::kCausal, layer.attention); });
+  model.ChangeShapes([&](LayerShape& layer) {
+    SetCausal(choice == CausalChoice::kCausal, family, layer.attention);
+  });
   return absl::OkStatus();
 }
 

@@ -22,11 +22,12 @@ std::vector<NamePattern> LlamaNames() {
   };
 }
 
-// All activations with a gate; SiLU first, which counts where a config has none.
-std::vector<Named<FeedForwardKind>> KindsBySilu() {
-  std::vector<Named<FeedForwardKind>> kinds = {{"silu", {Activation::kSilu, true}}};
+// All activations with a gate; first the one that counts where a config has none.
+std::vector<Named<FeedForwardKind>> KindsBy(const std::string& first) {
+  std::vector<Named<FeedForwardKind>> kinds;
   for (const Named<Activation>& row : ActivationNames()) {
-    if (row.name != std::string("silu")) kinds.push_back({row.name, {row.value, true}});
+    const auto at = row.name == first ? kinds.begin() : kinds.end();
+    kinds.insert(at, {row.name, {row.value, true}});
   }
   return kinds;
 }
@@ -50,7 +51,7 @@ Family Llama() {
       .harmless_keys = {"attention_bias", "max_position_embeddings", "mlp_bias", "pretraining_tp"},
       .biases = Biases::kAsInFile,
       .norm_epsilon = 1e-6f,
-      .feed_forward_kinds = KindsBySilu(),
+      .feed_forward_kinds = KindsBy("silu"),
       .norm_placement = NormPlacement::kPre,
       .norm_kind = NormKind::kRms,
       .has_own_head_width = true,
@@ -100,6 +101,50 @@ Family Qwen3() {
   return family;
 }
 
+// The text model of Gemma 3, on which EmbeddingGemma is built.
+Family Gemma3() {
+  Family family = Llama();
+  family.name = "gemma3_text";
+  family.model_types = {"gemma3_text"};
+  family.architectures = {"Gemma3Text"};
+  family.keys.activation = {"hidden_activation"};
+  family.keys.score_width = {"query_pre_attn_scalar"};
+  family.keys.causal_window = {"sliding_window"};
+  family.keys.layer_kinds = {"layer_types"};
+  family.keys.last_of_period = {"sliding_window_pattern"};
+  family.keys.local_rotary_theta = {"rope_local_base_freq"};
+  family.keys.rotary_parameters = {"rope_parameters"};
+  family.keys.rotary_scaling = {"rope_scaling"};
+  family.fixed_keys = {{"partial_rotary_factor", 1},
+                       {"attn_logit_softcapping", nullptr, "scores are not capped here"},
+                       {"is_causal", true, "use_bidirectional_attention decides in this family"}};
+  family.harmless_keys = {"attention_bias", "cache_implementation", "final_logit_softcapping",
+                          "max_position_embeddings"};
+  family.feed_forward_kinds = KindsBy("gelu_pytorch_tanh");
+  family.norm_placement = NormPlacement::kSandwich;
+  family.norm_kind = NormKind::kRmsPlusOne;
+  family.head_width = 256;
+  family.causal_window = 4096;
+  family.halves_window = true;
+  family.query_key_norms = QueryKeyNorms::kEachHead;
+  family.scales_words = true;
+  family.rotary_theta = 1e6f;
+  family.local_rotary_theta = 10000;
+  family.scales_local_rotary = false;
+  std::erase_if(family.names, [](const NamePattern& name) {
+    return name.canonical == std::string("layer.{i}.feed_forward_norm");
+  });
+  for (const NamePattern& name : std::initializer_list<NamePattern>{
+           {"layer.{i}.query_norm", "layers.{i}.self_attn.q_norm"},
+           {"layer.{i}.key_norm", "layers.{i}.self_attn.k_norm"},
+           {"layer.{i}.attention_branch_norm", "layers.{i}.post_attention_layernorm"},
+           {"layer.{i}.feed_forward_norm", "layers.{i}.pre_feedforward_layernorm"},
+           {"layer.{i}.feed_forward_branch_norm", "layers.{i}.post_feedforward_layernorm"}}) {
+    family.names.push_back(name);
+  }
+  return family;
+}
+
 Family EuroBert() {
   Family family = Llama();
   family.name = "eurobert";
@@ -121,6 +166,8 @@ Family EuroBert() {
 
 }  // namespace
 
-std::vector<Family> CausalFamilies() { return {Qwen3(), Qwen2(), Llama(), Mistral(), EuroBert()}; }
+std::vector<Family> CausalFamilies() {
+  return {Qwen3(), Qwen2(), Llama(), Mistral(), Gemma3(), EuroBert()};
+}
 
 }  // namespace attendant

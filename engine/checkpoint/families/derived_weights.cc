@@ -25,7 +25,8 @@ void CheckGrid(const ModelDescription& model, WeightBinder& binder) {
 
 void AddSinusoids(const Family& family, Checkpoint& checkpoint) {
   if (family.sinusoids == Sinusoids::kNone || checkpoint.weights->Has(kPositions)) return;
-  const EmbeddingShape& embeddings = *checkpoint.description.embeddings;
+  EmbeddingShape& embeddings = *checkpoint.description.embeddings;
+  embeddings.table_type = DataType::kFloat32;  // sinusoids are not rounded to the type of the file
   SinusoidTable table = {.kind = family.sinusoids,
                          .positions = embeddings.positions,
                          .width = embeddings.added_width(checkpoint.description.layer.hidden_size)};

@@ -32,6 +32,7 @@ struct ConfigKeys {
   Keys heads = {"num_attention_heads"};
   Keys head_width = {};       // default: hidden size / heads
   Keys key_value_heads = {};  // heads of keys and values; default: as many as of queries
+  Keys score_width = {};  // scores are scaled by 1 / its square root; default: Family::head_width
   Keys layers = {"num_hidden_layers"};
   Keys layer_groups = {};  // number of groups of layers that share their weights
   Keys feed_forward_width = {"intermediate_size"};
@@ -70,8 +71,11 @@ struct ConfigKeys {
   Keys causal_window = {};      // tokens that a query of a causal layer sees, with its own
   Keys has_causal_window = {};  // if false or absent, there is no such window
   Keys first_windowed = {};     // the first layer that has it; default: 28
+  Keys last_of_period = {};     // if n, layers n - 1, 2 n - 1, … have no window; default: 6
   Keys classifier_pooling = {};  // "cls" or "mean"
-  Keys layer_kinds = {};         // a list with one entry per layer, in place of global_every
+  // Of all heads that have an activation; default: as Family says.
+  Keys classifier_activation = {};
+  Keys layer_kinds = {};  // a list with one entry per layer, in place of global_every
   // An object with the theta and its scaling; with local_rotary_theta, one for each kind of layer.
   Keys rotary_parameters = {};
   // Such an object, which replaces the parameters or is written over those of the kinds of layers.
@@ -145,6 +149,7 @@ struct Family {
   int64_t head_width = 0;           // 0: hidden size / heads
   bool is_causal = false;           // a config, or the operator, may say otherwise
   int64_t causal_window = 0;        // where the config has no such key
+  bool halves_window = false;  // a window of w tokens reaches w / 2 to either side if not causal
   // Norms that every file of the family must have. Others are found in the file, over all heads.
   QueryKeyNorms query_key_norms = QueryKeyNorms::kNone;
   bool scales_scores = true;  // by 1 / sqrt(head width)

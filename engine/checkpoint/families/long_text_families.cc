@@ -118,11 +118,11 @@ Family ModernBert() {
                .window = {"local_attention"},
                .global_every = {"global_attn_every_n_layers"},
                .classifier_pooling = {"classifier_pooling"},
+               .classifier_activation = {"classifier_activation"},
                .layer_kinds = {"layer_types"},
                .rotary_parameters = {"rope_parameters"},
                .rotary_scaling = {"rope_scaling"}},
-      .fixed_keys = {{"classifier_activation", "gelu"},
-                     {"partial_rotary_factor", 1},
+      .fixed_keys = {{"partial_rotary_factor", 1},
                      {"sliding_window", nullptr, "local_attention says how wide the window is"}},
       .harmless_keys = {"attention_bias", "classifier_bias", "decoder_bias",
                         "deterministic_flash_attn", "embedding_dropout", "layer_norm_eps",
@@ -147,7 +147,6 @@ Family ModernBert() {
                                 {"vocabulary_head.output", "/decoder"},
                                 {"vocabulary_head.output.weight",
                                  "embeddings.tok_embeddings.weight"}},
-      .vocabulary_head_activation = Activation::kGelu,
   };
 }
 

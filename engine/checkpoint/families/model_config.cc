@@ -158,8 +158,10 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
   layer.attention.heads = config.Integer(keys.heads, {1, most_heads});
   layer.attention.key_width = layer.attention.value_width =
       ReadHeadWidth(family, layer, config, problems);
-  layer.attention.score_scale =
-      family.scales_scores ? 1 / std::sqrt(static_cast<float>(layer.attention.key_width)) : 1.0f;
+  const int64_t width = keys.score_width.empty() ? layer.attention.key_width : family.head_width;
+  const float score_width =
+      config.Number(keys.score_width, kHighestScoreWidth, static_cast<float>(width));
+  layer.attention.score_scale = family.scales_scores ? 1 / std::sqrt(score_width) : 1.0f;
   ReadFeedForward(family, config, problems, layer);
   layer.norms.placement = ReadNormPlacement(family, config);
   layer.norms.kind = keys.norm_kind.empty()
@@ -355,9 +357,14 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tow
                       {},
                       {},
                       ReadClassifierModes(*family, architectures, config),
+                      std::nullopt,
                       ScoresTokens(architectures),
                       IsMaskedLanguageModel(architectures),
                       !architectures.empty() && absl::EndsWith(architectures[0], "ForCausalLM")};
+  if (const Keys& keys = family->keys.classifier_activation; !keys.empty()) {
+    read.classifier_activation =
+        config.Choice<Activation>(keys, ActivationNames(), family->classifier_activation);
+  }
   ModelDescription& description = read.description;
   description.family = family->name;
   description.layers = config.Integer(family->keys.layers, kLayerRange);

@@ -1,6 +1,7 @@
 // The config.json of a published model.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct ModelConfig {
   // The pooling before a classification head, if the architecture scores classes of whole
   // sequences; else empty.
   std::vector<PoolingMode> classifier_modes = {};
+  // Of the heads, if the config may state it.
+  std::optional<Activation> classifier_activation = {};
   bool has_token_head = false;             // the architecture scores each token
   bool has_vocabulary_head = false;        // the architecture is a masked language model
   bool is_language_model = false;          // the architecture predicts the next token

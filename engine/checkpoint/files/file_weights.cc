@@ -20,29 +20,35 @@ absl::Status TensorError(const InputFile& file, const WeightPlace& place,
 
 }  // namespace
 
-absl::Status FileWeights::Read(absl::string_view name, absl::Span<float> target) {
+absl::StatusOr<absl::Span<const WeightPlace>> FileWeights::PlacesOf(absl::string_view name,
+                                                                    int64_t expected) const {
   const auto found = places_.find(name);
   if (found == places_.end()) {
     return absl::NotFoundError(absl::StrCat("the model has no tensor '", name, "'"));
   }
-  const WeightPlace& place = found->second.front();
-  const InputFile& file = files_[place.file];
   int64_t elements = 0;
   for (const WeightPlace& each : found->second) elements += each.is_subtracted ? 0 : each.elements;
-  if (elements != static_cast<int64_t>(target.size())) {
-    return TensorError(
-        file, place,
-        absl::StrCat("has ", elements, " elements for '", name, "', the target ", target.size()));
-  }
+  if (elements == expected) return found->second;
+  const WeightPlace& place = found->second.front();
+  return TensorError(
+      files_[place.file], place,
+      absl::StrCat("has ", elements, " elements for '", name, "', the target ", expected));
+}
+
+absl::Status FileWeights::Read(absl::string_view name, absl::Span<float> target) {
+  const auto places = PlacesOf(name, static_cast<int64_t>(target.size()));
+  if (!places.ok()) return places.status();
   absl::Span<float> rest = target;
-  for (const WeightPlace& each : found->second) {
+  for (const WeightPlace& each : *places) {
     const absl::Status status =
         each.is_subtracted ? Subtract(each, target) : ReadPlace(each, rest.first(each.elements));
     if (!status.ok()) return status;
     if (!each.is_subtracted) rest.remove_prefix(each.elements);
   }
-  const bool is_norm_weight = absl::EndsWith(name, "norm.weight");
-  if (is_norm_weight && std::all_of(target.begin(), target.end(), [](float x) { return x == 0; })) {
+  const WeightPlace& place = places->front();
+  const InputFile& file = files_[place.file];
+  const bool refuses_zeros = !options_.allow_zero_norms && absl::EndsWith(name, "norm.weight");
+  if (refuses_zeros && std::all_of(target.begin(), target.end(), [](float x) { return x == 0; })) {
     return TensorError(file, place, "expected a norm weight with non-zero values, found all zero");
   }
   return file.CheckUnchanged();
@@ -55,14 +61,37 @@ absl::Status FileWeights::Subtract(const WeightPlace& place, absl::Span<float> t
   return status;
 }
 
+absl::StatusOr<bool> FileWeights::ReadStored(absl::string_view name, DataType type,
+                                             absl::Span<char> target) {
+  const int64_t width = ByteWidth(type);
+  const auto places = PlacesOf(name, static_cast<int64_t>(target.size()) / width);
+  if (!places.ok()) return places.status();
+  for (const WeightPlace& each : *places) {
+    if (each.data_type != type || each.transposed_columns > 0 || each.is_subtracted) return false;
+  }
+  for (const WeightPlace& each : *places) {
+    for (int64_t first = 0; first < each.elements; first += kChunkBytes / width) {
+      const int64_t count = std::min(kChunkBytes / width, each.elements - first);
+      values_.resize(count);
+      absl::Status status = ReadChunk(each, first, absl::MakeSpan(values_));
+      if (!status.ok()) return status;
+      std::memcpy(target.data(), chunk_.data(), count * width);
+      target.remove_prefix(count * width);
+    }
+  }
+  absl::Status unchanged = files_[places->front().file].CheckUnchanged();
+  if (!unchanged.ok()) return unchanged;
+  return true;
+}
+
 absl::Status FileWeights::ReadPlace(const WeightPlace& place, absl::Span<float> target) {
   const int64_t step = kChunkBytes / ByteWidth(place.data_type);
   for (int64_t first = 0; first < place.elements; first += step) {
     const int64_t count = std::min(step, place.elements - first);
     const bool transposed = place.transposed_columns > 0;
-    if (transposed) transposed_.resize(count);
+    if (transposed) values_.resize(count);
     const absl::Span<float> chunk =
-        transposed ? absl::MakeSpan(transposed_) : target.subspan(first, count);
+        transposed ? absl::MakeSpan(values_) : target.subspan(first, count);
     const absl::Status status = ReadChunk(place, first, chunk);
     if (!status.ok()) return status;
     if (!transposed) continue;
@@ -101,7 +130,7 @@ absl::Status FileWeights::CheckChunk(const WeightPlace& place, int64_t first,
                          absl::StrCat("expected values that float32 holds, found ", in_file,
                                       " at element ", element));
     }
-    if (!allow_nonfinite_) {
+    if (!options_.allow_nonfinite) {
       return TensorError(
           files_[place.file], place,
           absl::StrCat("expected finite values, found ", in_file, " at element ", element));

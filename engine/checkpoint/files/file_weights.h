@@ -27,21 +27,32 @@ struct WeightPlace {
 // Maps the canonical name of a weight to the places of its rows, from the first row on.
 using WeightPlaces = absl::flat_hash_map<std::string, std::vector<WeightPlace>>;
 
+// The values that a reader of files lets through.
+struct AllowedValues {
+  bool allow_nonfinite = false;
+  bool allow_zero_norms = false;  // norms whose weights are all zero
+};
+
 // Reads weights from files in chunks, so that it needs little memory besides the target. Refuses
-// what only the values show (rule W12 in engine/checkpoint/README.md): NaN and infinities unless
-// allowed, float64 values beyond the range of float32, and norm weights that are all zero. Also
+// what only the values show (rule W12 in engine/checkpoint/README.md): NaN and infinities, and norm
+// weights that are all zero, unless allowed, and float64 values beyond the range of float32. Also
 // refuses a file that has changed since it was opened (W1). Not thread-safe.
 class FileWeights : public WeightSource {
  public:
-  FileWeights(std::vector<InputFile> files, WeightPlaces places, bool allow_nonfinite)
-      : files_(std::move(files)), places_(std::move(places)), allow_nonfinite_(allow_nonfinite) {}
+  FileWeights(std::vector<InputFile> files, WeightPlaces places, const AllowedValues& options)
+      : files_(std::move(files)), places_(std::move(places)), options_(options) {}
 
   bool Has(absl::string_view name) const override { return places_.contains(name); }
   absl::Status Read(absl::string_view name, absl::Span<float> target) override;
+  absl::StatusOr<bool> ReadStored(absl::string_view name, DataType type,
+                                  absl::Span<char> target) override;
 
  private:
   // Reads a place and subtracts it from the first elements of `target`.
   absl::Status Subtract(const WeightPlace& place, absl::Span<float> target);
+  // Returns the places of a weight that must have `expected` elements.
+  absl::StatusOr<absl::Span<const WeightPlace>> PlacesOf(absl::string_view name,
+                                                         int64_t expected) const;
   absl::Status ReadPlace(const WeightPlace& place, absl::Span<float> target);
   absl::Status ReadChunk(const WeightPlace& place, int64_t first, absl::Span<float> target);
   absl::Status CheckChunk(const WeightPlace& place, int64_t first,
@@ -49,9 +60,9 @@ class FileWeights : public WeightSource {
 
   const std::vector<InputFile> files_;
   const WeightPlaces places_;
-  const bool allow_nonfinite_;
-  std::vector<char> chunk_;
-  std::vector<float> transposed_;  // a chunk of a matrix to be transposed
+  const AllowedValues options_;
+  std::vector<char> chunk_;    // as in the file
+  std::vector<float> values_;  // of a chunk that is not converted to where it stays
 };
 
 }  // namespace attendant

@@ -30,6 +30,21 @@ std::vector<int64_t> ShapeInFile(const TensorPart& part, std::vector<int64_t> sh
   return shape;
 }
 
+// Returns the type of all tables of embeddings in the files, or float32, if they have several, or
+// float64.
+DataType TypeOfTables(const WeightPlaces& places) {
+  const DataType type = places.at("embeddings.word").front().data_type;
+  for (const char* name : {"embeddings.word", "embeddings.position", "embeddings.token_type",
+                           "embeddings.task_type"}) {
+    const auto found = places.find(name);
+    if (found == places.end()) continue;
+    for (const WeightPlace& place : found->second) {
+      if (place.data_type != type || place.transposed_columns > 0) return DataType::kFloat32;
+    }
+  }
+  return type == DataType::kFloat64 ? DataType::kFloat32 : type;
+}
+
 }  // namespace
 
 void WeightBinder::AddFiles(const std::string& prefix, WeightFiles files) {
@@ -180,8 +195,13 @@ absl::Status WeightBinder::Finish(const CheckpointOptions& options, Checkpoint& 
   if (!options.weights_sha256.empty()) {
     if (absl::Status status = CheckDigest(options.weights_sha256); !status.ok()) return status;
   }
-  checkpoint.weights = std::make_unique<FileWeights>(std::move(files_), std::move(places_),
-                                                     options.allow_nonfinite_weights);
+  if (checkpoint.description.embeddings && places_.contains("embeddings.word")) {
+    checkpoint.description.embeddings->table_type = TypeOfTables(places_);
+  }
+  const AllowedValues allowed = {options.allow_nonfinite_weights,
+                                 checkpoint.description.layer.norms.kind == NormKind::kRmsPlusOne};
+  checkpoint.weights =
+      std::make_unique<FileWeights>(std::move(files_), std::move(places_), allowed);
   return absl::OkStatus();
 }
 

@@ -85,4 +85,15 @@ const RotaryTable& PositionTables::rotary(const RotaryShape& shape) const {
                           [&](const RotaryTable& table) { return table.shape() == shape; });
 }
 
+std::shared_ptr<const PositionTables> SharedPositionTables::Find(
+    const ModelDescription& model, int64_t max_tokens, const SharedBuffer<float>& bucket_bias) {
+  const absl::MutexLock lock(&mutex_);
+  std::weak_ptr<const PositionTables>& known = by_tokens_[max_tokens];
+  std::shared_ptr<const PositionTables> tables = known.lock();
+  if (tables != nullptr) return tables;
+  tables = std::make_shared<const PositionTables>(model, max_tokens, bucket_bias);
+  known = tables;
+  return tables;
+}
+
 }  // namespace attendant

@@ -3,9 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/checked_size.h"
 #include "engine/base/matrix_view.h"
@@ -44,6 +48,19 @@ class PositionTables {
   std::vector<int32_t> distance_rows_;      // [DistanceColumns(max_tokens)], if disentangled
   std::vector<RotaryTable> rotary_;         // one for each rotation of the model's layers
   std::optional<AttentionBias> distances_;  // refers to distance_bias_
+};
+
+// The tables of a model's runs: those of runs of one size share theirs. Thread-safe.
+class SharedPositionTables {
+ public:
+  // Returns the tables for these arguments of PositionTables, of which only max_tokens may differ
+  // from call to call.
+  std::shared_ptr<const PositionTables> Find(const ModelDescription& model, int64_t max_tokens,
+                                             const SharedBuffer<float>& bucket_bias);
+
+ private:
+  absl::Mutex mutex_;
+  std::map<int64_t, std::weak_ptr<const PositionTables>> by_tokens_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Returns the rows of the learned table that disentangled attention scores tokens against, or 0.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/matrix_view.h"
+#include "engine/kernels/convert.h"
 
 namespace attendant {
 
@@ -13,7 +14,7 @@ LayerNormWeights NormParameters::view() const {
   return {.gamma = {gamma.data(), static_cast<size_t>(gamma.size())},
           .beta = {beta.data(), static_cast<size_t>(beta.size())},
           .epsilon = epsilon,
-          .kind = kind};
+          .kind = kind == NormKind::kRmsPlusOne ? NormKind::kRms : kind};
 }
 
 namespace {
@@ -35,9 +36,13 @@ void AddProductPlans(absl::Span<const ProductPlan> more, std::vector<ProductPlan
 
 absl::Status WeightLoader::Read(absl::string_view name, absl::Span<float> target) {
   if (absl::Status status = source_.Read(name, target); !status.ok()) return status;
-  done_bytes_ += static_cast<int64_t>(target.size() * sizeof(float));
-  progress_(done_bytes_, total_bytes_);
+  CountRead(static_cast<int64_t>(target.size()));
   return absl::OkStatus();
+}
+
+void WeightLoader::CountRead(int64_t elements) {
+  done_bytes_ += elements * static_cast<int64_t>(sizeof(float));
+  progress_(done_bytes_, total_bytes_);
 }
 
 absl::StatusOr<PackedLinear> WeightLoader::ReadLinear(const std::string& name, int64_t out,
@@ -115,7 +120,7 @@ absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadBias(const LinearPart& pa
 
 absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, int64_t width,
                                                       NormKind kind, float epsilon) {
-  absl::StatusOr<AlignedBuffer<float>> gamma = ReadTable(name + ".weight", width);
+  absl::StatusOr<AlignedBuffer<float>> gamma = ReadGamma(name, width, kind);
   if (!gamma.ok()) return gamma.status();
   absl::StatusOr<AlignedBuffer<float>> beta = ReadOptional(name + ".bias", width);
   if (!beta.ok()) return beta.status();
@@ -123,13 +128,26 @@ absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, i
 }
 
 absl::Status WeightLoader::ReplaceNorm(NormParameters& norm) {
-  for (auto [kind, values] : {std::pair{".weight", &norm.gamma}, std::pair{".bias", &norm.beta}}) {
-    if (!source_.Has(norm.name + kind)) continue;
-    absl::StatusOr<AlignedBuffer<float>> read = ReadTable(norm.name + kind, norm.gamma.size());
-    if (!read.ok()) return read.status();
-    *values = *std::move(read);
+  const int64_t width = norm.gamma.size();
+  if (source_.Has(norm.name + ".weight")) {
+    absl::StatusOr<AlignedBuffer<float>> gamma = ReadGamma(norm.name, width, norm.kind);
+    if (!gamma.ok()) return gamma.status();
+    norm.gamma = *std::move(gamma);
+  }
+  if (source_.Has(norm.name + ".bias")) {
+    absl::StatusOr<AlignedBuffer<float>> beta = ReadTable(norm.name + ".bias", width);
+    if (!beta.ok()) return beta.status();
+    norm.beta = *std::move(beta);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadGamma(const std::string& name, int64_t width,
+                                                             NormKind kind) {
+  absl::StatusOr<AlignedBuffer<float>> gamma = ReadTable(name + ".weight", width);
+  if (!gamma.ok() || kind != NormKind::kRmsPlusOne) return gamma;
+  for (int64_t i = 0; i < width; ++i) (*gamma)[i] += 1;
+  return gamma;
 }
 
 absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadTable(const std::string& name,
@@ -137,6 +155,28 @@ absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadTable(const std::string& 
   AlignedBuffer<float> table(elements);
   absl::Status status = Read(name, {table.data(), static_cast<size_t>(elements)});
   if (!status.ok()) return status;
+  return table;
+}
+
+absl::StatusOr<AlignedBuffer<char>> WeightLoader::ReadStoredTable(const std::string& name,
+                                                                  int64_t elements, DataType type) {
+  AlignedBuffer<char> table(elements * ByteWidth(type));
+  if (type == DataType::kFloat32) {
+    float* floats = reinterpret_cast<float*>(table.data());
+    absl::Status status = Read(name, {floats, static_cast<size_t>(elements)});
+    if (!status.ok()) return status;
+    return table;
+  }
+  const absl::StatusOr<bool> is_read =
+      source_.ReadStored(name, type, {table.data(), static_cast<size_t>(table.size())});
+  if (!is_read.ok()) return is_read.status();
+  if (*is_read) {
+    CountRead(elements);
+    return table;
+  }
+  absl::StatusOr<AlignedBuffer<float>> read = ReadTable(name, elements);
+  if (!read.ok()) return read.status();
+  FromFloat(read->data(), elements, type, table.data());
   return table;
 }
 

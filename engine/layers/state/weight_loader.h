@@ -13,6 +13,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/checked_size.h"
 #include "engine/base/compute_type.h"
+#include "engine/base/data_type.h"
 #include "engine/base/page_arena.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/gemm/gemm.h"
@@ -25,8 +26,8 @@ namespace attendant {
 // The parameters of one norm. Immutable once loaded.
 struct NormParameters {
   std::string name;
-  SharedBuffer<float> gamma;
-  SharedBuffer<float> beta;  // empty if there is none
+  SharedBuffer<float> gamma;  // with the 1 of kRmsPlusOne added
+  SharedBuffer<float> beta;   // empty if there is none
   float epsilon = 0;
   NormKind kind = NormKind::kLayer;
 
@@ -93,6 +94,11 @@ class WeightLoader {
   // Reads a tensor of `elements` elements without packing it.
   absl::StatusOr<AlignedBuffer<float>> ReadTable(const std::string& name, int64_t elements);
 
+  // Reads such a tensor as elements of `type`, float32, float16 or bfloat16: rounded to it, unless
+  // the source holds it so.
+  absl::StatusOr<AlignedBuffer<char>> ReadStoredTable(const std::string& name, int64_t elements,
+                                                      DataType type);
+
   // Reads such a tensor; returns an empty buffer if the model has none of that name.
   absl::StatusOr<AlignedBuffer<float>> ReadOptional(const std::string& name, int64_t elements);
 
@@ -103,6 +109,9 @@ class WeightLoader {
 
  private:
   absl::Status Read(absl::string_view name, absl::Span<float> target);
+  void CountRead(int64_t elements);
+  absl::StatusOr<AlignedBuffer<float>> ReadGamma(const std::string& name, int64_t width,
+                                                 NormKind kind);
 
   WeightSource& source_;
   int64_t total_bytes_;

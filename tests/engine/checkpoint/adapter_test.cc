@@ -96,6 +96,31 @@ TEST_F(AdapterTest, AddsTheTransposedProductToATable) {
   EXPECT_THAT(ReadTensor(*model, "embeddings.word"), Pointwise(FloatNear(1e-6), merged));
 }
 
+// Their sums would be rounded to the type of the file.
+TEST_F(AdapterTest, TablesWithProductsAreFloat32) {
+  std::vector<TestTensor> tensors;
+  for (const TestTensor& tensor : TinyBertTensors("bert.")) {
+    tensors.push_back(MakeTensor(tensor.name, tensor.shape, "BF16"));
+  }
+  base_.Write("model.safetensors", MakeSafetensors(tensors));
+  const absl::StatusOr<Checkpoint> of_linear = Open(kConfig, LinearTensors(kQuery, 4, 4));
+  ASSERT_TRUE(of_linear.ok()) << of_linear.status();
+  EXPECT_EQ(of_linear->description.embeddings->table_type, DataType::kBFloat16);
+  std::string stored(10 * 4 * 2, 'x');
+  EXPECT_TRUE(
+      of_linear->weights->ReadStored("embeddings.word", DataType::kBFloat16, absl::MakeSpan(stored))
+          .value());
+
+  const absl::StatusOr<Checkpoint> of_table =
+      Open(kConfig, {MakeTensor(NameOf(kWords, ".lora_embedding_A"), {2, 10}),
+                     MakeTensor(NameOf(kWords, ".lora_embedding_B"), {4, 2})});
+  ASSERT_TRUE(of_table.ok()) << of_table.status();
+  EXPECT_EQ(of_table->description.embeddings->table_type, DataType::kFloat32);
+  EXPECT_FALSE(
+      of_table->weights->ReadStored("embeddings.word", DataType::kBFloat16, absl::MakeSpan(stored))
+          .value());
+}
+
 TEST_F(AdapterTest, ScalesByTheConfig) {
   const std::string value = "encoder.layer.0.attention.self.value";
   std::vector<TestTensor> tensors = LinearTensors("bert." + std::string(kQuery), 4, 4, 3);

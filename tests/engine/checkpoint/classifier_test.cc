@@ -288,6 +288,16 @@ TEST(ClassifierConfigTest, SaysWhatTheHeadLooksAt) {
               HasSubstr("classifier_pooling: expected one of cls, bos, mean, found 'max'"));
 }
 
+TEST(ClassifierConfigTest, ModernBertSaysWhichActivationItsHeadsHave) {
+  const Head head = {"modernbert", "", "head.dense", "classifier", Activation::kGelu};
+  const Files files = Make(head, "ModernBertForSequenceClassification");
+  const auto checkpoint = Open(WithConfig(files, R"("classifier_activation": "silu")"));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->description.classifier->dense_activation, Activation::kSilu);
+  EXPECT_THAT(Open(WithConfig(files, R"("classifier_activation": "none")")).status().message(),
+              HasSubstr("classifier_activation: expected one of gelu"));
+}
+
 TEST(ClassifierConfigTest, HeadsThatLookAtAllLayersAreLeftOut) {
   const Head head = {"wav2vec2", "", "projector", "classifier", Activation::kIdentity};
   const absl::StatusOr<Checkpoint> checkpoint = Open(WithConfig(

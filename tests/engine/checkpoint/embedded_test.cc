@@ -91,9 +91,16 @@ TEST(Synthetic, HasTheTrueShapes) {
   // The published parameter counts: of the encoder alone for ViT, and without the unused pooler for
   // MiniLM.
   const std::vector<std::pair<std::string, int64_t>> counts = {
-      {"bert-base", 109'482'240}, {"bert-large", 335'141'888}, {"minilm-l6", 22'565'376},
-      {"minilm-l12", 33'212'160}, {"distilbert", 66'362'880},  {"roberta-base", 124'055'040},
-      {"vit-base", 85'056'000},   {"qwen3-0.6b", 595'776'512}, {"tiny", 22'464},
+      {"bert-base", 109'482'240},
+      {"bert-large", 335'141'888},
+      {"minilm-l6", 22'565'376},
+      {"minilm-l12", 33'212'160},
+      {"distilbert", 66'362'880},
+      {"roberta-base", 124'055'040},
+      {"vit-base", 85'056'000},
+      {"qwen3-0.6b", 595'776'512},
+      {"embeddinggemma-300m", 307'581'696},
+      {"tiny", 22'464},
       {"words", 7'120},
   };
   std::vector<std::string> names;
@@ -127,6 +134,15 @@ TEST(Synthetic, DescribesEachModelsRules) {
   EXPECT_EQ(qwen3.embeddings->longest_sequence(), 0);
   EXPECT_EQ(qwen3.pooling->modes, std::vector{PoolingMode::kLastToken});
   EXPECT_TRUE(qwen3.pooling->normalize);
+
+  const ModelDescription gemma = Open("synthetic:embeddinggemma-300m").description;
+  EXPECT_EQ(gemma.layer_at(4).attention.window, 256);
+  EXPECT_EQ(gemma.layer_at(4).relative_positions.rotary.frequencies, RotaryFrequencies(256, 1e4f));
+  EXPECT_EQ(gemma.layer_at(5).attention.window, 0);
+  EXPECT_EQ(gemma.layer_at(5).relative_positions.rotary.frequencies, RotaryFrequencies(256, 1e6f));
+  EXPECT_EQ(gemma.layer.norms.placement, NormPlacement::kSandwich);
+  EXPECT_FALSE(gemma.layer.attention.causal);
+  EXPECT_EQ(gemma.pooling->width(768), 768);
 
   const ModelDescription vit = Open("synthetic:vit-base").description;
   EXPECT_EQ(vit.layer.norms.placement, NormPlacement::kPre);

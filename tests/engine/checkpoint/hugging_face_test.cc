@@ -271,7 +271,23 @@ TEST(HuggingFace, ReadsEveryFloatType) {
     WriteModel(folder, TinyBertConfig(), tensors);
     Checkpoint checkpoint = OpenModel(folder);
     ExpectValues(checkpoint, BertNames(""));
+    EXPECT_EQ(checkpoint.description.embeddings->table_type,
+              dtype == std::string("F16")    ? DataType::kFloat16
+              : dtype == std::string("BF16") ? DataType::kBFloat16
+                                             : DataType::kFloat32);
   }
+}
+
+TEST(HuggingFace, KeepsTablesOfSeveralTypesInFloat32) {
+  TempFolder folder;
+  Tensors tensors = TinyBertTensors();
+  for (TestTensor& tensor : tensors) {
+    if (tensor.name == "embeddings.word_embeddings.weight") {
+      tensor = MakeTensor(tensor.name, tensor.shape, "BF16");
+    }
+  }
+  WriteModel(folder, TinyBertConfig(), tensors);
+  EXPECT_EQ(OpenModel(folder).description.embeddings->table_type, DataType::kFloat32);
 }
 
 TEST(HuggingFace, W11TellsAllProblemsOfTheTensorsAtOnce) {

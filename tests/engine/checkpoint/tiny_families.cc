@@ -601,6 +601,28 @@ TinyFamily JinaV3() {
           {}};
 }
 
+TinyFamily Gemma3() {
+  Names names = LlamaNames("", "");
+  std::erase_if(names, [](const WeightName& name) {
+    return absl::EndsWith(name.canonical, "feed_forward_norm");
+  });
+  names.push_back({"layer.{i}.query_norm", "layers.{i}.self_attn.q_norm"});
+  names.push_back({"layer.{i}.key_norm", "layers.{i}.self_attn.k_norm"});
+  names.push_back({"layer.{i}.attention_branch_norm", "layers.{i}.post_attention_layernorm"});
+  names.push_back({"layer.{i}.feed_forward_norm", "layers.{i}.pre_feedforward_layernorm"});
+  names.push_back({"layer.{i}.feed_forward_branch_norm", "layers.{i}.post_feedforward_layernorm"});
+  std::string config = LlamaConfig("gemma3_text", R"(, "head_dim": 6, "query_pre_attn_scalar": 16,
+            "hidden_activation": "gelu_pytorch_tanh", "rope_local_base_freq": 100.0,
+            "rope_scaling": null, "sliding_window": 8, "_sliding_window_pattern": 3,
+            "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
+            "attn_logit_softcapping": null, "final_logit_softcapping": null,
+            "use_bidirectional_attention": true)");
+  return {"gemma3_text",
+          absl::StrReplaceAll(config, {{"\"hidden_act\": \"silu\",", ""}}),
+          Expand(names, 3),
+          {}};
+}
+
 }  // namespace
 
 std::vector<TinyFamily> TinyFamilies() {
@@ -632,6 +654,7 @@ std::vector<TinyFamily> TinyFamilies() {
       GteOfTheLibrary(),
       Qwen3(),
       Qwen2(),
+      Gemma3(),
       Llama("llama", ""),
       Llama("mistral", R"(, "sliding_window": 3)"),
       Llama("eurobert", R"(, "mask_token_id": 4, "classifier_pooling": "mean")")};
@@ -653,7 +676,8 @@ std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
       norms == QueryKeyNorms::kNone) {
     norms = QueryKeyNorms::kAllHeads;
   }
-  config->description.layer.extras.has_second_attention_norm = true;
+  LayerShape& layer = config->description.layer;
+  layer.extras.has_second_attention_norm = layer.norms.placement == NormPlacement::kPost;
 
   // Some sizes are known only from the file.
   std::map<std::string, std::vector<int64_t>> shapes = {{"front.class", {1, 1, 8}},

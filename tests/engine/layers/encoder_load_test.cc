@@ -360,6 +360,16 @@ TEST(DescriptionTest, RefusesASecondAttentionNormBeforeTheBranches) {
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms behind the branches"));
 }
 
+TEST(DescriptionTest, RefusesTablesOfOtherTypes) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.embeddings = EmbeddingShape{.width = 16, .vocabulary = 10, .norm_epsilon = 1e-12f};
+  for (const DataType type : {DataType::kFloat64, DataType::kInt8}) {
+    model.embeddings->table_type = type;
+    EXPECT_THAT(RefusalOf(model),
+                HasSubstr(absl::StrCat("in float32, float16 or bfloat16, got ", Name(type))));
+  }
+}
+
 ModelDescription RotaryModel(RotaryShape rotary) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.relative_positions.kind = RelativePositions::kRotary;

@@ -225,6 +225,12 @@ std::vector<Case> SmallCases() {
                 c.model.layer.norms.placement = NormPlacement::kPre;
                 c.model.has_exit_norm = true;
               }),
+      Changed("RmsPlusOneInAPreNormLayer",
+              [](Case& c) {
+                c.model.layer.norms.kind = NormKind::kRmsPlusOne;
+                c.model.layer.norms.placement = NormPlacement::kPre;
+                c.model.has_exit_norm = true;
+              }),
       Changed("Gate", [](Case& c) { c.model.layer.feed_forward.has_gate = true; }),
       Changed("OddSiluGateWithoutBiases",
               [](Case& c) {
@@ -530,6 +536,11 @@ class EmbeddingsTest : public ::testing::Test {
     }
   }
 
+  int64_t LoadedTables() {
+    MemoryWeights weights = RandomWeights(model_, 11);
+    return LoadEncoder(model_, weights)->weight_bytes();
+  }
+
   ModelDescription model_ = SmallModel(1, 2, 12);
   reference::TokenSequence ids_;
 };
@@ -574,6 +585,21 @@ TEST_F(EmbeddingsTest, AreProjectedBeforeTheNorm) {
 
 TEST_F(EmbeddingsTest, ScaleWords) {
   model_.embeddings->word_scale = 3;
+  EXPECT_LE(EmbedError(model_, ids_), 2e-6);
+}
+
+TEST_F(EmbeddingsTest, KeepTablesInTheTypeOfTheirFile) {
+  model_.embeddings->word_scale = 3;
+  const int64_t whole = LoadedTables();
+  for (const DataType type : {DataType::kBFloat16, DataType::kFloat16}) {
+    model_.embeddings->table_type = type;
+    EXPECT_LE(EmbedError(model_, ids_), 2e-6) << Name(type);
+    EXPECT_EQ(LoadedTables(), whole - (50 + 40 + 2) * 24 * 2) << Name(type);
+  }
+  // Wider than the columns that are converted at once.
+  model_ = SmallModel(1, 2, 150);
+  model_.embeddings = {.width = 300, .vocabulary = 50, .positions = 40, .token_types = 2};
+  model_.embeddings->table_type = DataType::kBFloat16;
   EXPECT_LE(EmbedError(model_, ids_), 2e-6);
 }
 

@@ -13,6 +13,7 @@
 #include "engine/layers/encoder.h"
 #include "engine/model/check_description.h"
 #include "engine/model/load_plan.h"
+#include "engine/model/model_facts.h"
 #include "engine/model/weight_source.h"
 #include "tests/engine/checkpoint/tiny_families.h"
 #include "tests/support/compute_modes.h"
@@ -99,6 +100,9 @@ TEST(LayerPartsTest, CountTablesOnceWhileTheyAreLoaded) {
   model.embeddings = EmbeddingShape{.width = width, .vocabulary = 1'000'000, .positions = 2'000};
   model.embeddings->has_norm = false;
   EXPECT_EQ(LoadBytes(model, {}).value(), without + 1'002'000 * width * int64_t{sizeof(float)});
+  model.embeddings->table_type = DataType::kBFloat16;
+  EXPECT_EQ(LoadBytes(model, {}).value(), without + 1'002'000 * width * 2);
+  EXPECT_EQ(ListWeightUses(model).front().type, DataType::kBFloat16);
 }
 
 TEST(LayerPartsTest, HaveFourNormsInASandwich) {

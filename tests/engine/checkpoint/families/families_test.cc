@@ -563,8 +563,8 @@ TEST(Families, OnlyMisspellingsAreNearToAKnownType) {
   EXPECT_EQ(MisspelledModelType("robreta"), "roberta");
   EXPECT_EQ(MisspelledModelType("BERT"), "bert");
   for (const char* other :
-       {"qwen3_moe", "barthez", "beit", "deberta", "umt5", "xlm-roberta-xl", "bge", "gemma3_text",
-        "moonshine", "vits", "esmc", "convbert", "pegasus_x", "plbart", ""}) {
+       {"qwen3_moe", "barthez", "beit", "deberta", "umt5", "xlm-roberta-xl", "bge",
+        "gemma3n_vision", "moonshine", "vits", "esmc", "convbert", "pegasus_x", "plbart", ""}) {
     EXPECT_EQ(MisspelledModelType(other), "") << other;
   }
 }
@@ -644,6 +644,59 @@ TEST(Families, CausalWindowsAreInTheLayersThatTheConfigSays) {
               HasSubstr("layer_types: expected a list of 3 layers"));
   EXPECT_THAT(Refusal(With(qwen2, "\"sliding_window\": 4", "\"sliding_window\": 1").config),
               HasSubstr("sliding_window: expected an integer from 2"));
+}
+
+TEST(Families, Gemma3HasNormsOnBothSidesOfItsBranches) {
+  const TinyFamily gemma = Tiny("gemma3_text");
+  const ModelDescription model = Describe(gemma);
+  EXPECT_EQ(model.layer.norms.placement, NormPlacement::kSandwich);
+  EXPECT_EQ(model.layer.norms.kind, NormKind::kRmsPlusOne);
+  EXPECT_TRUE(model.has_exit_norm);
+  EXPECT_EQ(model.layer.attention.query_key_norms, QueryKeyNorms::kEachHead);
+  EXPECT_FLOAT_EQ(model.layer.attention.score_scale, 0.25f);
+  EXPECT_EQ(model.layer.feed_forward.activation, Activation::kGeluTanh);
+  EXPECT_EQ(model.embeddings->word_scale, std::sqrt(8.0f));
+  // Without that width the library takes 256.
+  EXPECT_FLOAT_EQ(
+      Describe(With(gemma, "\"query_pre_attn_scalar\": 16,", "")).layer.attention.score_scale,
+      0.0625f);
+  EXPECT_THAT(
+      Refusal(
+          With(gemma, "attn_logit_softcapping\": null", "attn_logit_softcapping\": 30.0").config),
+      HasSubstr("attn_logit_softcapping: expected none, found 30.0"));
+  EXPECT_THAT(
+      Refusal(With(gemma, "\"rope_scaling\"", "\"is_causal\": false, \"rope_scaling\"").config),
+      HasSubstr("is_causal: expected true, found false: use_bidirectional_attention"));
+}
+
+TEST(Families, Gemma3HasTwoRotationsAndHalvesItsWindow) {
+  const TinyFamily gemma = Tiny("gemma3_text");
+  const auto expect = [](const TinyFamily& family, std::vector<std::pair<int64_t, float>> layers) {
+    const ModelDescription model = Describe(family);
+    for (size_t i = 0; i < layers.size(); ++i) {
+      EXPECT_EQ(model.layer_at(i).attention.window, layers[i].first) << i;
+      EXPECT_EQ(model.layer_at(i).relative_positions.rotary.frequencies,
+                RotaryFrequencies(6, layers[i].second))
+          << i;
+    }
+  };
+  expect(gemma, {{4, 100}, {4, 100}, {0, 10000}});
+  // As the library counts the windows of causal models.
+  const TinyFamily causal = With(gemma, "attention\": true", "attention\": false");
+  expect(causal, {{7, 100}, {7, 100}, {0, 10000}});
+  EXPECT_TRUE(Describe(causal).layer.attention.causal);
+  const std::string kinds =
+      "\"layer_types\": [\"sliding_attention\", \"sliding_attention\", "
+      "\"full_attention\"]";
+  expect(With(gemma, kinds, "\"sliding_window_pattern\": 2"), {{4, 100}, {0, 10000}, {4, 100}});
+  expect(With(gemma, kinds, "\"torch_dtype\": \"float32\""), {{4, 100}, {4, 100}, {4, 100}});
+  // Only layers without a window are scaled.
+  const ModelDescription scaled =
+      Describe(With(gemma, "\"rope_scaling\": null",
+                    "\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 8}"));
+  EXPECT_EQ(scaled.layer_at(0).relative_positions.rotary.frequencies, RotaryFrequencies(6, 100));
+  EXPECT_EQ(scaled.layer_at(2).relative_positions.rotary.frequencies,
+            RotaryFrequencies(6, 10000, 8));
 }
 
 TEST(Families, BuffersOfOldLlamaFilesAreIgnored) {

@@ -83,13 +83,14 @@ TEST(ModelConfig, W13NamesTheFamilyOfAMisspellingAndAllForOthers) {
   EXPECT_THAT(Refusal(With("model_type", "\"robberta\"")),
               HasSubstr("model_type: expected a known family, found 'robberta'; the nearest is "
                         "roberta"));
-  EXPECT_THAT(Refusal(With("model_type", "\"gpt2\"")),
-              EndsWith("model_type: expected one of bert, roberta, xlm-roberta, camembert, "
-                       "electra, distilbert, albert, big_bird, mobilebert, mpnet, deberta-v2, t5, "
-                       "mt5, roformer, data2vec-text, ernie, rembert, esm, bart, mbart, marian, "
-                       "pegasus, m2m_100, modernbert, nomic_bert, gte, new, jina_embeddings_v3, "
-                       "qwen3, qwen2, llama, mistral, eurobert, vit, deit, clip_vision_model, "
-                       "dinov2, dinov2_with_registers, whisper, wav2vec2, hubert, found 'gpt2'"));
+  EXPECT_THAT(
+      Refusal(With("model_type", "\"gpt2\"")),
+      EndsWith("model_type: expected one of bert, roberta, xlm-roberta, camembert, "
+               "electra, distilbert, albert, big_bird, mobilebert, mpnet, deberta-v2, t5, "
+               "mt5, roformer, data2vec-text, ernie, rembert, esm, bart, mbart, marian, "
+               "pegasus, m2m_100, modernbert, nomic_bert, gte, new, jina_embeddings_v3, "
+               "qwen3, qwen2, llama, mistral, gemma3_text, eurobert, vit, deit, clip_vision_model, "
+               "dinov2, dinov2_with_registers, whisper, wav2vec2, hubert, found 'gpt2'"));
   EXPECT_THAT(Refusal(R"({"architectures": ["GPT2Model"]})"), HasSubstr("found 'GPT2Model'"));
   EXPECT_THAT(Refusal("{}"), HasSubstr("hubert, found none"));
   EXPECT_THAT(Refusal(R"({"architectures": ["BertGenerationEncoder"]})"),

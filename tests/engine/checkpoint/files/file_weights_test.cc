@@ -23,14 +23,14 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Makes a file 'data' that the one tensor 'w' fills.
 class FileWeightsTest : public ::testing::Test {
  protected:
-  FileWeights Open(const std::string& bytes, DataType type, bool allow_nonfinite = false,
+  FileWeights Open(const std::string& bytes, DataType type, const AllowedValues& allowed = {},
                    const std::string& name = "layer.0.key.weight") {
     folder_.Write("data", bytes);
     std::vector<InputFile> files;
     files.push_back(InputFile::Open(folder_.File("data"), 1 << 30).value());
     const auto elements = static_cast<int64_t>(bytes.size()) / ByteWidth(type);
     values_.assign(elements, 0);
-    return FileWeights(std::move(files), {{name, {{0, "w", type, 0, elements}}}}, allow_nonfinite);
+    return FileWeights(std::move(files), {{name, {{0, "w", type, 0, elements}}}}, allowed);
   }
 
   absl::Status Read(FileWeights& weights, const std::string& name = "layer.0.key.weight") {
@@ -61,11 +61,46 @@ TEST_F(FileWeightsTest, ReadsTensorsOfManyChunks) {
   }
 }
 
+TEST_F(FileWeightsTest, ReadsTensorsAsTheyAreStored) {
+  const std::string name = "layer.0.key.weight";
+  for (const auto& [dtype, type] :
+       std::vector<std::pair<std::string, DataType>>{{"F32", DataType::kFloat32},
+                                                     {"F16", DataType::kFloat16},
+                                                     {"BF16", DataType::kBFloat16}}) {
+    const std::string bytes = Encode(TestValues(dtype, 600'001), dtype);
+    FileWeights weights = Open(bytes, type);
+    std::string stored(bytes.size(), 'x');
+    EXPECT_TRUE(weights.ReadStored(name, type, absl::MakeSpan(stored)).value()) << dtype;
+    EXPECT_EQ(stored, bytes) << dtype;
+    // In no other type.
+    std::string other(600'001 * 8, 'x');
+    EXPECT_FALSE(weights.ReadStored(name, DataType::kFloat64, absl::MakeSpan(other)).value());
+    EXPECT_THAT(weights.ReadStored(name, type, absl::MakeSpan(stored).first(10)).status().message(),
+                HasSubstr("has 600001 elements for"));
+    EXPECT_EQ(weights.ReadStored("none", type, absl::MakeSpan(stored)).status().code(),
+              absl::StatusCode::kNotFound);
+  }
+}
+
+TEST_F(FileWeightsTest, W12RefusesStoredValuesThatAreNotFinite) {
+  std::vector<uint16_t> in_file(700'000, 0x3f80);
+  in_file[600'123] = 0x7fc0;
+  std::string stored(in_file.size() * 2, 'x');
+  FileWeights nan = Open(Bytes(in_file), DataType::kBFloat16);
+  const auto read = [&](FileWeights& weights) {
+    return weights.ReadStored("layer.0.key.weight", DataType::kBFloat16, absl::MakeSpan(stored));
+  };
+  EXPECT_THAT(read(nan).status().message(),
+              HasSubstr("expected finite values, found nan at element 600123"));
+  FileWeights allowed = Open(Bytes(in_file), DataType::kBFloat16, {.allow_nonfinite = true});
+  EXPECT_TRUE(read(allowed).value());
+}
+
 TEST_F(FileWeightsTest, ReadsAnyAlignment) {
   folder_.Write("data", absl::StrCat("x", Bytes<double>({1.5, 1e-300, 0.1})));
   std::vector<InputFile> files;
   files.push_back(InputFile::Open(folder_.File("data"), 100).value());
-  FileWeights weights(std::move(files), {{"b", {{0, "w", DataType::kFloat64, 1, 3}}}}, false);
+  FileWeights weights(std::move(files), {{"b", {{0, "w", DataType::kFloat64, 1, 3}}}}, {});
   values_.resize(3);
   ASSERT_TRUE(Read(weights, "b").ok());
   EXPECT_THAT(values_, ElementsAre(1.5f, 0.0f, 0.1f));
@@ -85,7 +120,8 @@ TEST_F(FileWeightsTest, W12RefusesValuesThatAreNotFinite) {
 }
 
 TEST_F(FileWeightsTest, W12AllowsThemIfAsked) {
-  FileWeights weights = Open(Bytes<float>({1, NAN, kInfinity}), DataType::kFloat32, true);
+  FileWeights weights =
+      Open(Bytes<float>({1, NAN, kInfinity}), DataType::kFloat32, {.allow_nonfinite = true});
   ASSERT_TRUE(Read(weights).ok());
   EXPECT_TRUE(std::isnan(values_[1]));
   EXPECT_EQ(values_[2], kInfinity);
@@ -93,7 +129,7 @@ TEST_F(FileWeightsTest, W12AllowsThemIfAsked) {
 
 TEST_F(FileWeightsTest, W12RefusesValuesBeyondFloat32) {
   for (const bool allow_nonfinite : {false, true}) {
-    FileWeights weights = Open(Bytes<double>({1, -1e39}), DataType::kFloat64, allow_nonfinite);
+    FileWeights weights = Open(Bytes<double>({1, -1e39}), DataType::kFloat64, {allow_nonfinite});
     EXPECT_EQ(Read(weights).code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(Read(weights).ToString(),
                 HasSubstr("'w': expected values that float32 holds, found -1e+39 at element 1"));
@@ -102,14 +138,18 @@ TEST_F(FileWeightsTest, W12RefusesValuesBeyondFloat32) {
 
 TEST_F(FileWeightsTest, W12RefusesNormsThatAreZero) {
   const std::string name = "layer.0.attention_norm.weight";
-  FileWeights zero = Open(Bytes<float>({0, -0.0f}), DataType::kFloat32, false, name);
+  FileWeights zero = Open(Bytes<float>({0, -0.0f}), DataType::kFloat32, {}, name);
   EXPECT_EQ(Read(zero, name).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Read(zero, name).ToString(),
               HasSubstr("'w': expected a norm weight with non-zero values, found all zero"));
-  FileWeights other = Open(Bytes<float>({0, 1}), DataType::kFloat32, false, name);
+  FileWeights other = Open(Bytes<float>({0, 1}), DataType::kFloat32, {}, name);
   EXPECT_TRUE(Read(other, name).ok());
+  // Where norms multiply by 1 + their weights.
+  FileWeights one =
+      Open(Bytes<float>({0, 0}), DataType::kFloat32, {.allow_zero_norms = true}, name);
+  EXPECT_TRUE(Read(one, name).ok());
   const std::string bias = "layer.0.attention_norm.bias";
-  FileWeights zero_bias = Open(Bytes<float>({0, 0}), DataType::kFloat32, false, bias);
+  FileWeights zero_bias = Open(Bytes<float>({0, 0}), DataType::kFloat32, {}, bias);
   EXPECT_TRUE(Read(zero_bias, bias).ok());
 }
 

@@ -1,0 +1,44 @@
+#include "engine/layers/embedding_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/kernels/convert.h"
+#include "engine/layers/state/rows.h"
+
+namespace attendant {
+namespace {
+
+constexpr int64_t kColumnsAtOnce = 256;
+
+}  // namespace
+
+absl::StatusOr<EmbeddingTable> EmbeddingTable::Load(const std::string& name, int64_t rows,
+                                                    int64_t width, DataType type,
+                                                    WeightLoader& loader) {
+  EmbeddingTable table;
+  if (rows == 0) return table;
+  absl::StatusOr<AlignedBuffer<char>> read = loader.ReadStoredTable(name, rows * width, type);
+  if (!read.ok()) return read.status();
+  table.width_ = width;
+  table.type_ = type;
+  table.rows_ = *std::move(read);
+  return table;
+}
+
+void EmbeddingTable::Take(int64_t row, float scale, float* target) const {
+  ToFloat(type_, Row(row), width_, target);
+  if (scale == 1) return;
+  for (int64_t j = 0; j < width_; ++j) target[j] *= scale;
+}
+
+void EmbeddingTable::Add(int64_t row, float* sum) const {
+  float values[kColumnsAtOnce];
+  for (int64_t first = 0; first < width_; first += kColumnsAtOnce) {
+    const int64_t count = std::min(kColumnsAtOnce, width_ - first);
+    ToFloat(type_, Row(row) + first * ByteWidth(type_), count, values);
+    AddRow(values, count, sum + first);
+  }
+}
+
+}  // namespace attendant
