@@ -88,7 +88,8 @@ TEST_F(LogitScoreTest, MayBeOneRow) {
 }
 
 TEST_F(LogitScoreTest, AnOptionTakesYesAndNo) {
-  const CheckpointOptions yes_no = {.pooling = PoolingChoice::kYesNo};
+  CheckpointOptions yes_no;
+  yes_no.pooling = PoolingChoice::kYesNo;
   absl::StatusOr<Checkpoint> checkpoint = Open(yes_no);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_EQ(checkpoint->description.classifier, classifier_);

@@ -80,7 +80,8 @@ TEST_F(M3HeadsTest, WithoutModulesTheVectorOfATextIsThatOfItsFirstToken) {
   EXPECT_FALSE(checkpoint.tokenization.texts_take_mean);
   const PoolingDescription expected = {.modes = {PoolingMode::kFirstToken}, .normalize = true};
   EXPECT_EQ(checkpoint.description.pooling, expected);
-  const CheckpointOptions mean = {.pooling = PoolingChoice::kMean};
+  CheckpointOptions mean;
+  mean.pooling = PoolingChoice::kMean;
   EXPECT_EQ(Open(mean).description.pooling, PoolingDescription{.modes = {PoolingMode::kMean}});
 }
 
