@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/rounding.h"
 #include "engine/base/shape.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/layers/encoder.h"
@@ -70,6 +71,10 @@ int64_t KeptBytes(const ModelPart& part) {
   constexpr int64_t kColumnBytes = 5 * sizeof(float);
   const auto floats = static_cast<int64_t>(sizeof(float)) * ElementsOf(part);
   if (part.kind == PartKind::kScale) return 0;
+  if (part.kind == PartKind::kDense) {  // packed like the others, but narrower than a block
+    const int64_t columns = RoundUp(part.out.value(), 192), rows = RoundUp(part.in.value(), 64);
+    return columns * (rows * static_cast<int64_t>(sizeof(float)) + kColumnBytes);
+  }
   if (part.kind != PartKind::kLinear) return floats;
   const int64_t columns = part.groups * part.out.value();
   return floats + columns * (kColumnBytes - static_cast<int64_t>(sizeof(float)));
