@@ -522,6 +522,9 @@ class LayerDescription(Message):
     bottleneck: int
     feed_forwards: int
     convolution: ConvolutionDescription
+    key_value_heads: int
+    causal: bool
+    query_key_norms: str
     def __init__(
         self, *,
         hidden_size: Optional[int] = ..., heads: Optional[int] = ..., key_width: Optional[int] = ...,
@@ -533,7 +536,8 @@ class LayerDescription(Message):
         first_global_blocks: Optional[int] = ..., last_global_blocks: Optional[int] = ...,
         full_attention_up_to: Optional[int] = ..., attention: Optional[str] = ..., key_input_width: Optional[int] = ...,
         value_input_width: Optional[int] = ..., bottleneck: Optional[int] = ..., feed_forwards: Optional[int] = ...,
-        convolution: Optional[ConvolutionDescription] = ...
+        convolution: Optional[ConvolutionDescription] = ..., key_value_heads: Optional[int] = ..., causal: Optional[bool] = ...,
+        query_key_norms: Optional[str] = ...
     ) -> None: ...
 
 class ConvolutionDescription(Message):
@@ -586,10 +590,12 @@ class FrontDescription(Message):
     features: int
     needs_every: bool
     feature_width: int
+    image_size: int
+    patch_size: int
     def __init__(
         self, *,
         own_rows: Optional[int] = ..., features: Optional[int] = ..., needs_every: Optional[bool] = ...,
-        feature_width: Optional[int] = ...
+        feature_width: Optional[int] = ..., image_size: Optional[int] = ..., patch_size: Optional[int] = ...
     ) -> None: ...
 
 class Limits(Message):

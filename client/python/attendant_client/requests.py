@@ -192,7 +192,7 @@ def attend_request(model: str = "", **options: Unpack[AttendOptions]) -> Request
     mask = given.get("attention_mask")
     rows = gather("hidden_states", given["hidden_states"], mask)
     layout, chunks = _layout_chunks(message, rows, None if rows.lengths is not None else mask, given.get("lengths"))
-    chunks += wire.submessage(message, "hidden_states", rows.chunks()) + _bias_chunks(message, given)
+    chunks += wire.submessage(message, "hidden_states", rows.chunks()) + _float_chunks(message, "attention_bias", given)
     if given.get("memory") is not None:
         chunks += memory_chunks(message, given["memory"])
     head = message(model=model, **_attend_fields(given), **layout).SerializeToString()
