@@ -170,10 +170,10 @@ TEST_F(FoldersTest, OtherFilesInPlaceOfWeightsAreToldFirst) {
 }
 
 TEST_F(FoldersTest, AFamilyThatIsNoneIsAnsweredWithTheList) {
-  folder_.Write("m/config.json", R"({"model_type": "qwen3", "architectures": ["Qwen3Model"]})");
+  folder_.Write("m/config.json", R"({"model_type": "gpt2", "architectures": ["GPT2Model"]})");
   EXPECT_THAT(BadStart("--model=m=" + folder_.File("m")),
               Contains(AllOf(HasSubstr("model_type: expected one of bert, roberta, "),
-                             EndsWith("found 'qwen3'"))));
+                             EndsWith("found 'gpt2'"))));
 }
 
 }  // namespace folders_test

@@ -345,7 +345,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   EXPECT_EQ(document["models"][0]["layer"]["window_block"], 64);
   EXPECT_EQ(document["models"][0]["layer"]["full_attention_up_to"], 704);
   EXPECT_EQ(document["models"][0]["front"].dump(),
-            R"({"feature_width":4,"features":196,"needs_every":false,"own_rows":2})");
+            R"({"feature_width":4,"features":196,"image_size":0,"needs_every":false,"own_rows":2,)"
+            R"("patch_size":0})");
   EXPECT_EQ(document["models"][0]["windowed_layers"].dump(), "[1]");
   EXPECT_EQ(document["models"][0]["block_pairs"].dump(), "[[5,9]]");
   EXPECT_EQ(document["models"][0]["global_blocks"].dump(), "[12]");

@@ -136,6 +136,7 @@ struct Case {
   std::string name;
   ModelDescription model;
   Biases biases = Biases::kAll;
+  double bound = 4e-6;  // of the largest error
 };
 
 void PrintTo(const Case& tested, std::ostream* stream) { *stream << tested.name; }
@@ -230,6 +231,7 @@ std::vector<Case> SmallCases() {
                 c.model.layer.norms.kind = NormKind::kRmsPlusOne;
                 c.model.layer.norms.placement = NormPlacement::kPre;
                 c.model.has_exit_norm = true;
+                c.bound = 1.2e-5;  // gains of about 2 make results as much larger
               }),
       Changed("Gate", [](Case& c) { c.model.layer.feed_forward.has_gate = true; }),
       Changed("OddSiluGateWithoutBiases",
@@ -451,7 +453,7 @@ class SmallFloat64Test : public ::testing::TestWithParam<Case> {};
 TEST_P(SmallFloat64Test, Matches) {
   const Case& tested = GetParam();
   MemoryWeights weights = RandomWeights(tested.model, 7, tested.biases);
-  EXPECT_LE(EncodeError(tested.model, weights, {1, 0, 40, 3, 16, 33}), 4e-6);
+  EXPECT_LE(EncodeError(tested.model, weights, {1, 0, 40, 3, 16, 33}), tested.bound);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, SmallFloat64Test, ::testing::ValuesIn(SmallCases()),
