@@ -43,10 +43,17 @@ void FrameMeter::Save(absl::Time now) {
 
 bool FrameMeter::AcceptFrame(const FrameReader::Frame& frame) {
   if (frame.type == kHeadersFrame || frame.type == kContinuationFrame) {
-    if (frame.type == kHeadersFrame && !messages_.Begin(frame.stream)) return false;
+    if (frame.type == kHeadersFrame) {
+      if (!messages_.Begin(frame.stream)) return false;
+      window_updates_left_ += limits_.window_updates_per_call;
+    }
     return AcceptHeaders(frame.type == kContinuationFrame, static_cast<int64_t>(frame.length));
   }
   if (frame.type == kDataFrame && (frame.length > 0 || frame.ends_stream())) return true;
+  if (frame.type == kWindowUpdateFrame && window_updates_left_ > 0) {
+    --window_updates_left_;
+    return true;
+  }
   return --frames_left_ >= 0;
 }
 

@@ -18,6 +18,9 @@ struct FrameLimits {
   // Control frames: RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, empty DATA and others without
   // payload for a call. A new connection may send this many.
   double first_frames = 200;
+  // WINDOW_UPDATE that each call allows besides. gRPC's clients widen the window of a call when
+  // they begin it, so that many calls at once are as many such frames before any response.
+  int64_t window_updates_per_call = 4;
   // More are allowed with time,
   double frames_per_second = 100;
   // and with responses, since some clients acknowledge each of them.
@@ -59,6 +62,7 @@ class FrameMeter {
 
   const FrameLimits limits_;
   double frames_left_;
+  int64_t window_updates_left_ = 0;  // of those that calls allow
   absl::Time seen_at_;
   int64_t sent_ = 0;       // bytes
   int64_t seen_sent_ = 0;  // of these, saved

@@ -10,7 +10,8 @@
 namespace attendant::server {
 
 // Frame types and a flag (RFC 9113, section 6).
-inline constexpr uint8_t kDataFrame = 0, kHeadersFrame = 1, kResetFrame = 3, kContinuationFrame = 9;
+inline constexpr uint8_t kDataFrame = 0, kHeadersFrame = 1, kResetFrame = 3, kWindowUpdateFrame = 8,
+                         kContinuationFrame = 9;
 inline constexpr uint8_t kEndStreamFlag = 1;
 
 // Not thread-safe.

@@ -67,6 +67,14 @@ TEST_F(FrameMeterTest, FewCallsMayBeLeftHalfOpen) {
   EXPECT_FALSE(Accept(Frame(kHeaders, 4, 20, 15)));
 }
 
+TEST_F(FrameMeterTest, CallsAllowWindowUpdatesBeforeAnyResponse) {
+  const std::string call =
+      Frame(kHeaders, 4, 50) + Repeat(Frame(kWindowUpdate, 0, 4), 4) + Frame(kData, kEndStream, 5);
+  EXPECT_TRUE(Accept(Repeat(call, 1000)));
+  EXPECT_TRUE(Accept(Repeat(Frame(kWindowUpdate, 0, 4), 10)));
+  EXPECT_FALSE(Accept(Frame(kWindowUpdate, 0, 4)));
+}
+
 TEST_F(FrameMeterTest, EmptyDataBringsNothing) {
   EXPECT_TRUE(Accept(Repeat(Frame(kData, 0, 0), 10)));
   EXPECT_FALSE(Accept(Frame(kData, 0, 0)));
