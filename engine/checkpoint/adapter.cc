@@ -168,19 +168,20 @@ const CheckpointTensor* FindTensor(const std::string& module, const Checkpoint& 
   return nullptr;
 }
 
-// Adds the products of a module, and reads its matrices.
-void AddModule(const std::string& name, const Module& module, const AdapterConfig& config,
-               const Checkpoint& checkpoint, WeightBinder& binder, LowRankProducts& products) {
+// Returns the products of a module, and binds its matrices. `shapes` are those of the model.
+LowRankProducts ReadModule(const std::string& name, const Module& module,
+                           const AdapterConfig& config, const Checkpoint& checkpoint,
+                           const WeightShapes& shapes, WeightBinder& binder) {
   const CheckpointTensor* tensor = FindTensor(name, checkpoint, binder.problems());
   const FileTensor* a = binder.Find(module.a);
   if (a == nullptr || binder.Find(module.b) == nullptr || a->shape.size() != 2 || a->shape[0] < 1) {
     binder.problems().Add(absl::StrCat("module ", Quoted(name),
                                        ": expected the matrices A [r, .] and B [., r] of LoRA"));
-    return;
+    return {};
   }
-  if (tensor == nullptr) return;
+  if (tensor == nullptr) return {};
   const int64_t rank = a->shape[0];
-  LowRankProducts of_tensor = OfTensor(*tensor, ShapesOf(checkpoint.description),
+  LowRankProducts of_tensor = OfTensor(*tensor, shapes,
                                        {.left = module.is_table ? module.a : module.b,
                                         .right = module.is_table ? module.b : module.a,
                                         .transposed = module.is_table,
@@ -189,12 +190,12 @@ void AddModule(const std::string& name, const Module& module, const AdapterConfi
   if (of_tensor.empty()) {
     binder.problems().Add(absl::StrCat("module ", Quoted(name), ": the layout of the tensor ",
                                        Quoted(tensor->name), " is not supported", kMergeIt));
-    return;
+    return {};
   }
   const int64_t rows = tensor->shape[0], columns = tensor->shape[1];
   binder.Bind({module.a, {rank, module.is_table ? rows : columns}}, {{module.a}});
   binder.Bind({module.b, {module.is_table ? columns : rows, rank}}, {{module.b}});
-  products.merge(of_tensor);
+  return of_tensor;
 }
 
 }  // namespace
@@ -209,9 +210,10 @@ absl::Status MergeAdapter(const std::string& folder, const CheckpointOptions& op
   WeightBinder binder(absl::StrCat(folder, "/", kWeightsFile));
   const std::map<std::string, Module> modules = ListModules(*files, binder.problems());
   binder.AddFiles("", *std::move(files));
+  const WeightShapes shapes = ShapesOf(checkpoint.description);
   LowRankProducts products;
   for (const auto& [name, module] : modules) {
-    AddModule(name, module, *config, checkpoint, binder, products);
+    products.merge(ReadModule(name, module, *config, checkpoint, shapes, binder));
   }
   if (modules.empty()) binder.problems().Add("expected matrices of LoRA, found none");
   CheckpointOptions of_adapter = options;

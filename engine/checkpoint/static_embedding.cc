@@ -1,5 +1,6 @@
 // Static embeddings, which sentence_transformers.h declares.
 #include <cstring>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -10,11 +11,11 @@
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/files/tokenizer_json.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
 #include "engine/checkpoint/read_tokenization.h"
 #include "engine/checkpoint/sentence_transformers.h"
-#include "engine/checkpoint/files/tokenizer_json.h"
 
 namespace attendant {
 namespace {
@@ -173,10 +174,7 @@ absl::StatusOr<Tokenization> ReadStaticTokenization(const std::string& folder,
                                                     std::vector<std::string>& warnings) {
   absl::StatusOr<Tokenization> read = ReadTokenization(folder, module, warnings);
   if (!read.ok()) return read.status();
-  for (const char* name : {"config.json", "sentence_bert_config.json", "special_tokens_map.json",
-                           "tokenizer_config.json", "vocab.txt"}) {
-    read->files.erase(name);
-  }
+  std::erase_if(read->files, [](const auto& file) { return file.first != "tokenizer.json"; });
   read->special_tokens.clear();
   read->max_sequence_length = 0;
   if (read->tokenizer_json.empty()) return read;

@@ -33,6 +33,9 @@ void EmbeddingTable::Take(int64_t row, float scale, float* target) const {
 }
 
 void EmbeddingTable::Add(int64_t row, float* sum) const {
+  if (type_ == DataType::kFloat32) {
+    return AddRow(reinterpret_cast<const float*>(Row(row)), width_, sum);
+  }
   float values[kColumnsAtOnce];
   for (int64_t first = 0; first < width_; first += kColumnsAtOnce) {
     const int64_t count = std::min(kColumnsAtOnce, width_ - first);

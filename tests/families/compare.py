@@ -31,6 +31,18 @@ LARGEST_F32_ERROR = 5e-5
 REQUIRED_COSINES = {"f32": (0.999999, 0.999999), "bf16x3": (0.999999, 0.999999), "bf16": (0.9997, 0.9999),
                     "int8": (0.99, 0.998)}
 BATCH = 8
+# What is wrong if a group of comparisons has failures.
+PROBLEMS = {
+    "families": "not every family agrees",
+    "sparse_encoders": "not every SPLADE model agrees with sentence-transformers",
+    "sentence_models": "not every folder of sentence-transformers agrees with it",
+    "rerankers": "not every reranker by two logits agrees with transformers",
+    "m3_heads": "not every head of bge-m3 agrees with FlagEmbedding's formulas",
+    "static_models": "not every static embedding agrees with its library",
+    "adapters": "not every model with an adapter agrees with PEFT",
+    "tokenizer_files": "not every tokenizer gives the ids of transformers",
+    "class_scores": "not every head's scores are those of the library",
+}
 
 
 def padded_request(model: str, sentences: list) -> pb.EncodeRequest:
@@ -111,23 +123,7 @@ def compare_minilm(program: str, folder: pathlib.Path) -> dict:
 
 
 def failures_of(figures: dict) -> list:
-    failures = ["not every family agrees"] if figures.get("families.failed") else []
-    if figures.get("sparse_encoders.failed"):
-        failures.append("not every SPLADE model agrees with sentence-transformers")
-    if figures.get("sentence_models.failed"):
-        failures.append("not every folder of sentence-transformers agrees with it")
-    if figures.get("rerankers.failed"):
-        failures.append("not every reranker by two logits agrees with transformers")
-    if figures.get("m3_heads.failed"):
-        failures.append("not every head of bge-m3 agrees with FlagEmbedding's formulas")
-    if figures.get("static_models.failed"):
-        failures.append("not every static embedding agrees with its library")
-    if figures.get("adapters.failed"):
-        failures.append("not every model with an adapter agrees with PEFT")
-    if figures.get("tokenizer_files.failed"):
-        failures.append("not every tokenizer gives the ids of transformers")
-    if figures.get("class_scores.failed"):
-        failures.append("not every head's scores are those of the library")
+    failures = [problem for group, problem in PROBLEMS.items() if figures.get(f"{group}.failed")]
     if figures.get("articles.rows_missing"):
         failures.append("not every row of the articles has its tests")
     if figures.get("articles.rows_passed") == 0:

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/families.h"
+#include "engine/checkpoint/families/rotary_config.h"
 
 namespace attendant {
 namespace {
@@ -109,6 +110,26 @@ ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, Conf
 
 float ScoreTerms(const RelativePositionShape& shape) {
   return 1.0f + (shape.scores_queries ? 1.0f : 0.0f) + (shape.scores_keys ? 1.0f : 0.0f);
+}
+
+std::vector<bool> ReadWindowedLayers(const Keys& kinds, const Json& json,
+                                     std::vector<bool> otherwise, const ConfigReader& config,
+                                     Problems& problems) {
+  if (!config.Has(kinds)) return otherwise;
+  const std::string& key = kinds.front();
+  const Json& list = json[key];
+  if (!list.is_array() || list.size() != otherwise.size()) {
+    problems.Add(absl::StrCat(key, ": expected a list of ", otherwise.size(), " layers, found ",
+                              Describe(list)));
+    return otherwise;
+  }
+  for (size_t i = 0; i < otherwise.size(); ++i) {
+    otherwise[i] = list[i] == kLocalLayer;
+    if (otherwise[i] || list[i] == kGlobalLayer) continue;
+    problems.Add(absl::StrCat(key, "[", i, "]: expected '", kGlobalLayer, "' or '", kLocalLayer,
+                              "', found ", Describe(list[i])));
+  }
+  return otherwise;
 }
 
 }  // namespace attendant

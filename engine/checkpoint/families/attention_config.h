@@ -1,6 +1,8 @@
 // The keys of config.json for kinds of attention that few families have.
 #pragma once
 
+#include <vector>
+
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/model/model_description.h"
@@ -16,6 +18,12 @@ float ScoreTerms(const RelativePositionShape& shape);
 
 // Sets the bottleneck of a layer, if the config has one, and the number of its feed-forward blocks.
 void ReadBottleneck(ConfigReader& config, Problems& problems, LayerShape& layer);
+
+// Returns which layers have a window: those that `kinds`, a list with one entry for each layer,
+// says, or `otherwise` if the config has no such list. `json` is the whole config.
+std::vector<bool> ReadWindowedLayers(const Keys& kinds, const Json& json,
+                                     std::vector<bool> otherwise, const ConfigReader& config,
+                                     Problems& problems);
 
 // Sets the window and pattern of block-sparse attention, if attention_type asks for it.
 void ReadBlockPattern(ConfigReader& config, LayerShape& layer);

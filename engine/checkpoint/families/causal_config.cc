@@ -1,8 +1,11 @@
 #include "engine/checkpoint/families/causal_config.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/checkpoint/families/attention_config.h"
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/rotary_config.h"
 
@@ -50,21 +53,7 @@ std::vector<bool> ReadCausalWindows(const ConfigKeys& keys, const Json& json, in
   for (int64_t i = 0; i < layers; ++i) {
     windowed[i] = period > 0 ? (i + 1) % period != 0 : i >= first;
   }
-  if (!config.Has(keys.layer_kinds)) return windowed;
-  const std::string& key = keys.layer_kinds.front();
-  const Json& kinds = json[key];
-  if (!kinds.is_array() || static_cast<int64_t>(kinds.size()) != layers) {
-    problems.Add(
-        absl::StrCat(key, ": expected a list of ", layers, " layers, found ", Describe(kinds)));
-    return windowed;
-  }
-  for (int64_t i = 0; i < layers; ++i) {
-    windowed[i] = kinds[i] == kLocalLayer;
-    if (windowed[i] || kinds[i] == kGlobalLayer) continue;
-    problems.Add(absl::StrCat(key, "[", i, "]: expected '", kGlobalLayer, "' or '", kLocalLayer,
-                              "', found ", Describe(kinds[i])));
-  }
-  return windowed;
+  return ReadWindowedLayers(keys.layer_kinds, json, std::move(windowed), config, problems);
 }
 
 void ReadWindow(const Family& family, const Json& json, ConfigReader& config, Problems& problems,

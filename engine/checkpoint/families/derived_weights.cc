@@ -95,11 +95,13 @@ void BindDerivedWeights(const Family& family, const std::string& prefix,
 absl::Status AddDerivedWeights(const Family& family, Checkpoint& checkpoint) {
   AddSinusoids(family, checkpoint);
   if (!checkpoint.weights->Has(kRotaryFrequencies)) return absl::OkStatus();
-  std::vector<double>& frequencies =
-      checkpoint.description.layer.relative_positions.rotary.frequencies;
-  std::vector<float> read(frequencies.size());
+  ModelDescription& model = checkpoint.description;
+  std::vector<float> read(model.layer.relative_positions.rotary.frequencies.size());
   absl::Status status = checkpoint.weights->Read(kRotaryFrequencies, absl::MakeSpan(read));
-  if (status.ok()) frequencies.assign(read.begin(), read.end());
+  if (!status.ok()) return status;
+  model.ChangeShapes([&](LayerShape& layer) {
+    layer.relative_positions.rotary.frequencies.assign(read.begin(), read.end());
+  });
   return status;
 }
 

@@ -190,22 +190,8 @@ std::vector<bool> ReadWindowed(const ConfigKeys& keys, const Json& json, int64_t
   if (!config.Has(keys.layer_kinds)) {
     const int64_t every = config.Integer(keys.global_every, kLayerRange);
     for (int64_t i = 0; i < layers; ++i) windowed[i] = i % every != 0;
-    return windowed;
   }
-  const std::string& key = keys.layer_kinds.front();
-  const Json& kinds = json[key];
-  if (!kinds.is_array() || static_cast<int64_t>(kinds.size()) != layers) {
-    problems.Add(
-        absl::StrCat(key, ": expected a list of ", layers, " layers, found ", Describe(kinds)));
-    return windowed;
-  }
-  for (int64_t i = 0; i < layers; ++i) {
-    windowed[i] = kinds[i] == kLocalLayer;
-    if (windowed[i] || kinds[i] == kGlobalLayer) continue;
-    problems.Add(absl::StrCat(key, "[", i, "]: expected '", kGlobalLayer, "' or '", kLocalLayer,
-                              "', found ", Describe(kinds[i])));
-  }
-  return windowed;
+  return ReadWindowedLayers(keys.layer_kinds, json, std::move(windowed), config, problems);
 }
 
 // Reads what differs between layers.

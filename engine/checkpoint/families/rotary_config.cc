@@ -15,12 +15,11 @@ namespace {
 constexpr float kHighestTheta = 1e9f;
 constexpr float kHighestFactor = 1e4f;
 
-// The ways to scale angles so that longer sequences than those of the training have angles like
-// theirs, as the library computes them.
+// The library's ways to scale angles, which give sequences longer than in training similar angles.
 enum class Scaling {
   kNone,
   kLinear,  // all angles are divided by the factor
-  kLlama3,  // those of slow pairs are, and those of fast pairs are not
+  kLlama3,  // the angles of slow pairs are, and the angles of fast pairs are not
   kYarn,    // the same, with other bounds and an amplitude: Peng et al. 2023
   kNtk,     // slow pairs are scaled more than fast ones: kexue.fm/archives/9706, equation 6
 };

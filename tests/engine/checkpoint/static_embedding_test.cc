@@ -73,6 +73,9 @@ TEST_F(StaticEmbeddingTest, IsATableAndAMean) {
 
 TEST_F(StaticEmbeddingTest, TakesTheTokenizerWithoutSpecialTokens) {
   WriteModules(".");
+  for (const char* other : {"vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"}) {
+    folder_.Write(other, "{}");
+  }
   WriteTensors({MakeTensor("embedding.weight", {3, 4})});
   folder_.Write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");
   const absl::StatusOr<Checkpoint> checkpoint = Open();
