@@ -150,6 +150,13 @@ constexpr ModelRow kRows[] = {
                   : absl::StrCat(m.layer().feed_forward_width(), ", ", m.layer().activation(),
                                  m.layer().has_gate() ? ", gated" : "");
      }},
+    {"experts", "layer.experts layer.experts_per_token expert_layers",
+     [](const Model& m) {
+       return m.layer().experts() == 0
+                  ? ""
+                  : absl::StrCat(m.layer().experts(), ", ", m.layer().experts_per_token(),
+                                 " for each token, in ", Count(m.expert_layers_size(), "layer"));
+     }},
     {"feed-forward blocks", "layer.feed_forwards",
      [](const Model& m) {
        return m.layer().feed_forwards() > 1 ? absl::StrCat(m.layer().feed_forwards()) : "";

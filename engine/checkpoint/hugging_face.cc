@@ -223,7 +223,7 @@ void BindAll(const Checkpoint& checkpoint, const Family& family, const std::stri
     }
     const std::vector<TensorPart> places = PlacesInFile(family, prefix, spec.name);
     spec.shape = ShapeInFiles(spec, checkpoint.description, FindFirst(places, binder));
-    binder.Bind(spec, places);
+    BindWeight(spec, places, checkpoint.description.layer, binder);
   }
   BindDerivedWeights(family, prefix, checkpoint.description, binder);
 }

@@ -43,12 +43,17 @@ constexpr float kScale = 0.02f / kSumDeviation;
 // A power of two, so that 1 + x * scale is rounded once, with or without a fused multiply-add.
 constexpr float kNormScale = 0x1p-21f;
 
+// Whose linear layers have no biases.
+bool IsOfMixture(absl::string_view name) {
+  return absl::StrContains(name, ".router.") || absl::StrContains(name, ".expert.");
+}
+
 class SyntheticWeights : public WeightSource {
  public:
   SyntheticWeights(const ModelDescription& description, bool has_biases, uint64_t seed)
       : seed_(seed) {
     for (WeightSpec& spec : ListWeights(description)) {
-      if (spec.optional && !has_biases) continue;
+      if (spec.optional && (!has_biases || IsOfMixture(spec.name))) continue;
       elements_.emplace(std::move(spec.name), *ElementCount(spec.shape));
     }
   }
@@ -105,6 +110,7 @@ struct SyntheticModel {
   float norm_epsilon = 1e-12f;
   NormPlacement norm_placement = NormPlacement::kPost;
   void (*specialize)(ModelDescription& model) = nullptr;  // describes what BERT does not have
+  bool has_biases = true;
 };
 
 EmbeddingShape BertEmbeddings(int64_t vocabulary, int64_t positions, int64_t token_types) {
@@ -163,6 +169,17 @@ void MakeEmbeddingGemma(ModelDescription& model) {
   model.pooling->output_width = 768;
 }
 
+// Every second layer has experts.
+void MakeNomicMixture(ModelDescription& model) {
+  model.layer.relative_positions.kind = RelativePositions::kRotary;
+  model.layer.relative_positions.rotary = {RotaryFrequencies(64, 1e4f)};
+  model.SplitShapes();
+  model.layer.feed_forward.mixture = {.experts = 8, .per_token = 2};
+  for (size_t i = 1; i < model.layer_shapes.size(); i += 2) {
+    model.layer_shapes[i].feed_forward.mixture = model.layer.feed_forward.mixture;
+  }
+}
+
 const std::vector<SyntheticModel>& Models() {
   static const auto& models = *new std::vector<SyntheticModel>{
       {"bert-base", 12, 768, 12, 3072, BertEmbeddings(30522, 512, 2), Pooled::kPooler},
@@ -173,9 +190,12 @@ const std::vector<SyntheticModel>& Models() {
       {"roberta-base", 12, 768, 12, 3072, RobertaEmbeddings(), Pooled::kMean, 1e-5f},
       {"vit-base", 12, 768, 12, 3072, {}, Pooled::kNone, 1e-12f, NormPlacement::kPre},
       {"qwen3-0.6b", 28, 1024, 16, 3072, BertEmbeddings(151669, 0, 0), Pooled::kNormalizedLast,
-       1e-6f, NormPlacement::kPre, MakeQwen3},
+       1e-6f, NormPlacement::kPre, MakeQwen3, /*has_biases=*/false},
       {"embeddinggemma-300m", 24, 768, 3, 1152, BertEmbeddings(262144, 0, 0),
-       Pooled::kNormalizedMean, 1e-6f, NormPlacement::kSandwich, MakeEmbeddingGemma},
+       Pooled::kNormalizedMean, 1e-6f, NormPlacement::kSandwich, MakeEmbeddingGemma,
+       /*has_biases=*/false},
+      {"nomic-v2-moe", 12, 768, 12, 3072, BertEmbeddings(250048, 0, 1), Pooled::kNormalizedMean,
+       1e-5f, NormPlacement::kPost, MakeNomicMixture},
       {"tiny", 2, 32, 4, 64, BertEmbeddings(100, 64, 2), Pooled::kNormalizedMean},
       {kWordsModel, 2, 16, 2, 32, BertEmbeddings(std::ssize(Words()), 64, 2),
        Pooled::kNormalizedMean},
@@ -242,8 +262,8 @@ absl::StatusOr<Checkpoint> OpenSynthetic(absl::string_view name_and_seed) {
     if (name != model.name) continue;
     Checkpoint checkpoint;
     checkpoint.description = Describe(model);
-    checkpoint.weights = std::make_unique<SyntheticWeights>(
-        checkpoint.description, /*has_biases=*/model.specialize == nullptr, seed);
+    checkpoint.weights =
+        std::make_unique<SyntheticWeights>(checkpoint.description, model.has_biases, seed);
     if (name == kWordsModel) {
       checkpoint.tokenization.files["vocab.txt"] = absl::StrJoin(Words(), "\n");
     }

@@ -7,6 +7,7 @@
 #include "engine/layers/extras/bottleneck.h"
 #include "engine/layers/extras/token_convolution.h"
 #include "engine/layers/feed_forward.h"
+#include "engine/layers/mixture_of_experts.h"
 #include "engine/layers/state/rows.h"
 
 namespace attendant {
@@ -30,6 +31,8 @@ LoadedBody LoadBody(const ResidualBlockShape& block, const std::string& prefix,
       break;
     case BlockBodyKind::kFeedForward:
       return ShareBody(FeedForward::Load(prefix + block.prefix, shape, loader));
+    case BlockBodyKind::kMixture:
+      return ShareBody(MixtureOfExperts::Load(prefix + block.prefix, shape, loader));
     case BlockBodyKind::kBottleneckOut:
       return ShareBody(std::move(*bottleneck).WithOut(prefix, shape, loader));
     case BlockBodyKind::kConvolution:

@@ -30,17 +30,20 @@ absl::StatusOr<FeedForward> FeedForward::Load(const std::string& prefix, const L
 }
 
 MatrixView<float> FeedForward::Forward(const LinearInput& x, const LayerRun& run) const {
-  Workspace& workspace = run.workspace;
-  const MatrixView<float> y = run.Padded(workspace.activations.branch());
+  const MatrixView<float> y = run.Padded(run.workspace.activations.branch());
   for (int64_t begin = 0; begin < y.rows; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, y.rows - begin);
-    const PreparedRows inner = {
-        Narrow(workspace.activations.feed_forward(), rows, out_.in_features()),
-        workspace.gemm.PrepareInner(workspace.mode, out_.in_features(), rows)};
-    Expand(x.Rows(begin, rows), inner, workspace);
-    workspace.Apply(out_, inner, y.Rows(begin, rows));
+    Compute(x.Rows(begin, rows), y.Rows(begin, rows), run.workspace);
   }
   return y;
+}
+
+void FeedForward::Compute(const LinearInput& x, MatrixView<float> y, Workspace& workspace) const {
+  const PreparedRows inner = {
+      Narrow(workspace.activations.feed_forward(), y.rows, out_.in_features()),
+      workspace.gemm.PrepareInner(workspace.mode, out_.in_features(), y.rows)};
+  Expand(x, inner, workspace);
+  workspace.Apply(out_, inner, y);
 }
 
 void FeedForward::Expand(const LinearInput& x, const PreparedRows& inner,

@@ -31,6 +31,9 @@ class FeedForward : public BlockBody {
   // the branch buffer, which may also hold x.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
 
+  // Computes it for at most kFeedForwardRows rows, a multiple of kRowTile, into y, which may be x.
+  void Compute(const LinearInput& x, MatrixView<float> y, Workspace& workspace) const;
+
   std::unique_ptr<BlockBody> Clone() const override { return std::make_unique<FeedForward>(*this); }
   void ReserveScratch(Workspace& workspace) const override;
   int64_t bytes() const override {

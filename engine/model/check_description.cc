@@ -155,6 +155,20 @@ absl::Status CheckBottleneck(const LayerShape& layer) {
   return absl::OkStatus();
 }
 
+absl::Status CheckMixture(const LayerShape& layer) {
+  const auto& [experts, per_token] = layer.feed_forward.mixture;
+  if (experts == 0 && per_token == 0) return absl::OkStatus();
+  if (experts > 0 && experts <= kMostExperts && per_token > 0 && per_token <= experts &&
+      layer.feed_forward.width > 0 && layer.feed_forward.blocks == 1 &&
+      !layer.extras.has_branch_scale && layer.extras.bottleneck.width == 0) {
+    return absl::OkStatus();
+  }
+  return Refusal("expected up to ", kMostExperts,
+                 " experts, at least one and at most all of them for a token, in a layer with one "
+                 "feed-forward block, without branch scale or bottleneck, got ",
+                 per_token, " of ", experts);
+}
+
 absl::Status CheckConvolution(const LayerShape& layer) {
   constexpr int64_t kMostTaps = 1023;
   const auto& [taps, groups, activation] = layer.extras.convolution;
@@ -321,7 +335,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   valid.Update(CheckHeads(model));
   if (valid.ok()) {
     valid = CheckEach(model, CheckDistances, CheckWindow, CheckKind, CheckSharedHeads,
-                      CheckBottleneck, CheckConvolution);
+                      CheckBottleneck, CheckMixture, CheckConvolution);
   }
   if (valid.ok()) valid = CheckEmbeddings(model);
   if (!valid.ok()) return valid;

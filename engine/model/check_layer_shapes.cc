@@ -51,6 +51,8 @@ bool FitsInto(LayerShape layer, const LayerShape& all) {
       layer.attention.key_width > all.attention.key_width ||
       layer.feed_forward.width > all.feed_forward.width ||
       (layer.feed_forward.has_gate && !all.feed_forward.has_gate) ||
+      (layer.feed_forward.mixture.experts > 0 &&
+       layer.feed_forward.mixture != all.feed_forward.mixture) ||
       layer.extras.convolution.taps > all.extras.convolution.taps) {
     return false;
   }
@@ -86,8 +88,8 @@ absl::Status CheckLayerShapes(const ModelDescription& model) {
     if (!FitsInto(layer, model.layer)) {
       return ShapeRefusal(
           "expected layers that differ in windows, rotary positions, key widths, pruned heads, "
-          "convolutions, feed-forward blocks or the norm before the attention alone, and fit into "
-          "the common shape");
+          "convolutions, feed-forward blocks, mixtures or the norm before the attention alone, and "
+          "fit into the common shape");
     }
     absl::Status status = CheckPrunedHeads(layer, model.layer.attention.heads);
     if (!status.ok()) return status;

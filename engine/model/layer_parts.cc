@@ -112,6 +112,20 @@ void AddFeedForward(const std::string& block, const LayerShape& shape, Parts& pa
   if (shape.extras.has_branch_scale) AddScale(block + "feed_forward_scale", width, out, parts);
 }
 
+// Each token goes through as many experts as the first `per_token`, whose cost is counted.
+void AddMixture(const LayerShape& shape, Parts& parts) {
+  const MixtureShape& mixture = shape.feed_forward.mixture;
+  AddDense("router", mixture.experts, shape.inner_width(), parts);
+  parts.back().stage = "feed_forward.router";
+  for (int64_t i = 0; i < mixture.experts; ++i) {
+    const size_t first = parts.size();
+    AddFeedForward(ExpertPrefix("", i), shape, parts);
+    if (i < mixture.per_token) continue;
+    for (size_t j = first; j < parts.size(); ++j) parts[j].stage.clear();
+  }
+  parts.push_back({.kind = PartKind::kVector, .name = "experts_bias", .out = shape.inner_width()});
+}
+
 void AddConvolution(const LayerShape& shape, Parts& parts) {
   const auto& [taps, groups, activation] = shape.extras.convolution;
   const int64_t columns = shape.hidden_size / groups;
@@ -126,6 +140,8 @@ void AddBody(const ResidualBlockShape& block, const LayerShape& shape, Parts& pa
       return Append(ListAttentionParts(shape), parts);
     case BlockBodyKind::kFeedForward:
       return AddFeedForward(block.prefix, shape, parts);
+    case BlockBodyKind::kMixture:
+      return AddMixture(shape, parts);
     case BlockBodyKind::kBottleneckOut:
       return AddLinear("bottleneck_out", shape.hidden_size, shape.inner_width(), parts);
     case BlockBodyKind::kConvolution:
@@ -174,6 +190,8 @@ void AddDenseHead(const DenseHeadShape& head, const LayerShape& layer, Parts& pa
   const PoolingDescription& shape = *head.shape;
   if (shape.dense_width == 0) return;
   const std::string name = Name(head.kind);
+  const bool per_sequence = head.kind == HeadKind::kPooling || head.kind == HeadKind::kClassifier;
+  const size_t first = parts.size();
   const CheckedSize modes = static_cast<int64_t>(std::max<size_t>(1, shape.modes.size()));
   AddDense(name + ".dense", shape.dense_width, modes * layer.hidden_size, parts);
   if (shape.has_dense_norm) {
@@ -188,6 +206,7 @@ void AddDenseHead(const DenseHeadShape& head, const LayerShape& layer, Parts& pa
     const int64_t next = shape.further_dense[i].width;
     AddDense(absl::StrCat(name, ".further.", i), next, std::exchange(width, next), parts);
   }
+  for (size_t i = first; i < parts.size(); ++i) parts[i].per_sequence = per_sequence;
 }
 
 void AddVocabularyHead(const ModelDescription& model, Parts& parts) {

@@ -15,7 +15,8 @@ namespace attendant {
 enum class PartKind {
   kLinear,     // packed for matrix products: weight [out, in] and bias [out], or the bias alone if
                // `in` is 0
-  kDense,      // a linear layer of a head, packed for float32 whatever the others compute in
+  kDense,      // a linear layer of a head, or a router, packed for float32 whatever the others
+               // compute in
   kDistances,  // a linear layer that makes keys or queries of the table of distances while loading
   kScale,      // [out], multiplied into a linear layer and its bias
   kNorm,       // weight [out] and bias [out]
@@ -33,7 +34,8 @@ struct ModelPart {
   // for other kinds than kLinear and kScale.
   std::string linear = {};
   CheckedSize first_row = 0;
-  bool has_bias = true;  // of a part with two tensors
+  bool has_bias = true;       // of a part with two tensors
+  bool per_sequence = false;  // its products are of pooled vectors, not of tokens
   // For a convolution, whose weight is [groups out, in / taps, taps]: out and in are those of one
   // group. taps 0: no convolution.
   int64_t groups = 1;

@@ -69,12 +69,25 @@ struct RelativePositionShape {
   bool operator==(const RelativePositionShape&) const = default;
 };
 
+inline constexpr int64_t kMostExperts = 64;  // in a mixture
+
+// A mixture of experts, which are feed-forward blocks: a router gives each expert a probability,
+// softmax(R x), and the result is the sum of the results of the experts with the largest
+// probabilities, times these, and a bias (Shazeer et al. 2017).
+struct MixtureShape {
+  int64_t experts = 0;    // 0: no mixture, every token goes through the same block
+  int64_t per_token = 0;  // experts that a token goes through
+
+  bool operator==(const MixtureShape&) const = default;
+};
+
 // The feed-forward blocks of a layer.
 struct FeedForwardShape {
   int64_t width = 0;  // F; 0: no feed-forward block
   Activation activation = Activation::kGelu;
-  bool has_gate = false;  // a block is W2 (activation(Wg x) * (W1 x))
-  int64_t blocks = 1;     // one after the other, each with its norm
+  bool has_gate = false;      // a block is W2 (activation(Wg x) * (W1 x))
+  int64_t blocks = 1;         // one after the other, each with its norm
+  MixtureShape mixture = {};  // in place of a block, if it has experts
 
   bool operator==(const FeedForwardShape&) const = default;
 };
@@ -270,11 +283,12 @@ struct ModelDescription {
   std::string family;  // only to be shown
   int64_t layers = 0;  // 0: embeddings alone, whose width `layer` states
   // The shape of all layers or, if they differ, the least one that each fits into: it has all
-  // heads, the windows and the convolution of the layers that have them, and the largest widths.
+  // heads, the windows, the mixture and the convolution of the layers that have them, and the
+  // largest widths.
   LayerShape layer;
   // One for each weight set; or empty: all are as `layer` is. They may differ in windows, rotary
-  // positions, key widths, heads that are left, convolutions, feed-forward blocks and the norm
-  // before the attention.
+  // positions, key widths, heads that are left, convolutions, feed-forward blocks, mixtures and the
+  // norm before the attention.
   std::vector<LayerShape> layer_shapes;
   std::vector<int64_t> layer_map;  // [layers]: weight set of each layer, from 0 on without gaps;
                                    // or empty: each has its own

@@ -94,10 +94,7 @@ void AddProducts(const ModelPart& part, int64_t times, CostList& costs) {
   const int64_t elements = (part.out * part.in * part.groups).value();
   if (part.stage.empty() || elements == 0) return;
   StageCost& cost = costs.Of(part.stage);
-  const bool of_sequence = part.kind == PartKind::kDense &&
-                           !absl::StartsWith(part.name, "token_head.") &&
-                           !absl::StartsWith(part.name, "lexical_head.");
-  (of_sequence ? cost.per_sequence : cost.per_token) += 2 * times * elements;
+  (part.per_sequence ? cost.per_sequence : cost.per_token) += 2 * times * elements;
 }
 
 // Attention comes behind the last stage that makes its inputs.

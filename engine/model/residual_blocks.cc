@@ -46,7 +46,8 @@ ResidualBlockShape FeedForwardBlock(const LayerShape& shape, int64_t i) {
   const float epsilon =
       is_last && shape.norms.last_epsilon > 0 ? shape.norms.last_epsilon : shape.norms.epsilon;
   ResidualBlockShape block = NormedBlock(shape, prefix + "feed_forward", epsilon);
-  block.body = BlockBodyKind::kFeedForward;
+  block.body = shape.feed_forward.mixture.experts > 0 ? BlockBodyKind::kMixture
+                                                      : BlockBodyKind::kFeedForward;
   block.prefix = prefix;
   return block;
 }
@@ -74,6 +75,10 @@ std::vector<ResidualBlockShape> ListBlocks(const LayerShape& shape) {
 
 std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i) {
   return i + 1 == shape.feed_forward.blocks ? prefix : absl::StrCat(prefix, "before.", i, ".");
+}
+
+std::string ExpertPrefix(const std::string& prefix, int64_t i) {
+  return absl::StrCat(prefix, "expert.", i, ".");
 }
 
 }  // namespace attendant

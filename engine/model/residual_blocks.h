@@ -11,7 +11,7 @@
 namespace attendant {
 
 // The computation of a residual block.
-enum class BlockBodyKind { kAttention, kFeedForward, kBottleneckOut, kConvolution };
+enum class BlockBodyKind { kAttention, kFeedForward, kMixture, kBottleneckOut, kConvolution };
 
 // A norm of a block, by the name of its weights without "layer.<weight set>.".
 struct BlockNormShape {
@@ -24,8 +24,8 @@ struct BlockNormShape {
 //   before "attention_norm"                                                  in a pre-norm layer
 //   after "attention_norm"                                                   in a post-norm layer
 //   before "attention_norm" and on_branch "attention_branch_norm"            in a sandwich layer
-// and those of a feed-forward block are named alike, "feed_forward_norm" and
-// "feed_forward_branch_norm", after the prefix of the block.
+// and those of a feed-forward block, or of a mixture of experts, are named alike,
+// "feed_forward_norm" and "feed_forward_branch_norm", after the prefix of the block.
 struct ResidualBlockShape {
   BlockBodyKind body = BlockBodyKind::kAttention;
   std::string prefix = {};  // of the names of the body's weights: that of FeedForwardPrefix, or ""
@@ -44,5 +44,8 @@ std::vector<ResidualBlockShape> ListBlocks(const LayerShape& shape);
 
 // Before the names of the i-th feed-forward block of a layer.
 std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i);
+
+// Before the names of the i-th expert of a mixture.
+std::string ExpertPrefix(const std::string& prefix, int64_t i);
 
 }  // namespace attendant

@@ -33,6 +33,8 @@ namespace attendant {
 //   bottleneck_attention [B, E] and bottleneck_out [E, B], each with its norm, "…_norm"; value
 //   [K Dv, E] where values come from outside the bottleneck;
 // - feed-forward blocks before the last: "before.<i>.feed_forward_in" and so on;
+// - in a mixture router.weight [experts, E], router.bias and experts_bias [E], and before the names
+//   of the products of expert i "expert.<i>.";
 // - score [H Dk] in additive attention; key_mixing, value_mixing [k, positions] in a Linformer;
 // - convolution.weight [E, E / groups, taps], convolution.bias and convolution_norm [E].
 // H and C are those that the layer's pruning leaves; without any head, "output.bias" is all that is

@@ -39,6 +39,8 @@ void SetLayer(const LayerShape& layer, v1::LayerDescription& out) {
   out.set_value_input_width(layer.value_inputs());
   out.set_bottleneck(layer.extras.bottleneck.width);
   out.set_feed_forwards(layer.feed_forward.blocks);
+  out.set_experts(layer.feed_forward.mixture.experts);
+  out.set_experts_per_token(layer.feed_forward.mixture.per_token);
   out.mutable_convolution()->set_taps(layer.extras.convolution.taps);
   out.mutable_convolution()->set_groups(layer.extras.convolution.groups);
   out.mutable_convolution()->set_activation(Name(layer.extras.convolution.activation));
@@ -50,6 +52,7 @@ void SetLists(const ModelDescription& model, v1::GetModelResponse& out) {
     const LayerShape& layer = model.layer_at(i);
     if (layer.attention.window > 0) out.add_windowed_layers(i);
     if (layer.extras.convolution.taps > 0) out.add_convolution_layers(i);
+    if (layer.feed_forward.mixture.experts > 0) out.add_expert_layers(i);
     if (layer.attention.heads == model.layer.attention.heads) continue;
     v1::PrunedLayer& pruned = *out.add_pruned_layers();
     pruned.set_layer(i);

@@ -120,6 +120,7 @@ CASES = {
     "roberta-no-flags": ("roberta", roberta(True), named("RobertaTokenizerFast")),
     "xlm-roberta": ("xlm-roberta", xlm_roberta(), named("XLMRobertaTokenizer")),
     "xlm-roberta-no-prefix": ("xlm-roberta", xlm_roberta(), named("XLMRobertaTokenizerFast", add_prefix_space=False)),
+    "nomic-v2-moe": ("nomic_bert", xlm_roberta(), named("XLMRobertaTokenizer")),
     "camembert": ("camembert", unigram(ROBERTA_TOKENS, 3, template("<s>", "</s>", (0, 2))),
                   named("CamembertTokenizer", additional_special_tokens=[])),
     "t5": ("t5", t5(), named("T5TokenizerFast", extra_ids=0)),

@@ -111,6 +111,15 @@ TEST(ModelLinesTest, TellAMemoryFromABottleneck) {
   EXPECT_THAT(Lines(model), Not(Contains(::testing::StartsWith("memory: "))));
 }
 
+TEST(ModelLinesTest, TellExperts) {
+  v1::GetModelResponse model;
+  model.set_layers(2);
+  model.mutable_layer()->set_experts(8);
+  model.mutable_layer()->set_experts_per_token(2);
+  model.add_expert_layers(1);
+  EXPECT_THAT(Lines(model), Contains("experts: 8, 2 for each token, in 1 layer"));
+}
+
 TEST(ModelLinesTest, TellPoolingLimitsAndThreads) {
   v1::GetModelResponse model;
   v1::PoolingDescription& pooling = *model.mutable_pooling();

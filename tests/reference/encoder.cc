@@ -66,7 +66,10 @@ Vector Round(Rounding rounding, ComputeType type, const Vector& values, int64_t 
 
 struct LinearLayer {
   LinearLayer(const Weights& weights, const std::string& name, int64_t outs, int64_t ins)
-      : type(weights.type), out(outs), in(ins), bias(weights.ReadBias(name + ".bias", outs)) {
+      : LinearLayer(weights, name, outs, ins, weights.type) {}
+  LinearLayer(const Weights& weights, const std::string& name, int64_t outs, int64_t ins,
+              ComputeType compute_type)
+      : type(compute_type), out(outs), in(ins), bias(weights.ReadBias(name + ".bias", outs)) {
     const Vector weight =
         Round(WeightOperand, type, weights.Read(name + ".weight", outs * ins), ins);
     depth = static_cast<int64_t>(weight.size()) / outs;
@@ -402,11 +405,23 @@ class Layer {
       const std::string block = FeedForwardPrefix(prefix, shape, i).substr(prefix.size());
       Block& added = blocks_.emplace_back();
       added.scale = scale((block + "feed_forward_scale").c_str());
-      const int64_t inner = shape.feed_forward.width;
-      if (shape.feed_forward.has_gate)
-        added.gate = linear((block + "feed_forward_gate").c_str(), inner, width);
-      added.in = linear((block + "feed_forward_in").c_str(), inner, width);
-      added.out = linear((block + "feed_forward_out").c_str(), width, inner);
+      const int64_t inner = shape.feed_forward.width, experts = shape.feed_forward.mixture.experts;
+      const auto read_products = [&](const std::string& before, Block& read) {
+        if (shape.feed_forward.has_gate)
+          read.gate = linear((before + "feed_forward_gate").c_str(), inner, width);
+        read.in = linear((before + "feed_forward_in").c_str(), inner, width);
+        read.out = linear((before + "feed_forward_out").c_str(), width, inner);
+      };
+      if (experts == 0) read_products(block, added);
+      for (int64_t e = 0; e < experts; ++e) {
+        read_products(absl::StrCat(block, "expert.", e, "."), added.experts.emplace_back());
+        added.experts.back().scale = Vector(width, 1.0);
+      }
+      if (experts > 0) {
+        added.router = std::make_unique<LinearLayer>(weights, prefix + block + "router", experts,
+                                                     width, ComputeType::kF32);
+        added.experts_bias = weights.Read(prefix + block + "experts_bias", width);
+      }
       added.norm = norm((block + "feed_forward_norm").c_str());
       if (is_sandwich) added.branch_norm = norm((block + "feed_forward_branch_norm").c_str());
     }
@@ -472,7 +487,9 @@ class Layer {
     std::unique_ptr<Norm> norm;
   };
   struct Block {
-    std::unique_ptr<LinearLayer> gate, in, out;
+    std::unique_ptr<LinearLayer> gate, in, out, router;
+    std::vector<Block> experts;
+    Vector experts_bias;
     std::unique_ptr<Norm> norm, branch_norm;
     Vector scale;
   };
@@ -518,7 +535,32 @@ class Layer {
     return y;
   }
 
+  // Gives every row to the experts of the largest probabilities.
+  Vector Mixture(const Block& block, const Vector& x) const {
+    const auto width = static_cast<int64_t>(block.experts_bias.size());
+    const int64_t experts = block.router->out;
+    const Vector scores = Apply(*block.router, x);
+    Vector y;
+    for (int64_t r = 0; r * width < static_cast<int64_t>(x.size()); ++r) {
+      Vector probabilities(scores.begin() + r * experts, scores.begin() + (r + 1) * experts);
+      Softmax(probabilities);
+      std::vector<int64_t> order(experts);
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](int64_t a, int64_t b) { return probabilities[a] > probabilities[b]; });
+      Vector sum = block.experts_bias;
+      const Vector row(x.begin() + r * width, x.begin() + (r + 1) * width);
+      for (int64_t i = 0; i < shape_.feed_forward.mixture.per_token; ++i) {
+        const Vector made = FeedForward(block.experts[order[i]], row);
+        sum = Sum(std::move(sum), Scale(made, {probabilities[order[i]]}));
+      }
+      y.insert(y.end(), sum.begin(), sum.end());
+    }
+    return y;
+  }
+
   Vector FeedForward(const Block& block, const Vector& x) const {
+    if (block.router) return Mixture(block, x);
     const Vector inner = Apply(*block.in, x);
     Vector outer = block.gate ? Apply(*block.gate, x) : inner;
     for (double& element : outer) element = Activate(shape_.feed_forward.activation, element);

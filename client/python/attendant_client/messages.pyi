@@ -396,6 +396,7 @@ class GetModelResponse(Message):
     why_no_texts: str
     labels: MutableSequence[str]
     multi_vector: bool
+    expert_layers: MutableSequence[int]
     def __init__(
         self, *,
         name: Optional[str] = ..., family: Optional[str] = ..., layer: Optional[LayerDescription] = ...,
@@ -413,7 +414,8 @@ class GetModelResponse(Message):
         sparse_width: Optional[int] = ..., refused_versions: Optional[Iterable[RefusedVersion]] = ...,
         hub_repository: Optional[str] = ..., hub_commit: Optional[str] = ..., text_pooling: Optional[int] = ...,
         class_scores: Optional[int] = ..., rank_scores: Optional[int] = ..., takes_texts: Optional[bool] = ...,
-        why_no_texts: Optional[str] = ..., labels: Optional[Iterable[str]] = ..., multi_vector: Optional[bool] = ...
+        why_no_texts: Optional[str] = ..., labels: Optional[Iterable[str]] = ..., multi_vector: Optional[bool] = ...,
+        expert_layers: Optional[Iterable[int]] = ...
     ) -> None: ...
 
 class GetTokenizerRequest(Message):
@@ -525,6 +527,8 @@ class LayerDescription(Message):
     key_value_heads: int
     causal: bool
     query_key_norms: str
+    experts: int
+    experts_per_token: int
     def __init__(
         self, *,
         hidden_size: Optional[int] = ..., heads: Optional[int] = ..., key_width: Optional[int] = ...,
@@ -537,7 +541,7 @@ class LayerDescription(Message):
         full_attention_up_to: Optional[int] = ..., attention: Optional[str] = ..., key_input_width: Optional[int] = ...,
         value_input_width: Optional[int] = ..., bottleneck: Optional[int] = ..., feed_forwards: Optional[int] = ...,
         convolution: Optional[ConvolutionDescription] = ..., key_value_heads: Optional[int] = ..., causal: Optional[bool] = ...,
-        query_key_norms: Optional[str] = ...
+        query_key_norms: Optional[str] = ..., experts: Optional[int] = ..., experts_per_token: Optional[int] = ...
     ) -> None: ...
 
 class ConvolutionDescription(Message):

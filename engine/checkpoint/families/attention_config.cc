@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/families/bounds.h"
-#include "engine/checkpoint/families/families.h"
 #include "engine/checkpoint/families/rotary_config.h"
 
 namespace attendant {
@@ -110,6 +109,26 @@ ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, Conf
 
 float ScoreTerms(const RelativePositionShape& shape) {
   return 1.0f + (shape.scores_queries ? 1.0f : 0.0f) + (shape.scores_keys ? 1.0f : 0.0f);
+}
+
+void ReadMixture(const ConfigKeys& keys, ConfigReader& config, Problems& problems,
+                 ModelDescription& model) {
+  if (keys.experts.empty()) return;
+  const int64_t experts = config.Integer(keys.experts, {0, kMostExperts}, 0);
+  if (experts == 0) return;
+  if (model.layer.feed_forward.has_gate) {
+    problems.Add(absl::StrCat(keys.experts.front(),
+                              ": expected 0, because experts with a gate are not read, found ",
+                              experts));
+  }
+  const int64_t every = config.Integer(keys.experts_every, {2, kLayerRange.highest});
+  const MixtureShape mixture = {experts, config.Integer(keys.experts_per_token, {1, experts})};
+  if (model.layers < 2) return;
+  model.SplitShapes();
+  model.layer.feed_forward.mixture = mixture;
+  for (size_t i = 1; i < model.layer_shapes.size(); i += every) {
+    model.layer_shapes[i].feed_forward.mixture = mixture;
+  }
 }
 
 std::vector<bool> ReadWindowedLayers(const Keys& kinds, const Json& json,

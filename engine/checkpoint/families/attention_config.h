@@ -1,9 +1,10 @@
-// The keys of config.json for kinds of attention that few families have.
+// The keys of config.json for kinds of attention, and of blocks of a layer, that few families have.
 #pragma once
 
 #include <vector>
 
 #include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/families/families.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/model/model_description.h"
 
@@ -18,6 +19,10 @@ float ScoreTerms(const RelativePositionShape& shape);
 
 // Sets the bottleneck of a layer, if the config has one, and the number of its feed-forward blocks.
 void ReadBottleneck(ConfigReader& config, Problems& problems, LayerShape& layer);
+
+// Gives layers a mixture of experts, if the config has experts.
+void ReadMixture(const ConfigKeys& keys, ConfigReader& config, Problems& problems,
+                 ModelDescription& model);
 
 // Returns which layers have a window: those that `kinds`, a list with one entry for each layer,
 // says, or `otherwise` if the config has no such list. `json` is the whole config.

@@ -79,6 +79,14 @@ std::vector<int64_t> ShapeInFiles(const WeightSpec& spec, const ModelDescription
   return spec.shape;
 }
 
+void BindWeight(const WeightSpec& spec, std::vector<TensorPart> places, const LayerShape& layer,
+                WeightBinder& binder) {
+  for (TensorPart& place : places) {
+    if (place.unit == RowUnit::kExpert) place.rows.count = layer.feed_forward.mixture.experts;
+  }
+  binder.Bind(spec, places);
+}
+
 bool IsDerived(const Family& family, const std::string& name) {
   return name == kPositions && family.sinusoids != Sinusoids::kNone;
 }

@@ -1,5 +1,5 @@
 // Weights that files have in another form than the description, or need not have: patch
-// embeddings, sinusoids of positions, and rotary frequencies.
+// embeddings, rows stacked by expert, sinusoids of positions, and rotary frequencies.
 #pragma once
 
 #include <optional>
@@ -29,6 +29,11 @@ std::optional<PatchEmbeddingShape> DescribePatchEmbedding(const Family& family,
 // convolution keeps the axes of its patches, and a class token may be a vector.
 std::vector<int64_t> ShapeInFiles(const WeightSpec& spec, const ModelDescription& model,
                                   const FileTensor* tensor);
+
+// Takes the weight from the first of `places` that a file has, of which the layer's shape says how
+// many experts it stacks. Problems are those of WeightBinder::Bind.
+void BindWeight(const WeightSpec& spec, std::vector<TensorPart> places, const LayerShape& layer,
+                WeightBinder& binder);
 
 // Whether AddDerivedWeights makes this weight if the files do not have it.
 bool IsDerived(const Family& family, const std::string& name);

@@ -67,6 +67,11 @@ std::string TakeNumber(const std::string& canonical, const std::string& word, co
   return absl::StrCat(canonical.substr(0, begin), sign, canonical.substr(end));
 }
 
+int64_t NumberOf(const std::string& digits) {
+  int64_t number = 0;
+  return absl::SimpleAtoi(digits, &number) ? number : 0;
+}
+
 }  // namespace
 
 const std::vector<Family>& Families() {
@@ -135,9 +140,10 @@ std::string MisspelledModelType(const std::string& model_type) {
 
 std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& prefix,
                                      const std::string& canonical) {
-  std::string layer, block;
-  const std::string wanted =
-      TakeNumber(TakeNumber(canonical, "layer.", "{i}", layer), "}.before.", "{j}", block);
+  std::string layer, block, expert;
+  const std::string wanted = TakeNumber(
+      TakeNumber(TakeNumber(canonical, "layer.", "{i}", layer), "}.before.", "{j}", block),
+      "}.expert.", "{e}", expert);
   std::vector<TensorPart> places;
   const auto add = [&](const NamePattern& pattern) {
     absl::string_view suffix = wanted;
@@ -147,7 +153,9 @@ std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& pr
     const bool is_outside = absl::ConsumePrefix(&in_file, "/");
     const std::string stem = absl::StrCat(
         is_outside ? "" : prefix, absl::StrReplaceAll(in_file, {{"{i}", layer}, {"{j}", block}}));
-    places.push_back({absl::StrCat(stem, suffix), pattern.rows});
+    TensorPart& place = places.emplace_back(
+        TensorPart{absl::StrCat(stem, suffix), pattern.rows, pattern.unit, pattern.transposed});
+    if (pattern.unit == RowUnit::kExpert) place.rows.index = NumberOf(expert);
     if (absl::EndsWith(stem, ".LayerNorm")) {  // the names in files converted from TensorFlow
       places.push_back(
           {absl::StrCat(stem, suffix == ".weight" ? ".gamma" : ".beta"), pattern.rows});

@@ -15,14 +15,16 @@
 namespace attendant {
 
 // A weight's canonical name, and its name in a file without the family's prefix. A name that starts
-// with "/" never gets the prefix. "{i}" stands for the weight set of the layer, and "{j}" counts
-// the feed-forward blocks before the last one of a layer. The name of a linear layer or norm stands
-// for both its ".weight" and its ".bias". If a weight has several patterns, the first that a file
-// has is taken.
+// with "/" never gets the prefix. "{i}" stands for the weight set of the layer, "{j}" counts the
+// feed-forward blocks before the last one of a layer, and "{e}" the experts of a mixture, which are
+// the rows of one tensor (RowUnit::kExpert). The name of a linear layer or norm stands for both its
+// ".weight" and its ".bias". If a weight has several patterns, the first that a file has is taken.
 struct NamePattern {
   const char* canonical;
   const char* in_file;
   RowPart rows = {};
+  RowUnit unit = RowUnit::kTensor;
+  bool transposed = false;
 };
 
 // The keys under which config.json states the sizes and options. Without keys the family does not
@@ -42,6 +44,8 @@ struct ConfigKeys {
   Keys same_activation = {};   // must say what `activation` does
   Keys same_gate = {};         // must say whether `activation` has a gate
   Keys swiglu = {};            // if true, the block is gated by SiLU and two thirds as wide
+  // Of mixtures of experts, in layers 1, 1 + n, 1 + 2 n, … for the number n of experts_every.
+  Keys experts = {}, experts_every = {}, experts_per_token = {};
   Keys norm_epsilon = {"layer_norm_eps"};        // default: Family::norm_epsilon
   Keys norm_first = {};                          // if true, norms come before the branches
   Keys vocabulary = {"vocab_size"};              // without keys the model takes no token ids

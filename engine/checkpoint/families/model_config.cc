@@ -358,6 +358,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tow
   description.layer_map = ReadLayerMap(*family, description.layers, config);
   ReadCausalAttention(*family, json, config, problems, description);
   ReadLayerShapes(*family, json, config, problems, description);
+  ReadMixture(family->keys, config, problems, description);
   read.pooler = ReadPooler(*family, description.layer.hidden_size, config);
   if (!family->keys.vocabulary.empty()) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);

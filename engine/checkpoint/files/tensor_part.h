@@ -15,10 +15,17 @@ struct RowPart {
   int64_t width = 1;
 };
 
+// The things whose rows a tensor stacks.
+enum class RowUnit {
+  kTensor,  // one thing: RowPart is of all rows
+  kExpert,  // the experts of a mixture: RowPart has the number of one of them, and not how many
+};
+
 struct TensorPart {
   std::string name;
   RowPart rows = {};
-  bool transposed = false;  // the file holds [in, out] for a weight [out, in]
+  RowUnit unit = RowUnit::kTensor;  // of `rows`
+  bool transposed = false;          // these rows are [in, out] for a weight [out, in]
 };
 
 }  // namespace attendant

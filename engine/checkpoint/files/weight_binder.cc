@@ -25,8 +25,8 @@ std::vector<int64_t> WithoutLeadingOnes(std::vector<int64_t> shape, size_t rank)
 
 // Returns the shape that a tensor must have in the file if `part` of it has the given shape.
 std::vector<int64_t> ShapeInFile(const TensorPart& part, std::vector<int64_t> shape) {
-  shape[0] = shape[0] / part.rows.width * part.rows.count;
   if (part.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
+  shape[0] = shape[0] / part.rows.width * part.rows.count;
   return shape;
 }
 

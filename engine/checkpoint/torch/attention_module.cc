@@ -113,7 +113,7 @@ class Linear {
   std::vector<TensorPart> Weights() const {
     std::vector<TensorPart> parts;
     for (int64_t head = 0; head < heads_; ++head) {
-      parts.push_back({WeightName(head), {}, transposed_});
+      parts.push_back({.name = WeightName(head), .transposed = transposed_});
     }
     return parts;
   }

@@ -50,6 +50,11 @@ struct Activations::Shapes {
                           CheckedSize(taps) * layer.hidden_size};
       convolved = {rows, layer.hidden_size};
     }
+    mixture = layer.feed_forward.mixture;
+    routed_rows = mixture.experts > 0 ? std::min(rows.value(), kFeedForwardRows) : 0;
+    if (mixture.experts > 0) {
+      expert_rows = {Routing::MostPlaces(mixture, routed_rows), layer.inner_width()};
+    }
     if (model.patch_embedding && model.patch_embedding->feature_width > 0) {
       embedded = {rows, model.patch_embedding->feature_width};
     }
@@ -61,8 +66,10 @@ struct Activations::Shapes {
   }
 
   int64_t hidden_size;
+  MixtureShape mixture;
+  int64_t routed_rows;
   Shape hidden, qkv, context, branch, feed_forward, gate, embedded, inner, inner_queries, outer,
-      convolution_taps, convolved, head_inputs, head_outputs, vocabulary_logits;
+      convolution_taps, convolved, expert_rows, head_inputs, head_outputs, vocabulary_logits;
 };
 
 CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens) {
@@ -71,6 +78,7 @@ CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens
          shapes.branch.bytes() + shapes.feed_forward.bytes() + shapes.gate.bytes() +
          shapes.embedded.bytes() + shapes.inner.bytes() + shapes.inner_queries.bytes() +
          shapes.outer.bytes() + shapes.convolution_taps.bytes() + shapes.convolved.bytes() +
+         Routing::Bytes(shapes.mixture, shapes.routed_rows) + shapes.expert_rows.bytes() +
          shapes.head_inputs.bytes() + shapes.head_outputs.bytes() +
          shapes.vocabulary_logits.bytes();
 }
@@ -95,6 +103,8 @@ Activations::Activations(const Shapes& shapes)
       outer_(shapes.outer),
       convolution_taps_(shapes.convolution_taps),
       convolved_(shapes.convolved),
+      routing_(shapes.mixture, shapes.routed_rows),
+      expert_rows_(shapes.expert_rows),
       head_inputs_(shapes.head_inputs),
       head_outputs_(shapes.head_outputs),
       vocabulary_logits_(shapes.vocabulary_logits) {}
@@ -103,7 +113,8 @@ int64_t Activations::bytes() const {
   return hidden_.bytes() + qkv_.bytes() + context_.bytes() + branch_.bytes() +
          feed_forward_.bytes() + gate_.bytes() + embedded_.bytes() + inner_.bytes() +
          inner_queries_.bytes() + outer_.bytes() + convolution_taps_.bytes() + convolved_.bytes() +
-         head_inputs_.bytes() + head_outputs_.bytes() + vocabulary_logits_.bytes();
+         routing_.bytes() + expert_rows_.bytes() + head_inputs_.bytes() + head_outputs_.bytes() +
+         vocabulary_logits_.bytes();
 }
 
 }  // namespace attendant

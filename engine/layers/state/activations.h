@@ -6,6 +6,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/checked_size.h"
 #include "engine/base/matrix_view.h"
+#include "engine/layers/state/routing.h"
 #include "engine/model/model_description.h"
 #include "engine/model/weight_source.h"
 
@@ -59,6 +60,10 @@ class Activations {
   // For layers with a convolution: the gathered inputs of some rows, and the result.
   MatrixView<float> convolution_taps() { return convolution_taps_.view(); }  // [., taps * E]
   MatrixView<float> convolved() { return convolved_.view(); }                // [., E]
+  // For layers with a mixture of experts, for kFeedForwardRows rows at a time: the choice of
+  // experts, and the input and output of each of them.
+  Routing& routing() { return routing_; }
+  MatrixView<float> expert_rows() { return expert_rows_.view(); }  // [Routing::MostPlaces, E]
   // As wide as the widest vector of a head, and as E: what a linear layer of a head takes, and what
   // it makes of it. And the logits of some words.
   MatrixView<float> head_inputs() { return head_inputs_.view(); }
@@ -96,6 +101,8 @@ class Activations {
   Matrix outer_;
   Matrix convolution_taps_;
   Matrix convolved_;
+  Routing routing_;
+  Matrix expert_rows_;
   Matrix head_inputs_;
   Matrix head_outputs_;
   Matrix vocabulary_logits_;

@@ -14,6 +14,10 @@ void AddRow(const float* row, int64_t width, float* sum) {
   for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
 }
 
+void AddScaledRow(const float* row, float factor, int64_t width, float* sum) {
+  for (int64_t j = 0; j < width; ++j) sum[j] += factor * row[j];
+}
+
 MatrixView<float> CompactRows(absl::Span<const int32_t> rows, MatrixView<float> buffer) {
   const int64_t count = static_cast<int64_t>(rows.size());
   for (int64_t i = 0; i < count; ++i) {

@@ -20,6 +20,9 @@ inline MatrixView<float> Narrow(MatrixView<float> buffer, int64_t rows, int64_t 
 // sum += row, element by element.
 void AddRow(const float* row, int64_t width, float* sum);
 
+// sum += factor * row, element by element.
+void AddScaledRow(const float* row, float factor, int64_t width, float* sum);
+
 // Moves `rows`, which ascend, to the first rows of the buffer and returns those, PaddedRows(count)
 // of them, after zeroing the tail that a matrix product reads too.
 MatrixView<float> CompactRows(absl::Span<const int32_t> rows, MatrixView<float> buffer);

@@ -100,6 +100,7 @@ TEST(Synthetic, HasTheTrueShapes) {
       {"vit-base", 85'056'000},
       {"qwen3-0.6b", 595'776'512},
       {"embeddinggemma-300m", 307'581'696},
+      {"nomic-v2-moe", 475'292'928},
       {"tiny", 22'464},
       {"words", 7'120},
   };

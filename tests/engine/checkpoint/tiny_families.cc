@@ -23,7 +23,8 @@ std::vector<WeightName> Expand(const std::vector<WeightName>& patterns, int laye
       name.canonical = absl::StrReplaceAll(name.canonical, {{"{i}", absl::StrCat(i)}});
       name.in_file = absl::StrReplaceAll(name.in_file, {{"{i}", absl::StrCat(i)}, {" +", ""}});
       const auto with = [&](const char* suffix) {
-        return WeightName{name.canonical + suffix, name.in_file + suffix, name.index, name.count};
+        return WeightName{name.canonical + suffix, name.in_file + suffix, name.index, name.count,
+                          name.layout};
       };
       const bool is_tensor =
           absl::StrContains(name.canonical, "embeddings.word") ||
@@ -423,6 +424,47 @@ TinyFamily NomicBert() {
           {}};
 }
 
+// Of its three layers the second has experts, as nomic-embed-text-v2-moe is published.
+TinyFamily NomicBertWithExperts() {
+  constexpr int64_t kExperts = 3;
+  const std::string layer = "encoder.layers.{i}.", mixture = "encoder.layers.1.mlp.";
+  Names names = {{"embeddings.word", "embeddings.word_embeddings.weight"},
+                 {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+                 {"embeddings.norm", "emb_ln +"},
+                 {"layer.{i}.query", layer + "attn.Wqkv +", 0, 3},
+                 {"layer.{i}.key", layer + "attn.Wqkv +", 1, 3},
+                 {"layer.{i}.value", layer + "attn.Wqkv +", 2, 3},
+                 {"layer.{i}.output", layer + "attn.out_proj +"},
+                 {"layer.{i}.attention_norm", layer + "norm1 +"},
+                 {"layer.{i}.feed_forward_norm", layer + "norm2 +"},
+                 {"layer.1.router", mixture + "router.layer"}};
+  for (const std::string dense : {"0", "2"}) {
+    const std::string of = "layer." + dense + ".", mlp = "encoder.layers." + dense + ".mlp.";
+    names.push_back({of + "feed_forward_in", mlp + "fc1 +"});
+    names.push_back({of + "feed_forward_out", mlp + "fc2 +"});
+  }
+  names = Expand(names, 3);
+  for (int64_t i = 0; i < kExperts; ++i) {
+    const std::string expert = absl::StrCat("layer.1.expert.", i, ".");
+    names.push_back({expert + "feed_forward_in.weight", mixture + "experts.mlp.w1", i, kExperts});
+    names.push_back({expert + "feed_forward_out.weight", mixture + "experts.mlp.w2", i, kExperts,
+                     Layout::kTransposed});
+  }
+  names.push_back({"layer.1.experts_bias", mixture + "experts.bias"});
+  return {"nomic_bert_experts",
+          R"({"model_type": "nomic_bert", "architectures": ["NomicBertModel"], "n_embd": 8,
+            "n_head": 2, "n_layer": 3, "n_inner": 12, "activation_function": "gelu",
+            "layer_norm_epsilon": 1e-05, "vocab_size": 10, "type_vocab_size": 2,
+            "n_positions": 16, "rotary_emb_base": 10000.0, "rotary_emb_fraction": 1.0,
+            "rotary_emb_interleaved": false, "rotary_emb_scale_base": null,
+            "rotary_scaling_factor": null, "prenorm": false, "expert_choice_router": false,
+            "ffn_div": 1.0, "moe_every_n_layers": 2, "moe_impl": "megablocks",
+            "moe_normalize_expert_weights": false, "moe_resid_pdrop": 0.0, "moe_top_k": 2,
+            "num_experts": 3, "num_shared_experts": 0, "router_aux_loss_coef": 0.1})",
+          std::move(names),
+          {}};
+}
+
 // The form in which transformers 5 writes it, with heads that do not make up the hidden size.
 TinyFamily NomicBertOfTheLibrary() {
   std::vector<WeightName> weights = NomicWeights("nomic_bert.");
@@ -646,6 +688,7 @@ std::vector<TinyFamily> TinyFamilies() {
       Wav2Vec2(true),
       ModernBert(),
       NomicBert(),
+      NomicBertWithExperts(),
       Gte(),
       JinaBert(),
       JinaBertForCode(),
@@ -693,6 +736,7 @@ std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
     EXPECT_TRUE(shapes.contains(weight.canonical)) << weight.canonical;
     if (weight.index > 0 || !shapes.contains(weight.canonical)) continue;
     std::vector<int64_t> shape = shapes[weight.canonical];
+    if (weight.layout == Layout::kTransposed) std::swap(shape[0], shape[1]);
     if (weight.count > 1) shape[0] *= weight.count;
     tensors.push_back(MakeTensor(weight.in_file, std::move(shape)));
   }

@@ -8,12 +8,19 @@
 
 namespace attendant {
 
+// How the rows of a tensor make a weight.
+enum class Layout {
+  kRows,
+  kTransposed,  // [in, out] for a weight [out, in]
+};
+
 // Rows [index / count, (index + 1) / count) of the tensor `in_file` are the weight `canonical`.
 struct WeightName {
   std::string canonical;
   std::string in_file;
   int64_t index = 0;
   int64_t count = 1;
+  Layout layout = Layout::kRows;
 };
 
 // A family's config and the names in its files.

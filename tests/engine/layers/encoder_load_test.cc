@@ -316,6 +316,9 @@ TEST(DescriptionTest, RefusesShapesThatDoNotFitIntoTheCommonOne) {
       [](LayerShape& layer) { layer.attention.window = 5; },
       [](LayerShape& layer) { layer.feed_forward.width += 1; },
       [](LayerShape& layer) { layer.feed_forward.has_gate = true; },
+      [](LayerShape& layer) {
+        layer.feed_forward.mixture = {2, 1};
+      },
       [](LayerShape& layer) { layer.extras.convolution.taps = 3; },
       [](LayerShape& layer) { layer.norms.placement = NormPlacement::kPre; }};
   for (size_t i = 0; i < changes.size(); ++i) {
@@ -401,6 +404,32 @@ TEST(DescriptionTest, RefusesARotaryAmplitudeThatIsNotPositive) {
     EXPECT_THAT(RefusalOf(RotaryModel({RotaryFrequencies(8, 100), amplitude})),
                 HasSubstr(absl::StrCat("a positive rotary amplitude, got ", amplitude)));
   }
+}
+
+TEST(DescriptionTest, RefusesMixturesThatCannotBe) {
+  const auto refusal = [](const MixtureShape& mixture, auto change) {
+    ModelDescription model = SmallModel(1, 2, 8);
+    model.layer.feed_forward.mixture = mixture;
+    change(model.layer);
+    return RefusalOf(model);
+  };
+  const auto nothing = [](LayerShape&) {};
+  for (const MixtureShape& mixture :
+       {MixtureShape{2, 3}, {2, 0}, {0, 1}, {-1, 1}, {2, -1}, {65, 1}, {int64_t{1} << 40, 2}}) {
+    EXPECT_THAT(refusal(mixture, nothing),
+                HasSubstr(absl::StrCat("expected up to 64 experts, at least one and at most all of "
+                                       "them for a token, in a layer with one feed-forward block, "
+                                       "without branch scale or bottleneck, got ",
+                                       mixture.per_token, " of ", mixture.experts)));
+  }
+  const auto is_refused = HasSubstr("one feed-forward block, without branch scale");
+  EXPECT_THAT(refusal({2, 1}, [](LayerShape& layer) { layer.feed_forward.width = 0; }), is_refused);
+  EXPECT_THAT(refusal({2, 1}, [](LayerShape& layer) { layer.feed_forward.blocks = 2; }),
+              is_refused);
+  EXPECT_THAT(refusal({2, 1}, [](LayerShape& layer) { layer.extras.has_branch_scale = true; }),
+              is_refused);
+  EXPECT_THAT(refusal({2, 1}, [](LayerShape& layer) { layer.extras.bottleneck.width = 8; }),
+              is_refused);
 }
 
 TEST(DescriptionTest, RefusesSharedHeadsThatCannotBe) {

@@ -327,8 +327,10 @@ TEST(PredictBytesTest, IsWhatARunHolds) {
   attention_only.layer.feed_forward.width = 0;
   ModelDescription gated = SmallModel(2, 3, 26);
   gated.layer.feed_forward.has_gate = true;
+  ModelDescription mixed = gated;
+  mixed.layer.feed_forward.mixture = {5, 2};
   for (const ModelDescription& model :
-       {SmallModel(2, 3, 26), with_embeddings, attention_only, gated}) {
+       {SmallModel(2, 3, 26), with_embeddings, attention_only, gated, mixed}) {
     MemoryWeights weights = RandomWeights(model, 1);
     for (const ComputeType type : kComputeTypes) {
       const ComputeMode mode = BestMode(type);
@@ -364,6 +366,22 @@ TEST(PredictBytesTest, BoundsTheFeedForwardBuffer) {
   const int64_t of_1024 = *EncoderRun::PredictBytes(model, 1024, 1);
   const int64_t of_16384 = *EncoderRun::PredictBytes(model, 16384, 1);
   EXPECT_LT(of_16384 - of_1024, int64_t{1024} * (1 << 20));
+}
+
+// The rows of experts are those of two experts for a token, and up to 15 of each expert for whole
+// tiles: not more for longer batches than the feed-forward block takes at a time.
+TEST(PredictBytesTest, BoundsTheRowsOfExperts) {
+  const auto bytes = [](const MixtureShape& mixture, int64_t max_tokens) {
+    ModelDescription model = SmallModel(1, 2, 16);
+    model.layer.feed_forward.mixture = mixture;
+    return *EncoderRun::PredictBytes(model, max_tokens, 1);
+  };
+  const auto added = [&](int64_t max_tokens) {
+    return bytes({8, 2}, max_tokens) - bytes({}, max_tokens);
+  };
+  EXPECT_GE(added(512), (2 * 512 + 8 * 15) * 32 * 4);
+  EXPECT_LE(added(512), (2 * 512 + 8 * 16) * 32 * 4 + 512 * (8 + 2 * 3) * 4 + 1024);
+  EXPECT_EQ(added(16384), added(1024));
 }
 
 TEST(PredictBytesTest, RefusesWhatCannotBe) {

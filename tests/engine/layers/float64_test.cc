@@ -241,6 +241,28 @@ std::vector<Case> SmallCases() {
                 c.model.layer.feed_forward.width = 53;
                 c.biases = Biases::kNone;
               }),
+      Changed("MixtureInTheSecondOfThreeLayers",
+              [](Case& c) {
+                c.model = SmallModel(3, 2, 16);
+                c.model.layer.feed_forward.mixture = {8, 2};
+                c.model.SplitShapes();
+                for (const int layer : {0, 2}) {
+                  c.model.layer_shapes[layer].feed_forward.mixture = {};
+                }
+              }),
+      Changed("PreNormMixtureOfOneOfThreeWithGates",
+              [](Case& c) {
+                c.model.layer.norms.placement = NormPlacement::kPre;
+                c.model.layer.feed_forward.has_gate = true;
+                c.model.layer.feed_forward.width = 53;
+                c.model.layer.feed_forward.mixture = {3, 1};
+              }),
+      Changed("MixtureOfAllExpertsWithoutBiases",
+              [](Case& c) {
+                c.model.layer.feed_forward.mixture = {4, 4};
+                c.model.layer.norms.placement = NormPlacement::kSandwich;
+                c.biases = Biases::kNone;
+              }),
       Changed("BranchScale", [](Case& c) { c.model.layer.extras.has_branch_scale = true; }),
       Changed("PreNormWithBranchScaleAndGate",
               [](Case& c) {

@@ -105,6 +105,21 @@ TEST_P(InvarianceTest, Disentangled) {
   }
 }
 
+// Who shares a batch changes which rows an expert computes together, and how many.
+TEST_P(InvarianceTest, MixtureOfExperts) {
+  for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
+    ModelDescription model = SmallModel(3, 3, 16);
+    model.layer.norms.placement = placement;
+    model.layer.feed_forward.mixture = {5, 2};
+    model.SplitShapes();
+    model.layer_shapes[1].feed_forward.mixture = {};
+    MemoryWeights weights = RandomWeights(model, 1);
+    ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
+                         RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
+                         Batches(100));
+  }
+}
+
 TEST_P(InvarianceTest, Convolution) {
   ModelDescription model = SmallModel(2, 3, 16);
   model.layer.extras.convolution = {.taps = 5, .groups = 2};
@@ -217,10 +232,13 @@ TEST_P(InvarianceTest, BertBaseWidths) {
 // Batches have more rows than a feed-forward block takes at once.
 TEST_P(InvarianceTest, RowsOfEachThread) {
   constexpr int64_t kTokens = 1300;
-  for (const NormPlacement placement :
-       {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kSandwich}) {
+  for (const auto& [placement, mixture] : {std::pair{NormPlacement::kPost, MixtureShape()},
+                                           {NormPlacement::kPre, {}},
+                                           {NormPlacement::kSandwich, {}},
+                                           {NormPlacement::kPre, {4, 2}}}) {
     ModelDescription model = SmallModel(2, 3, 16);
     model.layer.norms.placement = placement;
+    model.layer.feed_forward.mixture = mixture;
     MemoryWeights weights = RandomWeights(model, 1);
     const auto encoder = LoadEncoder(model, weights, mode_);
     const std::vector<Sequence> sequences = RandomSequences({400, 1, 333, 65, 477}, 48, 1);

@@ -21,6 +21,7 @@ ModelDescription ModelWithNorms() {
   model.embeddings = {.width = 16, .vocabulary = 20, .positions = 10};
   model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   model.layer.extras.has_second_attention_norm = true;
+  model.layer.feed_forward.mixture = {3, 2};
   model.patch_embedding = {.has_class = true, .has_norm = true};
   model.has_exit_norm = true;
   model.classifier = {

@@ -77,6 +77,10 @@ std::vector<Kind> Kinds() {
          model.layer.feed_forward.has_gate = model.layer.extras.has_branch_scale = true;
          model.layer.norms.kind = NormKind::kRms;
        }},
+      {"Mixture",
+       [](ModelDescription& model) {
+         model.layer.feed_forward.mixture = {4, 2};
+       }},
       {"Convolution",
        [](ModelDescription& model) {
          model.layer.extras.convolution = {3, 2};

@@ -86,6 +86,13 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAConvolution) {
   ExpectSameBits();
 }
 
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAMixture) {
+  ModelDescription model = SmallModel(kLayers, kHeads, 16);
+  model.layer.feed_forward.mixture = {4, 2};
+  Load(model);
+  ExpectSameBits();
+}
+
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRun) {
   for (const NormPlacement placement :
        {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kSandwich}) {

@@ -90,6 +90,24 @@ TEST(ListStageCostsTest, CountsTwoOperationsForEachElementOfAMatrix) {
                   "feed_forward.in 64 0 0", "feed_forward.out 64 0 0", "pooling.dense 0 0 40"));
 }
 
+// A token goes through the router and 2 of 5 experts in one layer, and through the whole block in
+// the other one.
+TEST(ListStageCostsTest, CountsTheExpertsThatATokenGoesThrough) {
+  ModelDescription model = SmallModel(2, 2, 8);  // E 16
+  model.layer.feed_forward.width = 20;
+  model.layer.feed_forward.has_gate = true;
+  model.layer.feed_forward.mixture = {5, 2};
+  model.SplitShapes();
+  model.layer_shapes[0].feed_forward.mixture = {};
+  std::map<std::string, StageCost> costs;
+  for (const StageCost& cost : ListStageCosts(model)) costs[cost.stage] = cost;
+  EXPECT_EQ(Show(costs["feed_forward.router"]), "feed_forward.router 160 0 0");
+  for (const std::string stage : {"feed_forward.gate", "feed_forward.in", "feed_forward.out"}) {
+    EXPECT_EQ(costs[stage].per_token, 2 * 16 * 20 * (1 + 2)) << stage;
+  }
+  EXPECT_EQ(CostOfLayer(model, 1).others.per_token, 160 + 2 * 3 * 2 * 16 * 20);
+}
+
 // Layers that share their weights cost as much as other layers.
 TEST(ListStageCostsTest, CountsLayersNotWeightSets) {
   ModelDescription model = SmallModel(4, 2, 8);

@@ -80,7 +80,9 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
       .block = 64, .first_global = 1, .last_global = 2, .full_up_to = 700};
   model.layer.attention.pattern.listed = BlockLists({{3, 0}, {2, 7}}, {5});
   model.layer.attention.heads = 3;
+  model.layer.feed_forward = {.width = 8, .mixture = {.experts = 6, .per_token = 2}};
   model.layer_shapes = {model.layer, WithoutHeads(model.layer, {1})};
+  model.layer_shapes[0].feed_forward.mixture = {};
   model.layer_shapes[0].attention.window = 0;
   model.patch_embedding = {.registers = 2};
   model.classifier = {.modes = {PoolingMode::kMean}, .dense_width = 3};
@@ -91,6 +93,9 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   EXPECT_EQ(description["layer"]["bottleneck"], 0);
   EXPECT_EQ(description["layer"]["feed_forwards"], 1);
   EXPECT_EQ(description["layer"]["convolution"]["taps"], 0);
+  EXPECT_EQ(description["layer"]["experts"], 6);
+  EXPECT_EQ(description["layer"]["experts_per_token"], 2);
+  EXPECT_EQ(description["expert_layers"], json({1}));
   EXPECT_EQ(description["layer"]["first_global_blocks"], 1);
   EXPECT_EQ(description["layer"]["last_global_blocks"], 2);
   EXPECT_EQ(description["layer"]["full_attention_up_to"], 700);

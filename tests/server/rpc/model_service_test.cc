@@ -57,6 +57,8 @@ TEST_F(ModelServiceTest, DescribesAModel) {
   EXPECT_EQ(response.layer().feed_forwards(), 1);
   EXPECT_EQ(response.layer().convolution().taps(), 0);
   EXPECT_THAT(response.convolution_layers(), ElementsAre());
+  EXPECT_EQ(response.layer().experts(), 0);
+  EXPECT_THAT(response.expert_layers(), ElementsAre());
   EXPECT_THAT(response.pooling().modes(), ElementsAre("mean"));
   EXPECT_TRUE(response.pooling().normalize());
   EXPECT_EQ(response.pooling().width(), 32);

@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/base/shape.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/families/model_config.h"
 #include "tests/engine/checkpoint/tiny_families.h"
 
 namespace attendant {
@@ -64,6 +66,20 @@ bool ComputesWeight(const TinyFamily& family) {
                       [&](const WeightName& w) { return w.canonical == family.computed; });
 }
 
+// Returns the part of a whole tensor's values that makes a weight of this shape.
+std::vector<float> PartOf(const std::vector<float>& whole, const WeightName& weight,
+                          const std::vector<int64_t>& shape) {
+  const int64_t size = static_cast<int64_t>(whole.size()) / weight.count;
+  const auto begin = whole.begin() + weight.index * size;
+  const std::vector<float> part(begin, begin + size);
+  if (weight.layout != Layout::kTransposed) return part;
+  std::vector<float> transposed;
+  for (int64_t i = 0; i < size; ++i) {
+    transposed.push_back(part[i % shape[1] * shape[0] + i / shape[1]]);
+  }
+  return transposed;
+}
+
 class FamiliesTest : public ::testing::TestWithParam<TinyFamily> {};
 
 TEST_P(FamiliesTest, FindEveryWeight) {
@@ -74,8 +90,10 @@ TEST_P(FamiliesTest, FindEveryWeight) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_THAT(checkpoint->unused_tensors, SizeIs(family.others.size()));
   size_t present = 0;
+  std::map<std::string, std::vector<int64_t>> shapes;
   for (const WeightSpec& spec : ListWeights(checkpoint->description)) {
     present += checkpoint->weights->Has(spec.name);
+    shapes[spec.name] = spec.shape;
   }
   EXPECT_EQ(present, family.weights.size() + (ComputesWeight(family) ? 1 : 0));
   for (const WeightName& weight : family.weights) {
@@ -83,8 +101,7 @@ TEST_P(FamiliesTest, FindEveryWeight) {
     const std::vector<float> values = ReadTensor(*checkpoint, weight.canonical);
     const auto size = static_cast<int64_t>(values.size());
     const std::vector<float> whole = TestValues(weight.in_file, size * weight.count);
-    EXPECT_TRUE(std::equal(values.begin(), values.end(), whole.begin() + weight.index * size))
-        << weight.canonical;
+    EXPECT_EQ(values, PartOf(whole, weight, shapes[weight.canonical])) << weight.canonical;
   }
 }
 
@@ -343,11 +360,69 @@ TEST(Families, NomicBertTurnsAFractionOfEachHead) {
 TEST(Families, NomicBertOfOtherKindsIsRefused) {
   EXPECT_THAT(Refusal(With(Tiny("nomic_bert"), "prenorm\": false", "prenorm\": true").config),
               HasSubstr("prenorm: expected false, found true"));
-  EXPECT_THAT(
-      Refusal(With(Tiny("nomic_bert"), "\"prenorm\"", "\"num_experts\": 8, \"prenorm\"").config),
-      HasSubstr("num_experts: expected 0, found 8"));
   EXPECT_THAT(Refusal(With(Tiny("nomic_bert"), "0.5", "0.3").config),
               HasSubstr("an even number of rotary columns"));
+}
+
+TEST(Families, NomicBertHasExpertsInEverySecondLayer) {
+  const ModelDescription model = Describe(Tiny("nomic_bert_experts"));
+  EXPECT_EQ(model.layer.feed_forward.mixture, (MixtureShape{3, 2}));
+  EXPECT_FALSE(model.layer.feed_forward.has_gate);
+  EXPECT_EQ(model.layer.norms.epsilon, 1e-5f);
+  ASSERT_THAT(model.layer_shapes, SizeIs(3));
+  EXPECT_EQ(model.layer_shapes[0].feed_forward.mixture, MixtureShape());
+  EXPECT_EQ(model.layer_shapes[1].feed_forward.mixture, (MixtureShape{3, 2}));
+  EXPECT_EQ(model.layer_shapes[2].feed_forward.mixture, MixtureShape());
+}
+
+TEST(Families, NomicBertWithoutExpertsIsDense) {
+  const TinyFamily none = With(Tiny("nomic_bert"), "\"prenorm\"",
+                               "\"num_experts\": 0, \"moe_every_n_layers\": 2, \"moe_top_k\": 2, "
+                               "\"prenorm\"");
+  EXPECT_EQ(Describe(none), Describe(Tiny("nomic_bert")));
+  // Layer 1 is the first one with experts.
+  TempFolder folder;
+  folder.Write("config.json",
+               With(Tiny("nomic_bert_experts"), "\"n_layer\": 3", "\"n_layer\": 1").config);
+  const absl::StatusOr<ModelConfig> one = ReadModelConfig(folder.path());
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_EQ(one->description.layer.feed_forward.mixture, MixtureShape());
+  EXPECT_THAT(one->description.layer_shapes, IsEmpty());
+}
+
+TEST(Families, NomicBertOfOtherMixturesIsRefused) {
+  const auto refusal = [](const std::string& from, const std::string& to) {
+    return Refusal(With(Tiny("nomic_bert_experts"), from, to).config);
+  };
+  EXPECT_THAT(refusal("\"moe_top_k\": 2", "\"moe_top_k\": 4"),
+              HasSubstr("moe_top_k: expected an integer from 1 to 3, found 4"));
+  EXPECT_THAT(refusal("\"moe_top_k\": 2,", ""), HasSubstr("moe_top_k: expected an integer"));
+  EXPECT_THAT(refusal("\"num_experts\": 3", "\"num_experts\": 65"),
+              HasSubstr("num_experts: expected an integer from 0 to 64, found 65"));
+  EXPECT_THAT(refusal("\"moe_every_n_layers\": 2", "\"moe_every_n_layers\": 1"),
+              HasSubstr("moe_every_n_layers: expected an integer from 2 to 1024, found 1"));
+  EXPECT_THAT(refusal("weights\": false", "weights\": 1"),
+              HasSubstr("moe_normalize_expert_weights: expected false, found 1"));
+  EXPECT_THAT(refusal("choice_router\": false", "choice_router\": true"),
+              HasSubstr("expert_choice_router: expected false, found true: tokens choose experts"));
+  EXPECT_THAT(refusal("shared_experts\": 0", "shared_experts\": 1"),
+              HasSubstr("num_shared_experts: expected 0, found 1"));
+  EXPECT_THAT(refusal("ffn_div\": 1.0", "ffn_div\": 2"), HasSubstr("ffn_div: expected 1, found 2"));
+  EXPECT_THAT(
+      refusal("\"gelu\"", "\"swiglu\""),
+      HasSubstr("num_experts: expected 0, because experts with a gate are not read, found 3"));
+  EXPECT_THAT(refusal("megablocks", "contrastors"),
+              HasSubstr("moe_impl: expected 'megablocks', found 'contrastors'"));
+}
+
+TEST(Families, NomicBertWithAnotherNumberOfExpertsInItsFileIsRefused) {
+  const TinyFamily family = Tiny("nomic_bert_experts");
+  std::vector<TestTensor> tensors = TensorsOf(family);
+  for (TestTensor& tensor : tensors) {
+    if (absl::EndsWith(tensor.name, "mlp.w2")) tensor = MakeTensor(tensor.name, {24, 8});
+  }
+  EXPECT_THAT(Refusal(family.config, tensors),
+              HasSubstr("experts.mlp.w2' F32 [24, 8]: expected F32, F16, BF16 or F64 [36, 8]"));
 }
 
 TEST(Families, GteHasTheGateBehindTheOtherProduct) {

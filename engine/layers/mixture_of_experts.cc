@@ -1,0 +1,100 @@
+#include "engine/layers/mixture_of_experts.h"
+
+#include <algorithm>
+
+#include "engine/kernels/row_tiles.h"
+#include "engine/layers/state/routing.h"
+#include "engine/layers/state/rows.h"
+#include "engine/model/residual_blocks.h"
+
+namespace attendant {
+
+absl::StatusOr<MixtureOfExperts> MixtureOfExperts::Load(const std::string& prefix,
+                                                        const LayerShape& shape,
+                                                        WeightLoader& loader) {
+  const int64_t width = shape.inner_width(), count = shape.feed_forward.mixture.experts;
+  absl::StatusOr<PackedLinear> router = loader.ReadFloat32Linear(prefix + "router", count, width);
+  if (!router.ok()) return router.status();
+  std::vector<FeedForward> experts;
+  for (int64_t i = 0; i < count; ++i) {
+    absl::StatusOr<FeedForward> expert = FeedForward::Load(ExpertPrefix(prefix, i), shape, loader);
+    if (!expert.ok()) return expert.status();
+    experts.push_back(*std::move(expert));
+  }
+  absl::StatusOr<AlignedBuffer<float>> bias = loader.ReadTable(prefix + "experts_bias", width);
+  if (!bias.ok()) return bias.status();
+  return MixtureOfExperts(*std::move(router), std::move(experts), *std::move(bias));
+}
+
+MatrixView<float> MixtureOfExperts::Forward(const LinearInput& x, const LayerRun& run) const {
+  const MatrixView<float> y = run.Padded(run.workspace.activations.branch());
+  for (int64_t begin = 0; begin < run.tokens; begin += kFeedForwardRows) {
+    const int64_t rows = std::min(kFeedForwardRows, run.tokens - begin);
+    Compute(x.rows.Rows(begin, PaddedRows(rows)), y.Rows(begin, rows), run.workspace);
+  }
+  return y;
+}
+
+void MixtureOfExperts::Compute(MatrixView<const float> x, MatrixView<float> y,
+                               Workspace& workspace) const {
+  Distribute(x, y.rows, workspace);
+  const Routing& routing = workspace.activations.routing();
+  for (size_t i = 0; i < experts_.size(); ++i) {
+    const int64_t expert = static_cast<int64_t>(i);
+    if (routing.rows(expert) == 0) continue;
+    const MatrixView<float> rows = workspace.activations.expert_rows().Rows(
+        routing.begin(expert), PaddedRows(routing.rows(expert)));
+    experts_[i].Compute(rows, rows, workspace);
+  }
+  Combine(y, workspace);
+}
+
+void MixtureOfExperts::Distribute(MatrixView<const float> x, int64_t rows,
+                                  Workspace& workspace) const {
+  Routing& routing = workspace.activations.routing();
+  workspace.Apply(router_, x, routing.scores(x.rows));
+  ForRowTiles(workspace.team, rows, [&](int, int64_t begin, int64_t count) {
+    for (int64_t r = begin; r < begin + count; ++r) routing.Choose(r);
+  });
+  routing.AssignPlaces(rows);
+  const MatrixView<float> places = workspace.activations.expert_rows();
+  ForRowTiles(workspace.team, rows, [&](int, int64_t begin, int64_t count) {
+    for (int64_t r = begin; r < begin + count; ++r) {
+      for (const ExpertChoice& choice : routing.choices(r)) {
+        std::copy_n(x.row(r), x.cols, places.row(choice.place));
+      }
+    }
+  });
+  for (int64_t expert = 0; expert < router_.out_features(); ++expert) {
+    const int64_t own = routing.rows(expert);
+    ZeroRows(places.Rows(routing.begin(expert) + own, PaddedRows(own) - own));
+  }
+}
+
+void MixtureOfExperts::Combine(MatrixView<float> y, Workspace& workspace) const {
+  const Routing& routing = workspace.activations.routing();
+  const MatrixView<float> places = workspace.activations.expert_rows();
+  ForRowTiles(workspace.team, y.rows, [&](int, int64_t begin, int64_t count) {
+    for (int64_t r = begin; r < begin + count; ++r) {
+      std::fill_n(y.row(r), y.cols, 0.0f);
+      for (const ExpertChoice& choice : routing.choices(r)) {
+        AddScaledRow(places.row(choice.place), choice.weight, y.cols, y.row(r));
+      }
+      AddRow(bias_.data(), y.cols, y.row(r));
+    }
+  });
+}
+
+void MixtureOfExperts::ReserveScratch(Workspace& workspace) const {
+  const int64_t rows = std::min(kFeedForwardRows, PaddedRows(workspace.max_tokens));
+  workspace.gemm.Reserve(router_, rows);
+  for (const FeedForward& expert : experts_) expert.ReserveScratch(workspace);
+}
+
+int64_t MixtureOfExperts::bytes() const {
+  int64_t sum = router_.bytes() + bias_.bytes();
+  for (const FeedForward& expert : experts_) sum += expert.bytes();
+  return sum;
+}
+
+}  // namespace attendant

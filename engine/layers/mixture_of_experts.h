@@ -1,0 +1,61 @@
+// MixtureOfExperts: several feed-forward blocks, of which each token goes through a few: Shazeer et
+// al. 2017.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/matrix_view.h"
+#include "engine/kernels/gemm/gemm.h"
+#include "engine/layers/feed_forward.h"
+#include "engine/layers/state/block_body.h"
+#include "engine/layers/state/layer_run.h"
+#include "engine/layers/state/weight_loader.h"
+#include "engine/model/model_description.h"
+
+namespace attendant {
+
+// Immutable and thread-safe. The router is float32 whatever the experts compute in, so that
+// rounding seldom changes which experts a token goes through.
+class MixtureOfExperts : public BlockBody {
+ public:
+  // Reads and packs the weights whose names begin with `prefix`. The shape of the layer must have a
+  // mixture. Errors of `loader`.
+  static absl::StatusOr<MixtureOfExperts> Load(const std::string& prefix, const LayerShape& shape,
+                                               WeightLoader& loader);
+
+  // Computes sum over e of p_e expert_e(x) + b, where p = softmax(R x), over the experts of the
+  // largest p, in ascending order, and returns it as [PaddedRows(T), E] in the branch buffer, which
+  // may also hold x. An expert computes its rows alone. Rows beyond T of the result stay as they
+  // are.
+  MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
+
+  std::unique_ptr<BlockBody> Clone() const override {
+    return std::make_unique<MixtureOfExperts>(*this);
+  }
+  void ReserveScratch(Workspace& workspace) const override;
+  int64_t bytes() const override;
+
+ private:
+  MixtureOfExperts(PackedLinear router, std::vector<FeedForward> experts, SharedBuffer<float> bias)
+      : router_(std::move(router)), experts_(std::move(experts)), bias_(std::move(bias)) {}
+
+  // Computes the first y.rows rows of x, at most kFeedForwardRows, into y, which may be x.
+  void Compute(MatrixView<const float> x, MatrixView<float> y, Workspace& workspace) const;
+  // Chooses the experts of these rows and copies them there; behind the rows of each expert there
+  // are zeros.
+  void Distribute(MatrixView<const float> x, int64_t rows, Workspace& workspace) const;
+  // Adds up what the experts have made of the rows.
+  void Combine(MatrixView<float> y, Workspace& workspace) const;
+
+  PackedLinear router_;  // R [experts, E]
+  std::vector<FeedForward> experts_;
+  SharedBuffer<float> bias_;  // b [E]
+};
+
+}  // namespace attendant
