@@ -85,7 +85,7 @@ WeightShapes ShapesOf(const ModelDescription& description) {
 LowRankProducts OfTensor(const CheckpointTensor& tensor, const WeightShapes& shapes,
                          LowRankProduct product) {
   LowRankProducts products;
-  if (tensor.shape.size() != 2) return products;
+  if (tensor.shape.size() != 2 || tensor.is_interleaved) return products;
   product.rows = tensor.shape[0];
   product.columns = tensor.shape[1];
   int64_t row = 0;

@@ -30,7 +30,7 @@ using WeightShapes = std::map<std::string, std::vector<int64_t>>;
 WeightShapes ShapesOf(const ModelDescription& description);
 
 // Returns the product for each weight that a tensor of the files holds: its rows, or all of them.
-// Nothing if the tensor is no matrix of whole weights.
+// Nothing if the tensor is not a matrix of whole weights, one after the other.
 LowRankProducts OfTensor(const CheckpointTensor& tensor, const WeightShapes& shapes,
                          LowRankProduct product);
 

@@ -1,5 +1,5 @@
-"""Families that PyPI's transformers does not have whole, by the formulas of their authors' code: NomicBERT with experts
-(github.com/nomic-ai/contrastors)."""
+"""Families that PyPI's transformers does not have, or not whole, by the formulas of their authors' code: NomicBERT with
+experts (github.com/nomic-ai/contrastors) and NeoBERT (github.com/chandar-lab/NeoBERT)."""
 import json
 import pathlib
 
@@ -7,6 +7,7 @@ import huggingface_hub
 import torch
 from torch import nn
 from torch.nn import functional
+from transformers.modeling_outputs import SequenceClassifierOutput
 
 from family import Family
 from formula_families import Config
@@ -124,10 +125,79 @@ class NomicBertModel(nn.Module):
             **vars(self.config)})
 
 
+class NeoBertLayer(nn.Module):
+    def __init__(self, config: Config):
+        super().__init__()
+        width, inner = config.hidden_size, 8 * -(-(2 * config.intermediate_size // 3) // 8)
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.wo = nn.Linear(width, width, bias=False)
+        self.ffn = nn.ModuleDict({"w12": nn.Linear(width, 2 * inner, bias=False), "w3": nn.Linear(inner, width, bias=False)})
+        self.attention_norm, self.ffn_norm = (nn.RMSNorm(width, config.norm_eps) for _ in range(2))
+        self.heads = config.num_attention_heads
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        # Queries, keys and values of each head are side by side.
+        heads = self.qkv(self.attention_norm(x)).unflatten(-1, (self.heads, 3, -1))
+        queries, keys, values = heads.unbind(3)
+        queries, keys = (rotate(y, 10000.0, y.shape[-1], True) for y in (queries, keys))
+        x = x + self.wo(attend(queries, keys, values, mask))
+        gate, value = self.ffn["w12"](self.ffn_norm(x)).chunk(2, dim=-1)
+        return x + self.ffn["w3"](functional.silu(gate) * value)
+
+
+class NeoBERT(nn.Module):
+    def __init__(self, config: Config):
+        super().__init__()
+        self.encoder = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.transformer_encoder = nn.ModuleList(NeoBertLayer(config) for _ in range(config.num_hidden_layers))
+        self.layer_norm = nn.RMSNorm(config.hidden_size, config.norm_eps)
+        self.config = config
+
+    def forward(self, input_ids, attention_mask, output_hidden_states=True):
+        states = [self.encoder(input_ids)]
+        for layer in self.transformer_encoder:
+            states.append(layer(states[-1], attention_mask))
+        return Config(hidden_states=states, last_hidden_state=self.layer_norm(states[-1]))
+
+    def save_pretrained(self, folder: pathlib.Path, max_shard_size: str) -> None:
+        state = self.state_dict()
+        if self.config.has_decoder:  # as it is published
+            decoder = nn.Linear(self.config.hidden_size, self.config.vocab_size)
+            state = {f"model.{name}": tensor for name, tensor in state.items()}
+            state |= {"decoder.weight": decoder.weight.data, "decoder.bias": decoder.bias.data}
+        save(self, state, folder, max_shard_size, neobert_config(self.config))
+
+
+class NeoBERTForSequenceClassification(nn.Module):
+    def __init__(self, config: Config):
+        super().__init__()
+        self.model = NeoBERT(config)
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.config = config
+
+    def forward(self, input_ids, attention_mask):
+        first = self.model(input_ids, attention_mask).last_hidden_state[:, 0]
+        return SequenceClassifierOutput(logits=self.classifier(torch.tanh(self.dense(first))))
+
+    def save_pretrained(self, folder: pathlib.Path, max_shard_size: str) -> None:
+        labels = {str(i): f"LABEL_{i}" for i in range(self.config.num_labels)}
+        save(self, self.state_dict(), folder, max_shard_size, neobert_config(self.config) | {"id2label": labels})
+
+
+def neobert_config(config: Config) -> dict:
+    fields = {name: value for name, value in vars(config).items() if name not in ("has_decoder", "num_labels")}
+    return {"model_type": "neobert", "max_length": 40, "dim_head": config.hidden_size // config.num_attention_heads,
+            "embedding_init_range": 0.02, "decoder_init_range": 0.02, "pad_token_id": 0,
+            "kwargs": {"trust_remote_code": True}, **fields}
+
+
 NOMIC = {"vocab_size": 60, "type_vocab_size": 1, "n_embd": 48, "n_head": 4, "n_layer": 4, "n_inner": 96,
          "activation_function": "gelu", "layer_norm_epsilon": 1e-5, "rotary_emb_base": 10000.0, "rotary_emb_fraction": 1.0,
          "rotary_emb_interleaved": False, "qkv_proj_bias": True, "mlp_fc1_bias": True, "mlp_fc2_bias": True,
          "num_experts": 8, "moe_every_n_layers": 2, "moe_top_k": 2}
+NEOBERT = {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96,
+           "norm_eps": 1e-5, "has_decoder": False}
 FAMILIES = {
     "nomic_bert (experts)": Family(
         NomicBertModel, Config, NOMIC,
@@ -141,4 +211,11 @@ FAMILIES = {
          "one-layer": {"n_layer": 1}, "dense": {"num_experts": 0},
          "f16-file": {"save": "float16"}, "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         position_ids=False),
+    "neobert": Family(
+        NeoBERT, Config, NEOBERT,
+        {"plain": {}, "published": {"has_decoder": True}, "head-26": {"hidden_size": 78, "num_attention_heads": 3},
+         "one-head": {"num_attention_heads": 1, "intermediate_size": 77}, "one-layer": {"num_hidden_layers": 1},
+         "epsilon": {"norm_eps": 1e-3, "intermediate_size": 100}, "f16-file": {"save": "float16"},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        position_ids=False, classifier=NeoBERTForSequenceClassification),
 }

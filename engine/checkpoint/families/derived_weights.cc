@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/files/sinusoids.h"
 
@@ -84,7 +85,16 @@ void BindWeight(const WeightSpec& spec, std::vector<TensorPart> places, const La
   for (TensorPart& place : places) {
     if (place.unit == RowUnit::kExpert) place.rows.count = layer.feed_forward.mixture.experts;
   }
-  binder.Bind(spec, places);
+  const auto found = absl::c_find_if(
+      places, [&](const TensorPart& place) { return binder.Find(place.name) != nullptr; });
+  if (found == places.end() || found->unit != RowUnit::kHead) return binder.Bind(spec, places);
+  std::vector<TensorPart> of_heads(layer.attention.heads, *found);
+  for (int64_t head = 0; head < layer.attention.heads; ++head) {
+    RowPart& rows = of_heads[head].rows;
+    rows.index += head * rows.count;
+    rows.count *= layer.attention.heads;
+  }
+  binder.BindStacked(spec, of_heads);
 }
 
 bool IsDerived(const Family& family, const std::string& name) {

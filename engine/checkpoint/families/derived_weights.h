@@ -1,5 +1,5 @@
 // Weights that files have in another form than the description, or need not have: patch
-// embeddings, rows stacked by expert, sinusoids of positions, and rotary frequencies.
+// embeddings, rows stacked by head or expert, sinusoids of positions, and rotary frequencies.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ std::vector<int64_t> ShapeInFiles(const WeightSpec& spec, const ModelDescription
                                   const FileTensor* tensor);
 
 // Takes the weight from the first of `places` that a file has, of which the layer's shape says how
-// many experts it stacks. Problems are those of WeightBinder::Bind.
+// many heads or experts it stacks. Problems are those of WeightBinder::Bind.
 void BindWeight(const WeightSpec& spec, std::vector<TensorPart> places, const LayerShape& layer,
                 WeightBinder& binder);
 

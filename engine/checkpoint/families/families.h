@@ -144,6 +144,7 @@ struct Family {
   Activation activation = Activation::kGelu;
   // The names of activations in its configs; if empty, ActivationNames() without gates.
   std::vector<Named<FeedForwardKind>> feed_forward_kinds = {};
+  bool feed_forward_is_two_thirds = false;  // as wide as the config says, to a multiple of 8
   NormPlacement norm_placement = NormPlacement::kPost;
   NormKind norm_kind = NormKind::kLayer;
   // The epsilon of the embedding norm and of the norm after the last feed-forward block of a layer,

@@ -287,6 +287,52 @@ Family PublishedGte() {
   return family;
 }
 
+std::vector<NamePattern> NeoBertNames() {
+  return {
+      {"embeddings.word", "encoder.weight"},
+      {"layer.{i}.query", "transformer_encoder.{i}.qkv", {0, 3}, RowUnit::kHead},
+      {"layer.{i}.key", "transformer_encoder.{i}.qkv", {1, 3}, RowUnit::kHead},
+      {"layer.{i}.value", "transformer_encoder.{i}.qkv", {2, 3}, RowUnit::kHead},
+      {"layer.{i}.output", "transformer_encoder.{i}.wo"},
+      {"layer.{i}.attention_norm", "transformer_encoder.{i}.attention_norm"},
+      {"layer.{i}.feed_forward_gate", "transformer_encoder.{i}.ffn.w12", {0, 2}},
+      {"layer.{i}.feed_forward_in", "transformer_encoder.{i}.ffn.w12", {1, 2}},
+      {"layer.{i}.feed_forward_out", "transformer_encoder.{i}.ffn.w3"},
+      {"layer.{i}.feed_forward_norm", "transformer_encoder.{i}.ffn_norm"},
+      {"exit_norm", "layer_norm"},
+      {"classifier.dense", "/dense"},
+      {"classifier.output", "/classifier"},
+  };
+}
+
+Family NeoBert() {
+  return {
+      .name = "neobert",
+      .model_types = {"neobert"},
+      .architectures = {"NeoBERT"},
+      .prefixes = {"model."},
+      .parts = {"encoder.", "transformer_encoder.", "layer_norm."},
+      .others = {},
+      .keys = {.norm_epsilon = {"norm_eps"}, .positions = {}},
+      .fixed_keys = {{"rms_norm", true}, {"rope", true}, {"ngpt", false}},
+      .harmless_keys = {"base_scale", "classifier_init_range", "decoder_init_range", "dim_head",
+                        "embedding_init_range", "flash_attention", "kwargs"},
+      .biases = Biases::kAsInFile,
+      .norm_epsilon = 1e-6f,
+      .feed_forward_kinds = {{"SwiGLU", {Activation::kSilu, true}},
+                             {"swiglu", {Activation::kSilu, true}}},
+      .feed_forward_is_two_thirds = true,
+      .norm_placement = NormPlacement::kPre,
+      .norm_kind = NormKind::kRms,
+      .has_embedding_norm = false,
+      .relative_positions = {.kind = RelativePositions::kRotary,
+                             .rotary = {.pairs = RotaryPairs::kInterleaved}},
+      .rotary_theta = 10000,
+      .names = NeoBertNames(),
+      .token_head_names = {},
+  };
+}
+
 // Its configs have the model_type of BERT, so that only the architecture tells it.
 Family JinaBert() {
   return {
@@ -313,7 +359,7 @@ Family JinaBert() {
 }  // namespace
 
 std::vector<Family> LongTextFamilies() {
-  return {ModernBert(), NomicBert(), Gte(), PublishedGte(), JinaBert()};
+  return {ModernBert(), NomicBert(), Gte(), PublishedGte(), NeoBert(), JinaBert()};
 }
 
 }  // namespace attendant

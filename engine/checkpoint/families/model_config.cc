@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/rounding.h"
 #include "engine/checkpoint/families/attention_config.h"
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/causal_config.h"
@@ -84,6 +85,9 @@ void CheckSameActivation(const ConfigKeys& keys, const FeedForwardShape& read, C
                             ", found others"));
 }
 
+// Keeps a block with a gate as large as one without; int(2 * width / 3) of the libraries.
+int64_t TwoThirds(int64_t width) { return RoundUp(width * 2 / 3, 8); }
+
 void ReadFeedForward(const Family& family, ConfigReader& config, Problems& problems,
                      LayerShape& layer) {
   const ConfigKeys& keys = family.keys;
@@ -101,15 +105,15 @@ void ReadFeedForward(const Family& family, ConfigReader& config, Problems& probl
   }
   CheckSameActivation(keys, layer.feed_forward, config, problems);
   if (keys.feed_forward_ratio.empty()) {
-    layer.feed_forward.width = config.Integer(keys.feed_forward_width, kFeedForwardRange);
+    const int64_t width = config.Integer(keys.feed_forward_width, kFeedForwardRange);
+    layer.feed_forward.width = family.feed_forward_is_two_thirds ? TwoThirds(width) : width;
     return;
   }
   const float ratio = config.Number(keys.feed_forward_ratio, kHighestFeedForwardRatio);
   layer.feed_forward.width =
       std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(layer.hidden_size) * ratio));
   if (config.Boolean(keys.swiglu, false)) {
-    const int64_t two_thirds = layer.feed_forward.width * 2 / 3;
-    layer.feed_forward.width = (two_thirds + 7) / 8 * 8;
+    layer.feed_forward.width = TwoThirds(layer.feed_forward.width);
     layer.feed_forward.activation = Activation::kSilu;
     layer.feed_forward.has_gate = true;
   }

@@ -43,6 +43,7 @@ struct CheckpointTensor {
   // Canonical names (weight_source.h) of the weights that it holds, in the order of their rows.
   // Empty if the tensor is not used.
   std::vector<std::string> weights;
+  bool is_interleaved = false;  // the rows of a weight do not follow each other
 };
 
 struct Checkpoint {

@@ -18,6 +18,7 @@ struct RowPart {
 // The things whose rows a tensor stacks.
 enum class RowUnit {
   kTensor,  // one thing: RowPart is of all rows
+  kHead,    // the heads of the attention: RowPart is of the rows of each head
   kExpert,  // the experts of a mixture: RowPart has the number of one of them, and not how many
 };
 

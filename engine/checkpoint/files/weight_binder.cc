@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/shape.h"
@@ -157,7 +158,13 @@ std::vector<CheckpointTensor> WeightBinder::ListTensors() const {
         files_[entry.file].path(), entry.name, tensor.dtype, tensor.shape, tensor.bytes, {}});
     const auto bound = bound_.find(name);
     if (bound == bound_.end()) continue;
-    for (const auto& [index, weight] : bound->second) listed.weights.push_back(weight);
+    for (const auto& [index, weight] : bound->second) {
+      if (absl::c_linear_search(listed.weights, weight)) {
+        listed.is_interleaved = true;
+      } else {
+        listed.weights.push_back(weight);
+      }
+    }
   }
   return tensors;
 }

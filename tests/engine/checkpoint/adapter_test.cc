@@ -187,6 +187,28 @@ TEST_F(AdapterTest, AddsItsRowsToEachPartOfATensor) {
   }
 }
 
+// The rows of its queries, keys and values alternate by the head.
+TEST_F(AdapterTest, RefusesTheProjectionOfNeoBert) {
+  const Json config = {{"model_type", "neobert"},  {"hidden_size", 4},
+                       {"num_attention_heads", 2}, {"num_hidden_layers", 1},
+                       {"intermediate_size", 12},  {"vocab_size", 10}};
+  const std::string layer = "transformer_encoder.0.";
+  base_.Write("config.json", config.dump());
+  base_.Write(
+      "model.safetensors",
+      MakeSafetensors({MakeTensor("encoder.weight", {10, 4}), MakeTensor("layer_norm.weight", {4}),
+                       MakeTensor(layer + "qkv.weight", {12, 4}),
+                       MakeTensor(layer + "wo.weight", {4, 4}),
+                       MakeTensor(layer + "attention_norm.weight", {4}),
+                       MakeTensor(layer + "ffn.w12.weight", {16, 4}),
+                       MakeTensor(layer + "ffn.w3.weight", {4, 8}),
+                       MakeTensor(layer + "ffn_norm.weight", {4})}));
+  EXPECT_THAT(Refusal(kConfig, LinearTensors(layer + "qkv", 4, 12)),
+              HasSubstr("the layout of the tensor 'transformer_encoder.0.qkv.weight' is not "
+                        "supported; merge the adapter with PEFT's merge_and_unload"));
+  EXPECT_TRUE(Open(kConfig, LinearTensors(layer + "wo", 4, 4)).ok());
+}
+
 TEST_F(AdapterTest, RefusesOtherKinds) {
   Json config = kConfig;
   config["peft_type"] = "IA3";

@@ -465,6 +465,29 @@ TinyFamily NomicBertWithExperts() {
           {}};
 }
 
+TinyFamily NeoBert() {
+  const std::string layer = "model.transformer_encoder.{i}.";
+  return {"neobert",
+          R"({"model_type": "neobert", "architectures": ["NeoBERTLMHead"], "hidden_size": 8,
+            "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 22,
+            "vocab_size": 10, "norm_eps": 1e-05, "pad_token_id": 0, "max_length": 16,
+            "dim_head": 4, "embedding_init_range": 0.02, "decoder_init_range": 0.02,
+            "kwargs": {"trust_remote_code": true}})",
+          Expand({{"embeddings.word", "model.encoder.weight"},
+                  {"layer.{i}.query", layer + "qkv", 0, 3, Layout::kEachHead},
+                  {"layer.{i}.key", layer + "qkv", 1, 3, Layout::kEachHead},
+                  {"layer.{i}.value", layer + "qkv", 2, 3, Layout::kEachHead},
+                  {"layer.{i}.output", layer + "wo"},
+                  {"layer.{i}.attention_norm", layer + "attention_norm"},
+                  {"layer.{i}.feed_forward_gate", layer + "ffn.w12", 0, 2},
+                  {"layer.{i}.feed_forward_in", layer + "ffn.w12", 1, 2},
+                  {"layer.{i}.feed_forward_out", layer + "ffn.w3"},
+                  {"layer.{i}.feed_forward_norm", layer + "ffn_norm"},
+                  {"exit_norm", "model.layer_norm"}},
+                 2),
+          {MakeTensor("decoder.weight", {10, 8}), MakeTensor("decoder.bias", {10})}};
+}
+
 // The form in which transformers 5 writes it, with heads that do not make up the hidden size.
 TinyFamily NomicBertOfTheLibrary() {
   std::vector<WeightName> weights = NomicWeights("nomic_bert.");
@@ -689,6 +712,7 @@ std::vector<TinyFamily> TinyFamilies() {
       ModernBert(),
       NomicBert(),
       NomicBertWithExperts(),
+      NeoBert(),
       Gte(),
       JinaBert(),
       JinaBertForCode(),

@@ -12,6 +12,7 @@ namespace attendant {
 enum class Layout {
   kRows,
   kTransposed,  // [in, out] for a weight [out, in]
+  kEachHead,    // such rows of each of two heads
 };
 
 // Rows [index / count, (index + 1) / count) of the tensor `in_file` are the weight `canonical`.

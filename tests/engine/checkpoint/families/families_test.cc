@@ -69,9 +69,14 @@ bool ComputesWeight(const TinyFamily& family) {
 // Returns the part of a whole tensor's values that makes a weight of this shape.
 std::vector<float> PartOf(const std::vector<float>& whole, const WeightName& weight,
                           const std::vector<int64_t>& shape) {
-  const int64_t size = static_cast<int64_t>(whole.size()) / weight.count;
-  const auto begin = whole.begin() + weight.index * size;
-  const std::vector<float> part(begin, begin + size);
+  constexpr int64_t kHeads = 2;
+  const int64_t units = weight.layout == Layout::kEachHead ? kHeads : 1;
+  const int64_t size = static_cast<int64_t>(whole.size()) / weight.count / units;
+  std::vector<float> part;
+  for (int64_t unit = 0; unit < units; ++unit) {
+    const auto begin = whole.begin() + (unit * weight.count + weight.index) * size;
+    part.insert(part.end(), begin, begin + size);
+  }
   if (weight.layout != Layout::kTransposed) return part;
   std::vector<float> transposed;
   for (int64_t i = 0; i < size; ++i) {
@@ -423,6 +428,54 @@ TEST(Families, NomicBertWithAnotherNumberOfExpertsInItsFileIsRefused) {
   }
   EXPECT_THAT(Refusal(family.config, tensors),
               HasSubstr("experts.mlp.w2' F32 [24, 8]: expected F32, F16, BF16 or F64 [36, 8]"));
+}
+
+TEST(Families, NeoBertIsTwoThirdsAsWideAsItsConfigSays) {
+  const ModelDescription model = Describe(Tiny("neobert"));
+  EXPECT_EQ(model.layer.feed_forward.width, 16);  // 22 * 2 / 3 = 14, to a multiple of 8
+  EXPECT_TRUE(model.layer.feed_forward.has_gate);
+  EXPECT_EQ(model.layer.feed_forward.activation, Activation::kSilu);
+  EXPECT_EQ(model.layer.norms.kind, NormKind::kRms);
+  EXPECT_EQ(model.layer.norms.placement, NormPlacement::kPre);
+  EXPECT_EQ(model.layer.norms.epsilon, 1e-5f);
+  EXPECT_TRUE(model.has_exit_norm);
+  EXPECT_FALSE(model.embeddings->has_norm);
+  EXPECT_EQ(model.embeddings->positions, 0);
+  EXPECT_EQ(model.layer.relative_positions.rotary.pairs, RotaryPairs::kInterleaved);
+  EXPECT_EQ(model.layer.relative_positions.rotary.frequencies, RotaryFrequencies(4, 10000));
+  EXPECT_FALSE(model.layer.attention.causal);
+}
+
+TEST(Families, NeoBertOfOtherKindsIsRefused) {
+  const auto refusal = [](const std::string& keys) {
+    return Refusal(With(Tiny("neobert"), "\"pad_token_id\"", keys + ", \"pad_token_id\"").config);
+  };
+  EXPECT_THAT(refusal("\"rms_norm\": false"), HasSubstr("rms_norm: expected true, found false"));
+  EXPECT_THAT(refusal("\"rope\": false"), HasSubstr("rope: expected true, found false"));
+  EXPECT_THAT(refusal("\"ngpt\": true"), HasSubstr("ngpt: expected false, found true"));
+  EXPECT_THAT(refusal("\"hidden_act\": \"gelu\""),
+              HasSubstr("hidden_act: expected one of SwiGLU, swiglu, found 'gelu'"));
+  const TinyFamily family = Tiny("neobert");
+  std::vector<TestTensor> tensors = TensorsOf(family);
+  for (TestTensor& tensor : tensors) {
+    if (absl::EndsWith(tensor.name, "0.qkv.weight")) tensor = MakeTensor(tensor.name, {16, 8});
+  }
+  EXPECT_THAT(Refusal(family.config, tensors),
+              HasSubstr("0.qkv.weight' F32 [16, 8]: expected F32, F16, BF16 or F64 [24, 8]"));
+}
+
+// The rows of queries, keys and values alternate; each weight is named once.
+TEST(Families, NeoBertNamesWhatItsTensorsHold) {
+  const TinyFamily family = Tiny("neobert");
+  const absl::StatusOr<Checkpoint> checkpoint = Open(family.config, TensorsOf(family));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  for (const CheckpointTensor& tensor : checkpoint->tensors) {
+    const bool is_qkv = absl::EndsWith(tensor.name, ".qkv.weight");
+    EXPECT_EQ(tensor.is_interleaved, is_qkv) << tensor.name;
+    if (tensor.name != "model.transformer_encoder.1.qkv.weight") continue;
+    EXPECT_THAT(tensor.weights,
+                ElementsAre("layer.1.query.weight", "layer.1.key.weight", "layer.1.value.weight"));
+  }
 }
 
 TEST(Families, GteHasTheGateBehindTheOtherProduct) {

@@ -88,7 +88,7 @@ TEST(ModelConfig, W13NamesTheFamilyOfAMisspellingAndAllForOthers) {
       EndsWith("model_type: expected one of bert, roberta, xlm-roberta, camembert, "
                "electra, distilbert, albert, big_bird, mobilebert, mpnet, deberta-v2, t5, "
                "mt5, roformer, data2vec-text, ernie, rembert, esm, bart, mbart, marian, "
-               "pegasus, m2m_100, modernbert, nomic_bert, gte, new, jina_embeddings_v3, "
+               "pegasus, m2m_100, modernbert, nomic_bert, gte, new, neobert, jina_embeddings_v3, "
                "qwen3, qwen2, llama, mistral, gemma3_text, eurobert, vit, deit, clip_vision_model, "
                "dinov2, dinov2_with_registers, whisper, wav2vec2, hubert, found 'gpt2'"));
   EXPECT_THAT(Refusal(R"({"architectures": ["GPT2Model"]})"), HasSubstr("found 'GPT2Model'"));
