@@ -1,9 +1,13 @@
 #include "server/text/replace.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/text/base/unicode.h"
 
 namespace attendant::text {
@@ -69,6 +73,53 @@ class Replace : public Normalizer {
   const std::u32string content_;
 };
 
+// Replaces each of some characters by a text.
+class ReplaceCharacters : public Normalizer {
+ public:
+  ReplaceCharacters(std::u32string characters, std::u32string content)
+      : characters_(std::move(characters)), content_(std::move(content)) {}
+
+  void Apply(Items& items) const override {
+    Items result;
+    result.reserve(items.size());
+    for (const Item& item : items) {
+      if (characters_.find(item.code) == std::u32string::npos) {
+        result.push_back(item);
+        continue;
+      }
+      for (const char32_t code : content_) result.push_back({code, item.begin, item.end});
+    }
+    items.swap(result);
+  }
+
+  uint32_t growth() const override { return std::max<uint32_t>(1, content_.size()); }
+
+ private:
+  const std::u32string characters_;
+  const std::u32string content_;
+};
+
+// Returns the characters of an expression like "[!\\-.]", which lists them one by one, those with
+// a meaning of their own behind a backslash; nothing for any other expression.
+std::optional<std::u32string> CharactersOf(absl::string_view regex) {
+  if (regex.size() < 3 || !absl::ConsumePrefix(&regex, "[") || !absl::ConsumeSuffix(&regex, "]")) {
+    return std::nullopt;
+  }
+  const std::u32string codes = ToCodes(regex);
+  std::u32string characters;
+  for (size_t i = 0; i < codes.size(); ++i) {
+    const bool is_escaped = codes[i] == U'\\';
+    if (is_escaped && ++i == codes.size()) return std::nullopt;
+    const char32_t code = codes[i];
+    const bool is_plain = code >= 0x80 || !absl::ascii_ispunct(static_cast<unsigned char>(code));
+    // A letter behind a backslash is a class; without one, these are syntax.
+    const bool is_syntax = absl::StrContains("[]^-&", std::string(1, static_cast<char>(code)));
+    if (is_escaped ? is_plain : !is_plain && is_syntax) return std::nullopt;
+    characters.push_back(code);
+  }
+  return characters;
+}
+
 }  // namespace
 
 absl::StatusOr<std::u32string> LoadContent(const Fields& fields, absl::string_view key) {
@@ -96,8 +147,12 @@ absl::StatusOr<std::unique_ptr<Normalizer>> LoadReplace(const Fields& fields) {
     for (const auto& [known, runs] : kKnown) {
       if (known == *regex) return std::make_unique<Replace>(U"", runs, *std::move(content));
     }
+    if (std::optional<std::u32string> characters = CharactersOf(*regex)) {
+      return std::make_unique<ReplaceCharacters>(*std::move(characters), *std::move(content));
+    }
     return Unsupported(pattern->PathOf("Regex"), pattern->Find("Regex")->Describe(),
-                       "a String, \" {2,}\", \"\\\\s+\" or \"\\\\s{2,}|[\\\\n\\\\r\\\\t]\"");
+                       "a String, \" {2,}\", \"\\\\s+\", \"\\\\s{2,}|[\\\\n\\\\r\\\\t]\" or "
+                       "single characters in brackets");
   }
   absl::StatusOr<std::u32string> text = LoadContent(*pattern, "String");
   if (!text.ok()) return text.status();

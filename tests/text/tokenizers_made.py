@@ -1,6 +1,8 @@
 """Tokenizers made by the library's own trainers, one for each combination of components that families of models use."""
 
 import random
+import re
+import string
 
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
@@ -156,6 +158,9 @@ def made(corpus, charsmap=None):
     yield "unigram, never split", unigram(corpus[:500], n.Prepend("\u2581"), p.Metaspace(prepend_scheme="never", split=False))
     yield "unigram, strip", template(unigram(corpus, n.Sequence([n.Strip(), spaces]), special=[*BERT_SPECIAL, "<unk>"]),
                                      "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", ["[CLS]", "[SEP]"])
+    marks = n.Replace(Regex(f"[{re.escape(string.punctuation)}]"), "")
+    yield "siglip", template(unigram(corpus, n.Sequence([n.Lowercase(), marks, n.Replace(Regex(r"\s+"), " "), n.Strip()])),
+                             "$A </s>", "$A </s> $B </s>", ["</s>"])
     yield "unigram bytes", byte_unigram(corpus)
     yield "wordlevel", wordlevel(corpus)
     for name, behavior in (("removed", "removed"), ("previous", "merged_with_previous"), ("next", "merged_with_next"),

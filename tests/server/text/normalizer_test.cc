@@ -1,6 +1,7 @@
 // Test vectors that were run with PyPI's tokenizers 0.23.3.
 #include "server/text/normalizer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,6 +13,8 @@
 
 namespace attendant::text {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::string Bert(const std::string& lowercase = "true", const std::string& strip = "null") {
   return absl::StrCat(R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,)",
@@ -69,6 +72,26 @@ TEST(NormalizerTest, ReplaceKnowsLongRunsAndLines) {
             "a0:1 \u00A01:2 b2:3 _3:4 c4:5 _6:7 d7:8");
 }
 
+TEST(NormalizerTest, ReplaceKnowsCharactersInBrackets) {
+  // As Python's re.escape writes string.punctuation, for SigLIP.
+  const std::string punctuation =
+      R"([!\"\\#\\$%\\&'\\(\\)\\*\\+,\\-\\./:;<=>\\?@\\[\\\\\\]\\^_`\\{\\|\\}\\~])";
+  const auto replace = [&](const std::string& content) {
+    return absl::StrCat(R"({"type":"Replace","pattern":{"Regex":")", punctuation,
+                        R"("},"content":")", content, "\"}");
+  };
+  EXPECT_EQ(ShowNormalized(replace(""), "a-b, (c]\\!"), "a0:1 b2:3 _4:5 c6:7");
+  EXPECT_EQ(ShowNormalized(replace("xy"), "a?é"), "a0:1 x1:2 y1:2 é2:3");
+  EXPECT_EQ(ShowNormalized(replace(""), "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"), "");
+  for (const char* other : {"[a-z]", "[^a]", R"([\\s])", "[]", "[a[b]]", "[a&&b]", R"([a\\])"}) {
+    EXPECT_THAT(ShowNormalized(absl::StrCat(R"({"type":"Replace","pattern":{"Regex":")", other,
+                                            R"("},"content":""})"),
+                               "a"),
+                HasSubstr("not supported; use a String"))
+        << other;
+  }
+}
+
 TEST(NormalizerTest, PrependNeedsAText) {
   const std::string json = R"({"type":"Prepend","prepend":"▁"})";
   EXPECT_EQ(ShowNormalized(json, "ab"), "▁0:1 a0:1 b1:2");
@@ -116,7 +139,7 @@ TEST(NormalizerTest, AlternatingMarksTakeLinearTime) {
 TEST(NormalizerTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(ShowNormalized(R"({"type":"Replace","pattern":{"Regex":"a+"},"content":""})", ""),
             "normalizer.pattern.Regex: \"a+\" not supported; use a String, \" {2,}\", "
-            "\"\\\\s+\" or \"\\\\s{2,}|[\\\\n\\\\r\\\\t]\"");
+            "\"\\\\s+\", \"\\\\s{2,}|[\\\\n\\\\r\\\\t]\" or single characters in brackets");
   EXPECT_EQ(ShowNormalized(R"({"type":"Replace","pattern":{"String":""},"content":""})", ""),
             "normalizer.pattern.String: expected a text; got \"\"");
   EXPECT_EQ(ShowNormalized(R"({"type":"NFC","form":1})", ""),
