@@ -49,7 +49,10 @@ std::string Embeddings(const Model& model) {
                       embeddings.positions(), ", token types ", embeddings.token_types(),
                       ", width ", embeddings.width(), "; sequences ",
                       longest == 0 ? "of any length" : absl::StrCat("up to ", longest),
-                      meant == longest ? "" : absl::StrCat(", cut at ", meant));
+                      meant == longest ? "" : absl::StrCat(", cut at ", meant),
+                      embeddings.has_text_padding()
+                          ? absl::StrCat("; texts padded to ", embeddings.text_padding().length())
+                          : "");
 }
 
 // Without rank_scores, which differ only for regressions and for models of several classes.
@@ -80,6 +83,13 @@ std::string Pooling(const v1::PoolingDescription& pooling) {
                     [](std::string* out, const v1::DenseDescription& dense) {
                       absl::StrAppend(out, ", dense layer with ", dense.activation());
                     }),
+      pooling.has_block() ? absl::StrCat(", feed-forward block with ", pooling.block().activation())
+                          : "",
+      pooling.has_end()
+          ? absl::StrCat(", up to the token of ", pooling.end().is_largest()
+                                                      ? "the largest id"
+                                                      : absl::StrCat("id ", pooling.end().id()))
+          : "",
       pooling.excludes_prompt() ? ", without prompts" : "",
       pooling.normalize() ? ", normalised" : "", "; ", pooling.width(), " wide");
 }
@@ -209,6 +219,12 @@ constexpr ModelRow kRows[] = {
        if (!m.has_token_head()) return std::string();
        return absl::StrCat(Pooling(m.token_head()),
                            m.multi_vector() ? ", vectors for late interaction" : "");
+     }},
+    {"text and image", "similarity",
+     [](const Model& m) {
+       return m.has_similarity()
+                  ? absl::StrCat(m.similarity().scale(), " x cosine + ", m.similarity().bias())
+                  : "";
      }},
     {"sparse vectors", "sparse_width",
      [](const Model& m) { return UnlessZero(m.sparse_width(), " wide"); }},

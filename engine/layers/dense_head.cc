@@ -23,29 +23,61 @@ absl::Status DenseHead::Add(const std::string& name, const DenseShape& shape,
   return absl::OkStatus();
 }
 
-absl::StatusOr<DenseHead> DenseHead::Load(const DenseHeadShape& head, const LayerShape& layer,
-                                          WeightLoader& loader) {
+absl::Status DenseHead::LoadLayers(const DenseHeadShape& head, const LayerShape& layer,
+                                   WeightLoader& loader) {
   const PoolingDescription& shape = *head.shape;
   const std::string name = Name(head.kind);
-  DenseHead loaded(head.kind, shape.input_width(layer.hidden_size));
-  loaded.normalizes_ = shape.normalize;
-  if (shape.dense_width == 0) return loaded;
-  absl::Status status =
-      loaded.Add(name + ".dense", {shape.dense_width, shape.dense_activation}, loader);
+  if (shape.dense_width == 0) return absl::OkStatus();
+  absl::Status status = Add(name + ".dense", {shape.dense_width, shape.dense_activation}, loader);
   if (status.ok() && shape.has_dense_norm) {
     absl::StatusOr<NormParameters> norm = loader.ReadNorm(name + ".dense_norm", shape.dense_width,
                                                           layer.norms.kind, layer.norms.epsilon);
     status = norm.status();
-    if (status.ok()) loaded.layers_.back().norm = *std::move(norm);
+    if (status.ok()) layers_.back().norm = *std::move(norm);
   }
   if (status.ok() && shape.output_width > 0) {
-    status = loaded.Add(name + ".output", {shape.output_width}, loader);
+    status = Add(name + ".output", {shape.output_width}, loader);
   }
   for (size_t i = 0; status.ok() && i < shape.further_dense.size(); ++i) {
-    status = loaded.Add(absl::StrCat(name, ".further.", i), shape.further_dense[i], loader);
+    status = Add(absl::StrCat(name, ".further.", i), shape.further_dense[i], loader);
   }
+  return status;
+}
+
+absl::Status DenseHead::LoadBlock(const DenseHeadShape& head, const LayerShape& layer,
+                                  WeightLoader& loader) {
+  const DenseShape& shape = head.shape->block;
+  const std::string name = Name(head.kind);
+  if (shape.width == 0) return absl::OkStatus();
+  absl::StatusOr<NormParameters> norm =
+      loader.ReadNorm(name + ".block_norm", out_, layer.norms.kind, layer.norms.epsilon);
+  if (!norm.ok()) return norm.status();
+  absl::StatusOr<PackedLinear> in = loader.ReadFloat32Linear(name + ".block_in", shape.width, out_);
+  if (!in.ok()) return in.status();
+  absl::StatusOr<PackedLinear> out =
+      loader.ReadFloat32Linear(name + ".block_out", out_, shape.width);
+  if (!out.ok()) return out.status();
+  block_ = Block{*std::move(norm), *std::move(in), shape.activation, *std::move(out)};
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DenseHead> DenseHead::Load(const DenseHeadShape& head, const LayerShape& layer,
+                                          WeightLoader& loader) {
+  DenseHead loaded(head.kind, head.shape->input_width(layer.hidden_size));
+  loaded.normalizes_ = head.shape->normalize;
+  absl::Status status = loaded.LoadLayers(head, layer, loader);
+  if (status.ok()) status = loaded.LoadBlock(head, layer, loader);
   if (!status.ok()) return status;
   return loaded;
+}
+
+void DenseHead::ApplyBlock(MatrixView<float> x, MatrixView<float> y, Workspace& workspace) const {
+  const MatrixView<float> from = x.Columns(0, out_), to = y.Columns(0, out_);
+  const MatrixView<float> inner = x.Columns(out_, block_->in.out_features());
+  LayerNorm(workspace.team, from, block_->norm.view(), to);
+  workspace.Apply(block_->in, to, inner, block_->activation);
+  workspace.Apply(block_->out, inner, to, Activation::kIdentity);
+  attendant::Add(workspace.team, to, from, to);
 }
 
 MatrixView<float> DenseHead::Forward(int64_t rows, HeadRowFunction fill,
@@ -66,6 +98,10 @@ MatrixView<float> DenseHead::Forward(int64_t rows, HeadRowFunction fill,
     if (layer.norm) LayerNorm(team, kept, layer.norm->view(), kept);
     std::swap(x, y);
   }
+  if (block_) {
+    ApplyBlock(x, y, workspace);
+    std::swap(x, y);
+  }
   const MatrixView<float> result = x.Rows(0, rows).Columns(0, out_);
   if (normalizes_) {
     team.ParallelFor(rows, [&](int, int64_t row) {
@@ -79,11 +115,15 @@ void DenseHead::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
   for (Layer& layer : layers_) {
     if (layer.norm) visit(*layer.norm);
   }
+  if (block_) visit(block_->norm);
 }
 
 void DenseHead::ReserveScratch(Workspace& workspace) const {
   const int64_t rows = workspace.activations.head_inputs().rows;
   for (const Layer& layer : layers_) workspace.gemm.Reserve(layer.linear, rows);
+  if (!block_) return;
+  workspace.gemm.Reserve(block_->in, rows);
+  workspace.gemm.Reserve(block_->out, rows);
 }
 
 int64_t DenseHead::bytes() const {
@@ -91,6 +131,7 @@ int64_t DenseHead::bytes() const {
   for (const Layer& layer : layers_) {
     sum += layer.linear.bytes() + (layer.norm ? layer.norm->bytes() : 0);
   }
+  if (block_) sum += block_->norm.bytes() + block_->in.bytes() + block_->out.bytes();
   return sum;
 }
 

@@ -46,14 +46,28 @@ class DenseHead {
     std::optional<NormParameters> norm = {};
   };
 
+  // x + out(activation(in(norm(x))))
+  struct Block {
+    NormParameters norm;
+    PackedLinear in;
+    Activation activation;
+    PackedLinear out;
+  };
+
   DenseHead(HeadKind kind, int64_t in) : kind_(kind), in_(in), out_(in) {}
   // Adds the linear layer `name`, which takes what the head makes so far.
   absl::Status Add(const std::string& name, const DenseShape& shape, WeightLoader& loader);
+  absl::Status LoadLayers(const DenseHeadShape& head, const LayerShape& layer,
+                          WeightLoader& loader);
+  absl::Status LoadBlock(const DenseHeadShape& head, const LayerShape& layer, WeightLoader& loader);
+  // The block of x, whose columns after the first out_ it overwrites, in the first ones of y.
+  void ApplyBlock(MatrixView<float> x, MatrixView<float> y, Workspace& workspace) const;
 
   HeadKind kind_;
   int64_t in_;
   int64_t out_;
   std::vector<Layer> layers_;
+  std::optional<Block> block_;  // after them
   bool normalizes_ = false;
 };
 

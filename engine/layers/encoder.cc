@@ -9,6 +9,7 @@
 #include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder_impl.h"
 #include "engine/layers/extras/position_projections.h"
+#include "engine/layers/pooling.h"
 #include "engine/model/check_description.h"
 #include "engine/model/load_plan.h"
 
@@ -35,6 +36,12 @@ absl::Status LoadLayers(const ModelDescription& model, WeightLoader& loader, Enc
 absl::Status LoadHeads(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
   impl.heads.push_back(DenseHead::None(model.layer.layer_width()));
   for (const DenseHeadShape& head : model.dense_heads()) {
+    if (head.shape->attends()) {
+      absl::StatusOr<AttentionPooling> pooling =
+          AttentionPooling::Load(Name(head.kind), model.layer, loader);
+      if (!pooling.ok()) return pooling.status();
+      impl.attention_pooling = *std::move(pooling);
+    }
     absl::StatusOr<DenseHead> read = DenseHead::Load(head, model.layer, loader);
     if (!read.ok()) return read.status();
     impl.heads.push_back(*std::move(read));
@@ -119,6 +126,14 @@ const ComputeMode& Encoder::mode() const { return impl_->mode; }
 int64_t Encoder::weight_bytes() const { return impl_->own_bytes; }
 const std::vector<ProductPlan>& Encoder::product_plans() const { return impl_->product_plans; }
 
+void Encoder::Pool(HeadKind head, MatrixView<const float> hidden_states,
+                   absl::Span<const int32_t> positions, absl::Span<float> target) const {
+  if (head == HeadKind::kPooling && impl_->attention_pooling && hidden_states.rows > 0) {
+    return impl_->attention_pooling->Pool(hidden_states, target);
+  }
+  PoolForHead(description(), head, hidden_states, positions, target);
+}
+
 const DenseHead& Encoder::Impl::head(HeadKind kind) const {
   return *std::find_if(heads.begin(), heads.end(),
                        [&](const DenseHead& head) { return head.kind() == kind; });
@@ -137,6 +152,7 @@ int64_t Encoder::Impl::bytes() const {
                 (patch_embedding ? patch_embedding->bytes() : 0) + relative_positions.bytes();
   for (const EncoderLayer& layer : layers) sum += layer.bytes();
   if (exit_norm) sum += exit_norm->bytes();
+  if (attention_pooling) sum += attention_pooling->bytes();
   for (const DenseHead& head : heads) sum += head.bytes();
   if (vocabulary_head) sum += vocabulary_head->bytes();
   return sum;

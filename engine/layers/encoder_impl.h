@@ -8,6 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/layers/attention_pooling.h"
 #include "engine/layers/dense_head.h"
 #include "engine/layers/embeddings.h"
 #include "engine/layers/encoder.h"
@@ -42,7 +43,8 @@ class Encoder::Impl {
   std::shared_ptr<SharedPositionTables> position_tables = std::make_shared<SharedPositionTables>();
   std::vector<EncoderLayer> layers;  // one for each weight set
   std::optional<NormParameters> exit_norm;
-  std::vector<DenseHead> heads;  // the first one is of kind kNone
+  std::vector<DenseHead> heads;                       // the first one is of kind kNone
+  std::optional<AttentionPooling> attention_pooling;  // of the pooling, if it attends
   std::optional<VocabularyHead> vocabulary_head;
 };
 

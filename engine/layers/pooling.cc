@@ -69,6 +69,8 @@ void PoolOne(PoolingMode mode, const Tokens& tokens, float* target) {
       return;
     case PoolingMode::kFeatureMean:
       return FeatureMean(tokens, target);
+    case PoolingMode::kAttention:  // has weights: see AttentionPooling
+      return;
   }
 }
 
@@ -94,6 +96,15 @@ void PoolForHead(const ModelDescription& model, HeadKind head,
       head == HeadKind::kClassifier ? *model.classifier : *model.pooling;
   Pool(shape.modes, hidden_states, positions, target,
        model.patch_embedding ? model.patch_embedding->prefix_tokens() : 0);
+}
+
+int64_t TokensToEnd(const PoolingDescription& pooling, absl::Span<const int32_t> ids) {
+  const auto tokens = static_cast<int64_t>(ids.size());
+  if (pooling.end_id == PoolingDescription::kNoEnd) return tokens;
+  const auto end = pooling.end_id == PoolingDescription::kLargestId
+                       ? absl::c_max_element(ids)
+                       : absl::c_find(ids, pooling.end_id);
+  return std::min<int64_t>(tokens, end - ids.begin() + 1);
 }
 
 bool AppendPooledRows(absl::Span<const PoolingMode> modes, int64_t begin, int64_t length,

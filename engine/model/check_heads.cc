@@ -1,5 +1,6 @@
 #include "engine/model/check_heads.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 
 namespace attendant {
@@ -8,6 +9,20 @@ namespace {
 template <typename... Parts>
 absl::Status HeadRefusal(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
+}
+
+// A query of its own is made for the vectors of sequences alone.
+absl::Status CheckAttention(HeadKind kind, const PoolingDescription& shape,
+                            const LayerShape& layer) {
+  if (!absl::c_linear_search(shape.modes, PoolingMode::kAttention)) return absl::OkStatus();
+  const int64_t heads = layer.attention.heads;
+  const bool fits = kind == HeadKind::kPooling && shape.attends();
+  const bool divides = heads > 0 && layer.hidden_size % heads == 0;
+  if (fits && divides && shape.dense_width > 0) return absl::OkStatus();
+  return HeadRefusal(
+      "expected attention as the one mode of a pooling with a linear layer, and heads that divide "
+      "hidden_size ",
+      layer.hidden_size, ", got ", heads, " heads", fits ? "" : " and other modes or another head");
 }
 
 absl::Status CheckDenseHeads(const ModelDescription& model) {
@@ -20,6 +35,15 @@ absl::Status CheckDenseHeads(const ModelDescription& model) {
     if (has_second && shape->dense_width == 0) {
       return HeadRefusal(
           "expected a linear layer behind the pooling before a second one, got none");
+    }
+    if (absl::Status status = CheckAttention(kind, *shape, model.layer); !status.ok()) {
+      return status;
+    }
+    if (shape->block.width < 0 || (shape->block.width > 0 && shape->dense_width == 0)) {
+      return HeadRefusal(
+          "expected a linear layer before the feed-forward block of a head, and a positive width, "
+          "got a block of width ",
+          shape->block.width, shape->dense_width == 0 ? " and no linear layer" : "");
     }
     for (const DenseShape& dense : shape->further_dense) {
       if (dense.width > 0) continue;

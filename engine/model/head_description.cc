@@ -12,7 +12,8 @@ constexpr Named<PoolingMode> kPoolingModes[] = {
     {"mean_sqrt_len", PoolingMode::kMeanSqrtLen},
     {"position_weighted_mean", PoolingMode::kPositionWeightedMean},
     {"last_token", PoolingMode::kLastToken},
-    {"feature_mean", PoolingMode::kFeatureMean}};
+    {"feature_mean", PoolingMode::kFeatureMean},
+    {"attention", PoolingMode::kAttention}};
 
 constexpr Named<HeadKind> kHeadKinds[] = {{"none", HeadKind::kNone},
                                           {"pooling", HeadKind::kPooling},

@@ -17,7 +17,8 @@ enum class PoolingMode {
   kMeanSqrtLen,
   kPositionWeightedMean,
   kLastToken,
-  kFeatureMean  // the mean without the prefix tokens
+  kFeatureMean,  // the mean without the prefix tokens
+  kAttention     // a learned query attends to all rows; only as the one mode of a model's pooling
 };
 
 const char* Name(PoolingMode mode);
@@ -32,8 +33,12 @@ struct DenseShape {
 
 // The pooling of a sequence, or a head of each token: the vectors of one or more modes, or the
 // hidden states of a token, an optional linear layer with an activation and an optional norm, an
-// optional second linear layer, further ones, and optional scaling to length 1, in this order.
+// optional second linear layer, further ones, an optional feed-forward block, x + W2
+// activation(W1 norm(x)), and optional scaling to length 1, in this order.
 struct PoolingDescription {
+  // Values of end_id that are no ids: nothing is left out, and the first token of the largest id.
+  static constexpr int64_t kNoEnd = -2, kLargestId = -1;
+
   // Their vectors are concatenated, in this order; empty: each token by itself.
   std::vector<PoolingMode> modes;
   int64_t dense_width = 0;  // outputs of the linear layer; 0: none
@@ -42,7 +47,11 @@ struct PoolingDescription {
   bool has_dense_norm = false;  // after the activation; its kind is that of the layers
   int64_t output_width = 0;     // outputs of the second linear layer; 0: none
   std::vector<DenseShape> further_dense = {};  // after these; needs the first one
+  DenseShape block = {};         // the feed-forward block: the width inside it; 0: none
   bool excludes_prompt = false;  // the tokens of a prompt, which a request counts, are left out
+  // The tokens after the first one of this id are left out. A sequence without such a token keeps
+  // all of them, as do hidden states, which have no ids.
+  int64_t end_id = kNoEnd;
   // Of a head of each token: the first token of a sequence, and tokens of these ids, ascending, are
   // left out.
   bool excludes_first = false;
@@ -62,8 +71,11 @@ struct PoolingDescription {
   int64_t widest(int64_t hidden_size) const {
     int64_t widest = std::max({input_width(hidden_size), dense_width, output_width});
     for (const DenseShape& dense : further_dense) widest = std::max(widest, dense.width);
-    return widest;
+    // A block keeps what it adds to.
+    return block.width > 0 ? std::max(widest, width(hidden_size) + block.width) : widest;
   }
+  // Whether a learned query makes the vector; the layers say how many heads it has.
+  bool attends() const { return modes.size() == 1 && modes.front() == PoolingMode::kAttention; }
   bool operator==(const PoolingDescription&) const = default;
 };
 
@@ -79,6 +91,15 @@ struct VocabularyHeadShape {
   bool has_two_logarithms = false;  // log(1 + log(1 + max(0, logit)))
 
   bool operator==(const VocabularyHeadShape&) const = default;
+};
+
+// The score of a text and an image by the two towers of a checkpoint: scale times the cosine of
+// their pooled vectors, plus bias. Only to be shown: no request has both vectors.
+struct SimilarityShape {
+  float scale = 1;
+  float bias = 0;
+
+  bool operator==(const SimilarityShape&) const = default;
 };
 
 // The heads that consist of linear layers, and what each of them is for.

@@ -92,7 +92,7 @@ void AddDistances(const LayerShape& shape, Parts& parts) {
   const RelativePositionShape& relative = shape.relative_positions;
   if (relative.kind != RelativePositions::kDisentangled || relative.shares_projections) return;
   const auto add = [&](const char* name) {
-    parts.push_back({.kind = PartKind::kDistances,
+    parts.push_back({.kind = PartKind::kFolded,
                      .name = name,
                      .out = KeyColumns(shape),
                      .in = shape.hidden_size});
@@ -186,11 +186,24 @@ void AddRelativePositions(const LayerShape& layer, Parts& parts) {
   AddNorm("relative_positions_norm", layer.norms.kind, layer.hidden_size, parts);
 }
 
+// The query of a pooling that attends is made of the probe.
+void AddAttentionPooling(const std::string& name, int64_t hidden_size, Parts& parts) {
+  AddTable(name + ".probe", 1, hidden_size, parts);
+  for (const char* projection : {".query", ".key"}) {
+    parts.push_back({.kind = PartKind::kFolded,
+                     .name = name + projection,
+                     .out = hidden_size,
+                     .in = hidden_size});
+  }
+  AddDense(name + ".value", hidden_size, hidden_size, parts);
+}
+
 void AddDenseHead(const DenseHeadShape& head, const LayerShape& layer, Parts& parts) {
   const PoolingDescription& shape = *head.shape;
-  if (shape.dense_width == 0) return;
   const std::string name = Name(head.kind);
   const bool per_sequence = head.kind == HeadKind::kPooling || head.kind == HeadKind::kClassifier;
+  if (shape.attends()) AddAttentionPooling(name, layer.hidden_size, parts);
+  if (shape.dense_width == 0) return;
   const size_t first = parts.size();
   const CheckedSize modes = static_cast<int64_t>(std::max<size_t>(1, shape.modes.size()));
   AddDense(name + ".dense", shape.dense_width, modes * layer.hidden_size, parts);
@@ -205,6 +218,11 @@ void AddDenseHead(const DenseHeadShape& head, const LayerShape& layer, Parts& pa
   for (size_t i = 0; i < shape.further_dense.size(); ++i) {
     const int64_t next = shape.further_dense[i].width;
     AddDense(absl::StrCat(name, ".further.", i), next, std::exchange(width, next), parts);
+  }
+  if (shape.block.width > 0) {
+    AddNorm(name + ".block_norm", layer.norms.kind, width, parts);
+    AddDense(name + ".block_in", shape.block.width, width, parts);
+    AddDense(name + ".block_out", width, shape.block.width, parts);
   }
   for (size_t i = first; i < parts.size(); ++i) parts[i].per_sequence = per_sequence;
 }

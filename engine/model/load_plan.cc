@@ -42,8 +42,8 @@ struct Footprint {
         return AddFloats(part.out);
       case PartKind::kTable:
         return AddBytes(part.out * part.in * ByteWidth(part.type));
-      case PartKind::kScale:      // goes into a linear layer
-      case PartKind::kDistances:  // leaves what AddDistances counts
+      case PartKind::kScale:   // goes into a linear layer
+      case PartKind::kFolded:  // leaves what AddDistances and AddAttentionPooling count
         return;
     }
   }
@@ -78,6 +78,12 @@ void AddDistances(const LayerShape& layer, Footprint& sum) {
              (width * layer.hidden_size + rows * InputProjectionWidth(layer)) * Footprint::kFloat);
 }
 
+// What is left of queries and keys.
+void AddAttentionPooling(const ModelDescription& model, Footprint& sum) {
+  if (!model.pooling || !model.pooling->attends()) return;
+  sum.AddFloats(CheckedSize(model.layer.attention.heads) * model.layer.hidden_size);
+}
+
 void AddLayer(const LayerShape& layer, Footprint& sum) {
   sum.Add(ListParts(layer));
   AddDistances(layer, sum);
@@ -99,6 +105,7 @@ Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
   }
   sum.Add(ListPartsBefore(model));
   sum.Add(ListPartsBehind(model));
+  AddAttentionPooling(model, sum);
   return sum;
 }
 

@@ -302,6 +302,7 @@ struct ModelDescription {
   // At most one of these two, in a model with embeddings: both make vectors over its vocabulary.
   std::optional<PoolingDescription> lexical_head;  // a number for each token
   std::optional<VocabularyHeadShape> vocabulary_head;
+  std::optional<SimilarityShape> similarity;  // of a tower
 
   // The shape of the layers of a weight set, and of layer i.
   const LayerShape& layer_shape(int64_t set) const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -102,7 +103,12 @@ void AddTensors(const ModelReport& report, Lines& lines) {
     Lines uses;
     for (const std::string& weight : tensor.weights) {
       const auto use = destinations.find(weight);
-      uses.push_back(use == destinations.end() ? "made into queries and keys" : use->second);
+      if (use != destinations.end()) {
+        uses.push_back(use->second);
+      } else {
+        uses.push_back(absl::StartsWith(weight, "similarity.") ? "part of the description"
+                                                               : "made into queries and keys");
+      }
     }
     lines.push_back(absl::StrCat("    ", tensor.name, " ", tensor.dtype, " ",
                                  ShapeToString(tensor.shape), " -> ",

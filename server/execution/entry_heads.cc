@@ -51,15 +51,17 @@ void EntryRun::FillHeadRow(HeadKind head, int64_t index, MatrixView<const float>
   }
   const TokenLayout& layout = request().layout;
   const PooledOutput& pooled = *request().outputs.pooled;
-  const int64_t length = layout.length(index), skipped = pooled.PromptOf(index, length);
+  const TokenRange tokens = request().PooledTokens(index);
   const MatrixView<const float> own =
-      all.Rows(layout.cu_seqlens[index] + skipped, length - skipped);
+      all.Rows(layout.cu_seqlens[index] + tokens.first, tokens.count);
   absl::Span<const int32_t> positions;
-  if (!layout.leading || skipped > 0) positions = layout.positions_of(index).subspan(skipped);
+  if (!layout.leading || tokens.first > 0) {
+    positions = layout.positions_of(index).subspan(tokens.first, tokens.count);
+  }
   if (const PoolingMode* mode = std::get_if<PoolingMode>(&pooled.pooling)) {
     Pool(absl::MakeConstSpan(mode, 1), own, positions, input);
   } else {
-    PoolForHead(request().description(), head, own, positions, input);
+    request().span.model->encoder->Pool(head, own, positions, input);
   }
 }
 

@@ -76,6 +76,10 @@ void SetEmbeddings(const EmbeddingShape& embeddings, const Tokenization& tokeniz
   out.set_token_types(embeddings.token_types);
   out.set_width(embeddings.width);
   out.set_max_sequence_length(MaxSequenceLength(embeddings, tokenization));
+  if (tokenization.padding.length == 0) return;
+  out.mutable_text_padding()->set_length(tokenization.padding.length);
+  out.mutable_text_padding()->set_id(tokenization.padding.id);
+  out.mutable_text_padding()->set_is_left(tokenization.padding.is_left);
 }
 
 void SetPatchEmbedding(const PatchEmbeddingShape& shape, int64_t hidden_size,
@@ -104,6 +108,14 @@ void SetPooling(const PoolingDescription& pooling, int64_t hidden_size,
   };
   add_dense(pooling.output_width, Activation::kIdentity);
   for (const DenseShape& dense : pooling.further_dense) add_dense(dense.width, dense.activation);
+  if (pooling.end_id == PoolingDescription::kLargestId) {
+    out.mutable_end()->set_is_largest(true);
+  } else if (pooling.end_id != PoolingDescription::kNoEnd) {
+    out.mutable_end()->set_id(pooling.end_id);
+  }
+  if (pooling.block.width == 0) return;
+  out.mutable_block()->set_width(pooling.block.width);
+  out.mutable_block()->set_activation(Name(pooling.block.activation));
 }
 
 }  // namespace
@@ -141,6 +153,10 @@ void SetDescription(const ModelDescription& model, const Tokenization& tokenizat
   out.set_class_scores(ToProto(tokenization.class_scores));
   out.set_rank_scores(ToProto(tokenization.rank_scores));
   out.set_sparse_width(model.sparse_width());
+  if (model.similarity) {
+    out.mutable_similarity()->set_scale(model.similarity->scale);
+    out.mutable_similarity()->set_bias(model.similarity->bias);
+  }
   if (model.token_head) SetPooling(*model.token_head, hidden_size, *out.mutable_token_head());
   out.set_multi_vector(model.token_head && tokenization.is_multi_vector);
   if (WhyNotInChunks(model).empty()) {

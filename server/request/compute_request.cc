@@ -90,13 +90,26 @@ bool ComputeRequest::AppendRowsToPool(int64_t first_row, std::vector<int32_t>& r
                                                                : description().pooling->modes;
   }
   for (int64_t b = 0; b < layout.sequences; ++b) {
-    const int64_t length = layout.length(b), skipped = outputs.pooled->PromptOf(b, length);
-    if (!AppendPooledRows(modes, first_row + layout.cu_seqlens[b] + skipped, length - skipped,
-                          rows)) {
+    const TokenRange own = PooledTokens(b);
+    if (!AppendPooledRows(modes, first_row + layout.cu_seqlens[b] + own.first, own.count, rows)) {
       return false;
     }
   }
   return true;
+}
+
+TokenRange ComputeRequest::PooledTokens(int64_t sequence) const {
+  const int64_t length = layout.length(sequence);
+  const int64_t skipped = outputs.pooled->PromptOf(sequence, length);
+  TokenRange range{skipped, length - skipped};
+  const KeptIds* ids = std::get_if<KeptIds>(&input);
+  if (ids == nullptr || !std::holds_alternative<DescribedPooling>(outputs.pooled->pooling)) {
+    return range;
+  }
+  range.count = TokensToEnd(*description().pooling,
+                            absl::MakeConstSpan(ids->words)
+                                .subspan(layout.cu_seqlens[sequence] + range.first, range.count));
+  return range;
 }
 
 ChunkTokens ComputeRequest::chunk_tokens() const {

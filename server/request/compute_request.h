@@ -200,6 +200,9 @@ struct ComputeRequest {
   }
   int64_t rows() const { return layout.rows + (cross_kv_rows() ? cross_kv_rows()->rows() : 0); }
 
+  // The tokens of a sequence that its pooled vector, which there must be, is made of.
+  TokenRange PooledTokens(int64_t sequence) const;
+
   // One sequence of keys may serve all sequences of queries.
   const TokenLayout& key_layout() const;
   int64_t key_sequence(int64_t sequence) const {

@@ -161,6 +161,22 @@ absl::Status CheckLength(const text::Encoding& encoding, size_t i, const ServedM
                       absl::StrCat(tokens));
 }
 
+// Adds the tokens that shorter texts of the model have.
+void Pad(const TextPadding& padding, bool has_places, text::Encoding& encoding) {
+  const size_t length = static_cast<size_t>(padding.length);
+  if (encoding.ids.size() >= length) return;
+  const size_t added = length - encoding.ids.size();
+  const auto add = [&](auto& list, auto value) {
+    list.insert(padding.is_left ? list.begin() : list.end(), added, value);
+  };
+  add(encoding.ids, static_cast<uint32_t>(padding.id));
+  add(encoding.type_ids, uint32_t{0});
+  add(encoding.text_of, text::Encoding::kNoText);
+  if (!has_places) return;
+  add(encoding.bytes, text::TextRange());
+  add(encoding.code_points, text::TextRange());
+}
+
 int64_t CountPromptTokens(const text::Encoding& prompt, const Tokenization& known) {
   const auto tokens = static_cast<int64_t>(prompt.ids.size());
   if (tokens == 0) return 0;
@@ -229,6 +245,7 @@ int64_t TokenizingBytes(const TextFields& fields, const ServedModel& model) {
       bytes += static_cast<int64_t>(
           tokenizer.MaxEncodeBytes(absl::StrCat(with->before, with->between, with->after)));
     }
+    bytes += kTokenBytes * model.tokenization->padding.length;
     most = std::max(most, bytes);
     all += bytes;
   }
@@ -259,6 +276,7 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
     auto encoding = EncodeOne(fields, i, *prompt, model, options);
     if (!encoding.ok()) return Rename(encoding.status(), static_cast<int64_t>(i));
     if (status = CheckLength(*encoding, i, model); !status.ok()) return status;
+    Pad(model.tokenization->padding, options.places, *encoding);
     tokens += static_cast<int64_t>(encoding->ids.size());
     if (tokens > fields.most_tokens) {
       return InvalidField("texts", absl::StrCat("at most ", fields.most_tokens, " tokens in all"),

@@ -169,6 +169,7 @@ void TextCall::Divide() {
   limits.batch_tokens = context_.limits.max_batch_tokens;
   limits.request_tokens = context_.limits.max_request_tokens;
   limits.input_tokens = MostTokens();
+  limits.padded_tokens = model_->tokenization->padding.length;
   parts_ = DivideInputs(task_, limits);
   if (task_.interacts) parts_.insert(parts_.begin(), TextPart());
 }

@@ -49,8 +49,10 @@ class PartSize {
     const auto cut = [&](int64_t tokens) {
       return limits_.input_tokens == 0 ? tokens : std::min(tokens, limits_.input_tokens);
     };
-    const int64_t expected = cut(bytes / kBytesPerToken + kAddedTokens);
-    const int64_t most = kind == InputKind::kIds ? expected : cut(bytes + kAddedTokens);
+    const int64_t least = kind == InputKind::kIds ? 0 : limits_.padded_tokens;
+    const int64_t expected = std::max(least, cut(bytes / kBytesPerToken + kAddedTokens));
+    const int64_t most =
+        kind == InputKind::kIds ? expected : std::max(least, cut(bytes + kAddedTokens));
     if (inputs_ > 0 &&
         (kind != kind_ || inputs_ == limits_.inputs || bytes_ + bytes > kMostBytes ||
          expected_ + expected > limits_.batch_tokens || most_ + most > limits_.request_tokens)) {

@@ -22,6 +22,7 @@ struct PartLimits {
   int64_t batch_tokens = 0;    // about as many as this
   int64_t request_tokens = 0;  // never more than this
   int64_t input_tokens = 0;    // of one, where they are cut; 0: any number
+  int64_t padded_tokens = 0;   // of a text at least
 };
 
 // Inputs of similar lengths go together, long ones first. Tokens are estimated from bytes: a part

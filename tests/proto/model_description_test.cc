@@ -128,6 +128,11 @@ TEST(ModelLinesTest, TellPoolingLimitsAndThreads) {
   pooling.set_dense_width(3);
   pooling.set_dense_activation("tanh");
   pooling.add_further_dense()->set_activation("relu");
+  pooling.mutable_block()->set_activation("gelu");
+  pooling.mutable_end()->set_id(7);
+  model.mutable_similarity()->set_scale(100);
+  model.mutable_similarity()->set_bias(-10.5);
+  model.mutable_token_head()->mutable_end()->set_is_largest(true);
   pooling.set_excludes_prompt(true);
   pooling.set_normalize(true);
   pooling.set_width(3);
@@ -141,12 +146,16 @@ TEST(ModelLinesTest, TellPoolingLimitsAndThreads) {
   model.mutable_thread_plan()->set_onednn_version("2.6");
   model.mutable_thread_plan()->add_instance_nodes(0);
   model.mutable_thread_plan()->add_instance_nodes(1);
-  EXPECT_THAT(Lines(model),
-              IsSupersetOf({"pooling: mean and max, dense layer with tanh, dense layer with relu, "
-                            "without prompts, normalised; 3 wide",
-                            "pooling of texts: mean", "weights: 1.5 MiB",
-                            "shares weights of: other", "request limit: 8 tokens, 9 bytes",
-                            "threads: 2 x 4, oneDNN 2.6", "on NUMA nodes: 0 1"}));
+  EXPECT_THAT(
+      Lines(model),
+      IsSupersetOf({"pooling: mean and max, dense layer with tanh, dense layer with relu, "
+                    "feed-forward block with gelu, up to the token of id 7, without prompts, "
+                    "normalised; 3 wide",
+                    "text and image: 100 x cosine + -10.5",
+                    "token head: each token, up to the token of the largest id; 0 wide",
+                    "pooling of texts: mean", "weights: 1.5 MiB", "shares weights of: other",
+                    "request limit: 8 tokens, 9 bytes", "threads: 2 x 4, oneDNN 2.6",
+                    "on NUMA nodes: 0 1"}));
 }
 
 // Sets every field, repeated ones once.

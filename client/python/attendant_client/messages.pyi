@@ -397,6 +397,7 @@ class GetModelResponse(Message):
     labels: MutableSequence[str]
     multi_vector: bool
     expert_layers: MutableSequence[int]
+    similarity: Similarity
     def __init__(
         self, *,
         name: Optional[str] = ..., family: Optional[str] = ..., layer: Optional[LayerDescription] = ...,
@@ -415,7 +416,7 @@ class GetModelResponse(Message):
         hub_repository: Optional[str] = ..., hub_commit: Optional[str] = ..., text_pooling: Optional[int] = ...,
         class_scores: Optional[int] = ..., rank_scores: Optional[int] = ..., takes_texts: Optional[bool] = ...,
         why_no_texts: Optional[str] = ..., labels: Optional[Iterable[str]] = ..., multi_vector: Optional[bool] = ...,
-        expert_layers: Optional[Iterable[int]] = ...
+        expert_layers: Optional[Iterable[int]] = ..., similarity: Optional[Similarity] = ...
     ) -> None: ...
 
 class GetTokenizerRequest(Message):
@@ -560,10 +561,21 @@ class EmbeddingDescription(Message):
     token_types: int
     width: int
     max_sequence_length: int
+    text_padding: TextPadding
     def __init__(
         self, *,
         vocabulary: Optional[int] = ..., positions: Optional[int] = ..., longest_sequence: Optional[int] = ...,
-        token_types: Optional[int] = ..., width: Optional[int] = ..., max_sequence_length: Optional[int] = ...
+        token_types: Optional[int] = ..., width: Optional[int] = ..., max_sequence_length: Optional[int] = ...,
+        text_padding: Optional[TextPadding] = ...
+    ) -> None: ...
+
+class TextPadding(Message):
+    length: int
+    id: int
+    is_left: bool
+    def __init__(
+        self, *,
+        length: Optional[int] = ..., id: Optional[int] = ..., is_left: Optional[bool] = ...
     ) -> None: ...
 
 class PoolingDescription(Message):
@@ -574,11 +586,29 @@ class PoolingDescription(Message):
     width: int
     further_dense: MutableSequence[DenseDescription]
     excludes_prompt: bool
+    end: EndToken
+    block: DenseDescription
     def __init__(
         self, *,
         modes: Optional[Iterable[str]] = ..., dense_width: Optional[int] = ..., dense_activation: Optional[str] = ...,
         normalize: Optional[bool] = ..., width: Optional[int] = ..., further_dense: Optional[Iterable[DenseDescription]] = ...,
-        excludes_prompt: Optional[bool] = ...
+        excludes_prompt: Optional[bool] = ..., end: Optional[EndToken] = ..., block: Optional[DenseDescription] = ...
+    ) -> None: ...
+
+class Similarity(Message):
+    scale: float
+    bias: float
+    def __init__(
+        self, *,
+        scale: Optional[float] = ..., bias: Optional[float] = ...
+    ) -> None: ...
+
+class EndToken(Message):
+    id: int
+    is_largest: bool
+    def __init__(
+        self, *,
+        id: Optional[int] = ..., is_largest: Optional[bool] = ...
     ) -> None: ...
 
 class DenseDescription(Message):

@@ -37,6 +37,33 @@ def test_a_model_whose_tokenizer_cannot_be_read_takes_ids_alone(programs, tmp_pa
             TextModel(client, "BAAI/bge").embed("a text")
 
 
+class _PaddingTokenizer:
+    @classmethod
+    def from_str(cls, text):
+        return cls()
+
+    def no_padding(self):
+        self.padding = None
+
+    def no_truncation(self):
+        pass
+
+    def enable_padding(self, direction, pad_id, length):
+        self.padding = direction, pad_id, length
+
+    def encode_batch(self, texts):
+        return [types.SimpleNamespace(ids=self.padding, type_ids=[]) for _ in texts]
+
+
+@pytest.mark.parametrize("padding, expected", [({"length": 64, "id": 1}, ("right", 1, 64)), (None, None),
+                                               ({"length": 8, "is_left": True}, ("left", 0, 8))])
+def test_texts_are_padded_as_the_model_says(monkeypatch, padding, expected):
+    monkeypatch.setitem(sys.modules, "tokenizers", types.SimpleNamespace(Tokenizer=_PaddingTokenizer))
+    embeddings = messages.EmbeddingDescription(text_padding=messages.TextPadding(**padding) if padding else None)
+    tokenizer = ModelTokenizer(messages.GetTokenizerResponse(), messages.GetModelResponse(embeddings=embeddings))
+    assert tokenizer.ids(["a text"], None)[0][0] == expected
+
+
 def test_older_servers_are_told_apart(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)  # as if it were not installed
     model, found = messages.GetModelResponse(name="m", pooled_width=4), messages.GetTokenizerResponse(tokenizer_json=b"{}")

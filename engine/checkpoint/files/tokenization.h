@@ -43,6 +43,15 @@ struct PairTemplate {
   bool operator==(const PairTemplate&) const = default;
 };
 
+// Tokens of one id that are added to shorter texts, and count as the others do.
+struct TextPadding {
+  int64_t length = 0;  // tokens of a text with them; 0: none are added
+  int32_t id = 0;
+  bool is_left = false;
+
+  bool operator==(const TextPadding&) const = default;
+};
+
 struct Tokenization {
   // The contents of the files that say how, by the names that they have in most folders, as far as
   // they are there.
@@ -56,6 +65,7 @@ struct Tokenization {
   bool lower_case = false;                     // texts are lower-cased before they are tokenized
   std::map<std::string, std::string> prompts;  // what to put before a text, by name
   std::string default_prompt;                  // a name in `prompts`; empty: none
+  TextPadding padding = {};
   std::optional<PairTemplate> pair_template =
       {};                           // none: pairs are read as the tokenizer joins them
   std::vector<std::string> labels;  // of the classes, in order; empty: no classes

@@ -42,10 +42,25 @@ TEST(PooledRowsTest, AreTheEndsOrAll) {
   EXPECT_TRUE(AppendPooledRows({kLastToken, kFirstToken}, 20, 2, rows));
   EXPECT_TRUE(AppendPooledRows({kFirstToken, kLastToken}, 22, 1, rows));
   EXPECT_THAT(rows, ElementsAre(3, 11, 20, 21, 22));
-  for (const PoolingMode mode : {kMean, kMax, kMeanSqrtLen, kPositionWeightedMean, kFeatureMean}) {
+  for (const PoolingMode mode :
+       {kMean, kMax, kMeanSqrtLen, kPositionWeightedMean, kFeatureMean, kAttention}) {
     EXPECT_FALSE(AppendPooledRows({kFirstToken, mode}, 30, 4, rows));
   }
   EXPECT_EQ(rows.size(), 5u);
+}
+
+TEST(TokensToEndTest, IsTheFirstTokenOfItsIdOrOfTheLargest) {
+  using P = PoolingDescription;
+  const auto tokens = [](int64_t end_id, const std::vector<int32_t>& ids) {
+    return TokensToEnd({.modes = {PoolingMode::kLastToken}, .end_id = end_id}, ids);
+  };
+  EXPECT_EQ(tokens(P::kNoEnd, {5, 9, 7}), 3);
+  EXPECT_EQ(tokens(9, {5, 9, 7, 9}), 2);
+  EXPECT_EQ(tokens(9, {9}), 1);
+  EXPECT_EQ(tokens(4, {5, 9, 7}), 3);  // which it does not have
+  EXPECT_EQ(tokens(P::kLargestId, {5, 7, 9, 8, 9}), 3);
+  EXPECT_EQ(tokens(P::kLargestId, {9, 9}), 1);
+  for (const int64_t end : {P::kNoEnd, int64_t{9}, P::kLargestId}) EXPECT_EQ(tokens(end, {}), 0);
 }
 
 // TV22: g([2, 3, 4], 1), where the second row keeps two tokens.

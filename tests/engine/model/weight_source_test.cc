@@ -99,6 +99,7 @@ TEST(Names, AreWordsForPeople) {
   EXPECT_STREQ(Name(PoolingMode::kFirstToken), "first_token");
   EXPECT_STREQ(Name(PoolingMode::kPositionWeightedMean), "position_weighted_mean");
   EXPECT_STREQ(Name(PoolingMode::kFeatureMean), "feature_mean");
+  EXPECT_STREQ(Name(PoolingMode::kAttention), "attention");
 }
 
 }  // namespace weight_source_test

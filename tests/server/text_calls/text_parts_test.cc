@@ -43,6 +43,18 @@ TEST(DivideInputsTest, PartsAreBounded) {
       2u);
 }
 
+TEST(DivideInputsTest, PaddingCounts) {
+  TextTask task = TaskOf({4, 4, 4, 4});
+  EXPECT_EQ(DivideInputs(task, {.batch_tokens = 128, .request_tokens = 1000}).size(), 1u);
+  const PartLimits by_batch = {.batch_tokens = 128, .request_tokens = 1000, .padded_tokens = 64};
+  EXPECT_EQ(DivideInputs(task, by_batch).size(), 2u);
+  EXPECT_EQ(
+      DivideInputs(task, {.batch_tokens = 1000, .request_tokens = 128, .padded_tokens = 64}).size(),
+      2u);
+  for (TextInput& input : task.inputs) input.ids = {{1, 2}};  // which are not padded
+  EXPECT_EQ(DivideInputs(task, by_batch).size(), 1u);
+}
+
 TEST(DivideInputsTest, TextsPairsAndIdsAreApart) {
   TextTask task = TaskOf({4, 4, 4});
   task.inputs[1].pair = "b";

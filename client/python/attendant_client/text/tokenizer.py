@@ -47,6 +47,7 @@ class ModelTokenizer:
         self._name = description.name
         self._why = description.why_no_texts or "which is older than texts"
         self._with_types = description.embeddings.token_types > 1
+        self._padding = description.embeddings.text_padding
         self._by_truncation: Dict[Optional[str], tokenizers.Tokenizer] = {}
 
     @property
@@ -115,6 +116,8 @@ class ModelTokenizer:
             made.normalizer = tokenizers.normalizers.Sequence(lower + ([made.normalizer] if made.normalizer else []))
         # The file may say how somebody once padded and cut.
         made.no_padding()
+        if self._padding.length:
+            made.enable_padding("left" if self._padding.is_left else "right", pad_id=self._padding.id, length=self._padding.length)
         if truncation is None or not self.max_length:
             made.no_truncation()
         else:
