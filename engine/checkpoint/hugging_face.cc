@@ -49,14 +49,6 @@ bool HasPooler(const Family& family, const std::string& prefix, const WeightBind
          HasAny(PlacesInFile(family, prefix, "pooling.dense.weight"), binder);
 }
 
-absl::Status ReadHeadsOfModules(const SentenceModules& modules, const CheckpointOptions& options,
-                                Checkpoint& checkpoint, WeightBinder& binder) {
-  absl::Status status = ReadSentenceHeads(modules, options, checkpoint.description, binder);
-  checkpoint.tokenization.is_multi_vector = checkpoint.description.token_head.has_value();
-  if (!status.ok() || modules.mask_config.empty()) return status;
-  return ReadMultiVectorMask(modules, checkpoint.tokenization, checkpoint.warnings);
-}
-
 // Makes the pooling of a checkpoint without modules, which is its pooler or none, the chosen one.
 absl::Status ChoosePooling(const std::string& folder, PoolingChoice choice,
                            ModelDescription& model) {
@@ -70,20 +62,50 @@ absl::Status ChoosePooling(const std::string& folder, PoolingChoice choice,
 // causal language model without modules.
 void TakeOwnPooling(ModelConfig& config, const std::string& prefix, const WeightBinder& binder,
                     ModelDescription& model) {
-  if (HasPooler(*config.family, prefix, binder)) {
+  const bool has_layer = HasPooler(*config.family, prefix, binder);
+  if (has_layer || config.family->pools_without_layer) {
+    if (!has_layer) config.pooler.dense_width = 0;
     model.pooling = std::move(config.pooler);
   } else if (config.is_language_model && model.layer.attention.causal) {
     model.pooling = {.modes = {PoolingMode::kLastToken}};
   }
 }
 
+// What is opened: the folder, its parts, and the beginning of the names of the encoder's tensors.
+struct FoundFiles {
+  const std::string& folder;
+  const std::string& transformer;
+  const std::string& prefix;
+  const std::optional<SentenceModules>& modules;
+  const CheckpointOptions& options;
+};
+
+absl::Status ReadHeadsOfModules(const FoundFiles& found, ModelConfig& config,
+                                Checkpoint& checkpoint, WeightBinder& binder) {
+  const SentenceModules& modules = *found.modules;
+  if (modules.transformer_pools) {
+    TakeOwnPooling(config, found.prefix, binder, checkpoint.description);
+    if (!checkpoint.description.pooling) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          found.folder, "/modules.json: expected a model with a pooler, as its Transformer makes ",
+          "sentence_embedding, found none in the family ", config.family->name));
+    }
+  }
+  absl::Status status = ReadSentenceHeads(modules, found.options, checkpoint.description, binder);
+  checkpoint.tokenization.is_multi_vector = checkpoint.description.token_head.has_value();
+  if (!status.ok() || modules.mask_config.empty()) return status;
+  return ReadMultiVectorMask(modules, checkpoint.tokenization, checkpoint.warnings);
+}
+
 // Decides how texts are pooled, for a folder without modules: sentence-transformers takes their
 // mean. A head that scores classes brings its own pooling.
-void ChooseTextPooling(const std::string& folder, PoolingChoice choice, Checkpoint& checkpoint) {
+void ChooseTextPooling(const std::string& folder, PoolingChoice choice, const Family& family,
+                       Checkpoint& checkpoint) {
   const ModelDescription& model = checkpoint.description;
   Tokenization& tokenization = checkpoint.tokenization;
   tokenization.texts_take_mean = choice == PoolingChoice::kAsFiles && model.embeddings &&
-                                 !model.classifier && !model.token_head && !model.lexical_head &&
+                                 !family.texts_take_pooler && !model.classifier &&
+                                 !model.token_head && !model.lexical_head &&
                                  !(model.pooling && model.layer.attention.causal);
   if (!tokenization.texts_take_mean || tokenization.tokenizer_json.empty()) return;
   checkpoint.warnings.push_back(absl::StrCat(
@@ -91,6 +113,15 @@ void ChooseTextPooling(const std::string& folder, PoolingChoice choice, Checkpoi
       "sentence-transformers makes it",
       model.pooling ? "; MODEL_POOLING of token ids is that of the pooler" : "",
       "; the option pooling=mean", model.pooling ? " or pooling=pooler" : "", " decides for both"));
+}
+
+// Has texts padded to all positions of the model.
+void PadTexts(const Family& family, Checkpoint& checkpoint) {
+  Tokenization& tokenization = checkpoint.tokenization;
+  const auto pad = tokenization.special_tokens.find("pad");
+  const int64_t id = pad != tokenization.special_tokens.end() ? pad->second : family.padding_id;
+  tokenization.padding.length = checkpoint.description.embeddings->longest_sequence();
+  tokenization.padding.id = static_cast<int32_t>(id);
 }
 
 // The weights of a head, by their canonical names' beginning, and what its first linear layer
@@ -241,20 +272,11 @@ void SortOutTheRest(const Family& family, const std::string& prefix, WeightBinde
   }
 }
 
-// What is opened: the folder, its parts, and the beginning of the names of the encoder's tensors.
-struct FoundFiles {
-  const std::string& folder;
-  const std::string& transformer;
-  const std::string& prefix;
-  const std::optional<SentenceModules>& modules;
-  const CheckpointOptions& options;
-};
-
 absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, WeightBinder& binder,
                        Checkpoint& checkpoint) {
   absl::Status status;
   if (found.modules) {
-    status = ReadHeadsOfModules(*found.modules, found.options, checkpoint, binder);
+    status = ReadHeadsOfModules(found, config, checkpoint, binder);
   } else {
     TakeOwnPooling(config, found.prefix, binder, checkpoint.description);
     status = ChoosePooling(found.folder, found.options.pooling, checkpoint.description);
@@ -278,7 +300,9 @@ absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, WeightBinde
     status = AddM3Heads(found.folder, found.options, found.modules.has_value(), checkpoint, binder);
   }
   if (!status.ok()) return status;
-  if (!found.modules) ChooseTextPooling(found.folder, found.options.pooling, checkpoint);
+  if (!found.modules) {
+    ChooseTextPooling(found.folder, found.options.pooling, *config.family, checkpoint);
+  }
   return absl::OkStatus();
 }
 
@@ -338,6 +362,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
       ReadTokenization(folder, transformer, checkpoint.warnings);
   if (!tokenization.ok()) return tokenization.status();
   checkpoint.tokenization = *std::move(tokenization);
+  if (family.pads_texts) PadTexts(family, checkpoint);
 
   WeightBinder binder(folder);
   absl::StatusOr<WeightFiles> files = OpenWeightFiles(transformer, options);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -131,6 +132,14 @@ void ReadSpecialTokens(const std::string& folder, const Json& config, const Json
   }
 }
 
+// Whether texts are padded before their tokens: the file says so, or the library's class.
+bool PadsLeft(const Json& config) {
+  constexpr const char* kPadLeft[] = {"GemmaTokenizer", "GemmaTokenizerFast", "Siglip2Tokenizer"};
+  const Json side = config.value("padding_side", Json());
+  if (side.is_string()) return side == "left";
+  return absl::c_linear_search(kPadLeft, config.value("tokenizer_class", Json()));
+}
+
 // A length without bound is written as 10^30.
 int64_t ReadModelMaxLength(const Json& config) {
   const auto found = config.find("model_max_length");
@@ -216,6 +225,7 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   ApplyTokenizerClass(config, ReadLeniently(absl::StrCat(transformer, "/config.json"), warnings),
                       read.tokenizer_json, warnings);
   ReadSpecialTokens(transformer, config, added_tokens, read, warnings);
+  read.padding.is_left = PadsLeft(config);
   read.max_sequence_length = ReadModelMaxLength(config);
   absl::Status status = ReadSentenceConfig(transformer, read);
   if (status.ok()) status = ReadPrompts(folder, read);

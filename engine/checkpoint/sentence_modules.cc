@@ -21,6 +21,9 @@ constexpr char kOwnTransformer[] = "custom_st.Transformer";
 // What a module reads and writes, by the names that its config.json has for them.
 constexpr char kPooledVectors[] = "sentence_embedding", kTokenVectors[] = "token_embeddings";
 
+// A Transformer that makes pooled vectors, whatever its configuration says.
+constexpr char kClipModel[] = "CLIPModel";
+
 enum class Module {
   kTransformer,
   kStaticEmbedding,
@@ -35,6 +38,7 @@ enum class Module {
 constexpr Named<Module> kModules[] = {
     {"Transformer", Module::kTransformer},
     {"MLMTransformer", Module::kTransformer},  // before version 5.4, for SpladePooling
+    {kClipModel, Module::kTransformer},        // before that version, for both towers of CLIP
     {"StaticEmbedding", Module::kStaticEmbedding},
     {"Pooling", Module::kPooling},
     {"Dense", Module::kDense},
@@ -168,12 +172,14 @@ class ModuleList {
   void AddKnown(Module module) {
     switch (module) {
       case Module::kTransformer:
+        found_.transformer_pools = name_ == kClipModel || MakesVectors();
         return AddOnce(found_.transformer);
       case Module::kStaticEmbedding:
         found_.is_static = found_.transformer.empty();
         return AddOnce(found_.transformer);
       case Module::kPooling:
         if (found_.has_token_head || !mask_.empty()) Refuse("before modules of tokens");
+        if (found_.transformer_pools) Refuse("behind a Transformer that does not pool itself");
         return AddOnce(found_.pooling);
       case Module::kDense:
         return AddDense();
@@ -225,11 +231,24 @@ class ModuleList {
     return input;
   }
 
+  // Whether the Transformer that is being added makes pooled vectors by its configuration.
+  bool MakesVectors() {
+    const std::string path = absl::StrCat(path_, "/sentence_bert_config.json");
+    if (!PathExists(path)) return false;
+    const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
+    if (!json.ok()) {
+      problems_.Add(std::string(json.status().message()));
+      return false;
+    }
+    return json->is_object() && json->value("module_output_name", Json()) == kPooledVectors;
+  }
+
   void AddDense() {
     const bool pools = found_.pools();
     const bool of_tokens = ReadVectors(pools ? kPooledVectors : kTokenVectors) == kTokenVectors;
     if (!of_tokens && !pools) Refuse("behind a Pooling, as its input is 'sentence_embedding'");
     if (of_tokens ? found_.normalizes_tokens : found_.normalize) Refuse("before Normalize");
+    if (found_.transformer_pools) Refuse("behind a Transformer that does not pool itself");
     found_.has_token_head |= of_tokens;
     (of_tokens ? found_.token_dense : found_.dense).push_back(path_);
   }

@@ -153,6 +153,7 @@ absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointO
   }
   if (modules.pools() || chosen) {
     PoolingDescription pooling = {.modes = {PoolingMode::kMean}};
+    if (modules.transformer_pools && !chosen) pooling = *model.pooling;
     absl::Status status;
     if (!modules.pooling.empty()) status = ReadModes(modules.pooling, hidden_size, pooling);
     if (chosen) pooling.modes = {*chosen};

@@ -16,19 +16,22 @@ namespace attendant {
 
 // The modules that modules.json lists: a Transformer, or a StaticEmbedding, which pools too; then
 // optionally modules that make a vector of a sequence (Pooling, Dense, Normalize) and modules that
-// make one of each token (Dense, Normalize, MultiVectorMask), or SpladePooling or LogitScore alone. The paths are
-// the folders with their files, and empty if there is none. PyLate's ColBERT models list only
-// Transformer and Dense; they are read as if MultiVectorMask and Normalize followed.
+// make one of each token (Dense, Normalize, MultiVectorMask), or SpladePooling or LogitScore alone.
+// The paths are the folders with their files, and empty if there is none. PyLate's ColBERT models
+// list only Transformer and Dense; they are read as if MultiVectorMask and Normalize followed.
 struct SentenceModules {
   std::string transformer;  // or StaticEmbedding
   bool is_static = false;   // it is a StaticEmbedding
-  std::string own_code;     // the type of a Transformer that the folder's authors wrote; or empty
+  // It makes the vector of a sequence by the pooler of its model, as a tower does, and only
+  // Normalize may follow.
+  bool transformer_pools = false;
+  std::string own_code;  // the type of a Transformer that the folder's authors wrote; or empty
   std::string pooling;
   std::vector<std::string> dense;  // in their order
   bool normalize = false;
 
   // Whether there is a vector of a sequence.
-  bool pools() const { return is_static || !pooling.empty(); }
+  bool pools() const { return is_static || transformer_pools || !pooling.empty(); }
 
   // Whether Dense or Normalize are about the vectors of tokens (late interaction, such as ColBERT).
   bool has_token_head = false;
@@ -53,7 +56,8 @@ absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::st
                                                                    const std::string& route = "");
 
 // Describes the pooling of hidden states with the model's hidden size, and the token head. The
-// weight files of Dense modules are added to `binder` under names that begin with kDensePrefix.
+// model has its own pooling already if the Transformer pools. The weight files of Dense modules are
+// added to `binder` under names that begin with kDensePrefix.
 absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointOptions& options,
                                ModelDescription& model, WeightBinder& binder);
 

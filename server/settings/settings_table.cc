@@ -38,9 +38,9 @@ Rows ModelRows() {
        "how vectors of texts and MODEL_POOLING are made, yes_no has a causal language model rank "
        "texts by these words, causal=false lets the tokens of a causal "
        "model see those after them, prune=FILE leaves out the attention heads that a JSON file "
-       "names, {\"0\": [2, 5]} (beside overlay, heads of its base), tower=vision serves the vision "
-       "tower of CLIP, route=query or document that route of a Router, weights-sha256=HEX refuses "
-       "other weights, allow-nonfinite-weights=true accepts NaN and infinity in them. "
+       "names, {\"0\": [2, 5]} (beside overlay, heads of its base), tower=text or vision serves "
+       "that tower of CLIP or SigLIP, route=query or document that route of a Router, "
+       "weights-sha256=HEX refuses others, allow-nonfinite-weights=true accepts NaN and infinity. "
        "Without any, and without --model-repository: worked-example under that name.",
        ModelsKind()},
       {group, "alias", "NAME=MODEL",

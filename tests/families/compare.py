@@ -22,6 +22,7 @@ import sentence_models
 import sparse_encoders
 import static_models
 import tokenizer_files
+import towers
 from attendant.v1 import encoder_service_pb2 as pb
 from serving import encoder, serve, to_array, to_tensor
 
@@ -39,6 +40,7 @@ PROBLEMS = {
     "rerankers": "not every reranker by two logits agrees with transformers",
     "m3_heads": "not every head of bge-m3 agrees with FlagEmbedding's formulas",
     "static_models": "not every static embedding agrees with its library",
+    "towers": "not every tower gives the vectors of transformers",
     "adapters": "not every model with an adapter agrees with PEFT",
     "tokenizer_files": "not every tokenizer gives the ids of transformers",
     "class_scores": "not every head's scores are those of the library",
@@ -154,6 +156,7 @@ def main() -> None:
     figures.update(m3_heads.compare(options.server))
     figures.update(rerankers.compare(options.server))
     figures.update(static_models.compare(options.server))
+    figures.update(towers.compare(options.server))
     figures.update(adapters.compare(options.server))
     figures.update(tokenizer_files.compare(options.server))
     figures.update(class_scores.compare(options.server))

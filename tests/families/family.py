@@ -17,6 +17,7 @@ class Family:
     counted: bool = False      # positions count the tokens that do not have the id of padding, 1
     row_positions: int = None  # its own positions count from this one whatever is kept, so the server gets them too
     pooler: bool = False
+    pooled: str = "first"  # the token that the pooler takes, kept or not: "first", "last" or the one that "end"s the text
     inputs: typing.Callable = None  # for families that read no text: config -> keyword arguments for one sequence
     encoder: typing.Callable = lambda model: model
     pixels: str = None  # the argument with images, which the server takes as features

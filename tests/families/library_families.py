@@ -171,14 +171,44 @@ class VisionTower:
         return out
 
 
-def clip_config(**keys):
-    """A config of both towers, of which `keys` are about that of images."""
-    sizes = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16, "vocab_size": 20}
-    return t.CLIPConfig(text_config=sizes, vision_config=keys, projection_dim=20)
+class TextTower:
+    """The text tower of CLIP or SigLIP."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, **arguments):
+        out = self.model.text_model(**arguments)
+        if hasattr(self.model, "text_projection"):
+            out.pooler_output = self.model.text_projection(out.pooler_output)
+        return out
 
 
-def clip_images(config):
+TINY_TOWER = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16}
+TINY_TEXT, TINY_VISION = {**TINY_TOWER, "vocab_size": 20}, {**TINY_TOWER, "image_size": 4, "patch_size": 4}
+
+
+def towers(config_class, side: str, **whole):
+    """Makes configs of two towers, of which one has the keywords."""
+    def make(**keys):
+        sections = {"text_config": TINY_TEXT, "vision_config": TINY_VISION, f"{side}_config": keys}
+        return config_class(**sections, **whole)
+    return make
+
+
+def tower_images(config):
     return image(getattr(config, "vision_config", config))
+
+
+# The first of several tokens that may end texts counts, in old configs that of the largest id.
+CLIP_TEXT = {**BERT, "eos_token_id": 50}
+TOWER_VARIANTS = {
+    "plain": {}, "epsilon": {"hidden_act": "gelu", "layer_norm_eps": 1e-3},
+    "head-26": {"hidden_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
+    "one-head": {"num_attention_heads": 1, "intermediate_size": 77}, "f16-file": {"save": "float16"},
+    "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
+}
+IMAGE_VARIANTS = {"one-patch": {"patch_size": 20}, "odd-patches": {"image_size": 21, "patch_size": 7}}
 
 
 BART = {"vocab_size": 60, "d_model": 48, "encoder_attention_heads": 4, "encoder_layers": 3, "encoder_ffn_dim": 96,
@@ -416,12 +446,19 @@ FAMILIES = {
     "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
                    features=patches, classifier=t.DeiTForImageClassification),
     "clip-vision": Family(
-        t.CLIPModel, clip_config, {**PATCHES, "num_channels": 3},
-        {"plain": {}, "gelu": {"hidden_act": "gelu", "layer_norm_eps": 1e-6},
-         "head-26": {"hidden_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
-         "one-patch": {"patch_size": 20}, "odd-patches": {"image_size": 21, "patch_size": 7},
-         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
-        text=False, inputs=clip_images, pooler=True, pixels="pixel_values", options=",tower=vision", encoder=VisionTower),
+        t.CLIPModel, towers(t.CLIPConfig, "vision", projection_dim=20), {**PATCHES, "num_channels": 3},
+        TOWER_VARIANTS | IMAGE_VARIANTS,
+        text=False, inputs=tower_images, pooler=True, pixels="pixel_values", options=",tower=vision", encoder=VisionTower),
+    "clip-text": Family(
+        t.CLIPModel, towers(t.CLIPConfig, "text", projection_dim=20), CLIP_TEXT,
+        {**TOWER_VARIANTS, "old-end": {"eos_token_id": 2}}, pooler=True, pooled="end", options=",tower=text", encoder=TextTower),
+    "siglip-vision": Family(
+        t.SiglipModel, towers(t.SiglipConfig, "vision"), {**PATCHES, "num_channels": 3}, TOWER_VARIANTS | IMAGE_VARIANTS,
+        text=False, inputs=tower_images, pooler=True, pixels="pixel_values", options=",tower=vision",
+        encoder=lambda model: model.vision_model),
+    "siglip-text": Family(
+        t.SiglipModel, towers(t.SiglipConfig, "text"), BERT, {**TOWER_VARIANTS, "projection": {"projection_size": 20}},
+        pooler=True, pooled="last", options=",tower=text", encoder=TextTower),
     "dinov2": Family(t.Dinov2Model, t.Dinov2Config, DINO, DINO_VARIANTS, text=False, inputs=image, features=patches,
                      classifier=t.Dinov2ForImageClassification),
     "dinov2_with_registers": Family(t.Dinov2WithRegistersModel, t.Dinov2WithRegistersConfig, DINO, DINO_VARIANTS,

@@ -50,7 +50,8 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
             if family.constants and family.constants in name:
                 kept[name] = parameter.clone()
             elif parameter.dim() >= 2:
-                embedding = "embed" in name or "relative" in name or "shared" in name
+                embedding = (any(part in name for part in ("embed", "relative", "shared", "probe"))
+                             and "patch_embedding." not in name)
                 parameter.normal_(0, 1 if embedding else parameter[0].numel() ** -0.5)
             elif "norm" in name.lower() and name.endswith("weight") or "lambda" in name:
                 parameter.normal_(family.gamma, 0.2 * family.gamma)
@@ -136,12 +137,18 @@ def share_of_bound(exact, float32, served, kept) -> float:
 
 def text_case(family: Family, config, mask: np.ndarray) -> tuple:
     """Makes token ids with the mask: the arguments of the library, and the tensors of a request."""
+    config = getattr(config, "text_config", config)
     ids = torch.randint(2, config.vocab_size, mask.shape)
     if family.blank:
         ids[~torch.from_numpy(mask)] = 0
     if family.masks is not None:
         ids[(torch.rand(ids.shape) < 0.2) & torch.from_numpy(mask)] = family.masks
         ids[np.arange(len(ids)), mask.argmax(axis=1)] = 3  # masks alone are NaN in the library
+    if family.pooled == "end":  # the last token, and perhaps others before it
+        kept = torch.from_numpy(mask)
+        ids[~kept] = 1
+        ids[(torch.rand(ids.shape) < 0.1) & kept] = config.eos_token_id
+        ids[np.arange(len(ids)), mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)] = config.eos_token_id
     if family.counted:  # padding within the text, and padding of either id
         ids[torch.rand(ids.shape) < 0.2] = 1
     arguments = {"input_ids": ids, "attention_mask": torch.from_numpy(mask.astype(np.int64))}
@@ -161,8 +168,7 @@ def compare_text(family: Family, model, encode, name: str) -> float:
         arguments, tensors = text_case(family, model.config, mask)
         exact, exact_pooled = run_library(family, model, arguments, torch.float64)
         float32, float32_pooled = run_library(family, model, arguments, torch.float32)
-        # The library's poolers take the first token, whether it is kept or not.
-        pooler = family.pooler and bool(mask[:, 0].all())
+        pooler = family.pooler and bool({"first": mask[:, 0].all(), "last": mask[:, -1].all(), "end": True}[family.pooled])
         served, pooled = ask(encode, name, len(exact) - 1, pooler, **tensors)
         worst = max(worst, share_of_bound(exact[1:], float32[1:], served, mask))
         if pooler:

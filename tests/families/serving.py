@@ -16,8 +16,8 @@ DTYPES = {np.dtype(np.int64): tensor_pb2.INT64, np.dtype(np.uint8): tensor_pb2.U
 
 
 @contextlib.contextmanager
-def serve(program: str, folders: dict, *flags: str):
-    """Runs the server on the models {name: folder} and yields its gRPC port."""
+def serve_ports(program: str, folders: dict, *flags: str):
+    """Runs the server on the models {name: folder} and yields the lines of its port file."""
     with tempfile.TemporaryDirectory() as scratch:
         ports = pathlib.Path(scratch) / "ports"
         models = [word for name, folder in folders.items() for word in ("--model", f"{name}={folder}")]
@@ -30,11 +30,17 @@ def serve(program: str, folders: dict, *flags: str):
                 log.append(process.stderr.readline())
                 if not log[-1]:
                     sys.exit("the server did not start:\n" + "".join(log))
-            values = dict(line.split("=") for line in ports.read_text().split())
-            yield int(values["grpc_port"])
+            yield dict(line.split("=") for line in ports.read_text().split())
         finally:
             process.terminate()
             process.communicate(timeout=60)
+
+
+@contextlib.contextmanager
+def serve(program: str, folders: dict, *flags: str):
+    """Does the same and yields its gRPC port."""
+    with serve_ports(program, folders, *flags) as ports:
+        yield int(ports["grpc_port"])
 
 
 def encoder(port: int):

@@ -1,5 +1,6 @@
 #include "engine/checkpoint/families/derived_weights.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr char kPositions[] = "embeddings.position";
 constexpr char kRotaryFrequencies[] = "rotary_frequencies";
+constexpr char kScale[] = "similarity.scale", kBias[] = "similarity.bias";  // [1]
 
 // Every patch of an image has its position.
 void CheckGrid(const ModelDescription& model, WeightBinder& binder) {
@@ -19,9 +21,9 @@ void CheckGrid(const ModelDescription& model, WeightBinder& binder) {
   if (model.patch_embedding->features() == grid * grid) return;
   binder.problems().Add(absl::StrCat("expected a table of ",
                                      grid * grid + model.patch_embedding->prefix_positions(),
-                                     " positions for the patches of an image and the class token, "
-                                     "found ",
-                                     model.patch_embedding->positions));
+                                     " positions for the patches of an image",
+                                     model.patch_embedding->has_class ? " and the class token" : "",
+                                     ", found ", model.patch_embedding->positions));
 }
 
 void AddSinusoids(const Family& family, Checkpoint& checkpoint) {
@@ -104,14 +106,34 @@ bool IsDerived(const Family& family, const std::string& name) {
 void BindDerivedWeights(const Family& family, const std::string& prefix,
                         const ModelDescription& model, WeightBinder& binder) {
   CheckGrid(model, binder);
+  for (const char* number : {kScale, kBias}) {
+    binder.Bind({number, {1}, /*optional=*/true}, PlacesInFile(family, prefix, number));
+  }
   const std::vector<TensorPart> frequencies = PlacesInFile(family, prefix, kRotaryFrequencies);
   if (frequencies.empty()) return;
   const RotaryShape& rotary = model.layer.relative_positions.rotary;
   binder.Bind({kRotaryFrequencies, {rotary.width() / 2}, /*optional=*/true}, frequencies);
 }
 
+namespace {
+
+absl::Status ReadSimilarity(Checkpoint& checkpoint) {
+  if (!checkpoint.weights->Has(kScale)) return absl::OkStatus();
+  SimilarityShape similarity;
+  absl::Status status = checkpoint.weights->Read(kScale, absl::MakeSpan(&similarity.scale, 1));
+  if (status.ok() && checkpoint.weights->Has(kBias)) {
+    status = checkpoint.weights->Read(kBias, absl::MakeSpan(&similarity.bias, 1));
+  }
+  similarity.scale = std::exp(similarity.scale);
+  checkpoint.description.similarity = similarity;
+  return status;
+}
+
+}  // namespace
+
 absl::Status AddDerivedWeights(const Family& family, Checkpoint& checkpoint) {
   AddSinusoids(family, checkpoint);
+  if (absl::Status status = ReadSimilarity(checkpoint); !status.ok()) return status;
   if (!checkpoint.weights->Has(kRotaryFrequencies)) return absl::OkStatus();
   ModelDescription& model = checkpoint.description;
   std::vector<float> read(model.layer.relative_positions.rotary.frequencies.size());

@@ -1,5 +1,6 @@
 // Weights that files have in another form than the description, or need not have: patch
-// embeddings, rows stacked by head or expert, sinusoids of positions, and rotary frequencies.
+// embeddings, rows stacked by head or expert, sinusoids of positions, rotary frequencies, and how two
+// towers are compared.
 #pragma once
 
 #include <optional>
@@ -44,7 +45,8 @@ void BindDerivedWeights(const Family& family, const std::string& prefix,
                         const ModelDescription& model, WeightBinder& binder);
 
 // Adds the sinusoids that the files do not have to the weights. Takes the rotary frequencies of the
-// files, where the family keeps them there, in place of those of the config.
+// files, where the family keeps them there, in place of those of the config, and describes how the
+// vectors of two towers are compared.
 absl::Status AddDerivedWeights(const Family& family, Checkpoint& checkpoint);
 
 }  // namespace attendant

@@ -45,6 +45,9 @@ constexpr RefusedFamily kRefusedFamilies[] = {
     {"sembert",
      "SemBERT joins an encoder with the semantic roles that another model labels, in research code "
      "without a checkpoint format; its encoder by itself is a plain BERT"},
+    {"siglip2",
+     "it is NaFlex, whose images have any number of patches, with positions that are resized for "
+     "each; checkpoints of SigLIP 2 for one size of images have the model_type siglip"},
 };
 
 bool IsArchitecture(const Family& family, absl::string_view architecture) {
@@ -78,7 +81,7 @@ const std::vector<Family>& Families() {
   static const auto& families = *[] {
     auto* all = new std::vector<Family>(TextFamilies());
     for (const auto& more : {BertLikeFamilies, EncoderDecoderFamilies, LongTextFamilies,
-                             JinaFamilies, CausalFamilies, SignalFamilies}) {
+                             JinaFamilies, CausalFamilies, TowerFamilies, SignalFamilies}) {
       for (Family& family : more()) all->push_back(std::move(family));
     }
     return all;

@@ -87,6 +87,7 @@ struct ConfigKeys {
   Keys rotary_interleaved = {};  // default: column j is paired with j + width / 2
   Keys pooler_activation = {};   // default: Family::pooler_activation
   Keys pooler_width = {};        // default: the hidden size
+  Keys pooler_end = {};          // as PoolingDescription::end_id; 2 stands for the largest id
   Keys patch_size = {};          // pixels on a side; the model takes pixels or their rows
 };
 
@@ -121,8 +122,14 @@ struct Family {
   std::vector<std::string> prefixes;  // of all tensors' names; names without prefix are tried first
   std::vector<std::string> parts;     // beginnings of the names of the encoder's tensors
   std::vector<std::string> others;    // beginnings of names that do not belong to the encoder
-  std::string pooler = {};            // a layer on the first token; empty if there is none
+  std::string pooler = {};            // a layer on what is pooled; empty if there is none
   Activation pooler_activation = Activation::kTanh;
+  PoolingMode pooler_mode = PoolingMode::kFirstToken;
+  bool pooler_has_block = false;     // a feed-forward block like those of the layers follows
+  bool pools_without_layer = false;  // files without the layer are pooled all the same
+  // The vector of a text is that of the pooler, not the mean of its tokens.
+  bool texts_take_pooler = false;
+  bool pads_texts = false;  // texts have as many tokens as there are positions, see TextPadding
   // A classification head pools by these modes, or as the config must say if there are none, and
   // applies this activation after its first linear layer, or the activation of the encoder's layers
   // if `classifier_acts_as_layers`.
@@ -174,7 +181,7 @@ struct Family {
   bool counts_from_first_position = false;
   Sinusoids sinusoids = Sinusoids::kNone;  // the table of positions of files that have none
   int64_t fewest_token_types = 1;
-  int64_t padding_id = 0;
+  int64_t padding_id = 0;  // the default, of keys.padding_id and for pads_texts
   RelativePositionShape relative_positions = {};
   float rotary_theta = 0;           // the default, for kRotary
   float local_rotary_theta = 0;     // the default for layers with a window
@@ -194,13 +201,15 @@ const std::vector<Family>& Families();
 
 // The parts of the table: families that read text, further ones with tensors that are named as
 // BERT's, the encoders of encoder-decoder models that read text, families that read long text,
-// families of causal decoders, and families that take rows of patches or frames.
+// families of causal decoders, the towers of checkpoints with two, and families that take rows of
+// patches or frames.
 std::vector<Family> TextFamilies();
 std::vector<Family> BertLikeFamilies();
 std::vector<Family> EncoderDecoderFamilies();
 std::vector<Family> LongTextFamilies();
 std::vector<Family> JinaFamilies();
 std::vector<Family> CausalFamilies();
+std::vector<Family> TowerFamilies();
 std::vector<Family> SignalFamilies();
 
 // The rows of BERT and RoBERTa, which others are made from. BertNames leaves out those of a

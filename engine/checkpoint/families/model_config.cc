@@ -15,7 +15,7 @@
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/families/embedding_config.h"
 #include "engine/checkpoint/families/rotary_config.h"
-#include "engine/checkpoint/families/tower_config.h"
+#include "engine/checkpoint/families/towers.h"
 #include "engine/checkpoint/families/unread_keys.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
@@ -278,11 +278,26 @@ std::optional<PatchEmbeddingShape> ReadPatches(const Family& family, ConfigReade
   return shape;
 }
 
-PoolingDescription ReadPooler(const Family& family, int64_t hidden_size, ConfigReader& config) {
-  return {.modes = {PoolingMode::kFirstToken},
-          .dense_width = config.Integer(family.keys.pooler_width, kHiddenSizeRange, hidden_size),
-          .dense_activation = config.Choice<Activation>(
-              family.keys.pooler_activation, ActivationNames(), family.pooler_activation)};
+// Configs of CLIP that were written before its code knew the id say 2: then the end was found as
+// the largest id.
+int64_t ReadEnd(const Keys& keys, ConfigReader& config) {
+  constexpr int64_t kUnknown = 2, kEndOfClip = 49407;
+  if (keys.empty()) return PoolingDescription::kNoEnd;
+  const int64_t end = config.Integer(keys, {0, kVocabularyRange.highest}, kEndOfClip);
+  return end == kUnknown ? PoolingDescription::kLargestId : end;
+}
+
+PoolingDescription ReadPooler(const Family& family, const LayerShape& layer, ConfigReader& config) {
+  PoolingDescription pooler = {
+      .modes = {family.pooler_mode},
+      .dense_width = config.Integer(family.keys.pooler_width, kHiddenSizeRange, layer.hidden_size),
+      .dense_activation = config.Choice<Activation>(family.keys.pooler_activation,
+                                                    ActivationNames(), family.pooler_activation)};
+  if (family.pooler_has_block) {
+    pooler.block = {layer.feed_forward.width, layer.feed_forward.activation};
+  }
+  pooler.end_id = ReadEnd(family.keys.pooler_end, config);
+  return pooler;
 }
 
 constexpr Named<PoolingMode> kClassifierModes[] = {{"cls", PoolingMode::kFirstToken},
@@ -328,15 +343,16 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tow
   const absl::StatusOr<Json> file = ReadJsonFile(path, JsonLimits());
   if (!file.ok()) return file.status();
   Problems problems(path);
+  if (const char* reason = ReasonToRefuse(ConfigReader(*file, problems).Text({"model_type"}, ""),
+                                          ReadArchitectures(*file))) {
+    problems.Add(absl::StrCat("expected a family that is computed here: ", reason));
+    return problems.ToStatus();
+  }
   const Json json = ConfigOfTower(*file, tower, problems);
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   ConfigReader config(json, problems);
   const std::string model_type = config.Text({"model_type"}, "");
   const std::vector<std::string> architectures = ReadArchitectures(json);
-  if (const char* reason = ReasonToRefuse(model_type, architectures)) {
-    problems.Add(absl::StrCat("expected a family that is computed here: ", reason));
-    return problems.ToStatus();
-  }
   const Family* family =
       FindFamily(model_type, architectures, config.Text({"position_embedding_type"}, ""));
   if (family == nullptr) {
@@ -363,7 +379,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tow
   ReadCausalAttention(*family, json, config, problems, description);
   ReadLayerShapes(*family, json, config, problems, description);
   ReadMixture(family->keys, config, problems, description);
-  read.pooler = ReadPooler(*family, description.layer.hidden_size, config);
+  read.pooler = ReadPooler(*family, description.layer, config);
   if (!family->keys.vocabulary.empty()) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
   }

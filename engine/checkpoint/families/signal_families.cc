@@ -1,5 +1,5 @@
 // Families whose layers take rows of image patches or audio frames. The convolutions that make
-// these rows of pixels and samples are outside the server, except those of towers.
+// these rows of pixels and samples are outside the server.
 #include "engine/checkpoint/families/families.h"
 
 namespace attendant {
@@ -21,25 +21,6 @@ std::vector<NamePattern> VitNames() {
       {"exit_norm", "layernorm"},
       {"pooling.dense", "pooler.dense"},
       {"classifier.dense", "/classifier"},
-  };
-}
-
-std::vector<NamePattern> ClipVisionNames() {
-  return {
-      {"front.projection", "embeddings.patch_embedding"},
-      {"front.class", "embeddings.class_embedding"},
-      {"front.positions", "embeddings.position_embedding.weight"},
-      {"front.norm", "pre_layrnorm"},
-      {"layer.{i}.query", "encoder.layers.{i}.self_attn.q_proj"},
-      {"layer.{i}.key", "encoder.layers.{i}.self_attn.k_proj"},
-      {"layer.{i}.value", "encoder.layers.{i}.self_attn.v_proj"},
-      {"layer.{i}.output", "encoder.layers.{i}.self_attn.out_proj"},
-      {"layer.{i}.attention_norm", "encoder.layers.{i}.layer_norm1"},
-      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc1"},
-      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.mlp.fc2"},
-      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.layer_norm2"},
-      {"exit_norm", "post_layernorm"},
-      {"pooling.dense", "/visual_projection"},
   };
 }
 
@@ -118,32 +99,6 @@ Family Vit() {
       .norm_placement = NormPlacement::kPre,
       .patches_are_grid = true,
       .names = VitNames(),
-  };
-}
-
-// The vision tower of CLIP. The library's hidden states lack the last norm, which here all rows
-// have: its pooled vector is that of the class token with the norm.
-Family ClipVision() {
-  return {
-      .name = "clip_vision",
-      .model_types = {"clip_vision_model"},
-      .architectures = {"CLIPVision"},
-      .prefixes = {"vision_model."},
-      .parts = {"embeddings.", "encoder.", "pre_layrnorm.", "post_layernorm."},
-      .others = {},
-      .pooler = "visual_projection.",
-      .pooler_activation = Activation::kIdentity,
-      .keys = {.vocabulary = {},
-               .positions = {},
-               .pooler_width = {"projection_dim"},
-               .patch_size = {"patch_size"}},
-      .biases = Biases::kAsInFile,
-      .norm_epsilon = 1e-5f,
-      .activation = Activation::kQuickGelu,
-      .norm_placement = NormPlacement::kPre,
-      .patches_are_grid = true,
-      .norms_patches = true,
-      .names = ClipVisionNames(),
   };
 }
 
@@ -303,8 +258,6 @@ Family Wav2Vec2() {
 
 }  // namespace
 
-std::vector<Family> SignalFamilies() {
-  return {Vit(), ClipVision(), Dinov2(), Whisper(), Wav2Vec2()};
-}
+std::vector<Family> SignalFamilies() { return {Vit(), Dinov2(), Whisper(), Wav2Vec2()}; }
 
 }  // namespace attendant

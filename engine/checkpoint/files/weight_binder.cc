@@ -18,8 +18,9 @@ std::string JoinNames(absl::Span<const TensorPart> places) {
   });
 }
 
-// Drops leading dimensions of 1 beyond `rank`: [1, 1, 4] as a vector is [4].
+// Drops leading dimensions of 1 beyond `rank`: [1, 1, 4] as a vector is [4]. A number is [1].
 std::vector<int64_t> WithoutLeadingOnes(std::vector<int64_t> shape, size_t rank) {
+  if (shape.empty()) return {1};
   while (shape.size() > rank && shape.front() == 1) shape.erase(shape.begin());
   return shape;
 }

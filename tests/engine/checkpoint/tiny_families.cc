@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -34,7 +35,7 @@ std::vector<WeightName> Expand(const std::vector<WeightName>& patterns, int laye
           absl::StrContains(name.canonical, "scale") ||
           (absl::StartsWith(name.canonical, "front.") && name.canonical != "front.norm" &&
            name.canonical != "front.projection") ||
-          name.canonical == "relative_positions";
+          name.canonical == "relative_positions" || name.canonical == "pooling.probe";
       names.push_back(is_tensor ? name : with(".weight"));
       if (has_bias) names.push_back(with(".bias"));
     }
@@ -270,28 +271,93 @@ TinyFamily Vit() {
            MakeTensor("classifier.weight", {3, 8})}};
 }
 
+// The layers of a tower, with what comes before and after them.
+Names TowerNames(const std::string& tower, Names others) {
+  const std::string layer = tower + "encoder.layers.{i}.";
+  Names names = {{"layer.{i}.query", layer + "self_attn.q_proj +"},
+                 {"layer.{i}.key", layer + "self_attn.k_proj +"},
+                 {"layer.{i}.value", layer + "self_attn.v_proj +"},
+                 {"layer.{i}.output", layer + "self_attn.out_proj +"},
+                 {"layer.{i}.attention_norm", layer + "layer_norm1 +"},
+                 {"layer.{i}.feed_forward_in", layer + "mlp.fc1 +"},
+                 {"layer.{i}.feed_forward_out", layer + "mlp.fc2 +"},
+                 {"layer.{i}.feed_forward_norm", layer + "layer_norm2 +"}};
+  names.insert(names.end(), others.begin(), others.end());
+  return Expand(names, 2);
+}
+
+constexpr char kTowerSizes[] =
+    R"("hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 2,
+       "intermediate_size": 12, )";
+
 TinyFamily ClipVision() {
-  const std::string layer = "vision_model.encoder.layers.{i}.";
+  const std::string tower = "vision_model.";
   return {"clip_vision",
-          R"({"model_type": "clip_vision_model", "hidden_size": 8, "num_attention_heads": 2,
-            "num_hidden_layers": 2, "intermediate_size": 12, "hidden_act": "quick_gelu",
-            "layer_norm_eps": 1e-5, "image_size": 6, "patch_size": 3, "projection_dim": 8})",
-          Expand({{"front.projection", "vision_model.embeddings.patch_embedding"},
-                  {"front.class", "vision_model.embeddings.class_embedding"},
-                  {"front.positions", "vision_model.embeddings.position_embedding.weight"},
-                  {"front.norm", "vision_model.pre_layrnorm +"},
-                  {"layer.{i}.query", layer + "self_attn.q_proj +"},
-                  {"layer.{i}.key", layer + "self_attn.k_proj +"},
-                  {"layer.{i}.value", layer + "self_attn.v_proj +"},
-                  {"layer.{i}.output", layer + "self_attn.out_proj +"},
-                  {"layer.{i}.attention_norm", layer + "layer_norm1 +"},
-                  {"layer.{i}.feed_forward_in", layer + "mlp.fc1 +"},
-                  {"layer.{i}.feed_forward_out", layer + "mlp.fc2 +"},
-                  {"layer.{i}.feed_forward_norm", layer + "layer_norm2 +"},
-                  {"exit_norm", "vision_model.post_layernorm +"},
-                  {"pooling.dense", "visual_projection"}},
-                 2),
+          absl::StrCat(R"({"model_type": "clip_vision_model", )", kTowerSizes,
+                       R"("hidden_act": "quick_gelu",
+            "layer_norm_eps": 1e-5, "image_size": 6, "patch_size": 3, "projection_dim": 8})"),
+          TowerNames(tower, {{"front.projection", tower + "embeddings.patch_embedding"},
+                             {"front.class", tower + "embeddings.class_embedding"},
+                             {"front.positions", tower + "embeddings.position_embedding.weight"},
+                             {"front.norm", tower + "pre_layrnorm +"},
+                             {"exit_norm", tower + "post_layernorm +"},
+                             {"pooling.dense", "visual_projection"}}),
           {}};
+}
+
+TinyFamily ClipText() {
+  const std::string tower = "text_model.";
+  return {
+      "clip_text",
+      absl::StrCat(R"({"model_type": "clip_text_model", )", kTowerSizes,
+                   R"("hidden_act": "quick_gelu",
+            "layer_norm_eps": 1e-5, "vocab_size": 10, "max_position_embeddings": 16,
+            "projection_dim": 8, "eos_token_id": 9})"),
+      TowerNames(tower, {{"embeddings.word", tower + "embeddings.token_embedding.weight"},
+                         {"embeddings.position", tower + "embeddings.position_embedding.weight"},
+                         {"exit_norm", tower + "final_layer_norm +"},
+                         {"pooling.dense", "text_projection"}}),
+      {}};
+}
+
+TinyFamily SiglipVision() {
+  const std::string tower = "vision_model.", head = tower + "head.";
+  Names names =
+      TowerNames(tower, {{"front.projection", tower + "embeddings.patch_embedding +"},
+                         {"front.positions", tower + "embeddings.position_embedding.weight"},
+                         {"exit_norm", tower + "post_layernorm +"},
+                         {"pooling.probe", head + "probe"},
+                         {"pooling.dense", head + "attention.out_proj +"},
+                         {"pooling.block_norm", head + "layernorm +"},
+                         {"pooling.block_in", head + "mlp.fc1 +"},
+                         {"pooling.block_out", head + "mlp.fc2 +"}});
+  int64_t index = 0;
+  for (const std::string projection : {"pooling.query", "pooling.key", "pooling.value"}) {
+    names.push_back({projection + ".weight", head + "attention.in_proj_weight", index, 3});
+    names.push_back({projection + ".bias", head + "attention.in_proj_bias", index, 3});
+    ++index;
+  }
+  return {"siglip_vision",
+          absl::StrCat(R"({"model_type": "siglip_vision_model", )", kTowerSizes,
+                       R"("hidden_act": "gelu_pytorch_tanh",
+            "layer_norm_eps": 1e-6, "image_size": 9, "patch_size": 3})"),
+          names,
+          {}};
+}
+
+TinyFamily SiglipText() {
+  const std::string tower = "text_model.";
+  return {
+      "siglip_text",
+      absl::StrCat(R"({"model_type": "siglip_text_model", )", kTowerSizes,
+                   R"("hidden_act": "gelu_pytorch_tanh",
+            "layer_norm_eps": 1e-6, "vocab_size": 10, "max_position_embeddings": 16,
+            "projection_size": 8})"),
+      TowerNames(tower, {{"embeddings.word", tower + "embeddings.token_embedding.weight"},
+                         {"embeddings.position", tower + "embeddings.position_embedding.weight"},
+                         {"exit_norm", tower + "final_layer_norm +"},
+                         {"pooling.dense", tower + "head +"}}),
+      {}};
 }
 
 TinyFamily Dinov2(bool swiglu) {
@@ -704,6 +770,9 @@ std::vector<TinyFamily> TinyFamilies() {
       T5(true),
       Vit(),
       ClipVision(),
+      ClipText(),
+      SiglipVision(),
+      SiglipText(),
       Dinov2(false),
       Dinov2(true),
       Whisper(),
@@ -735,10 +804,7 @@ std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
   absl::StatusOr<ModelConfig> config = ReadModelConfig(folder.path());
   EXPECT_TRUE(config.ok()) << config.status();
   if (!config.ok()) return {};
-  PoolingDescription pooler;
-  pooler.modes = {PoolingMode::kFirstToken};
-  pooler.dense_width = config->description.layer.hidden_size;
-  config->description.pooling = pooler;
+  config->description.pooling = config->pooler;
   if (QueryKeyNorms& norms = config->description.layer.attention.query_key_norms;
       norms == QueryKeyNorms::kNone) {
     norms = QueryKeyNorms::kAllHeads;
@@ -754,6 +820,9 @@ std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
   for (const WeightSpec& spec : ListWeights(config->description)) shapes[spec.name] = spec.shape;
   if (const auto& patches = config->description.patch_embedding) {
     shapes["front.projection.weight"] = {8, 3, patches->patch_size, patches->patch_size};
+    const bool has_class = absl::c_any_of(
+        family.weights, [](const WeightName& name) { return name.canonical == "front.class"; });
+    shapes["front.positions"] = {1, patches->grid() * patches->grid() + (has_class ? 1 : 0), 8};
   }
   std::vector<TestTensor> tensors = family.others;
   for (const WeightName& weight : family.weights) {

@@ -89,8 +89,9 @@ TEST(ModelConfig, W13NamesTheFamilyOfAMisspellingAndAllForOthers) {
                "electra, distilbert, albert, big_bird, mobilebert, mpnet, deberta-v2, t5, "
                "mt5, roformer, data2vec-text, ernie, rembert, esm, bart, mbart, marian, "
                "pegasus, m2m_100, modernbert, nomic_bert, gte, new, neobert, jina_embeddings_v3, "
-               "qwen3, qwen2, llama, mistral, gemma3_text, eurobert, vit, deit, clip_vision_model, "
-               "dinov2, dinov2_with_registers, whisper, wav2vec2, hubert, found 'gpt2'"));
+               "qwen3, qwen2, llama, mistral, gemma3_text, eurobert, clip_vision_model, "
+               "clip_text_model, siglip_vision_model, siglip_text_model, vit, deit, dinov2, "
+               "dinov2_with_registers, whisper, wav2vec2, hubert, found 'gpt2'"));
   EXPECT_THAT(Refusal(R"({"architectures": ["GPT2Model"]})"), HasSubstr("found 'GPT2Model'"));
   EXPECT_THAT(Refusal("{}"), HasSubstr("hubert, found none"));
   EXPECT_THAT(Refusal(R"({"architectures": ["BertGenerationEncoder"]})"),

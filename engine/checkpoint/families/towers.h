@@ -1,4 +1,5 @@
-// The config.json of a checkpoint with two towers, one for texts and one for images.
+// Checkpoints with two towers, one for texts and one for images: the config of one of them, as what
+// their families (TowerFamilies in families.h) are read of.
 #pragma once
 
 #include "engine/checkpoint/files/json.h"

@@ -1,0 +1,255 @@
+#include "engine/checkpoint/families/towers.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/checkpoint/families/families.h"
+
+namespace attendant {
+namespace {
+
+// The layers of all towers, and what they have before and after these.
+std::vector<NamePattern> TowerNames(std::vector<NamePattern> others) {
+  std::vector<NamePattern> names = {
+      {"layer.{i}.query", "encoder.layers.{i}.self_attn.q_proj"},
+      {"layer.{i}.key", "encoder.layers.{i}.self_attn.k_proj"},
+      {"layer.{i}.value", "encoder.layers.{i}.self_attn.v_proj"},
+      {"layer.{i}.output", "encoder.layers.{i}.self_attn.out_proj"},
+      {"layer.{i}.attention_norm", "encoder.layers.{i}.layer_norm1"},
+      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc1"},
+      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.mlp.fc2"},
+      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.layer_norm2"},
+      {"similarity.scale", "/logit_scale"},
+      {"similarity.bias", "/logit_bias"},
+  };
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
+}
+
+std::vector<NamePattern> ClipVisionNames() {
+  return TowerNames({
+      {"front.projection", "embeddings.patch_embedding"},
+      {"front.class", "embeddings.class_embedding"},
+      {"front.positions", "embeddings.position_embedding.weight"},
+      {"front.norm", "pre_layrnorm"},
+      {"exit_norm", "post_layernorm"},
+      {"pooling.dense", "/visual_projection"},
+  });
+}
+
+// The probe, which makes the query, and the projections are those of torch's attention.
+std::vector<NamePattern> SiglipVisionNames() {
+  return TowerNames({
+      {"front.projection", "embeddings.patch_embedding"},
+      {"front.positions", "embeddings.position_embedding.weight"},
+      {"exit_norm", "post_layernorm"},
+      {"pooling.probe", "head.probe"},
+      {"pooling.query.weight", "head.attention.in_proj_weight", {0, 3}},
+      {"pooling.query.bias", "head.attention.in_proj_bias", {0, 3}},
+      {"pooling.key.weight", "head.attention.in_proj_weight", {1, 3}},
+      {"pooling.key.bias", "head.attention.in_proj_bias", {1, 3}},
+      {"pooling.value.weight", "head.attention.in_proj_weight", {2, 3}},
+      {"pooling.value.bias", "head.attention.in_proj_bias", {2, 3}},
+      {"pooling.dense", "head.attention.out_proj"},
+      {"pooling.block_norm", "head.layernorm"},
+      {"pooling.block_in", "head.mlp.fc1"},
+      {"pooling.block_out", "head.mlp.fc2"},
+  });
+}
+
+// `head`: the layer that makes the vector of a text.
+std::vector<NamePattern> TextTowerNames(const char* head) {
+  return TowerNames({
+      {"embeddings.word", "embeddings.token_embedding.weight"},
+      {"embeddings.position", "embeddings.position_embedding.weight"},
+      {"exit_norm", "final_layer_norm"},
+      {"pooling.dense", head},
+  });
+}
+
+// What the towers of CLIP and SigLIP share.
+Family EitherTower() {
+  Family family;
+  family.parts = {"embeddings.", "encoder."};
+  family.pooler_activation = Activation::kIdentity;
+  family.biases = Biases::kAsInFile;
+  family.norm_placement = NormPlacement::kPre;
+  family.has_embedding_norm = false;
+  return family;
+}
+
+Family VisionTower() {
+  Family family = EitherTower();
+  family.prefixes = {"vision_model."};
+  family.keys.vocabulary = {};
+  family.keys.positions = {};
+  family.keys.patch_size = {"patch_size"};
+  family.patches_are_grid = true;
+  return family;
+}
+
+// The library's hidden states lack the last norm, which here all rows have: its pooled vector is
+// that of the class token with the norm.
+Family ClipVision() {
+  Family family = VisionTower();
+  family.name = "clip_vision";
+  family.model_types = {"clip_vision_model"};
+  family.architectures = {"CLIPVision"};
+  family.parts.insert(family.parts.end(), {"pre_layrnorm.", "post_layernorm."});
+  family.pooler = "visual_projection.";
+  family.pools_without_layer = true;
+  family.keys.pooler_width = {"projection_dim"};
+  family.norm_epsilon = 1e-5f;
+  family.activation = Activation::kQuickGelu;
+  family.norms_patches = true;
+  family.names = ClipVisionNames();
+  return family;
+}
+
+Family ClipText() {
+  Family family = EitherTower();
+  family.name = "clip_text";
+  family.model_types = {"clip_text_model"};
+  family.architectures = {"CLIPText"};
+  family.prefixes = {"text_model."};
+  family.parts.push_back("final_layer_norm.");
+  family.pooler = "text_projection.";
+  family.pooler_mode = PoolingMode::kLastToken;
+  family.pools_without_layer = true;
+  family.texts_take_pooler = true;
+  family.keys.pooler_width = {"projection_dim"};
+  family.keys.pooler_end = {"eos_token_id"};
+  family.norm_epsilon = 1e-5f;
+  family.activation = Activation::kQuickGelu;
+  family.is_causal = true;
+  family.names = TextTowerNames("/text_projection");
+  return family;
+}
+
+Family SiglipVision() {
+  Family family = VisionTower();
+  family.name = "siglip_vision";
+  family.model_types = {"siglip_vision_model"};
+  family.architectures = {"SiglipVision"};
+  family.parts.push_back("post_layernorm.");
+  family.pooler = "head.";
+  family.pooler_mode = PoolingMode::kAttention;
+  family.pooler_has_block = true;
+  family.harmless_keys = {"vision_use_head"};  // the files have the head or do not
+  family.norm_epsilon = 1e-6f;
+  family.activation = Activation::kGeluTanh;
+  family.names = SiglipVisionNames();
+  return family;
+}
+
+// It was trained on texts that are padded, without a mask: the padding counts.
+Family SiglipText() {
+  Family family = EitherTower();
+  family.name = "siglip_text";
+  family.model_types = {"siglip_text_model"};
+  family.architectures = {"SiglipText"};
+  family.prefixes = {"text_model."};
+  family.parts.push_back("final_layer_norm.");
+  family.pooler = "head.";
+  family.pooler_mode = PoolingMode::kLastToken;
+  family.texts_take_pooler = true;
+  family.pads_texts = true;
+  family.padding_id = 1;
+  family.keys.pooler_width = {"projection_size"};
+  family.norm_epsilon = 1e-6f;
+  family.activation = Activation::kGeluTanh;
+  family.names = TextTowerNames("head");
+  return family;
+}
+
+struct TowerRow {
+  const char* model_type;  // of the checkpoint
+  Tower tower;
+  const char* section;        // of its config
+  const char* older_section;  // which replaces it where it is there; or null
+  const char* tower_type;     // the tower's own model_type
+  const char* defaults;       // of the library, which files leave out
+};
+
+constexpr TowerRow kTowers[] = {
+    {"clip", Tower::kText, "text_config", "text_config_dict", "clip_text_model",
+     R"({"vocab_size": 49408, "hidden_size": 512, "intermediate_size": 2048,
+         "num_hidden_layers": 12, "num_attention_heads": 8, "max_position_embeddings": 77,
+         "projection_dim": 512})"},
+    {"clip", Tower::kVision, "vision_config", "vision_config_dict", "clip_vision_model",
+     R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+         "num_attention_heads": 12, "image_size": 224, "patch_size": 32, "projection_dim": 512})"},
+    {"siglip", Tower::kText, "text_config", nullptr, "siglip_text_model",
+     R"({"vocab_size": 32000, "hidden_size": 768, "intermediate_size": 3072,
+         "num_hidden_layers": 12, "num_attention_heads": 12, "max_position_embeddings": 64})"},
+    {"siglip", Tower::kVision, "vision_config", nullptr, "siglip_vision_model",
+     R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+         "num_attention_heads": 12, "image_size": 224, "patch_size": 16})"},
+};
+
+// Returns the section of the row's tower in the config of a checkpoint with two.
+Json ReadSection(const TowerRow& row, const Json& config, Problems& problems) {
+  const Json defaults = Json::parse(row.defaults);
+  Json read = defaults;
+  const Json section = config.value(row.section, Json::object());
+  if (!section.is_object()) {
+    problems.Add(absl::StrCat(row.section, ": expected an object, found ", Describe(section)));
+    return read;
+  }
+  read.update(section);
+  if (row.older_section != nullptr) {
+    // As in the library, what such a section leaves out is the default.
+    const Json older = config.value(row.older_section, Json());
+    if (older.is_object()) {
+      read.update(defaults);
+      read.update(older);
+    }
+  }
+  if (config.contains("projection_dim")) read["projection_dim"] = config["projection_dim"];
+  read["model_type"] = row.tower_type;
+  read.erase("architectures");
+  return read;
+}
+
+std::string NameOf(Tower tower) {
+  return tower == Tower::kOnly ? "none" : NameIn(kTowerNames, tower);
+}
+
+}  // namespace
+
+std::vector<Family> TowerFamilies() {
+  return {ClipVision(), ClipText(), SiglipVision(), SiglipText()};
+}
+
+Json ConfigOfTower(const Json& config, Tower tower, Problems& problems) {
+  const std::string type =
+      config.is_object() && config.contains("model_type") && config["model_type"].is_string()
+          ? config["model_type"].get<std::string>()
+          : "";
+  std::vector<std::string> choices;
+  for (const TowerRow& row : kTowers) {
+    if (type == row.tower_type && (tower == row.tower || tower == Tower::kOnly)) {
+      Json read = Json::parse(row.defaults);
+      read.update(config);
+      return read;
+    }
+    if (type == row.model_type && tower == row.tower) return ReadSection(row, config, problems);
+    if (type == row.model_type || type == row.tower_type) choices.push_back(NameOf(row.tower));
+  }
+  if (choices.size() > 1) {
+    problems.Add(absl::StrCat("tower: expected ", absl::StrJoin(choices, " or "),
+                              ", the towers of ", type,
+                              ", found none; set tower=", absl::StrJoin(choices, " or tower=")));
+  } else if (!choices.empty()) {
+    problems.Add(absl::StrCat("tower: expected ", choices.front(), ", as ", type,
+                              " is this tower alone, found ", NameOf(tower)));
+  } else if (tower != Tower::kOnly) {
+    problems.Add(absl::StrCat("tower: expected none, as the checkpoint has no towers, found ",
+                              NameOf(tower)));
+  }
+  return config;
+}
+
+}  // namespace attendant
