@@ -15,6 +15,7 @@ import checkpoints
 import report_html
 import report_text
 from contenders import onednn_contender, own_contenders, peer_contenders, reference_contender
+from ending import Ended, end_on_signals
 from figures import json_of
 from kernels import run_kernels
 from machine import cpu_name, peer_versions
@@ -39,7 +40,18 @@ class Benchmark:
         self.results = Results(seed=options.seed)
 
     def run(self) -> Results:
+        """Measures everything, or what it can before it is Ended."""
         begin = time.monotonic()
+        try:
+            self._measure_all()
+        except Ended as signal:
+            self.results.ended_by = str(signal)
+            self.results.note(f"ended early by {signal}: only what had been measured until then is here, and answers "
+                              "that had not been compared count as they are")
+        self.results.seconds = time.monotonic() - begin
+        return self.results
+
+    def _measure_all(self) -> None:
         seed = self._options.seed
         wanted = cases.full_cases(seed) if self._options.full else cases.default_cases(seed)
         wanted = [case for case in wanted if fnmatch.fnmatch(f"{case.model.name}.{case.name}", self._options.cases)]
@@ -51,8 +63,6 @@ class Benchmark:
                     self._measure_model(model, dtype, chosen)
         if self._options.cases == "*":
             self._measure_parts()
-        self.results.seconds = time.monotonic() - begin
-        return self.results
 
     def _measure_model(self, model, dtype: str, wanted: list) -> None:
         if self._options.peers and not model.embeds:
@@ -177,7 +187,10 @@ def main() -> None:
     parser.add_argument("--html", type=pathlib.Path)
     options = parser.parse_args()
 
+    end_on_signals()
     results = Benchmark(options).run()
+    if not results.machine and results.ended_by:
+        sys.exit(f"ended early by {results.ended_by}: nothing had been measured")
     if not results.machine:
         sys.exit("the engine did not start: " + "; ".join(report_text.not_measured(results)))
     print(report_text.render(results))
@@ -187,6 +200,8 @@ def main() -> None:
         options.html.write_text(report_html.render(results), encoding="utf-8")
     if wrong := results.wrong_answers():
         sys.exit("the engine's answers are wrong: " + "; ".join(wrong))
+    if results.ended_by:
+        sys.exit(f"ended early by {results.ended_by}")
 
 
 if __name__ == "__main__":

@@ -166,6 +166,7 @@ class Results:
     starts: list = dataclasses.field(default_factory=list)
     notes: list = dataclasses.field(default_factory=list)
     seed: int = DEFAULT_SEED  # of the ragged sets
+    ended_by: str = ""  # the signal that ended the run early
     seconds: float = 0
 
     def weight_bytes(self, model: str, dtype: str) -> int | None:

@@ -1,8 +1,10 @@
 """WorkerProcess, a contender in a process of its own; worker.h describes the protocol."""
+import ctypes
 import json
 import os
 import pathlib
 import select
+import signal
 import subprocess
 
 
@@ -17,14 +19,30 @@ def resident_bytes(pid: int) -> dict:
             if name == "VmRSS" or name.startswith("Rss")}
 
 
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
+
+
+def _end_with_parent() -> None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class WorkerProcess:
+    """Leads a session of its own, so that a terminal's signals reach its parent alone, and what it has started ends with
+    it."""
+
     def __init__(self, command: list, environment: dict, log: pathlib.Path, start_timeout: float):
         self._log = log
         with open(log, "w", encoding="utf-8") as errors:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                                             start_new_session=True, preexec_fn=_end_with_parent,
                                              env={**os.environ, **environment})
         self._unread = b""
-        first = self._read(start_timeout)
+        try:
+            first = self._read(start_timeout)
+        except BaseException:
+            self.close()
+            raise
         if first != "ready":
             self.close()
             raise WorkerFailed(first.removeprefix("refused ") if first.startswith("refused ") else
@@ -47,8 +65,9 @@ class WorkerProcess:
         return json.loads(self._ask("facts", 60))
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        if self._process.poll() is None:
+            os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
 
     def _ask(self, line: str, timeout: float) -> str:
         try:

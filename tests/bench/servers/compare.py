@@ -9,6 +9,7 @@ import sys
 import report
 from contender import Contender, Place
 from contenders import CONTENDERS
+from ending import Ended, end_on_signals  # of tests/bench
 from machine import cpu_name  # of tests/bench
 from own import Attendant
 from process import ENVIRONMENT
@@ -27,8 +28,17 @@ class Comparison:
         self._kept = options.work / "measured"
         self._kept.mkdir(parents=True, exist_ok=True)
         self.found = {}  # contender -> what measure.py printed, or {"not_run": reason}
+        self.ended_by = ""  # the signal that ended the run early
 
     def run(self) -> dict:
+        """Measures all, or what it can before it is Ended."""
+        try:
+            self._measure_all()
+        except Ended as signal:
+            self.ended_by = str(signal)
+        return self.found
+
+    def _measure_all(self) -> None:
         for name, kind in CONTENDERS.items():
             if name in self._options.only:
                 print(f"==> {name}", file=sys.stderr, flush=True)
@@ -36,7 +46,6 @@ class Comparison:
                 self._file(name).write_text(json.dumps(self.found[name]), encoding="utf-8")
             elif self._file(name).exists():  # from a run before
                 self.found[name] = json.loads(self._file(name).read_text(encoding="utf-8"))
-        return self.found
 
     def _file(self, name: str) -> pathlib.Path:
         return self._kept / f"{name}.{self._options.seed}.{self._options.seconds:g}.json"
@@ -60,15 +69,19 @@ class Comparison:
                    "--programs", options.programs, "--http-load", options.http_load, "--work", options.work,
                    "--checkpoint", options.checkpoint, "--threads", self._place.threads, "--answers", options.work / f"answers-{options.seed}.npy",
                    "--seconds", options.seconds, "--seed", options.seed, "--rates", *rates]
-        try:
-            done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                  timeout=MOST_SECONDS, check=False,
-                                  env={**os.environ, **ENVIRONMENT, "PYTHONPATH": f"{HERE}:{SUPPORT}"})
-        except subprocess.TimeoutExpired:
-            return {"not_run": f"did not end in {MOST_SECONDS} s"}
-        if done.returncode != 0:
-            return {"not_run": (done.stderr.strip().splitlines() or ["without a word"])[-1][:400]}
-        return json.loads(done.stdout.strip().splitlines()[-1])
+        # In a session of its own, so that a terminal's signals reach this process alone.
+        with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              start_new_session=True,
+                              env={**os.environ, **ENVIRONMENT, "PYTHONPATH": f"{HERE}:{SUPPORT}"}) as measuring:
+            try:
+                told, errors = measuring.communicate(timeout=MOST_SECONDS)
+            except subprocess.TimeoutExpired:
+                return {"not_run": f"did not end in {MOST_SECONDS} s"}
+            finally:
+                measuring.terminate()  # unless it has ended: it ends its server
+        if measuring.returncode != 0:
+            return {"not_run": (errors.strip().splitlines() or ["without a word"])[-1][:400]}
+        return json.loads(told.strip().splitlines()[-1])
 
 
 def machine(programs: pathlib.Path) -> dict:
@@ -89,7 +102,9 @@ def main() -> None:
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--svg", type=pathlib.Path)
     options = parser.parse_args()
-    found = Comparison(options).run()
+    end_on_signals()
+    comparison = Comparison(options)
+    found = comparison.run()
     measured_on = machine(options.programs)
     print(report.table(found, measured_on))
     if options.json:
@@ -97,6 +112,8 @@ def main() -> None:
                     "contenders": found}
         options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     (options.svg or options.work / "servers.svg").write_text(report.plot(found), encoding="utf-8")
+    if comparison.ended_by:
+        sys.exit(f"ended early by {comparison.ended_by}")
     if why := found.get(Attendant.name, {}).get("not_run"):
         sys.exit(f"Attendant was not measured: {why}")
 

@@ -8,6 +8,7 @@ import functools
 import json
 import math
 import pathlib
+import signal
 import statistics
 import sys
 
@@ -137,6 +138,7 @@ def main() -> None:
     parser.add_argument("--rates", type=float, nargs="*", default=[], help="of further open loops")
     parser.add_argument("--seed", type=int, required=True)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended early"))  # not before its server
     options.place = Place(options.programs, options.http_load, options.work, options.checkpoint, options.threads)
     try:
         print(json.dumps(asyncio.run(Measurement(options).run())))

@@ -1,8 +1,9 @@
 """A contender that speaks the workers' protocol, and knows the right answers.
 
-    fake_peer.py right|rounded|wrong|nan|absent
+    fake_peer.py right|rounded|wrong|nan|absent|hangs
 """
 import pathlib
+import signal
 import sys
 
 import numpy as np
@@ -26,13 +27,16 @@ class FakePeer(worker.Peer):
         self._answers = answers
 
     def run(self, batches: list) -> list:
+        if self._answers == "hangs" and sum(len(batch.ids) for batch in batches) == 1:
+            signal.pause()
         right = [hidden_states(batch.ids) for batch in batches]
-        changed = {"right": lambda x: x, "rounded": lambda x: np.round(x, 1), "wrong": lambda x: -x,
+        changed = {"right": lambda x: x, "hangs": lambda x: x, "rounded": lambda x: np.round(x, 1), "wrong": lambda x: -x,
                    "nan": lambda x: np.full_like(x, np.nan)}[self._answers]
         return [changed(batch) for batch in right]
 
     def facts(self) -> dict:
-        return {"weight_bytes": 1000, "run_bytes": 10}
+        return {"weight_bytes": 1000, "run_bytes": 10, "isa": "avx2", "onednn": "2.6", "threads": 2, "threads_reason": "",
+                "product_plans": []}
 
     def to_numpy(self, result) -> np.ndarray:
         return result
