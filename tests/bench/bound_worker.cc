@@ -25,7 +25,8 @@ using Maker = std::function<absl::StatusOr<Products>(const Tokens& batch_tokens)
 
 class ProductsContender : public Contender {
  public:
-  explicit ProductsContender(Maker make) : make_(std::move(make)) {}
+  ProductsContender(Maker make, const ModelDescription& model)
+      : make_(std::move(make)), layers_(model.layers), widths_(ProductWidths(model.layer)) {}
 
   absl::Status Prepare(std::vector<Batch> batches) override {
     tokens_.clear();
@@ -42,8 +43,16 @@ class ProductsContender : public Contender {
     return SecondsNow() - begin;
   }
 
+  nlohmann::json Facts() const override {
+    auto products = nlohmann::json::array();
+    for (const Width& width : widths_) products.push_back({width.in, width.out});
+    return {{"layers", layers_}, {"products", products}};
+  }
+
  private:
   Maker make_;
+  int64_t layers_;
+  std::vector<Width> widths_;
   Tokens tokens_;
   Products run_;
 };
@@ -86,7 +95,8 @@ absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   const absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
   if (!checkpoint.ok()) return checkpoint.status();
   const auto make = options.products == "engine" ? EngineMaker : PlainMaker;
-  return std::make_unique<ProductsContender>(make(options, *type, checkpoint->description));
+  const ModelDescription& model = checkpoint->description;
+  return std::make_unique<ProductsContender>(make(options, *type, model), model);
 }
 
 }  // namespace

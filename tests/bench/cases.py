@@ -12,19 +12,37 @@ DEFAULT_SEED = 5  # of the order in which the sequences of a ragged set arrive
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """The shape of an encoder, as far as it determines the useful work."""
+    """The shape of an encoder, as far as it determines the useful work, and the kind of checkpoint that it is in."""
     name: str
     layers: int
     hidden_size: int
     heads: int
     feed_forward_width: int
     embeds: bool = True  # takes token ids, or else hidden states
+    kind: str = "bert"  # the "model_type" of its config.json
+    key_value_heads: int = 0  # 0: heads
+    head_width: int = 0  # 0: hidden_size / heads
+    gated: bool = False  # the feed-forward block has two products of its input
+    causal: bool = False
+    large: bool = False  # weights of gigabytes, of which only so many contenders fit into memory at once
+
+    @property
+    def query_width(self) -> int:
+        return self.heads * (self.head_width or self.hidden_size // self.heads)
+
+    @property
+    def key_value_width(self) -> int:
+        """The width of the keys, and that of the values."""
+        return self.query_width // self.heads * (self.key_value_heads or self.heads)
 
     def flops(self, lengths) -> float:
         """The multiplications and additions of the layers for these kept tokens only."""
         e, f = self.hidden_size, self.feed_forward_width
-        tokens, squares = sum(lengths), sum(n * n for n in lengths)
-        return self.layers * ((8 * e * e + 4 * e * f) * tokens + 4 * e * squares)
+        tokens = sum(lengths)
+        pairs = sum(n * (n + 1) / 2 if self.causal else n * n for n in lengths)
+        projections = 4 * e * (self.query_width + self.key_value_width)
+        feed_forward = (6 if self.gated else 4) * e * f
+        return self.layers * ((projections + feed_forward) * tokens + 4 * self.query_width * pairs)
 
 
 MODELS = {model.name: model for model in (
@@ -32,6 +50,11 @@ MODELS = {model.name: model for model in (
     Model("bert-large", 24, 1024, 16, 4096),
     Model("minilm-l6", 6, 384, 12, 1536),
     Model("vit-base", 12, 768, 12, 3072, embeds=False),
+    Model("qwen3-0.6b", 28, 1024, 16, 3072, kind="qwen3", key_value_heads=8, head_width=128, gated=True, causal=True,
+          large=True),
+    Model("embeddinggemma", 24, 768, 3, 1152, kind="gemma3_text", key_value_heads=1, head_width=256, gated=True,
+          large=True),
+    Model("bge-m3", 24, 1024, 16, 4096, kind="xlm-roberta", large=True),
 )}
 
 
@@ -114,26 +137,38 @@ def default_cases(seed: int = DEFAULT_SEED) -> list:
     base, small = MODELS["bert-base"], MODELS["minilm-l6"]
     return [_uniform_case(base, 8, 128), _uniform_case(base, 8, 512), _uniform_case(base, 1, 16),
             _uniform_case(base, 32, 32), _uniform_case(base, 4, 2048, with_peers=False),
-            *_ragged(base, 24, seed, marco_peers=False), _uniform_case(small, 8, 128), _uniform_case(small, 1, 16)]
+            *_ragged(base, 24, seed, marco_peers=False), _uniform_case(small, 8, 128), _uniform_case(small, 1, 16),
+            *large_cases()]
+
+
+def large_cases() -> list:
+    """The cases of the models whose weights take gigabytes."""
+    qwen3, gemma, m3 = MODELS["qwen3-0.6b"], MODELS["embeddinggemma"], MODELS["bge-m3"]
+    return [_uniform_case(qwen3, 4, 512), _uniform_case(qwen3, 1, 32), _uniform_case(gemma, 8, 128),
+            _uniform_case(m3, 8, 128)]
 
 
 def cases_in(dtype: str, wanted: list) -> list:
     """The cases of `wanted` that a default run measures in this type: in bf16x3, for which the peers would run f32 once
-    more, only the one with a target."""
-    if dtype != "bf16x3":
+    more, only the one with a target, and large models in f32 only."""
+    if dtype == "f32":
         return wanted
+    if dtype != "bf16x3":
+        return [case for case in wanted if not case.model.large]
     return [case for case in wanted if (case.model.name, case.name) == ("bert-base", "8x128")]
 
 
 def full_cases(seed: int = DEFAULT_SEED) -> list:
     cases = []
     for model in MODELS.values():
+        if model.large:
+            continue
         cases += [_uniform_case(model, batch, length) for length in (16, 64, 128, 512) for batch in (1, 8, 32)]
         if model.name == "bert-base":
             cases += [_uniform_case(model, 32, 32), _uniform_case(model, 4, 2048)]
         if model.embeds:
             cases += _ragged(model, 64, seed, marco_peers=True)
-    return cases
+    return cases + large_cases()
 
 
 class TokenIds:

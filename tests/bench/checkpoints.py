@@ -5,70 +5,37 @@ import shutil
 
 import numpy as np
 
-from cases import CLS, SEP, Model
+from cases import Model
+from checkpoint_kinds import KINDS, Kind
 
-VOCABULARY, POSITIONS, TOKEN_TYPES = 30522, 2048, 2  # more positions than BERT has, for the longest case
-
-
-def _tensors(model: Model):
-    """The name and the shape of each tensor."""
-    e, f = model.hidden_size, model.feed_forward_width
-    embeddings = "embeddings."
-    yield embeddings + "word_embeddings.weight", (VOCABULARY, e)
-    yield embeddings + "position_embeddings.weight", (POSITIONS, e)
-    yield embeddings + "token_type_embeddings.weight", (TOKEN_TYPES, e)
-    yield from _pair(embeddings + "LayerNorm", (e,))
-    for i in range(model.layers):
-        layer = f"encoder.layer.{i}."
-        for part in ("query", "key", "value"):
-            yield from _pair(f"{layer}attention.self.{part}", (e, e))
-        yield from _pair(layer + "attention.output.dense", (e, e))
-        yield from _pair(layer + "attention.output.LayerNorm", (e,))
-        yield from _pair(layer + "intermediate.dense", (f, e))
-        yield from _pair(layer + "output.dense", (e, f))
-        yield from _pair(layer + "output.LayerNorm", (e,))
-    yield from _pair("pooler.dense", (e, e))
-
-
-def _pair(name: str, shape: tuple):
-    yield name + ".weight", shape
-    yield name + ".bias", shape[:1]
-
-
-def _values(name: str, shape: tuple, generator) -> np.ndarray:
-    values = generator.standard_normal(shape, dtype=np.float32) * np.float32(0.02)
-    return values + 1 if name.endswith("LayerNorm.weight") else values
+_ELEMENTS = 1 << 22  # made at a time, because tables take most of a gigabyte
 
 
 def _config(model: Model) -> dict:
-    return {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": model.hidden_size,
-            "num_hidden_layers": model.layers, "num_attention_heads": model.heads,
-            "intermediate_size": model.feed_forward_width, "hidden_act": "gelu", "layer_norm_eps": 1e-12,
-            "vocab_size": VOCABULARY, "max_position_embeddings": POSITIONS, "type_vocab_size": TOKEN_TYPES,
-            "position_embedding_type": "absolute", "pad_token_id": 0, "torch_dtype": "float32"}
+    return {"model_type": model.kind, "torch_dtype": "float32", **KINDS[model.kind].config(model)}
 
 
-def _vocabulary() -> str:
-    """Writes a tokenizer, because some converters insist on one; nothing is ever tokenized here."""
-    words = [f"word{i}" for i in range(VOCABULARY)]
-    for index, word in {0: "[PAD]", 100: "[UNK]", CLS: "[CLS]", SEP: "[SEP]", 103: "[MASK]"}.items():
-        words[index] = word
-    return "\n".join(words) + "\n"
+def _write_values(kind: Kind, name: str, elements: int, generator, file) -> None:
+    mean = np.float32(kind.norm_weight if kind.has_norm(name) else 0)
+    for begin in range(0, elements, _ELEMENTS):
+        values = generator.standard_normal(min(_ELEMENTS, elements - begin), dtype=np.float32)
+        values *= np.float32(0.02)
+        values += mean
+        file.write(values.tobytes())
 
 
 def write(model: Model, folder: pathlib.Path) -> pathlib.Path:
     """Writes the checkpoint unless it exists. One of another shape goes, with what peers have converted it to."""
-    weights, config = folder / "model.safetensors", folder / "config.json"
+    weights, config, kind = folder / "model.safetensors", folder / "config.json", KINDS[model.kind]
     wanted = json.dumps(_config(model), indent=2)
     if weights.exists() and config.read_text(encoding="utf-8") == wanted:
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     config.write_text(wanted, encoding="utf-8")
-    (folder / "vocab.txt").write_text(_vocabulary(), encoding="utf-8")
-    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"}), encoding="utf-8")
+    kind.write_tokenizer(folder)
     header, at = {"__metadata__": {"format": "pt"}}, 0
-    for name, shape in _tensors(model):
+    for name, shape in kind.tensors(model):
         end = at + 4 * int(np.prod(shape))
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, end]}
         at = end
@@ -78,7 +45,7 @@ def write(model: Model, folder: pathlib.Path) -> pathlib.Path:
     unfinished = weights.with_suffix(".part")
     with open(unfinished, "wb") as file:
         file.write(len(encoded).to_bytes(8, "little") + encoded)
-        for name, shape in _tensors(model):
-            file.write(_values(name, shape, generator).tobytes())
+        for name, shape in kind.tensors(model):
+            _write_values(kind, name, int(np.prod(shape)), generator, file)
     unfinished.rename(weights)
     return folder

@@ -36,22 +36,28 @@ class _PeerConfiguration:
     streams: int = 1
     allocator: str = ""  # replaces glibc's
     full_only: bool = False
+    models: str = "all"  # or "large" or "small": only large models (see Model.large), or only others
 
 
 _PEERS = (
     _PeerConfiguration("openvino", "openvino_peer.py", (), ("f32", "bf16", "int8")),
-    _PeerConfiguration("openvino-2-streams", "openvino_peer.py", (), ("f32", "bf16", "int8"), streams=2),
+    _PeerConfiguration("openvino-2-streams", "openvino_peer.py", (), ("f32", "bf16", "int8"), streams=2,
+                       models="small"),
     _PeerConfiguration("onnxruntime", "onnxruntime_peer.py", (), ("f32", "int8")),
     _PeerConfiguration("ctranslate2-1x2", "ctranslate2_peer.py", (), ("f32", "int8")),
-    _PeerConfiguration("ctranslate2-2x1", "ctranslate2_peer.py", (), ("f32", "int8"), streams=2),
+    _PeerConfiguration("ctranslate2-2x1", "ctranslate2_peer.py", (), ("f32", "int8"), streams=2,
+                       models="small"),
     _PeerConfiguration("torch-eager", "torch_peer.py", ("--mode", "eager"), ("f32", "bf16", "int8")),
-    _PeerConfiguration("torch-nested", "torch_peer.py", ("--mode", "nested"), ("f32", "bf16")),
+    _PeerConfiguration("torch-nested", "torch_peer.py", ("--mode", "nested"), ("f32", "bf16"), models="small"),
     _PeerConfiguration("torch-compiled", "torch_peer.py", ("--mode", "compiled"), ("bf16",)),
-    _PeerConfiguration("torch-compiled", "torch_peer.py", ("--mode", "compiled"), ("f32",), full_only=True),
+    _PeerConfiguration("torch-compiled", "torch_peer.py", ("--mode", "compiled"), ("f32",), full_only=True,
+                       models="small"),
+    _PeerConfiguration("torch-compiled", "torch_peer.py", ("--mode", "compiled"), ("f32",), models="large"),
+    _PeerConfiguration("llama.cpp", "llama_cpp_peer.py", (), ("f32",), models="large"),
     _PeerConfiguration("torch-eager-jemalloc", "torch_peer.py", ("--mode", "eager"), ("f32", "bf16"),
-                       allocator=JEMALLOC, full_only=True),
+                       allocator=JEMALLOC, full_only=True, models="small"),
     _PeerConfiguration("torch-eager-tcmalloc", "torch_peer.py", ("--mode", "eager"), ("f32", "bf16"),
-                       allocator=TCMALLOC, full_only=True),
+                       allocator=TCMALLOC, full_only=True, models="small"),
 )
 
 _PEER_DTYPES = {"bf16x3": "f32"}  # a type that no peer offers is compared with the type that it replaces
@@ -83,12 +89,13 @@ def _common(source: str, dtype: str, threads: int) -> tuple:
     return ("--model", source, "--dtype", dtype, "--threads", str(threads))
 
 
-def peer_contenders(python: pathlib.Path, source: str, dtype: str, threads: int, full: bool) -> list:
+def peer_contenders(python: pathlib.Path, source: str, dtype: str, threads: int, large: bool, full: bool) -> list:
     scripts = pathlib.Path(__file__).parent / "peers"
     dtype = _PEER_DTYPES.get(dtype, dtype)
     made = []
     for peer in _PEERS:
-        if dtype not in peer.dtypes or (peer.full_only and not full):
+        if dtype not in peer.dtypes or (peer.full_only and not full) or (
+                peer.models == ("small" if large else "large")):
             continue
         environment = dict(PEER_ENVIRONMENT)
         if peer.allocator:

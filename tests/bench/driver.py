@@ -90,16 +90,24 @@ class Benchmark:
                 wanted = self._for_peers_alone(dtype, wanted)
                 if not wanted:
                     return
-            threads = self.results.machine["threads"]
+            if model.large:
+                for case in wanted:
+                    session.measure_alone(case)
+                session.stop(*[bound.role for bound in bounds])
             if self._options.peers and model.embeds:
-                for peer in peer_contenders(self._options.peers, source, dtype, threads, self._options.full):
-                    session.start(peer)
+                self._start_peers(session, source)
             for case in wanted:
                 session.measure(case)
             if self._options.cases == "*":
                 self._look_closer(session)
             if self._options.peers and model.embeds:
                 self._compare(session)
+
+    def _start_peers(self, session: Session, source: str) -> None:
+        options, found = self._options, session.result
+        for peer in peer_contenders(options.peers, source, found.dtype, self.results.machine["threads"],
+                                    large=found.model.large, full=options.full):
+            session.start(peer)
 
     def _for_peers_alone(self, dtype: str, wanted: list) -> list:
         """The cases to measure where the CPU cannot run the engine in a type: peers run int8 even without units for
@@ -134,17 +142,18 @@ class Benchmark:
         """Compares the answers of all contenders for real sentences with those of torch in float64."""
         lines = self._sentences.read_text(encoding="utf-8").splitlines()[:COMPARED_SENTENCES]
         sentences = [json.loads(line)["ids"] for line in lines]
+        say(f"{session.result.name}: comparing answers")
+        session.compare(sentences, COMPARED_BATCH, lambda: self._expect(session, sentences))
+
+    def _expect(self, session: Session, sentences: list) -> np.ndarray | None:
+        """The answers of torch in float64, which are computed once for all types."""
         model = session.result.model
         if model.name not in self._expected:
-            reference = reference_contender(self._options.peers, self._source(model),
-                                            self.results.machine["threads"])
-            answers = None
-            if session.start(reference):
-                answers = session.answers(reference.name, sentences, COMPARED_BATCH)
-            self._expected[model.name] = answers
-        if self._expected[model.name] is not None:
-            say(f"{model.name} {session.result.dtype}: comparing answers")
-            session.compare(sentences, COMPARED_BATCH, np.asarray(self._expected[model.name]))
+            reference = reference_contender(self._options.peers, self._source(model), self.results.machine["threads"])
+            started = session.start(reference)
+            self._expected[model.name] = (session.answers(reference.name, sentences, COMPARED_BATCH) if started else
+                                          None)
+        return self._expected[model.name]
 
     def _measure_parts(self) -> None:
         say("kernels")

@@ -41,7 +41,8 @@ class EngineContender : public Contender {
       }
     }
     const auto& embeddings = encoder_->description().embeddings;
-    if (embeddings && longest > embeddings->longest_sequence()) {
+    const int64_t limit = embeddings ? embeddings->longest_sequence() : 0;  // 0: none
+    if (limit > 0 && longest > limit) {
       return absl::InvalidArgumentError(absl::StrCat("a sequence of ", longest, " tokens"));
     }
     run_ = nullptr;

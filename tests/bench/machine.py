@@ -3,7 +3,7 @@ import json
 import pathlib
 import subprocess
 
-_PEER_PACKAGES = ("openvino", "nncf", "onnxruntime", "ctranslate2", "torch", "transformers")
+_PEER_PACKAGES = ("openvino", "nncf", "onnxruntime", "ctranslate2", "torch", "transformers", "llama_cpp_python")
 
 
 def peer_versions(python: pathlib.Path) -> str:

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "engine/model/layer_parts.h"
 #include "engine/model/model_description.h"
 
 namespace attendant::bench {
@@ -14,14 +16,18 @@ struct Width {
   int64_t out;
 };
 
-// Returns those of the fused QKV, the output and both feed-forward products.
+// Returns the widths of the products that the engine computes: the fused QKV (with grouped queries,
+// of fewer keys and values), the output, and the feed-forward block's two or, with a gate, three.
 inline std::vector<Width> ProductWidths(const LayerShape& layer) {
-  const AttentionBlockShape& attention = layer.attention;
-  const int64_t width = layer.feed_forward.width;
-  return {{layer.hidden_size, attention.heads * (2 * attention.key_width + attention.value_width)},
-          {layer.context_width(), layer.hidden_size},
-          {layer.hidden_size, width},
-          {width, layer.hidden_size}};
+  std::vector<Width> widths;
+  std::string linear;
+  for (const ModelPart& part : ListParts(layer)) {
+    if (part.kind != PartKind::kLinear) continue;
+    if (widths.empty() || part.linear != linear) widths.push_back({part.in.value(), 0});
+    widths.back().out += part.out.value();
+    linear = part.linear;
+  }
+  return widths;
 }
 
 }  // namespace attendant::bench

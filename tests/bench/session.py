@@ -36,8 +36,16 @@ class Session:
         return self
 
     def __exit__(self, *_):
-        for worker in self._workers.values():
-            worker.close()
+        self.close()
+
+    def close(self) -> None:
+        self.stop(*[contender.role for contender in self._contenders.values()])
+
+    def stop(self, *roles: str) -> None:
+        """Ends the contenders in these roles."""
+        for name, contender in self._contenders.items():
+            if contender.role in roles and name in self._workers:
+                self._workers.pop(name).close()
 
     @property
     def engine(self) -> WorkerProcess | None:
@@ -66,28 +74,44 @@ class Session:
 
     def measure(self, case) -> None:
         """Measures the case in each arrangement, or once if no contender needs another one."""
-        found = CaseResult(case)
+        found = self._result_of(case)
         sequences = self._ids.sequences(case.lengths)
         for arrangement, batches in arrangements(case).items():
             roles = {"engine", "peer"}
             if not found.groups:
                 roles |= self._roles_once(case)
             entrants = self._enter(case, sequences, batches, roles)
-            if arrangement != "arrival" and not any(entrant.is_peer for entrant in entrants):
+            if found.groups and not any(entrant.is_peer for entrant in entrants):
                 break
-            say(f"{case.model.name} {case.name} {arrangement} {self.result.dtype}")
-            run_rounds(entrants, found.best_peer_seconds())
-            for entrant in entrants:
-                if entrant.failure:
-                    self._fail(entrant.name, entrant.failure)
-            group = {entrant.name: entrant.timing for entrant in entrants
-                     if entrant.timing.rounds and not entrant.failure}
-            if not group or ("attendant" not in group and not self.result.refused):
-                return
-            found.groups[arrangement] = group
-        self.result.cases.append(found)
+            if not self._measure_group(found, arrangement, entrants):
+                break
+
+    def measure_alone(self, case) -> None:
+        """Measures the engine beside its bound only, in a group of its own, before peers start that would leave no
+        memory for both."""
+        entrants = self._enter(case, self._ids.sequences(case.lengths), [], {"engine"} | self._roles_once(case))
+        self._measure_group(self._result_of(case), "alone", entrants)
+
+    def _result_of(self, case) -> CaseResult:
+        return next((found for found in self.result.cases if found.case == case), CaseResult(case))
+
+    def _measure_group(self, found: CaseResult, arrangement: str, entrants: list) -> bool:
+        """Adds a group to the case, which it adds to the result; false: the engine has failed, or everybody."""
+        say(f"{found.case.model.name} {found.case.name} {arrangement} {self.result.dtype}")
+        run_rounds(entrants, found.best_peer_seconds())
+        for entrant in entrants:
+            if entrant.failure:
+                self._fail(entrant.name, entrant.failure)
+        group = {entrant.name: entrant.timing for entrant in entrants
+                 if entrant.timing.rounds and not entrant.failure}
+        if not group or ("attendant" not in group and not self.result.refused):
+            return False
+        if not found.groups:
+            self.result.cases.append(found)
+        found.groups[arrangement] = group
         if self.result.memory is None:  # in later cases the heap still has memory of earlier ones
             self._weigh()
+        return True
 
     @staticmethod
     def _roles_once(case) -> set:
@@ -137,14 +161,16 @@ class Session:
         width = self.result.model.hidden_size
         return found.reshape(-1, width) if found.size % width == 0 else found
 
-    def compare(self, sequences: list, batch: int, expected: np.ndarray) -> None:
-        """Checks the answers of the engine and of every peer, and excludes those with answers of another model."""
-        ours = self.answers("attendant", sequences, batch)
-        for name, contender in list(self._contenders.items()):
-            if contender.role not in ("engine", "onednn", "peer"):
-                continue
-            theirs = ours if contender.role == "engine" else self.answers(name, sequences, batch)
-            if theirs is None:
+    def compare(self, sequences: list, batch: int, expect) -> None:
+        """Checks the answers of the engine and of every peer against those of `expect()`, and excludes contenders with
+        answers of another model. All contenders have ended by then, because float64 takes much memory."""
+        answers = {name: self.answers(name, sequences, batch) for name, contender in list(self._contenders.items())
+                   if contender.role in ("engine", "onednn", "peer")}
+        self.close()
+        expected = expect()
+        ours = answers.get("attendant")
+        for name, theirs in answers.items():
+            if theirs is None or expected is None:
                 continue
             try:
                 self.result.accuracy[name] = judge(self.result.dtype, theirs, expected,

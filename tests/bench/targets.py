@@ -32,6 +32,11 @@ _COLUMNS = {
     "amx": {"f32": 0, "bf16": 3, "int8": 4},
 }
 
+# In float32 only, of models whose weights take gigabytes.
+_LARGE = {"bound.qwen3-0.6b.4x512.f32": 0.86,
+          "peer.qwen3-0.6b.4x512.f32": 1.05, "peer.qwen3-0.6b.1x32.f32": 1.1,
+          "peer.embeddinggemma.8x128.f32": 1.05, "peer.bge-m3.8x128.f32": 1.05}
+
 # For a type that only AMX has, compared with the best peer's f32.
 _BF16X3 = {"peer.bert-base.8x128.bf16x3": 1.7}
 
@@ -70,7 +75,7 @@ def own_targets() -> dict:
 
 def targets(isa: str) -> dict:
     """Figure -> wanted value; see `reached`."""
-    wanted = dict(_COSINE)
+    wanted = _COSINE | _LARGE
     if isa == "amx":
         wanted.update(_BF16X3 | _OWN)
     for name, values in (_SHARES | _RATIOS).items():

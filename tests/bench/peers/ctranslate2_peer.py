@@ -1,13 +1,15 @@
 """CTranslate2, with one worker that has all threads, or several with fewer threads and as many batches in flight."""
+import json
 import os
 import pathlib
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-import bert
+import checkpoint
 import worker
 
+ENCODERS = ("bert", "xlm-roberta")
 COMPUTE_TYPES = {"f32": "float32", "int8": "int8_float32"}
 
 
@@ -25,12 +27,16 @@ class CTranslate2Peer(worker.Peer):
             _use_avx512()
         import ctranslate2  # it reads its environment when it is imported
 
+        kind = json.loads((options.model / "config.json").read_text(encoding="utf-8"))["model_type"]
+        if kind not in ENCODERS:
+            raise worker.Refused(f"it has {kind} as a generator of texts only, which returns no hidden states")
+
         def convert(target: pathlib.Path) -> None:
             converter = ctranslate2.converters.TransformersConverter(str(options.model))
             converter.convert(str(target), force=True)
 
         self._encoder = ctranslate2.Encoder(
-            str(bert.converted(options.model, "ctranslate2", convert)), device="cpu",
+            str(checkpoint.converted(options.model, "ctranslate2", convert)), device="cpu",
             compute_type=COMPUTE_TYPES[options.dtype], inter_threads=options.streams,
             intra_threads=max(1, options.threads // options.streams))
         self._callers = ThreadPoolExecutor(options.streams)

@@ -4,14 +4,14 @@ import pathlib
 import numpy as np
 import openvino
 
-import bert
+import checkpoint
 import worker
 
 CALIBRATION_SENTENCES = 100
 
 
 def _convert(folder: pathlib.Path, target: pathlib.Path) -> None:
-    model = openvino.convert_model(bert.HiddenStates(folder), example_input=bert.example())
+    model = openvino.convert_model(checkpoint.Traceable(folder), example_input=checkpoint.example())
     for tensor, name in zip(model.inputs, ("input_ids", "attention_mask")):
         tensor.tensor.set_names({name})
     model.reshape({0: [-1, -1], 1: [-1, -1]})
@@ -26,18 +26,18 @@ def _quantize(folder: pathlib.Path, target: pathlib.Path) -> None:
         return {"input_ids": ids, "attention_mask": np.ones_like(ids)}
 
     model = openvino.Core().read_model(_float_model(folder))
-    dataset = nncf.Dataset(bert.calibration_sentences(CALIBRATION_SENTENCES), inputs)
+    dataset = nncf.Dataset(checkpoint.calibration_sentences(CALIBRATION_SENTENCES), inputs)
     quantized = nncf.quantize(model, dataset, model_type=nncf.ModelType.TRANSFORMER,
                               subset_size=CALIBRATION_SENTENCES)
     openvino.save_model(quantized, target / "model.xml", compress_to_fp16=False)
 
 
 def _float_model(folder: pathlib.Path) -> pathlib.Path:
-    return bert.converted(folder, "openvino", lambda target: _convert(folder, target)) / "model.xml"
+    return checkpoint.converted(folder, "openvino", lambda target: _convert(folder, target)) / "model.xml"
 
 
 def _int8_model(folder: pathlib.Path) -> pathlib.Path:
-    return bert.converted(folder, "openvino-int8", lambda target: _quantize(folder, target)) / "model.xml"
+    return checkpoint.converted(folder, "openvino-int8", lambda target: _quantize(folder, target)) / "model.xml"
 
 
 class OpenVinoPeer(worker.Peer):

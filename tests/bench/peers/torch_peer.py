@@ -2,7 +2,7 @@
 import numpy as np
 import torch
 
-import bert
+import checkpoint
 import worker
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f64": torch.float64, "int8": torch.float32}
@@ -12,7 +12,7 @@ class FastPath(torch.nn.Module):
     """The checkpoint's weights in nn.TransformerEncoder, which drops padding in its fused layers ("Better
     Transformer")."""
 
-    def __init__(self, hidden_states: bert.HiddenStates):
+    def __init__(self, hidden_states: checkpoint.HiddenStates):
         super().__init__()
         model = hidden_states.model
         config = model.config
@@ -49,7 +49,7 @@ class TorchPeer(worker.Peer):
         super().__init__()
         torch.set_num_threads(options.threads)
         torch.set_grad_enabled(False)
-        model = bert.HiddenStates(options.model, DTYPES[options.dtype])
+        model = checkpoint.HiddenStates(options.model, DTYPES[options.dtype])
         if options.dtype == "int8":
             model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
         if options.mode == "nested":

@@ -3,7 +3,7 @@ import pathlib
 import statistics
 import unittest
 
-import checkpoints
+import checkpoint_kinds
 from cases import (DEFAULT_SEED, MODELS, PACKED_TOKENS, Case, arrangements, cases_in, default_cases, engine_batches,
                    full_cases, log_normal, ms_marco, uniform)
 from contenders import onednn_contender, own_contenders, peer_contenders
@@ -67,7 +67,8 @@ class Batches(unittest.TestCase):
     def test_the_default_run_has_the_cases_that_have_targets(self):
         names = {f"{case.model.name}.{case.name}" for case in default_cases()}
         self.assertLessEqual({"bert-base.8x128", "bert-base.8x512", "bert-base.1x16", "bert-base.ragged-uniform",
-                              "bert-base.ragged-lognormal", "minilm-l6.8x128", "minilm-l6.1x16"}, names)
+                              "bert-base.ragged-lognormal", "minilm-l6.8x128", "minilm-l6.1x16", "qwen3-0.6b.4x512",
+                              "qwen3-0.6b.1x32", "embeddinggemma.8x128", "bge-m3.8x128"}, names)
 
     def test_many_short_sequences_and_a_few_long_ones_are_cases_too(self):
         for made in (default_cases(), full_cases()):
@@ -76,19 +77,51 @@ class Batches(unittest.TestCase):
             self.assertEqual(by_name["bert-base.4x2048"].lengths, (2048,) * 4)
 
     def test_checkpoints_have_a_position_for_every_token(self):
-        self.assertLessEqual(max(max(case.lengths) for case in full_cases()), checkpoints.POSITIONS)
+        self.assertLessEqual(max(max(case.lengths) for case in full_cases()), checkpoint_kinds.POSITIONS)
+
+
+class Flops(unittest.TestCase):
+    def test_products_are_those_of_the_layers_weights(self):
+        for model in MODELS.values():
+            if not model.embeds:
+                continue
+            weights = [shape for name, shape in checkpoint_kinds.KINDS[model.kind].tensors(model)
+                       if "layer" in name and len(shape) == 2]
+            products = 2 * sum(out * width for out, width in weights)
+            attention = model.layers * 4 * model.query_width
+            self.assertEqual(model.flops([1]), products + attention, model.name)
+
+    def test_causal_attention_counts_what_the_mask_leaves(self):
+        qwen3, gemma = MODELS["qwen3-0.6b"], MODELS["embeddinggemma"]
+        for model, pairs in ((qwen3, 4 * 5 / 2), (gemma, 16)):
+            self.assertEqual(model.flops([4]) - 4 * model.flops([1]), model.layers * 4 * model.query_width * (pairs - 4))
+        self.assertEqual((qwen3.query_width, qwen3.key_value_width), (2048, 1024))
+        self.assertEqual((gemma.query_width, gemma.key_value_width), (768, 256))
 
 
 class Types(unittest.TestCase):
     def test_bf16x3_is_measured_where_it_has_a_target(self):
         self.assertEqual([f"{case.model.name}.{case.name}" for case in cases_in("bf16x3", default_cases())],
                          ["bert-base.8x128"])
-        for dtype in ("f32", "bf16", "int8"):
-            self.assertEqual(cases_in(dtype, default_cases()), default_cases())
+        self.assertEqual(cases_in("f32", default_cases()), default_cases())
+        for dtype in ("bf16", "int8"):
+            self.assertEqual(cases_in(dtype, default_cases()),
+                             [case for case in default_cases() if not case.model.large])
 
     def test_the_price_of_equal_bits_is_measured_of_many_rows_and_of_few(self):
         self.assertEqual([f"{case.model.name}.{case.name}" for case in default_cases() if case.priced],
                          ["bert-base.8x128", "bert-base.1x16"])
+
+    def test_of_large_models_few_contenders_run_at_once(self):
+        def names(large, full=False):
+            return {peer.name for peer in peer_contenders(pathlib.Path("python"), "m", "f32", 2, large, full)}
+        self.assertEqual(names(large=True),
+                         {"openvino", "onnxruntime", "ctranslate2-1x2", "torch-eager", "torch-compiled", "llama.cpp"})
+        self.assertEqual(names(large=True, full=True), names(large=True))
+        self.assertEqual(names(large=False),
+                         {"openvino", "openvino-2-streams", "onnxruntime", "ctranslate2-1x2", "ctranslate2-2x1",
+                          "torch-eager", "torch-nested"})
+        self.assertIn("torch-compiled", names(large=False, full=True))
 
     def test_the_engine_chooses_unless_it_runs_beside_itself(self):
         engine, *alone = own_contenders(pathlib.Path("bin"), "m", "bf16", 2)
@@ -100,7 +133,8 @@ class Types(unittest.TestCase):
 
     def test_bf16x3_competes_with_f32(self):
         def commands(dtype):
-            return [peer.command for peer in peer_contenders(pathlib.Path("python"), "m", dtype, 2, full=True)]
+            return [peer.command for peer in peer_contenders(pathlib.Path("python"), "m", dtype, 2, large=False,
+                                                                full=True)]
         self.assertEqual(commands("bf16x3"), commands("f32"))
         self.assertNotEqual(commands("bf16x3"), commands("bf16"))
         for contender in own_contenders(pathlib.Path("bin"), "m", "bf16x3", 2):

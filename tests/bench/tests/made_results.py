@@ -10,8 +10,8 @@ def timings(**seconds) -> dict:
 
 
 def case_of(model: str, name: str) -> Case:
-    lengths = {"8x128": (128,) * 8, "8x512": (512,) * 8, "1x16": (16,), "ragged-uniform": uniform(24),
-               "ragged-lognormal": log_normal(96)}[name]
+    lengths = {"8x128": (128,) * 8, "8x512": (512,) * 8, "1x16": (16,), "4x512": (512,) * 4, "1x32": (32,),
+               "ragged-uniform": uniform(24), "ragged-lognormal": log_normal(96)}[name]
     return Case(MODELS[model], name, lengths, min(8, len(lengths)))
 
 

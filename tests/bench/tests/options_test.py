@@ -1,11 +1,15 @@
 """Tests of the driver's options, and of the files that it writes once."""
 import argparse
+import json
 import pathlib
 import re
 import tempfile
 import unittest
 from unittest import mock
 
+import numpy as np
+
+import checkpoint_kinds
 import checkpoints
 import kernels
 from cases import Model
@@ -40,7 +44,8 @@ class Types(unittest.TestCase):
 
 class Checkpoints(unittest.TestCase):
     def test_one_of_another_shape_is_written_anew(self):
-        with tempfile.TemporaryDirectory() as scratch, mock.patch.multiple(checkpoints, VOCABULARY=104, POSITIONS=4):
+        with tempfile.TemporaryDirectory() as scratch, mock.patch.object(
+                checkpoint_kinds.Bert, "vocabulary", 104), mock.patch.object(checkpoint_kinds, "POSITIONS", 4):
             folder = pathlib.Path(scratch) / "small"
             checkpoints.write(SMALL, folder)
             kept = folder / "converted"
@@ -48,10 +53,33 @@ class Checkpoints(unittest.TestCase):
             checkpoints.write(SMALL, folder)
             self.assertTrue(kept.exists())
             before = (folder / "model.safetensors").stat().st_size
-            with mock.patch.object(checkpoints, "POSITIONS", 8):
+            with mock.patch.object(checkpoint_kinds, "POSITIONS", 8):
                 checkpoints.write(SMALL, folder)
             self.assertFalse(kept.exists())
             self.assertGreater((folder / "model.safetensors").stat().st_size, before)
+
+    def test_each_kind_has_its_norms_and_the_values_of_its_seed(self):
+        for kind, mean in (("xlm-roberta", 1), ("qwen3", 1), ("gemma3_text", 0)):
+            model = Model("small", 1, 64, 2, 16, kind=kind, key_value_heads=1, head_width=32, gated=True)
+            with tempfile.TemporaryDirectory() as scratch, mock.patch.object(
+                    type(checkpoint_kinds.KINDS[kind]), "vocabulary", 104):
+                first, second = (self.tensors(checkpoints.write(model, pathlib.Path(scratch) / name))
+                                 for name in ("first", "second"))
+            self.assertEqual({name: values.tobytes() for name, values in first.items()},
+                             {name: values.tobytes() for name, values in second.items()})
+            for name, values in first.items():
+                is_norm = name.lower().endswith("norm.weight")
+                self.assertAlmostEqual(float(values.mean()), mean if is_norm else 0, delta=0.02, msg=name)
+                self.assertAlmostEqual(float(values.std()), 0.02, delta=0.01, msg=name)
+
+    @staticmethod
+    def tensors(folder: pathlib.Path) -> dict:
+        content = (folder / "model.safetensors").read_bytes()
+        begin = 8 + int.from_bytes(content[:8], "little")
+        header = json.loads(content[8:begin])
+        return {name: np.frombuffer(content, np.float32, (last - first) // 4, begin + first)
+                for name, entry in header.items() if name != "__metadata__"
+                for first, last in (entry["data_offsets"],)}
 
 
 if __name__ == "__main__":

@@ -74,11 +74,55 @@ class Sessions(unittest.TestCase):
         self.assertEqual(set(priced.groups["arrival"]), {"attendant", "products-team"})
         self.assertEqual(set(other.groups["arrival"]), {"attendant"})
 
+    def test_before_the_peers_of_large_models_start_the_bound_ends(self):
+        case = self.case("4x512", 16, 16)
+        with self.session("f32", contender("attendant", "engine", "right"),
+                          contender("bound-team", "bound", "right")) as session:
+            session.measure_alone(case)
+            session.stop("bound", "bound16")
+            session.start(contender("openvino", "peer", "right"))
+            session.measure(case)
+            found = session.result
+        self.assertEqual([(name, set(group)) for name, group in found.cases[0].groups.items()],
+                         [("alone", {"attendant", "bound-team"}), ("arrival", {"attendant", "openvino"})])
+        self.assertEqual(len(found.cases), 1)
+        self.assertIsNotNone(found.cases[0].bound_share())
+        self.assertIsNotNone(found.cases[0].peer_ratio("arrival"))
+        self.assertEqual(found.failures, {})
+
+    def test_without_peers_a_large_model_is_measured_once(self):
+        case = self.case("4x512", 16, 16)
+        with self.session("f32", contender("attendant", "engine", "right"),
+                          contender("bound-team", "bound", "right")) as session:
+            session.measure_alone(case)
+            session.stop("bound")
+            session.measure(case)
+        self.assertEqual(list(session.result.cases[0].groups), ["alone"])
+
+    def test_all_contenders_have_ended_before_float64_starts(self):
+        with self.session("f32", contender("attendant", "engine", "right")) as session:
+            process = session.engine
+            session.measure(self.case("8x128", 16, 16))
+
+            def expect():
+                self.assertIsNone(session.engine)
+                self.assertFalse(pathlib.Path(f"/proc/{process.pid}").exists())
+                return EXPECTED
+
+            session.compare(SENTENCES, 2, expect)
+        self.assertTrue(session.result.accuracy["attendant"].agrees)
+
+    def test_without_float64_no_answer_is_judged(self):
+        with self.session("f32", contender("attendant", "engine", "wrong")) as session:
+            session.measure(self.case("8x128", 16, 16))
+            session.compare(SENTENCES, 2, lambda: None)
+        self.assertEqual((session.result.accuracy, session.result.failures), ({}, {}))
+
     def test_the_engine_with_onednns_products_answers_for_itself(self):
         with self.session("bf16", contender("attendant", "engine", "right"),
                           contender("attendant-onednn", "onednn", "wrong")) as session:
             session.measure(self.case("8x128", 16, 16))
-            session.compare(SENTENCES, 2, EXPECTED)
+            session.compare(SENTENCES, 2, lambda: EXPECTED)
             found = session.result
         self.assertTrue(found.accuracy["attendant"].agrees)
         self.assertIn("attendant-onednn", found.failures)
@@ -89,7 +133,7 @@ class Sessions(unittest.TestCase):
                           contender("onnxruntime", "peer", "wrong"), contender("torch", "peer", "nan"),
                           contender("nncf", "peer", "absent")) as session:
             session.measure(self.case("8x128", 16, 16))
-            session.compare(SENTENCES, 2, EXPECTED)
+            session.compare(SENTENCES, 2, lambda: EXPECTED)
             found = session.result
         self.assertEqual({name: accuracy.agrees for name, accuracy in found.accuracy.items()},
                          {"attendant": True, "openvino": False})
@@ -106,7 +150,7 @@ class Sessions(unittest.TestCase):
             found = session.result
             found.refused = found.failures.pop("attendant")
             session.measure(self.case("8x128", 16, 16))
-            session.compare(SENTENCES, 2, EXPECTED)
+            session.compare(SENTENCES, 2, lambda: EXPECTED)
         self.assertEqual(set(found.cases[0].groups["arrival"]), {"openvino"})
         self.assertTrue(found.accuracy["openvino"].agrees)
         self.assertIsNone(found.accuracy["openvino"].max_abs_difference)
