@@ -77,11 +77,13 @@ std::string Features(const Model& model) {
 std::string Pooling(const v1::PoolingDescription& pooling) {
   return absl::StrCat(
       pooling.modes().empty() ? "each token" : absl::StrJoin(pooling.modes(), " and "),
-      pooling.dense_width() > 0 ? absl::StrCat(", dense layer with ", pooling.dense_activation())
+      pooling.dense_width() > 0 ? absl::StrCat(", dense layer with ", pooling.dense_activation(),
+                                               pooling.dense_residual() ? " and residual" : "")
                                 : "",
       absl::StrJoin(pooling.further_dense(), "",
                     [](std::string* out, const v1::DenseDescription& dense) {
-                      absl::StrAppend(out, ", dense layer with ", dense.activation());
+                      absl::StrAppend(out, ", dense layer with ", dense.activation(),
+                                      dense.residual() ? " and residual" : "");
                     }),
       pooling.has_block() ? absl::StrCat(", feed-forward block with ", pooling.block().activation())
                           : "",

@@ -18,7 +18,13 @@ absl::Status DenseHead::Add(const std::string& name, const DenseShape& shape,
                             WeightLoader& loader) {
   absl::StatusOr<PackedLinear> linear = loader.ReadFloat32Linear(name, shape.width, out_);
   if (!linear.ok()) return linear.status();
-  layers_.push_back({*std::move(linear), shape.activation});
+  layers_.push_back({*std::move(linear), shape.activation, shape.residual});
+  if (shape.residual == Residual::kProjection) {
+    absl::StatusOr<PackedLinear> projection =
+        loader.ReadFloat32Linear(name + ".residual", shape.width, out_);
+    if (!projection.ok()) return projection.status();
+    layers_.back().projection = *std::move(projection);
+  }
   out_ = shape.width;
   return absl::OkStatus();
 }
@@ -28,7 +34,7 @@ absl::Status DenseHead::LoadLayers(const DenseHeadShape& head, const LayerShape&
   const PoolingDescription& shape = *head.shape;
   const std::string name = Name(head.kind);
   if (shape.dense_width == 0) return absl::OkStatus();
-  absl::Status status = Add(name + ".dense", {shape.dense_width, shape.dense_activation}, loader);
+  absl::Status status = Add(name + ".dense", shape.first_dense(), loader);
   if (status.ok() && shape.has_dense_norm) {
     absl::StatusOr<NormParameters> norm = loader.ReadNorm(name + ".dense_norm", shape.dense_width,
                                                           layer.norms.kind, layer.norms.epsilon);
@@ -80,6 +86,20 @@ void DenseHead::ApplyBlock(MatrixView<float> x, MatrixView<float> y, Workspace& 
   attendant::Add(workspace.team, to, from, to);
 }
 
+void DenseHead::AddResidual(const Layer& layer, MatrixView<float> x, MatrixView<float> room,
+                            MatrixView<float> y, Workspace& workspace) {
+  MatrixView<float> residual = x.Columns(0, layer.linear.in_features());
+  if (layer.projection) {
+    residual = room.Columns(y.cols, y.cols);
+    workspace.Apply(*layer.projection, x.Columns(0, layer.linear.in_features()), residual);
+  }
+  workspace.team.ParallelFor(y.rows, [&](int, int64_t row) {
+    const float* from = residual.row(row);
+    float* to = y.row(row);
+    for (int64_t column = 0; column < y.cols; ++column) to[column] += from[column];
+  });
+}
+
 MatrixView<float> DenseHead::Forward(int64_t rows, HeadRowFunction fill,
                                      Workspace& workspace) const {
   const ThreadTeam& team = workspace.team;
@@ -94,6 +114,7 @@ MatrixView<float> DenseHead::Forward(int64_t rows, HeadRowFunction fill,
     const MatrixView<float> result = y.Columns(0, layer.linear.out_features());
     workspace.Apply(layer.linear, x.Columns(0, layer.linear.in_features()), result,
                     layer.activation);
+    if (layer.residual != Residual::kNone) AddResidual(layer, x, y, result, workspace);
     const MatrixView<float> kept = result.Rows(0, rows);
     if (layer.norm) LayerNorm(team, kept, layer.norm->view(), kept);
     std::swap(x, y);
@@ -120,7 +141,10 @@ void DenseHead::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
 
 void DenseHead::ReserveScratch(Workspace& workspace) const {
   const int64_t rows = workspace.activations.head_inputs().rows;
-  for (const Layer& layer : layers_) workspace.gemm.Reserve(layer.linear, rows);
+  for (const Layer& layer : layers_) {
+    workspace.gemm.Reserve(layer.linear, rows);
+    if (layer.projection) workspace.gemm.Reserve(*layer.projection, rows);
+  }
   if (!block_) return;
   workspace.gemm.Reserve(block_->in, rows);
   workspace.gemm.Reserve(block_->out, rows);
@@ -129,7 +153,8 @@ void DenseHead::ReserveScratch(Workspace& workspace) const {
 int64_t DenseHead::bytes() const {
   int64_t sum = 0;
   for (const Layer& layer : layers_) {
-    sum += layer.linear.bytes() + (layer.norm ? layer.norm->bytes() : 0);
+    sum += layer.linear.bytes() + (layer.norm ? layer.norm->bytes() : 0) +
+           (layer.projection ? layer.projection->bytes() : 0);
   }
   if (block_) sum += block_->norm.bytes() + block_->in.bytes() + block_->out.bytes();
   return sum;

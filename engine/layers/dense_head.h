@@ -43,6 +43,8 @@ class DenseHead {
   struct Layer {
     PackedLinear linear;
     Activation activation;
+    Residual residual = Residual::kNone;
+    std::optional<PackedLinear> projection = {};  // of a residual
     std::optional<NormParameters> norm = {};
   };
 
@@ -62,6 +64,10 @@ class DenseHead {
   absl::Status LoadBlock(const DenseHeadShape& head, const LayerShape& layer, WeightLoader& loader);
   // The block of x, whose columns after the first out_ it overwrites, in the first ones of y.
   void ApplyBlock(MatrixView<float> x, MatrixView<float> y, Workspace& workspace) const;
+  // Adds the residual of the layer that has made `y` [rows, out] of `x`; its projection is computed
+  // in the columns of `room` behind those of y.
+  static void AddResidual(const Layer& layer, MatrixView<float> x, MatrixView<float> room,
+                          MatrixView<float> y, Workspace& workspace);
 
   HeadKind kind_;
   int64_t in_;

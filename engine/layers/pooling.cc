@@ -59,6 +59,7 @@ void PoolOne(PoolingMode mode, const Tokens& tokens, float* target) {
     case PoolingMode::kMax:
       return Max(x, target);
     case PoolingMode::kMean:
+    case PoolingMode::kLateMean:  // of rows that the head has made
       return ColumnSums(x, length, target);
     case PoolingMode::kMeanSqrtLen:
       return ColumnSums(x, std::sqrt(length), target);

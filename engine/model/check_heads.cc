@@ -1,5 +1,7 @@
 #include "engine/model/check_heads.h"
 
+#include <utility>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 
@@ -25,6 +27,21 @@ absl::Status CheckAttention(HeadKind kind, const PoolingDescription& shape,
       layer.hidden_size, ", got ", heads, " heads", fits ? "" : " and other modes or another head");
 }
 
+// What a layer takes can be added to what it makes if both are equally wide.
+absl::Status CheckResiduals(const PoolingDescription& shape, int64_t hidden_size) {
+  int64_t width = shape.input_width(hidden_size);
+  const auto check = [&](const DenseShape& dense) {
+    const int64_t in = std::exchange(width, dense.width);
+    if (dense.residual != Residual::kInput || in == dense.width) return absl::OkStatus();
+    return HeadRefusal("expected a linear layer with its input added to keep the width ", in,
+                       ", got ", dense.width);
+  };
+  absl::Status status = check(shape.first_dense());
+  if (shape.output_width > 0) width = shape.output_width;
+  for (const DenseShape& dense : shape.further_dense) status.Update(check(dense));
+  return status;
+}
+
 absl::Status CheckDenseHeads(const ModelDescription& model) {
   for (const auto& [kind, shape] : model.dense_heads()) {
     const bool is_of_tokens = kind == HeadKind::kTokenHead || kind == HeadKind::kLexical;
@@ -48,6 +65,14 @@ absl::Status CheckDenseHeads(const ModelDescription& model) {
     for (const DenseShape& dense : shape->further_dense) {
       if (dense.width > 0) continue;
       return HeadRefusal("expected linear layers of positive widths, got ", dense.width);
+    }
+    absl::Status status = CheckResiduals(*shape, model.layer.hidden_size);
+    if (!status.ok()) return status;
+    if (absl::c_linear_search(shape->modes, PoolingMode::kLateMean) &&
+        (kind != HeadKind::kClassifier || shape->modes.size() > 1)) {
+      return HeadRefusal("expected ", Name(PoolingMode::kLateMean),
+                         " as the only mode of a classifier, got ", Name(kind), " with ",
+                         shape->modes.size(), " modes");
     }
   }
   return absl::OkStatus();

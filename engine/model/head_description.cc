@@ -13,7 +13,8 @@ constexpr Named<PoolingMode> kPoolingModes[] = {
     {"position_weighted_mean", PoolingMode::kPositionWeightedMean},
     {"last_token", PoolingMode::kLastToken},
     {"feature_mean", PoolingMode::kFeatureMean},
-    {"attention", PoolingMode::kAttention}};
+    {"attention", PoolingMode::kAttention},
+    {"late_mean", PoolingMode::kLateMean}};
 
 constexpr Named<HeadKind> kHeadKinds[] = {{"none", HeadKind::kNone},
                                           {"pooling", HeadKind::kPooling},

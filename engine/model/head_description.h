@@ -18,15 +18,27 @@ enum class PoolingMode {
   kPositionWeightedMean,
   kLastToken,
   kFeatureMean,  // the mean without the prefix tokens
-  kAttention     // a learned query attends to all rows; only as the one mode of a model's pooling
+  kAttention,    // a learned query attends to all rows; only as the one mode of a model's pooling
+  kLateMean      // the mean of what the head makes of each token
 };
 
 const char* Name(PoolingMode mode);
+
+// A term that is added to the outputs of a linear layer, after its activation.
+enum class Residual {
+  kNone,
+  kInput,      // what the layer takes, which is as wide
+  kProjection  // what a second linear layer makes of it
+};
 
 // A linear layer of a head, with its activation.
 struct DenseShape {
   int64_t width = 0;  // of its outputs
   Activation activation = Activation::kIdentity;
+  Residual residual = Residual::kNone;
+
+  // Columns that its outputs take while they are computed.
+  int64_t columns() const { return residual == Residual::kProjection ? 2 * width : width; }
 
   bool operator==(const DenseShape&) const = default;
 };
@@ -34,7 +46,9 @@ struct DenseShape {
 // The pooling of a sequence, or a head of each token: the vectors of one or more modes, or the
 // hidden states of a token, an optional linear layer with an activation and an optional norm, an
 // optional second linear layer, further ones, an optional feed-forward block, x + W2
-// activation(W1 norm(x)), and optional scaling to length 1, in this order.
+// activation(W1 norm(x)), and optional scaling to length 1, in this order. With kLateMean, which is
+// the only mode then, each token goes through these, and the results' mean is the vector of the
+// sequence.
 struct PoolingDescription {
   // Values of end_id that are no ids: nothing is left out, and the first token of the largest id.
   static constexpr int64_t kNoEnd = -2, kLargestId = -1;
@@ -43,6 +57,7 @@ struct PoolingDescription {
   std::vector<PoolingMode> modes;
   int64_t dense_width = 0;  // outputs of the linear layer; 0: none
   Activation dense_activation = Activation::kIdentity;
+  Residual dense_residual = Residual::kNone;
   bool normalize = false;
   bool has_dense_norm = false;  // after the activation; its kind is that of the layers
   int64_t output_width = 0;     // outputs of the second linear layer; 0: none
@@ -57,6 +72,11 @@ struct PoolingDescription {
   bool excludes_first = false;
   std::vector<int32_t> excluded_ids = {};
 
+  // The first linear layer.
+  DenseShape first_dense() const { return {dense_width, dense_activation, dense_residual}; }
+  // Whether the head takes each token by itself and makes one vector of the results.
+  bool is_late() const { return !modes.empty() && modes.front() == PoolingMode::kLateMean; }
+
   // The width of the vectors that the first linear layer takes in a model of this hidden size.
   int64_t input_width(int64_t hidden_size) const {
     return hidden_size * std::max<int64_t>(1, static_cast<int64_t>(modes.size()));
@@ -67,10 +87,10 @@ struct PoolingDescription {
     if (output_width > 0) return output_width;
     return dense_width > 0 ? dense_width : input_width(hidden_size);
   }
-  // The largest width of a vector on the way.
+  // The columns that the widest vector on the way takes.
   int64_t widest(int64_t hidden_size) const {
-    int64_t widest = std::max({input_width(hidden_size), dense_width, output_width});
-    for (const DenseShape& dense : further_dense) widest = std::max(widest, dense.width);
+    int64_t widest = std::max({input_width(hidden_size), first_dense().columns(), output_width});
+    for (const DenseShape& dense : further_dense) widest = std::max(widest, dense.columns());
     // A block keeps what it adds to.
     return block.width > 0 ? std::max(widest, width(hidden_size) + block.width) : widest;
   }

@@ -206,18 +206,22 @@ void AddDenseHead(const DenseHeadShape& head, const LayerShape& layer, Parts& pa
   if (shape.dense_width == 0) return;
   const size_t first = parts.size();
   const CheckedSize modes = static_cast<int64_t>(std::max<size_t>(1, shape.modes.size()));
-  AddDense(name + ".dense", shape.dense_width, modes * layer.hidden_size, parts);
+  const auto add = [&](const std::string& dense, const DenseShape& own, CheckedSize in) {
+    AddDense(dense, own.width, in, parts);
+    if (own.residual == Residual::kProjection) AddDense(dense + ".residual", own.width, in, parts);
+  };
+  add(name + ".dense", shape.first_dense(), modes * layer.hidden_size);
   if (shape.has_dense_norm) {
     AddNorm(name + ".dense_norm", layer.norms.kind, shape.dense_width, parts);
   }
   int64_t width = shape.dense_width;
   if (shape.output_width > 0) {
-    AddDense(name + ".output", shape.output_width, width, parts);
+    add(name + ".output", {shape.output_width}, width);
     width = shape.output_width;
   }
   for (size_t i = 0; i < shape.further_dense.size(); ++i) {
-    const int64_t next = shape.further_dense[i].width;
-    AddDense(absl::StrCat(name, ".further.", i), next, std::exchange(width, next), parts);
+    const DenseShape& next = shape.further_dense[i];
+    add(absl::StrCat(name, ".further.", i), next, std::exchange(width, next.width));
   }
   if (shape.block.width > 0) {
     AddNorm(name + ".block_norm", layer.norms.kind, width, parts);

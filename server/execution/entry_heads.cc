@@ -14,6 +14,11 @@ void EntryRun::AppendHeadRows(HeadKind head, std::vector<HeadRow>& rows) {
   if (head == HeadKind::kTokenHead) return AppendTokens(rows);
   if (pooled_ == nullptr || compute.outputs.pooled->head() != head) return;
   const int64_t width = pooled_->dim(1);
+  if (pools_late(head)) {
+    late_ = AlignedBuffer<float>(compute.layout.tokens() * width);
+    for (int64_t row = 0; row < compute.layout.tokens(); ++row) rows.push_back({this, row});
+    return;
+  }
   for (int64_t b = 0; b < compute.layout.sequences; ++b) {
     const int64_t length = compute.layout.length(b);
     if (length > compute.outputs.pooled->PromptOf(b, length)) {
@@ -22,6 +27,10 @@ void EntryRun::AppendHeadRows(HeadKind head, std::vector<HeadRow>& rows) {
       pooled_->WriteZeros((compute.first_sequence + b) * width, width);
     }
   }
+}
+
+bool EntryRun::pools_late(HeadKind head) const {
+  return head == HeadKind::kClassifier && request().description().classifier->is_late();
 }
 
 void EntryRun::AppendTokens(std::vector<HeadRow>& rows) {
@@ -45,7 +54,7 @@ void EntryRun::AppendTokens(std::vector<HeadRow>& rows) {
 void EntryRun::FillHeadRow(HeadKind head, int64_t index, MatrixView<const float> batch_rows,
                            absl::Span<float> input) const {
   const MatrixView<const float> all = RowsOf(batch_rows);
-  if (head == HeadKind::kTokenHead) {
+  if (head == HeadKind::kTokenHead || pools_late(head)) {
     std::copy_n(all.row(index), input.size(), input.data());
     return;
   }
@@ -68,6 +77,10 @@ void EntryRun::FillHeadRow(HeadKind head, int64_t index, MatrixView<const float>
 void EntryRun::TakeHeadRow(HeadKind head, int64_t index, absl::Span<float> output) {
   const auto width = static_cast<int64_t>(output.size());
   const Outputs& outputs = request().outputs;
+  if (pools_late(head)) {
+    std::copy_n(output.data(), width, late_.data() + index * width);
+    return;
+  }
   const bool is_token = head == HeadKind::kTokenHead;
   if (is_token ? outputs.token_vectors->normalize : outputs.pooled->normalize) {
     NormalizeToUnitLength(output);
@@ -79,6 +92,19 @@ void EntryRun::TakeHeadRow(HeadKind head, int64_t index, absl::Span<float> outpu
   }
 }
 
+void EntryRun::PlaceLateMeans() {
+  const TokenLayout& layout = request().layout;
+  const int64_t width = pooled_->dim(1);
+  std::vector<float> mean(width);
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    const MatrixView<const float> rows = {late_.data() + layout.cu_seqlens[b] * width,
+                                          layout.length(b), width, width};
+    Pool({PoolingMode::kLateMean}, rows, {}, absl::MakeSpan(mean));
+    if (request().outputs.pooled->normalize) NormalizeToUnitLength(absl::MakeSpan(mean));
+    pooled_->Write((request().first_sequence + b) * width, mean.data(), width);
+  }
+}
+
 void EntryRun::AppendScoredSequences(std::vector<HeadRow>& rows) {
   if (scores_ == nullptr) return;
   for (int64_t b = 0; b < request().layout.sequences; ++b) rows.push_back({this, b});
@@ -87,16 +113,19 @@ void EntryRun::AppendScoredSequences(std::vector<HeadRow>& rows) {
 void EntryRun::ScoreSequence(int64_t sequence) {
   const TokenLayout& layout = request().layout;
   const int64_t width = request().token_vectors_width();
-  const std::vector<float>& query = request().outputs.token_vectors->query->numbers;
+  const TokenVectorsOutput& wanted = *request().outputs.token_vectors;
+  const std::vector<float>& query = wanted.query->numbers;
+  const auto query_rows = static_cast<int64_t>(query.size()) / width;
   const auto bound = [&](int32_t row) {
     return absl::c_lower_bound(scored_tokens_, row) - scored_tokens_.begin();
   };
   const auto first = bound(layout.cu_seqlens[sequence]);
   const auto count = bound(layout.cu_seqlens[sequence + 1]) - first;
-  const float score =
-      MaxSim({query.data(), static_cast<int64_t>(query.size()) / width, width, width},
+  float score =
+      MaxSim({query.data(), query_rows, width, width},
              {token_vectors_.data(), layout.tokens(), width, width},
              absl::MakeConstSpan(scored_tokens_).subspan(first, count));
+  if (wanted.takes_mean && query_rows > 0) score /= static_cast<float>(query_rows);
   scores_->Write(request().first_sequence + sequence, &score, 1);
 }
 

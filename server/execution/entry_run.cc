@@ -284,6 +284,7 @@ MatrixView<const float> EntryRun::RowsOf(MatrixView<const float> batch_rows) con
 void EntryRun::Finish(const BatchReport& report) {
   const std::optional<TokenVectorsOutput>& vectors = request().outputs.token_vectors;
   if (vectors && vectors->returned) Take([&] { PlaceTokenVectors(); });
+  if (late_.size() > 0) Take([&] { PlaceLateMeans(); });
   if (request().outputs.sparse) Take([&] { PlaceSparse(); });
   Take([&] {
     v1::Execution execution = report.ExecutionOf(*job_, job_->request().truncated_tokens);

@@ -129,6 +129,10 @@ class EntryRun {
   void PlaceResult(MatrixView<const float> batch_rows);
   void AppendTokens(std::vector<HeadRow>& rows);
   void PlaceTokenVectors();
+  // Whether the head that makes the pooled vectors takes each token by itself.
+  bool pools_late(HeadKind head) const;
+  // Makes the pooled vectors of what the head has made of the tokens.
+  void PlaceLateMeans();
   void PlaceSparse();
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
   MatrixView<const float> RowsOf(MatrixView<const float> batch_rows) const;
@@ -146,6 +150,7 @@ class EntryRun {
   std::vector<int64_t> pairs_before_;   // [B]: of a head, of the sequences before
   std::vector<float> values_;           // of one layer: [T, H Dv]
   ResponseTensor* pooled_ = nullptr;    // null if it is not wanted, or if there is no memory for it
+  AlignedBuffer<float> late_;           // [T, classes] of a head that takes each token, or empty
   AlignedBuffer<float> token_vectors_;  // [T, P], or empty
   ResponseTensor* scores_ = nullptr;    // as pooled_
   std::vector<int32_t> scored_tokens_;  // those with a vector, ascending, if there are scores

@@ -100,14 +100,16 @@ void SetPooling(const PoolingDescription& pooling, int64_t hidden_size,
   out.set_normalize(pooling.normalize);
   out.set_width(pooling.width(hidden_size));
   out.set_excludes_prompt(pooling.excludes_prompt);
-  const auto add_dense = [&](int64_t width, Activation activation) {
-    if (width == 0) return;
+  out.set_dense_residual(pooling.dense_residual != Residual::kNone);
+  const auto add_dense = [&](const DenseShape& shape) {
+    if (shape.width == 0) return;
     v1::DenseDescription& dense = *out.add_further_dense();
-    dense.set_width(width);
-    dense.set_activation(Name(activation));
+    dense.set_width(shape.width);
+    dense.set_activation(Name(shape.activation));
+    dense.set_residual(shape.residual != Residual::kNone);
   };
-  add_dense(pooling.output_width, Activation::kIdentity);
-  for (const DenseShape& dense : pooling.further_dense) add_dense(dense.width, dense.activation);
+  add_dense({pooling.output_width});
+  for (const DenseShape& dense : pooling.further_dense) add_dense(dense);
   if (pooling.end_id == PoolingDescription::kLargestId) {
     out.mutable_end()->set_is_largest(true);
   } else if (pooling.end_id != PoolingDescription::kNoEnd) {

@@ -201,6 +201,10 @@ CheckedSize ScratchBytes(const ComputeRequest& request) {
   if (outputs.attention.weighted_values) {
     add_floats(tokens, request.description().layer.context_width());
   }
+  if (outputs.pooled && outputs.pooled->head() == HeadKind::kClassifier &&
+      request.description().classifier->is_late()) {
+    add_floats(tokens, request.pooled_shape().back());
+  }
   if (outputs.token_vectors) {
     add_floats(tokens, request.token_vectors_width());
     const auto& query = outputs.token_vectors->query;

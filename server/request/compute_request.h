@@ -120,6 +120,7 @@ struct TokenVectorsOutput {
   // Not null: each sequence is scored by these, see EncodeRequest.query_vectors.
   std::shared_ptr<const QueryVectors> query = nullptr;
   bool normalize = false;
+  bool takes_mean = false;   // scores are divided by the number of the query's vectors
   bool skips_first = false;  // the vector of each sequence's first token is zeros
   // Ids, ascending, of the tokens whose vectors are zeros, and, if not null, of the only tokens
   // whose vectors are not. Both are the model's.

@@ -423,10 +423,11 @@ FAMILIES = {
     "mistral": Family(t.MistralModel, t.MistralConfig, {**CAUSAL, "sliding_window": None}, CAUSAL_VARIANTS | ONE_WINDOW,
                       classifier=t.MistralForSequenceClassification, blank=True),
     "eurobert": Family(
-        t.EuroBertModel, t.EuroBertConfig, {**CAUSAL, "classifier_pooling": "mean"},
+        t.EuroBertModel, t.EuroBertConfig, CAUSAL,  # whose classifier scores each token, "late"
         {name: variant for name, variant in CAUSAL_VARIANTS.items() if name != "bidirectional"} | BIASES
         | {"first-token-classifier": {"model": t.EuroBertForSequenceClassification, "num_labels": 5,
-                                      "classifier_pooling": "bos"}},
+                                      "classifier_pooling": "bos"},
+           "mean-classifier": {"model": t.EuroBertForSequenceClassification, "num_labels": 5, "classifier_pooling": "mean"}},
         classifier=t.EuroBertForSequenceClassification, blank=True),
     "gemma3_text": Family(
         t.Gemma3TextModel, t.Gemma3TextConfig, GEMMA,

@@ -133,6 +133,8 @@ TEST(ModelLinesTest, TellPoolingLimitsAndThreads) {
   model.mutable_similarity()->set_scale(100);
   model.mutable_similarity()->set_bias(-10.5);
   model.mutable_token_head()->mutable_end()->set_is_largest(true);
+  pooling.mutable_further_dense(0)->set_residual(true);
+  pooling.set_dense_residual(true);
   pooling.set_excludes_prompt(true);
   pooling.set_normalize(true);
   pooling.set_width(3);
@@ -148,9 +150,9 @@ TEST(ModelLinesTest, TellPoolingLimitsAndThreads) {
   model.mutable_thread_plan()->add_instance_nodes(1);
   EXPECT_THAT(
       Lines(model),
-      IsSupersetOf({"pooling: mean and max, dense layer with tanh, dense layer with relu, "
-                    "feed-forward block with gelu, up to the token of id 7, without prompts, "
-                    "normalised; 3 wide",
+      IsSupersetOf({"pooling: mean and max, dense layer with tanh and residual, dense layer with "
+                    "relu and residual, feed-forward block with gelu, up to the token of id 7, "
+                    "without prompts, normalised; 3 wide",
                     "text and image: 100 x cosine + -10.5",
                     "token head: each token, up to the token of the largest id; 0 wide",
                     "pooling of texts: mean", "weights: 1.5 MiB", "shares weights of: other",

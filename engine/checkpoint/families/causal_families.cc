@@ -155,7 +155,7 @@ Family EuroBert() {
   family.names = LlamaNames();
   family.names.push_back({"classifier.dense", "/dense"});
   family.names.push_back({"classifier.output", "/classifier"});
-  family.classifier_modes = {};  // "late", its default, scores each token by itself
+  family.classifier_modes = {PoolingMode::kLateMean};
   family.classifier_activation = Activation::kGelu;
   family.token_head_names = {{"token_head.dense", "/classifier"}};
   family.keys.classifier_pooling = {"classifier_pooling", "clf_pooling"};

@@ -76,7 +76,7 @@ struct ConfigKeys {
   Keys has_causal_window = {};  // if false or absent, there is no such window
   Keys first_windowed = {};     // the first layer that has it; default: 28
   Keys last_of_period = {};     // if n, layers n - 1, 2 n - 1, … have no window; default: 6
-  Keys classifier_pooling = {};  // "cls" or "mean"
+  Keys classifier_pooling = {};  // "cls" or "mean"; if the default is late: "bos", "mean", "late"
   // Of all heads that have an activation; default: as Family says.
   Keys classifier_activation = {};
   Keys layer_kinds = {};  // a list with one entry per layer, in place of global_every

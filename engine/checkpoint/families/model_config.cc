@@ -301,8 +301,10 @@ PoolingDescription ReadPooler(const Family& family, const LayerShape& layer, Con
 }
 
 constexpr Named<PoolingMode> kClassifierModes[] = {{"cls", PoolingMode::kFirstToken},
-                                                   {"bos", PoolingMode::kFirstToken},
                                                    {"mean", PoolingMode::kMean}};
+constexpr Named<PoolingMode> kLateClassifierModes[] = {{"bos", PoolingMode::kFirstToken},
+                                                       {"mean", PoolingMode::kMean},
+                                                       {"late", PoolingMode::kLateMean}};
 
 // Returns the pooling of a head that scores classes of whole sequences, or nothing for other
 // architectures: they have heads of the same names for each token, or for pairs of sequences. Heads
@@ -320,7 +322,10 @@ std::vector<PoolingMode> ReadClassifierModes(const Family& family,
   if (family.keys.classifier_pooling.empty()) return family.classifier_modes;
   std::optional<PoolingMode> fallback;
   if (!family.classifier_modes.empty()) fallback = family.classifier_modes.front();
-  return {config.Choice<PoolingMode>(family.keys.classifier_pooling, kClassifierModes, fallback)};
+  const absl::Span<const Named<PoolingMode>> modes =
+      fallback == PoolingMode::kLateMean ? absl::MakeConstSpan(kLateClassifierModes)
+                                         : absl::MakeConstSpan(kClassifierModes);
+  return {config.Choice<PoolingMode>(family.keys.classifier_pooling, modes, fallback)};
 }
 
 // Whether the architecture scores classes of each token, or where an answer begins and ends.

@@ -200,13 +200,27 @@ const Head kHeads[] = {
      {PoolingMode::kMean}},
 };
 
-TEST(ClassifierConfigTest, RefusesAHeadThatScoresEachTokenOfEuroBert) {
+// The library's key, and that of the published code.
+TEST(ClassifierConfigTest, EuroBertScoresAsItsConfigSays) {
   const Head head = {"eurobert", "", "dense", "classifier", Activation::kGelu};
-  Files files = Make(head, "EuroBertForSequenceClassification");
-  files.config = absl::StrReplaceAll(files.config, {{"\"mean\"", "\"late\""}});
-  EXPECT_THAT(std::string(Open(files).status().message()),
-              HasSubstr("classifier_pooling or clf_pooling: expected one of cls, bos, mean, found "
-                        "'late'"));
+  const Files files = Make(head, "EuroBertForSequenceClassification");
+  for (const auto& [key, mode] :
+       {std::pair{R"("classifier_pooling": "late")", PoolingMode::kLateMean},
+        {R"("clf_pooling": "late")", PoolingMode::kLateMean},
+        {R"("clf_pooling": "mean")", PoolingMode::kMean},
+        {R"("clf_pooling": "bos")", PoolingMode::kFirstToken},
+        {R"("clf_pooling": null)", PoolingMode::kLateMean}}) {
+    Files changed = files;
+    changed.config = absl::StrReplaceAll(files.config, {{R"("classifier_pooling": "mean")", key}});
+    const absl::StatusOr<Checkpoint> checkpoint = Open(changed);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    EXPECT_THAT(checkpoint->description.classifier->modes, ElementsAre(mode)) << key;
+  }
+  Files other = files;
+  other.config = absl::StrReplaceAll(files.config, {{R"("mean")", R"("cls")"}});
+  EXPECT_THAT(std::string(Open(other).status().message()),
+              HasSubstr("classifier_pooling or clf_pooling: expected one of bos, mean, late, found "
+                        "'cls'"));
 }
 
 TEST(ClassifierConfigTest, RefusesAHeadOfTheWrongShape) {
@@ -285,7 +299,7 @@ TEST(ClassifierConfigTest, SaysWhatTheHeadLooksAt) {
   }
   const absl::Status status = Open(WithConfig(files, "\"classifier_pooling\": \"max\"")).status();
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("classifier_pooling: expected one of cls, bos, mean, found 'max'"));
+              HasSubstr("classifier_pooling: expected one of cls, mean, found 'max'"));
 }
 
 TEST(ClassifierConfigTest, ModernBertSaysWhichActivationItsHeadsHave) {

@@ -26,13 +26,15 @@ ModelDescription Headed() {
   model.pooling = {.modes = {PoolingMode::kFirstToken, PoolingMode::kMean},
                    .dense_width = 200,
                    .dense_activation = Activation::kTanh,
+                   .dense_residual = Residual::kProjection,
                    .normalize = true,
-                   .further_dense = {{33}}};
+                   .further_dense = {{200, Activation::kTanh, Residual::kInput}, {33}}};
   model.classifier = {.modes = {PoolingMode::kFirstToken},
                       .dense_width = kE,
                       .dense_activation = Activation::kRelu,
                       .output_width = 2};
-  model.token_head = {.modes = {}, .dense_width = 130, .normalize = true};
+  model.token_head = {
+      .modes = {}, .dense_width = kE, .dense_residual = Residual::kInput, .normalize = true};
   return model;
 }
 
@@ -40,9 +42,25 @@ std::vector<double> Linear(const MemoryWeights::Tensors& tensors, const std::str
                            const std::vector<double>& x) {
   const std::vector<float>& weight = tensors.at(name + ".weight");
   std::vector<double> y(weight.size() / x.size());
+  const auto bias = tensors.find(name + ".bias");
   for (size_t i = 0; i < y.size(); ++i) {
-    y[i] = tensors.at(name + ".bias")[i];
+    y[i] = bias == tensors.end() ? 0 : bias->second[i];
     for (size_t j = 0; j < x.size(); ++j) y[i] += x[j] * weight[i * x.size() + j];
+  }
+  return y;
+}
+
+// A linear layer with its activation and its residual.
+std::vector<double> Dense(const MemoryWeights::Tensors& tensors, const std::string& name,
+                          const DenseShape& shape, const std::vector<double>& x) {
+  std::vector<double> y = Linear(tensors, name, x);
+  std::vector<double> residual(y.size());
+  if (shape.residual == Residual::kInput) residual = x;
+  if (shape.residual == Residual::kProjection) residual = Linear(tensors, name + ".residual", x);
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (shape.activation == Activation::kTanh) y[i] = std::tanh(y[i]);
+    if (shape.activation == Activation::kRelu) y[i] = std::max(y[i], 0.0);
+    y[i] += residual[i];
   }
   return y;
 }
@@ -51,13 +69,12 @@ std::vector<double> Linear(const MemoryWeights::Tensors& tensors, const std::str
 std::vector<double> Exact(const DenseHeadShape& head, const MemoryWeights::Tensors& tensors,
                           const Sequence& row) {
   const std::string name = Name(head.kind);
-  std::vector<double> x = Linear(tensors, name + ".dense", {row.begin(), row.end()});
-  for (double& value : x) {
-    if (head.shape->dense_activation == Activation::kTanh) value = std::tanh(value);
-    if (head.shape->dense_activation == Activation::kRelu) value = std::max(value, 0.0);
-  }
+  std::vector<double> x =
+      Dense(tensors, name + ".dense", head.shape->first_dense(), {row.begin(), row.end()});
   if (head.shape->output_width > 0) x = Linear(tensors, name + ".output", x);
-  if (!head.shape->further_dense.empty()) x = Linear(tensors, name + ".further.0", x);
+  for (size_t i = 0; i < head.shape->further_dense.size(); ++i) {
+    x = Dense(tensors, absl::StrCat(name, ".further.", i), head.shape->further_dense[i], x);
+  }
   double squares = 0;
   for (const double value : x) squares += value * value;
   for (double& value : x) value /= head.shape->normalize ? std::sqrt(squares) : 1;

@@ -587,6 +587,28 @@ TEST(DescriptionTest, RefusesTokenHeadsWithModesAndLinearLayersWithoutAWidth) {
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected a token head without pooling modes"));
 }
 
+TEST(DescriptionTest, RefusesInputsThatCannotBeAdded) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.pooling = {
+      .modes = {PoolingMode::kMean}, .dense_width = 3, .dense_residual = Residual::kInput};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer with its input added to keep "
+                                          "the width 16, got 3"));
+  model.pooling->dense_residual = Residual::kProjection;
+  model.pooling->further_dense = {{3, Activation::kTanh, Residual::kInput},
+                                  {4, Activation::kTanh, Residual::kInput}};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("to keep the width 3, got 4"));
+}
+
+TEST(DescriptionTest, RefusesALateMeanOfOtherHeadsThanClassifiers) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.pooling = {.modes = {PoolingMode::kLateMean}};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected late_mean as the only mode of a classifier, "
+                                          "got pooling with 1 modes"));
+  model.pooling.reset();
+  model.classifier = {.modes = {PoolingMode::kLateMean, PoolingMode::kMean}, .dense_width = 3};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("got classifier with 2 modes"));
+}
+
 TEST(DescriptionTest, RefusesPatchEmbeddingsThatDoNotFit) {
   ModelDescription model = SmallModel(1, 2, 8);
   for (const PatchEmbeddingShape& shape :

@@ -51,7 +51,8 @@ ModelDescription Everything() {
   model.embeddings.emplace();
   model.embeddings->width = 3;
   model.embeddings->vocabulary = 10;
-  model.pooling = PoolingDescription{{PoolingMode::kMean}, 5, Activation::kTanh, false};
+  model.pooling = PoolingDescription{
+      .modes = {PoolingMode::kMean}, .dense_width = 5, .dense_activation = Activation::kTanh};
   return model;
 }
 

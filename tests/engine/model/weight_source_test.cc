@@ -54,7 +54,10 @@ TEST(ListWeights, WholeModelInLoadingOrder) {
   description.embeddings->token_types = 2;
   description.has_exit_norm = true;
   description.pooling =
-      PoolingDescription{{PoolingMode::kMean, PoolingMode::kMax}, 6, Activation::kTanh, true};
+      PoolingDescription{.modes = {PoolingMode::kMean, PoolingMode::kMax},
+                         .dense_width = 6,
+                         .dense_activation = Activation::kTanh,
+                         .normalize = true};
   EXPECT_THAT(
       Listing(description),
       ElementsAre(
