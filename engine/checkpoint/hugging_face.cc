@@ -14,6 +14,8 @@
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
+#include "engine/checkpoint/late_interaction/query_expansion.h"
+#include "engine/checkpoint/late_interaction/stanford_colbert.h"
 #include "engine/checkpoint/logit_score.h"
 #include "engine/checkpoint/m3_heads.h"
 #include "engine/checkpoint/read_classes.h"
@@ -93,8 +95,8 @@ absl::Status ReadHeadsOfModules(const FoundFiles& found, ModelConfig& config,
   }
   absl::Status status = ReadSentenceHeads(modules, found.options, checkpoint.description, binder);
   checkpoint.tokenization.is_multi_vector = checkpoint.description.token_head.has_value();
-  if (!status.ok() || modules.mask_config.empty()) return status;
-  return ReadMultiVectorMask(modules, checkpoint.tokenization, checkpoint.warnings);
+  if (!status.ok() || !modules.mask) return status;
+  return ReadMultiVectorMask(*modules.mask, checkpoint.tokenization, checkpoint.warnings);
 }
 
 // Decides how texts are pooled, for a folder without modules: sentence-transformers takes their
@@ -303,7 +305,8 @@ absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, WeightBinde
   if (!found.modules) {
     ChooseTextPooling(found.folder, found.options.pooling, *config.family, checkpoint);
   }
-  return absl::OkStatus();
+  return SettleQueryExpansion(found.folder, checkpoint.description,
+                              found.modules && found.modules->mask, checkpoint.tokenization);
 }
 
 // Moves all that is bound into the checkpoint, with the adapter of a task if the options name one.
@@ -342,9 +345,10 @@ absl::Status CheckOwnCode(const std::string& folder, const Family& family,
 
 absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions& options,
                              Checkpoint& checkpoint) {
-  const absl::StatusOr<std::optional<SentenceModules>> modules =
+  absl::StatusOr<std::optional<SentenceModules>> modules =
       ReadSentenceModules(folder, options.route);
   if (!modules.ok()) return modules.status();
+  if (!*modules && IsStanfordColbert(folder)) *modules = ModulesOfStanford(folder);
   if (*modules ? (*modules)->is_static : IsModel2Vec(folder)) {
     return OpenStaticEmbedding(folder, *modules, options, checkpoint);
   }

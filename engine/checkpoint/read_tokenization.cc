@@ -15,6 +15,9 @@
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/tokenizer_class.h"
 #include "engine/checkpoint/files/tokenizer_json.h"
+#include "engine/checkpoint/late_interaction/query_expansion.h"
+#include "engine/checkpoint/late_interaction/stanford_colbert.h"
+#include "engine/checkpoint/late_interaction/text_lengths.h"
 #include "engine/checkpoint/sentence_transformers.h"
 
 namespace attendant {
@@ -155,17 +158,19 @@ absl::Status ReadStrictly(const std::string& path, const Read& read) {
   if (!json.ok()) return json.status();
   Problems problems(path);
   ConfigReader config(*json, problems);
-  read(config, problems);
+  read(*json, config, problems);
   return problems.ToStatus();
 }
 
-absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read) {
+absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read,
+                                TextLengths& lengths) {
   for (const char* name : kSentenceConfigs) {
     const std::string path = absl::StrCat(folder, "/", name);
     if (!PathExists(path)) continue;
     Keep(path, kSentenceConfigs[0], read);
-    return ReadStrictly(path, [&](ConfigReader& config, Problems&) {
+    return ReadStrictly(path, [&](const Json& json, ConfigReader& config, Problems& problems) {
       read.lower_case = config.Boolean({"do_lower_case"}, false);
+      lengths = ReadTextLengths(json, config, problems);
       if (!config.Has({"max_seq_length"})) return;
       read.max_sequence_length = config.Integer({"max_seq_length"}, kLengthRange);
     });
@@ -173,31 +178,52 @@ absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read) {
   return absl::OkStatus();
 }
 
-// Reads PyLate's prefixes and document length.
-void ReadPylate(ConfigReader& config, Tokenization& read) {
-  constexpr std::pair<const char*, const char*> kPrefixes[] = {{"query_prefix", "query"},
-                                                               {"document_prefix", "document"}};
-  std::vector<std::string> prefixes;
-  for (const auto& [key, task] : kPrefixes) {
-    if (!config.Has({key})) continue;
-    const std::string prefix = config.Text({key});
+// Puts these before the prompts of queries and documents. A prefix is a token, or begins with one.
+void AddPrefixes(const std::vector<std::pair<std::string, std::string>>& prefixes,
+                 Tokenization& read) {
+  std::vector<std::string> texts;
+  for (const auto& [task, prefix] : prefixes) {
     std::string& prompt = read.prompts[task];
     prompt = absl::StrCat(prefix, absl::StripPrefix(prompt, prefix));
-    prefixes.push_back(prefix);
+    texts.push_back(prefix);
   }
-  MakeSpecial(prefixes, read.tokenizer_json);
+  MakeSpecial(texts, read.tokenizer_json);
   const auto file = read.files.find("tokenizer.json");
-  if (file != read.files.end()) MakeSpecial(prefixes, file->second);
-  if (!config.Has({"document_length"})) return;
-  read.max_sequence_length = config.Integer({"document_length"}, kLengthRange);
+  if (file != read.files.end()) MakeSpecial(texts, file->second);
 }
 
-absl::Status ReadPrompts(const std::string& folder, Tokenization& read) {
+// Reads PyLate's prefixes and lengths. Texts without a task are documents.
+void ReadPylate(const Json& json, ConfigReader& config, Problems& problems, Tokenization& read,
+                TextLengths& lengths) {
+  std::vector<std::pair<std::string, std::string>> prefixes;
+  for (const auto& [key, task] : {std::pair{"query_prefix", "query"},
+                                  std::pair{"document_prefix", "document"}}) {
+    if (config.Has({key})) prefixes.emplace_back(task, config.Text({key}));
+  }
+  AddPrefixes(prefixes, read);
+  const TextLengths own = ReadPylateLengths(json, config, problems);
+  if (own.document) read.max_sequence_length = *own.document;
+  lengths.FillFrom(own);
+}
+
+// Of a checkpoint of Stanford's ColBERT.
+absl::Status ReadStanford(const std::string& folder, Tokenization& read, TextLengths& lengths) {
+  const absl::StatusOr<StanfordSettings> found = ReadStanfordColbert(folder);
+  if (!found.ok()) return found.status();
+  AddPrefixes({{"query", found->query_prefix}, {"document", found->document_prefix}}, read);
+  if (found->lengths.document) read.max_sequence_length = *found->lengths.document;
+  lengths.FillFrom(found->lengths);
+  return absl::OkStatus();
+}
+
+absl::Status ReadPrompts(const std::string& folder, Tokenization& read, TextLengths& lengths) {
   const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
-  return ReadStrictly(path, [&](ConfigReader& config, Problems& problems) {
+  return ReadStrictly(path, [&](const Json& json, ConfigReader& config, Problems& problems) {
     if (const Json* prompts = config.Object({"prompts"}); prompts != nullptr) {
       for (const auto& [name, prompt] : prompts->items()) {
-        if (prompt.is_string()) {
+        if (prompt.is_null()) {
+          read.prompts[name] = "";
+        } else if (prompt.is_string()) {
           read.prompts[name] = prompt.get<std::string>();
         } else {
           problems.Add(absl::StrCat("prompts: expected a text for ", Quoted(name), ", found ",
@@ -205,7 +231,8 @@ absl::Status ReadPrompts(const std::string& folder, Tokenization& read) {
         }
       }
     }
-    if (IsPylate(config)) ReadPylate(config, read);
+    if (IsPylate(config)) ReadPylate(json, config, problems, read, lengths);
+    read.scores_take_mean = config.Text({"similarity_fn_name"}, "") == "meanmaxsim";
     read.default_prompt = config.Text({"default_prompt_name"}, "");
     if (read.default_prompt.empty() || read.prompts.contains(read.default_prompt)) return;
     problems.Add(absl::StrCat("default_prompt_name: expected the name of a prompt, found ",
@@ -227,8 +254,14 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   ReadSpecialTokens(transformer, config, added_tokens, read, warnings);
   read.padding.is_left = PadsLeft(config);
   read.max_sequence_length = ReadModelMaxLength(config);
-  absl::Status status = ReadSentenceConfig(transformer, read);
-  if (status.ok()) status = ReadPrompts(folder, read);
+  TextLengths lengths;
+  absl::Status status = ReadSentenceConfig(transformer, read, lengths);
+  if (status.ok()) status = ReadPrompts(folder, read, lengths);
+  if (status.ok() && IsStanfordColbert(folder) &&
+      !PathExists(absl::StrCat(folder, "/modules.json"))) {
+    status = ReadStanford(folder, read, lengths);
+  }
+  if (status.ok()) status = SetTextLengths(lengths, config, folder, read);
   if (!status.ok()) return status;
   return read;
 }

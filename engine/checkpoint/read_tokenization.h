@@ -19,10 +19,12 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 //                                it; the ids of special tokens
 //   tokenizer_config.json        model_max_length, and which tokens are the special ones;
 //   special_tokens_map.json      the latter in older folders
-//   sentence_bert_config.json    max_seq_length, which counts more than model_max_length, and
-//                                do_lower_case; also by the names that it has for other families
+//   sentence_bert_config.json    max_seq_length, which counts more than model_max_length,
+//                                do_lower_case, and the lengths of queries and documents; also by
+//                                the names that it has for other families
 //   config_sentence_transformers.json  prompts and default_prompt_name; of PyLate also the prefixes
-//                                     and document_length
+//                                     and the lengths
+//   artifact.metadata            of Stanford's ColBERT, prefixes and lengths
 // Those of the transformer are also kept as they are (Tokenization::files), with vocab.txt,
 // vocab.json, merges.txt and the model's config.json; but prefixes of PyLate are special tokens in
 // tokenizer.json. The last is in `folder`, the others are in `transformer`, which is the same

@@ -9,6 +9,7 @@
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/late_interaction/stanford_colbert.h"
 #include "engine/checkpoint/sentence_transformers.h"
 
 namespace attendant {
@@ -164,7 +165,7 @@ class ModuleList {
       problems_.Add(
           "expected modules of vectors alone behind StaticEmbedding, which pools, found others");
     }
-    if (!mask_.empty()) found_.mask_config = absl::StrCat(mask_, "/config.json");
+    if (!mask_.empty()) found_.mask = MaskFile{absl::StrCat(mask_, "/config.json")};
     return std::move(found_);
   }
 
@@ -279,14 +280,22 @@ absl::Status AddModulesOfPylate(const std::string& folder, SentenceModules& modu
   if (!json.ok()) return json.status();
   Problems problems(path);
   ConfigReader config(*json, problems);
-  modules.is_pylate = IsPylate(config) && modules.pooling.empty() && modules.mask_config.empty();
-  if (!modules.is_pylate) return problems.ToStatus();
-  modules.mask_config = path;
+  if (!IsPylate(config) || !modules.pooling.empty() || modules.mask) return problems.ToStatus();
+  modules.mask = MaskFile{path, MaskFile::Kind::kPylate};
   modules.normalizes_tokens = modules.has_token_head = true;
   return absl::OkStatus();
 }
 
 }  // namespace
+
+SentenceModules ModulesOfStanford(const std::string& folder) {
+  SentenceModules modules;
+  modules.transformer = folder;
+  modules.has_token_head = modules.normalizes_tokens = modules.is_stanford = true;
+  modules.mask =
+      MaskFile{absl::StrCat(folder, "/", kStanfordMetadata), MaskFile::Kind::kStanford};
+  return modules;
+}
 
 bool IsPylate(ConfigReader& sentence_config) {
   const std::string type = sentence_config.Text({"model_type"}, "");

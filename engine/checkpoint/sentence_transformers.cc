@@ -107,7 +107,7 @@ absl::StatusOr<DenseShape> ReadDense(const std::string& folder, const std::strin
   dense.activation = config.Choice<Activation>({"activation_function"}, kDenseActivations,
                                                Activation::kTanh);  // the library's default
   if (config.Boolean({"use_residual"}, false)) {
-    problems.Add("use_residual: expected false, found true");
+    dense.residual = dense.width == in_width ? Residual::kInput : Residual::kProjection;
   }
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   absl::StatusOr<WeightFiles> files = OpenWeightFiles(folder, options);
@@ -116,6 +116,10 @@ absl::StatusOr<DenseShape> ReadDense(const std::string& folder, const std::strin
   const std::string stem = absl::StrCat(prefix, "linear");
   binder.Bind({name + ".weight", {dense.width, in_width}}, {{stem + ".weight"}});
   if (has_bias) binder.Bind({name + ".bias", {dense.width}}, {{stem + ".bias"}});
+  if (dense.residual == Residual::kProjection) {
+    binder.Bind({name + ".residual.weight", {dense.width, in_width}},
+                {{absl::StrCat(prefix, "residual.weight")}});
+  }
   return dense;
 }
 
@@ -132,11 +136,21 @@ absl::Status ReadDenseLayers(absl::Span<const std::string> folders, const std::s
     if (i == 0) {
       head.dense_width = dense->width;
       head.dense_activation = dense->activation;
+      head.dense_residual = dense->residual;
     } else {
       head.further_dense.push_back(*dense);
     }
   }
   return absl::OkStatus();
+}
+
+// Stanford's library keeps the linear layer beside the encoder.
+void BindStanfordLinear(int64_t hidden_size, PoolingDescription& head, WeightBinder& binder) {
+  constexpr char kWeight[] = "linear.weight";
+  const FileTensor* weight = binder.Find(kWeight);
+  const bool is_matrix = weight != nullptr && weight->shape.size() == 2 && weight->shape[0] > 0;
+  head.dense_width = is_matrix ? weight->shape[0] : 1;
+  binder.Bind({"token_head.dense.weight", {head.dense_width, hidden_size}}, {{kWeight}});
 }
 
 }  // namespace
@@ -164,8 +178,9 @@ absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointO
     if (!status.ok()) return status;
     model.pooling = std::move(pooling);
   }
-  if (!modules.has_token_head && modules.mask_config.empty()) return absl::OkStatus();
+  if (!modules.has_token_head && !modules.mask) return absl::OkStatus();
   PoolingDescription token_head = {.modes = {}, .normalize = modules.normalizes_tokens};
+  if (modules.is_stanford) BindStanfordLinear(hidden_size, token_head, binder);
   absl::Status status =
       ReadDenseLayers(modules.token_dense, "token_head", options, hidden_size, token_head, binder);
   if (status.ok()) model.token_head = std::move(token_head);

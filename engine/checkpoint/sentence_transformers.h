@@ -11,6 +11,7 @@
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/weight_binder.h"
+#include "engine/checkpoint/late_interaction/multi_vector_mask.h"
 
 namespace attendant {
 
@@ -18,7 +19,8 @@ namespace attendant {
 // optionally modules that make a vector of a sequence (Pooling, Dense, Normalize) and modules that
 // make one of each token (Dense, Normalize, MultiVectorMask), or SpladePooling or LogitScore alone.
 // The paths are the folders with their files, and empty if there is none. PyLate's ColBERT models
-// list only Transformer and Dense; they are read as if MultiVectorMask and Normalize followed.
+// list only Transformer and Dense; they are read as if MultiVectorMask and Normalize followed. Those
+// of Stanford list nothing.
 struct SentenceModules {
   std::string transformer;  // or StaticEmbedding
   bool is_static = false;   // it is a StaticEmbedding
@@ -37,10 +39,8 @@ struct SentenceModules {
   bool has_token_head = false;
   std::vector<std::string> token_dense;  // in their order
   bool normalizes_tokens = false;
-  // The file with the skip list: the config.json of MultiVectorMask or, if `is_pylate`,
-  // config_sentence_transformers.json.
-  std::string mask_config;
-  bool is_pylate = false;
+  std::optional<MaskFile> mask;  // none: the vectors of all tokens count
+  bool is_stanford = false;      // its Dense is a tensor of the transformer's files
   std::string splade_pooling;
   std::string logit_score;
 };
@@ -61,10 +61,8 @@ absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::st
 absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointOptions& options,
                                ModelDescription& model, WeightBinder& binder);
 
-// Reads `mask_config`, which must exist. Looks up its words in tokenizer.json; like the library,
-// skips a word that is not a token and adds a warning.
-absl::Status ReadMultiVectorMask(const SentenceModules& modules, Tokenization& tokenization,
-                                 std::vector<std::string>& warnings);
+// Returns the modules of a checkpoint of Stanford's ColBERT.
+SentenceModules ModulesOfStanford(const std::string& folder);
 
 // Adds the head that makes sparse vectors, by the SpladePooling module or, without modules, as that
 // module does by default. `prefix`: what precedes the encoder's tensor names in the files.

@@ -101,6 +101,7 @@ absl::Status ParseTokenVectors(const Request& request, ComputeRequest& compute) 
   vectors.returned = request.return_token_vectors();
   vectors.normalize = request.normalize_token_vectors();
   vectors.skips_first = head->excludes_first;
+  vectors.takes_mean = compute.span.model->tokenization->scores_take_mean;
   const TokenSelection& selection = compute.span.model->tokenization->selection;
   if (selection.Skips(request.task())) vectors.skipped_ids = &selection.skipped_ids;
   if (!selection.only_ids.empty() && request.task() != "query") {

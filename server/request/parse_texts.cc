@@ -1,6 +1,7 @@
 #include "server/request/parse_texts.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -64,6 +65,37 @@ CheckedTensor TensorOf(const TokenizedTexts& tokenized, std::vector<uint32_t> te
           Payload(std::move(message), 0, static_cast<int64_t>(bytes))};
 }
 
+// A bias by which no token attends to those that were added to queries, which are still computed.
+CheckedTensor MaskAddedTokens(const TokenizedTexts& tokenized, const TokenLayout& layout) {
+  const int64_t length = layout.padded_length;
+  std::vector<float> bias(static_cast<size_t>(layout.sequences * length));
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    const auto row = bias.begin() + b * length;
+    std::fill(row + tokenized.attended[b], row + length, -std::numeric_limits<float>::infinity());
+  }
+  const size_t bytes = bias.size() * sizeof(float);
+  auto message =
+      std::make_shared<const MessageSlices>(MessageSlices{grpc::Slice(bias.data(), bytes)});
+  return {DataType::kFloat32,
+          {layout.sequences, 1, 1, length},
+          Payload(std::move(message), 0, static_cast<int64_t>(bytes))};
+}
+
+// The vectors of added tokens count in late interaction alone.
+absl::Status CheckExpansion(const Request& request, const ComputeRequest& compute) {
+  const std::optional<QueryExpansion>& expansion =
+      compute.span.model->tokenization->query_expansion;
+  if (!expansion || request.task() != "query") return absl::OkStatus();
+  for (const auto& [field, wanted] : {std::pair{"return_pooled", request.return_pooled()},
+                                      std::pair{"return_sparse", request.return_sparse()}}) {
+    if (!wanted) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ": cannot be combined with texts of the task \"query\": the model ",
+                     "adds tokens to queries; send another request without the task"));
+  }
+  return absl::OkStatus();
+}
+
 // Leaves the prompt's tokens out of the pooled vector if the model does so.
 absl::Status ExcludePrompt(const Request& request, const TokenizedTexts& tokenized,
                            ComputeRequest& compute) {
@@ -110,6 +142,7 @@ absl::Status CheckNoTextFields(const Request& request, const RequestPayloads& pa
 absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
                         const ServiceContext& context, ComputeRequest& compute) {
   absl::Status status = CheckOnlyTexts(request, compute);
+  if (status.ok()) status = CheckExpansion(request, compute);
   if (!status.ok()) return status;
   absl::StatusOr<TokenizedTexts> made =
       TokenizeTexts(FieldsOf(request, payloads, context), *compute.span.model, context.clock);
@@ -141,6 +174,7 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
   auto kept = ReadKeptIds(ids, embeddings, {compute.layout, compute.layout});
   if (!kept.ok()) return kept.status();
   compute.input = *std::move(kept);
+  if (!tokenized->attended.empty()) compute.bias = MaskAddedTokens(*tokenized, compute.layout);
   compute.outputs.tokens = request.return_tokens();
   status = ExcludePrompt(request, *tokenized, compute);
   compute.texts = std::move(tokenized);

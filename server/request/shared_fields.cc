@@ -75,6 +75,11 @@ absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute) {
                         shared.attention_bias ? "a tensor" : "a layer");
   }
   if (!shared.attention_bias) return absl::OkStatus();
+  if (compute.bias) {
+    return absl::InvalidArgumentError(
+        "attention_bias: cannot be combined with texts of the task \"query\": the model adds "
+        "tokens to queries that nothing attends to");
+  }
   absl::StatusOr<CheckedTensor> bias =
       CheckBias(*shared.attention_bias, compute.scores_shape(), compute.attends_cross_kv());
   if (!bias.ok()) return bias.status();

@@ -57,6 +57,11 @@ absl::StatusOr<std::string> ChoosePrompt(const TextFields& fields, const Tokeniz
     prompt = named->second;
   } else if (fields.pairs.empty()) {
     auto standard = known.prompts.find(fields.task);
+    if (fields.task == "document") {
+      for (const char* name : {"passage", "corpus"}) {  // as sentence-transformers looks for one
+        if (standard == known.prompts.end()) standard = known.prompts.find(name);
+      }
+    }
     if (standard == known.prompts.end() && fields.has_default_prompt) {
       standard = known.prompts.find(known.default_prompt);
     }
@@ -92,7 +97,8 @@ text::EncodeOptions OptionsOf(const TextFields& fields, const ServedModel& model
   options.places = fields.places;
   if (fields.truncation == v1::NO_TRUNCATION) return options;
   options.max_length = static_cast<size_t>(
-      MaxSequenceLength(*model.encoder->description().embeddings, *model.tokenization));
+      MaxSequenceLength(*model.encoder->description().embeddings, *model.tokenization,
+                        fields.task));
   if (fields.truncation == v1::TRUNCATE_LEFT) {
     options.truncation_side = text::TruncationSide::kLeft;
   }
@@ -150,6 +156,26 @@ absl::StatusOr<text::Encoding> EncodeOne(const TextFields& fields, size_t i,
   if (encoding.ok()) return encoding;
   const absl::Status alone = tokenizer.Encode(text, options).status();  // counts bytes of the text
   return alone.ok() ? encoding.status() : alone;
+}
+
+// How the texts are made longer; null: they are not.
+const QueryExpansion* ExpansionOf(const TextFields& fields, const Tokenization& known) {
+  const bool expands = fields.task == "query" && fields.pairs.empty() && known.query_expansion;
+  return expands ? &*known.query_expansion : nullptr;
+}
+
+// Adds tokens until there are as many as the model's queries have.
+void Expand(const QueryExpansion& expansion, const text::Tokenizer& tokenizer,
+            text::Encoding& encoding) {
+  const auto length = static_cast<size_t>(expansion.length);
+  if (encoding.ids.size() >= length) return;
+  if (encoding.bytes.size() == encoding.ids.size()) {  // places are wanted
+    encoding.bytes.resize(length);
+    encoding.code_points.resize(length);
+  }
+  encoding.ids.resize(length, tokenizer.TokenId(expansion.token));
+  encoding.type_ids.resize(length, 0);
+  encoding.text_of.resize(length, text::Encoding::kNoText);
 }
 
 absl::Status CheckLength(const text::Encoding& encoding, size_t i, const ServedModel& model) {
@@ -238,8 +264,10 @@ int64_t TokenizingBytes(const TextFields& fields, const ServedModel& model) {
   const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
   const std::optional<PairTemplate>& with = model.tokenization->pair_template;
   int64_t most = 0, all = 0;
+  const QueryExpansion* expansion = ExpansionOf(fields, *model.tokenization);
+  const int64_t added = expansion == nullptr ? 0 : expansion->length * kTokenBytes;
   for (size_t i = 0; i < fields.texts.size(); ++i) {
-    int64_t bytes = MaxBytesOf(fields.texts[i], tokenizer);
+    int64_t bytes = MaxBytesOf(fields.texts[i], tokenizer) + added;
     if (i < fields.pairs.size()) bytes += MaxBytesOf(fields.pairs[i], tokenizer);
     if (!fields.pairs.empty() && with) {
       bytes += static_cast<int64_t>(
@@ -271,11 +299,18 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
     if (!alone.ok()) return InvalidField("prompt", "a text", std::string(alone.status().message()));
     made.prompt_tokens = CountPromptTokens(*alone, *model.tokenization);
   }
+  const QueryExpansion* expansion = ExpansionOf(fields, *model.tokenization);
   int64_t tokens = 0;
   for (size_t i = 0; i < fields.texts.size(); ++i) {
     auto encoding = EncodeOne(fields, i, *prompt, model, options);
     if (!encoding.ok()) return Rename(encoding.status(), static_cast<int64_t>(i));
     if (status = CheckLength(*encoding, i, model); !status.ok()) return status;
+    if (expansion != nullptr) {
+      if (!expansion->attended) {
+        made.attended.push_back(static_cast<int64_t>(encoding->ids.size()));
+      }
+      Expand(*expansion, tokenizer, *encoding);
+    }
     Pad(model.tokenization->padding, options.places, *encoding);
     tokens += static_cast<int64_t>(encoding->ids.size());
     if (tokens > fields.most_tokens) {

@@ -23,7 +23,9 @@ struct TextFields {
   std::vector<Payload> pairs;         // or none
   std::optional<std::string> prompt;  // none: that of prompt_name or, but for pairs, a default one
   std::string prompt_name;
-  std::string task = {};           // whose prompt is the default if the model has one of its name
+  // Its prompt is the default if the model has one of its name, and its texts may have a length of
+  // their own. Queries may be made longer.
+  std::string task = {};
   bool has_default_prompt = true;  // otherwise the model's default one is
   v1::Truncation truncation = v1::NO_TRUNCATION;
   bool add_special_tokens = true;
@@ -46,6 +48,8 @@ TextFields ReadTextFields(const Request& request, const RequestPayloads& payload
 // Immutable, shared by a request and its response.
 struct TokenizedTexts {
   std::vector<text::Encoding> texts;  // whose places count the prompt
+  // The first tokens of each text, which all of its tokens attend to; empty: all of them.
+  std::vector<int64_t> attended = {};
   uint32_t prompt_bytes = 0;
   uint32_t prompt_code_points = 0;
   // As sentence-transformers counts them: those of the prompt alone, without a special token at its

@@ -50,6 +50,13 @@ void SetTokenization(const ServedModel& model, v1::GetTokenizerResponse& out) {
   out.mutable_skipped_ids()->Add(selection.skipped_ids.begin(), selection.skipped_ids.end());
   out.mutable_skip_tasks()->Add(selection.skip_tasks.begin(), selection.skip_tasks.end());
   out.mutable_only_ids()->Add(selection.only_ids.begin(), selection.only_ids.end());
+  out.mutable_task_lengths()->insert(tokenization.task_lengths.begin(),
+                                     tokenization.task_lengths.end());
+  if (const auto& expansion = tokenization.query_expansion) {
+    out.mutable_query_expansion()->set_length(expansion->length);
+    out.mutable_query_expansion()->set_token(expansion->token);
+    out.mutable_query_expansion()->set_attended(expansion->attended);
+  }
   out.set_model_version(model.version);
 }
 

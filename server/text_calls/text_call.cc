@@ -143,7 +143,7 @@ void TextCall::CutIds() {
 int64_t TextCall::MostTokens() const {
   const std::optional<EmbeddingShape>& embeddings = model_->encoder->description().embeddings;
   if (!embeddings || task_.truncation == v1::NO_TRUNCATION) return 0;
-  return MaxSequenceLength(*embeddings, *model_->tokenization);
+  return MaxSequenceLength(*embeddings, *model_->tokenization, TaskOf(task_, *model_));
 }
 
 absl::Status TextCall::BeginResult() {

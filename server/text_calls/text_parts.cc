@@ -134,7 +134,7 @@ void SetOutputs(const TextTask& task, const ServedModel& model, v1::EncodeReques
       break;
     case TextWish::kScores:
       if (task.interacts) {
-        request.set_task(kDocumentTask);
+        request.set_task(TaskOf(task, model));
         break;
       }
       request.set_return_pooled(true);
@@ -151,7 +151,7 @@ void SetOutputs(const TextTask& task, const ServedModel& model, v1::EncodeReques
       if (!IsMultiVector(model)) break;
       request.set_omit_hidden_states(true);
       request.set_return_token_vectors(true);
-      request.set_task(task.prompt_name == kQueryTask ? kQueryTask : kDocumentTask);
+      request.set_task(TaskOf(task, model));
       break;
     case TextWish::kTokens:
       break;
@@ -169,6 +169,12 @@ std::string PromptName(const TextTask& task, const TextPart& part,
 }
 
 }  // namespace
+
+std::string TaskOf(const TextTask& task, const ServedModel& model) {
+  const bool wants_tokens = task.wish == TextWish::kTokenVectors && IsMultiVector(model);
+  if (!task.interacts && !wants_tokens) return "";
+  return task.prompt_name == kQueryTask && !task.interacts ? kQueryTask : kDocumentTask;
+}
 
 std::vector<TextPart> DivideInputs(const TextTask& task, const PartLimits& limits) {
   std::vector<size_t> order(task.inputs.size());

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,6 +29,10 @@ struct PartLimits {
 // Inputs of similar lengths go together, long ones first. Tokens are estimated from bytes: a part
 // may turn out to be too large.
 std::vector<TextPart> DivideInputs(const TextTask& task, const PartLimits& limits);
+
+// Returns the purpose of the inputs, by which models of late interaction tell texts apart; empty:
+// it makes no difference to the model.
+std::string TaskOf(const TextTask& task, const ServedModel& model);
 
 struct PartMessage {
   v1::EncodeRequest request;

@@ -15,6 +15,7 @@ import transformers
 import adapters
 import articles
 import class_scores
+import late_interaction
 import m3_heads
 import random_models
 import rerankers
@@ -37,6 +38,7 @@ PROBLEMS = {
     "families": "not every family agrees",
     "sparse_encoders": "not every SPLADE model agrees with sentence-transformers",
     "sentence_models": "not every folder of sentence-transformers agrees with it",
+    "late_interaction": "not every model of late interaction scores as sentence-transformers does",
     "rerankers": "not every reranker by two logits agrees with transformers",
     "m3_heads": "not every head of bge-m3 agrees with FlagEmbedding's formulas",
     "static_models": "not every static embedding agrees with its library",
@@ -153,6 +155,7 @@ def main() -> None:
     figures.update(random_models.compare(options.server))
     figures.update(sparse_encoders.compare(options.server))
     figures.update(sentence_models.compare(options.server))
+    figures.update(late_interaction.compare(options.server))
     figures.update(m3_heads.compare(options.server))
     figures.update(rerankers.compare(options.server))
     figures.update(static_models.compare(options.server))

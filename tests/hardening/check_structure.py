@@ -30,6 +30,7 @@ engine/kernels/attention
 engine/checkpoint/files
 engine/checkpoint/families
 engine/checkpoint/torch
+engine/checkpoint/late_interaction
 engine/checkpoint
 engine/layers/state
 engine/layers/extras

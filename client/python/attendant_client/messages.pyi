@@ -440,13 +440,25 @@ class GetTokenizerResponse(Message):
     skipped_ids: MutableSequence[int]
     skip_tasks: MutableSequence[str]
     only_ids: MutableSequence[int]
+    task_lengths: MutableMapping[str, int]
+    query_expansion: QueryExpansion
     def __init__(
         self, *,
         tokenizer_json: Optional[bytes] = ..., max_sequence_length: Optional[int] = ..., lower_case: Optional[bool] = ...,
         prompts: Optional[Mapping[str, str]] = ..., default_prompt: Optional[str] = ..., labels: Optional[Iterable[str]] = ...,
         special_ids: Optional[Mapping[str, int]] = ..., model_version: Optional[int] = ..., class_scores: Optional[int] = ...,
         rank_scores: Optional[int] = ..., skipped_ids: Optional[Iterable[int]] = ..., skip_tasks: Optional[Iterable[str]] = ...,
-        only_ids: Optional[Iterable[int]] = ...
+        only_ids: Optional[Iterable[int]] = ..., task_lengths: Optional[Mapping[str, int]] = ...,
+        query_expansion: Optional[QueryExpansion] = ...
+    ) -> None: ...
+
+class QueryExpansion(Message):
+    length: int
+    token: str
+    attended: bool
+    def __init__(
+        self, *,
+        length: Optional[int] = ..., token: Optional[str] = ..., attended: Optional[bool] = ...
     ) -> None: ...
 
 class RefusedVersion(Message):
@@ -588,11 +600,13 @@ class PoolingDescription(Message):
     excludes_prompt: bool
     end: EndToken
     block: DenseDescription
+    dense_residual: bool
     def __init__(
         self, *,
         modes: Optional[Iterable[str]] = ..., dense_width: Optional[int] = ..., dense_activation: Optional[str] = ...,
         normalize: Optional[bool] = ..., width: Optional[int] = ..., further_dense: Optional[Iterable[DenseDescription]] = ...,
-        excludes_prompt: Optional[bool] = ..., end: Optional[EndToken] = ..., block: Optional[DenseDescription] = ...
+        excludes_prompt: Optional[bool] = ..., end: Optional[EndToken] = ..., block: Optional[DenseDescription] = ...,
+        dense_residual: Optional[bool] = ...
     ) -> None: ...
 
 class Similarity(Message):
@@ -614,9 +628,10 @@ class EndToken(Message):
 class DenseDescription(Message):
     width: int
     activation: str
+    residual: bool
     def __init__(
         self, *,
-        width: Optional[int] = ..., activation: Optional[str] = ...
+        width: Optional[int] = ..., activation: Optional[str] = ..., residual: Optional[bool] = ...
     ) -> None: ...
 
 class FrontDescription(Message):

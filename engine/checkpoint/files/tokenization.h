@@ -25,6 +25,14 @@ struct TokenSelection {
   }
 };
 
+// Makes texts of the task "query" longer: tokens are added until they have `length`, and their
+// vectors count like those of the text.
+struct QueryExpansion {
+  int64_t length = 0;
+  std::string token;
+  bool attended = false;  // false: no token attends to the added ones
+};
+
 // The function that makes scores of the outputs of a head that scores classes of sequences.
 enum class ScoreFunction {
   kUnknown,  // there is no such head
@@ -62,6 +70,8 @@ struct Tokenization {
   // Tokens of the longest sequence that the model is meant for, special tokens included; 0: the
   // folder says nothing. Embeddings may have positions for more.
   int64_t max_sequence_length = 0;
+  std::map<std::string, int64_t> task_lengths = {};  // in its place for texts of these tasks
+  std::optional<QueryExpansion> query_expansion = {};
   bool lower_case = false;                     // texts are lower-cased before they are tokenized
   std::map<std::string, std::string> prompts;  // what to put before a text, by name
   std::string default_prompt;                  // a name in `prompts`; empty: none
@@ -77,15 +87,21 @@ struct Tokenization {
   TokenSelection selection = {};
   // The token head makes the vectors of late interaction: not scores of classes.
   bool is_multi_vector = false;
+  // Scores of late interaction are divided by the number of the query's vectors.
+  bool scores_take_mean = false;
   // The vector of a text is the mean of its tokens, whatever the model's own pooling is.
   bool texts_take_mean = false;
 };
 
-// Returns the tokens of the longest sequence that the model is meant for and has positions for; 0:
-// any.
-inline int64_t MaxSequenceLength(const EmbeddingShape& embeddings,
-                                 const Tokenization& tokenization) {
-  const int64_t meant = tokenization.max_sequence_length, longest = embeddings.longest_sequence();
+// Returns the tokens of the longest sequence that the model is meant for, in this task, and has
+// positions for; 0: any.
+inline int64_t MaxSequenceLength(const EmbeddingShape& embeddings, const Tokenization& tokenization,
+                                 const std::string& task = "") {
+  const auto of_task = tokenization.task_lengths.find(task);
+  const int64_t meant = of_task == tokenization.task_lengths.end()
+                            ? tokenization.max_sequence_length
+                            : of_task->second;
+  const int64_t longest = embeddings.longest_sequence();
   return meant == 0 || longest == 0 ? std::max(meant, longest) : std::min(meant, longest);
 }
 

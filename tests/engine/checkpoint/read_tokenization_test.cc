@@ -73,17 +73,20 @@ TEST_F(ReadTokenizationTest, SentenceTransformersHasTheLastWord) {
   folder_.Write("tokenizer_config.json", R"({"model_max_length": 512})");
   folder_.Write("sentence_bert_config.json", R"({"max_seq_length": 256, "do_lower_case": true})");
   folder_.Write("config_sentence_transformers.json",
-                R"({"prompts": {"query": "query: ", "": ""}, "default_prompt_name": "query"})");
+                R"({"prompts": {"query": "query: ", "": "", "none": null},
+                    "default_prompt_name": "query"})");
   const Tokenization read = Read();
   EXPECT_EQ(read.max_sequence_length, 256);
   EXPECT_TRUE(read.lower_case);
-  EXPECT_THAT(read.prompts, UnorderedElementsAre(Pair("query", "query: "), Pair("", "")));
+  EXPECT_THAT(read.prompts,
+              UnorderedElementsAre(Pair("query", "query: "), Pair("", ""), Pair("none", "")));
   EXPECT_EQ(read.default_prompt, "query");
 }
 
 // As MultiVectorEncoder of the library, which makes special tokens of the prefixes that are tokens.
 TEST_F(ReadTokenizationTest, PrefixesOfPylateArePromptsOfSpecialTokens) {
-  folder_.Write("tokenizer.json", R"({"model": {"type": "WordPiece", "vocab": {"[Q]": 4, "x": 5}},
+  folder_.Write("tokenizer.json", R"({"model": {"type": "WordLevel",
+      "vocab": {"[Q]": 4, "[MASK]": 5}},
       "added_tokens": [{"id": 7, "content": "[D] ", "normalized": true, "special": false}]})");
   folder_.Write("sentence_bert_config.json", R"({"max_seq_length": 31})");
   folder_.Write("config_sentence_transformers.json",
@@ -94,8 +97,12 @@ TEST_F(ReadTokenizationTest, PrefixesOfPylateArePromptsOfSpecialTokens) {
   EXPECT_THAT(read.prompts,
               UnorderedElementsAre(Pair("query", "[Q] ask: "), Pair("document", "[D] say: ")));
   EXPECT_EQ(read.max_sequence_length, 300);  // 31 is left of what was tokenized before it was saved
+  EXPECT_THAT(read.task_lengths, UnorderedElementsAre(Pair("query", 32), Pair("document", 300)));
+  ASSERT_TRUE(read.query_expansion.has_value());
+  EXPECT_EQ(read.query_expansion->length, 32);
   EXPECT_EQ(read.tokenizer_json,
-            R"({"model": {"type": "WordPiece", "vocab": {"[Q]": 4, "x": 5}},
+            R"({"model": {"type": "WordLevel",
+      "vocab": {"[Q]": 4, "[MASK]": 5}},
       "added_tokens":[{"content":"[D] ","id":7,"normalized":false,"special":true},)"
             R"({"content":"[Q]","id":4,"lstrip":false,"normalized":false,"rstrip":false,)"
             R"("single_word":false,"special":true}]})");
@@ -104,7 +111,8 @@ TEST_F(ReadTokenizationTest, PrefixesOfPylateArePromptsOfSpecialTokens) {
 TEST_F(ReadTokenizationTest, PrefixesThatAreNoTokensStayText) {
   folder_.Write("tokenizer.json", kTokenizer);
   folder_.Write("config_sentence_transformers.json",
-                R"({"query_prefix": "query: ", "document_prefix": ""})");
+                R"({"query_prefix": "query: ", "document_prefix": "",
+                    "do_query_expansion": false})");
   const Tokenization read = Read();
   EXPECT_THAT(read.prompts, UnorderedElementsAre(Pair("query", "query: "), Pair("document", "")));
   EXPECT_EQ(read.tokenizer_json, kTokenizer);

@@ -70,7 +70,10 @@ class SentenceTransformers : public ::testing::Test {
 TEST_F(SentenceTransformers, ReadsAllModules) {
   absl::StatusOr<Checkpoint> checkpoint = Open();
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  const PoolingDescription expected = {{PoolingMode::kMean}, 3, Activation::kTanh, true};
+  const PoolingDescription expected = {.modes = {PoolingMode::kMean},
+                                       .dense_width = 3,
+                                       .dense_activation = Activation::kTanh,
+                                       .normalize = true};
   EXPECT_EQ(checkpoint->description.pooling, expected);
   EXPECT_EQ(ReadTensor(*checkpoint, "pooling.dense.weight"), TestValues("linear.weight", 12));
   EXPECT_EQ(ReadTensor(*checkpoint, "pooling.dense.bias"), TestValues("linear.bias", 3));
@@ -147,9 +150,39 @@ TEST_F(SentenceTransformers, RefusesADenseThatIsSomethingElse) {
   write(R"("module_input_name": "sentence_embedding")");
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("Dense in "), HasSubstr("2_Dense': expected it behind a "
                                                                  "Pooling")));
-  write(R"("use_residual": true)");
+  write(R"("use_residual": 1)");
   EXPECT_THAT(Refusal(),
-              HasSubstr("2_Dense/config.json: use_residual: expected false, found true"));
+              HasSubstr("2_Dense/config.json: use_residual: expected true or false, found 1"));
+}
+
+// What the layers take is added to what they make, by a second matrix where the widths differ.
+TEST_F(SentenceTransformers, DenseLayersMayHaveResiduals) {
+  const auto write = [&](const std::string& name, const char* widths) {
+    folder_.Write(absl::StrCat(name, "/config.json"),
+                  absl::StrCat(R"({"bias": false, "use_residual": true, "activation_function":
+                                   "torch.nn.modules.linear.Identity", )",
+                               widths, "}"));
+  };
+  write("2_Dense", R"("in_features": 4, "out_features": 3)");
+  folder_.Write("2_Dense/model.safetensors",
+                MakeSafetensors(
+                    {MakeTensor("linear.weight", {3, 4}), MakeTensor("residual.weight", {3, 4})}));
+  write("3_Dense", R"("in_features": 3, "out_features": 3)");
+  folder_.Write("3_Dense/model.safetensors",
+                MakeSafetensors({MakeTensor("linear.weight", {3, 3})}));
+  WriteModules({Module("Transformer", ""), Module("Dense", "2_Dense"), Module("Dense", "3_Dense")});
+  absl::StatusOr<Checkpoint> checkpoint = Open();
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->description.token_head,
+            (PoolingDescription{.modes = {},
+                                .dense_width = 3,
+                                .dense_residual = Residual::kProjection,
+                                .further_dense = {{3, Activation::kIdentity, Residual::kInput}}}));
+  EXPECT_EQ(ReadTensor(*checkpoint, "token_head.dense.residual.weight"),
+            TestValues("residual.weight", 12));
+  folder_.Write("2_Dense/model.safetensors",
+                MakeSafetensors({MakeTensor("linear.weight", {3, 4})}));
+  EXPECT_THAT(Refusal(), HasSubstr("residual.weight"));
 }
 
 // A vector of the sequence, and one of each token.
@@ -221,8 +254,10 @@ class MultiVector : public SentenceTransformers {
                                                  "module_output_name": "token_embeddings"})");
     folder_.Write("tokenizer.json", R"({
       "added_tokens": [{"id": 0, "content": "[UNK]"}, {"id": 7, "content": "!"}],
-      "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 1, ",": 9, "!": 3, ".": 2}}})");
-    folder_.Write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
+      "model": {"type": "WordPiece",
+                "vocab": {"[UNK]": 0, "a": 1, ",": 9, "!": 3, ".": 2, "[MASK]": 4}}})");
+    folder_.Write("tokenizer_config.json",
+                  R"({"tokenizer_class": "PreTrainedTokenizerFast", "mask_token": "[MASK]"})");
   }
 
   void WriteMask(const std::string& config) { folder_.Write("3_Mask/config.json", config); }
@@ -272,15 +307,6 @@ TEST_F(MultiVector, WordsThatAreNoTokensAreLeftOutWithAWarning) {
   EXPECT_THAT(checkpoint.warnings,
               ElementsAre(HasSubstr("3_Mask/config.json: skiplist_words that are not tokens of the "
                                     "tokenizer are not skipped: '?', 'no token'")));
-}
-
-TEST_F(MultiVector, WarnsThatClientsExpandQueries) {
-  folder_.Write("sentence_bert_config.json", R"({"query_expansion": null})");
-  EXPECT_THAT(OpenWith("{}").warnings, IsEmpty());
-  folder_.Write("sentence_bert_config.json", R"({"query_expansion": {"length": 32}})");
-  EXPECT_THAT(OpenWith("{}").warnings,
-              ElementsAre(HasSubstr("sentence_bert_config.json: query_expansion: clients append "
-                                    "the mask tokens of queries")));
 }
 
 TEST_F(MultiVector, FindsWordsInAListOfPieces) {
@@ -336,22 +362,22 @@ TEST_F(Pylate, SkipsItsWordsInDocumentsAndNormalizes) {
   EXPECT_THAT(checkpoint.tokenization.selection.skipped_ids, ElementsAre(1, 2));
   EXPECT_THAT(checkpoint.tokenization.selection.skip_tasks, ElementsAre("document"));
   EXPECT_THAT(checkpoint.warnings, IsEmpty());
-  EXPECT_THAT(OpenWith(R"({"model_type": "ColBERT", "skiplist_words": []})")
+  EXPECT_THAT(OpenWith(R"({"model_type": "ColBERT", "skiplist_words": [], "query_length": 6})")
                   .tokenization.selection.skip_tasks,
               IsEmpty());
 }
 
 TEST_F(Pylate, SkipsPunctuationUnlessItsFileSaysOtherwise) {
-  for (const char* config : {R"({"model_type": "ColBERT", "skiplist_words": null})",
-                             R"({"query_prefix": "[Q] "})", R"({"document_prefix": "[D] "})"}) {
+  for (const char* config :
+       {R"({"model_type": "ColBERT", "skiplist_words": null, "query_length": 6})",
+        R"({"query_prefix": "[Q] ", "query_length": 6})",
+        R"({"document_prefix": "[D] ", "query_length": 6})"}) {
     const Checkpoint checkpoint = OpenWith(config);
     EXPECT_THAT(checkpoint.tokenization.selection.skipped_ids, ElementsAre(2, 7, 9));
-    EXPECT_THAT(
-        checkpoint.warnings,
-        ElementsAre(HasSubstr("do_query_expansion: clients append the mask tokens"),
-                    AllOf(HasSubstr("skiplist_words that are not tokens of the tokenizer are "
-                                    "not skipped: "),
-                          HasSubstr("'#', '$', '%'"))));
+    EXPECT_THAT(checkpoint.warnings,
+                ElementsAre(AllOf(HasSubstr("skiplist_words that are not tokens of the tokenizer "
+                                            "are not skipped: "),
+                                  HasSubstr("'#', '$', '%'"))));
   }
 }
 
@@ -367,9 +393,12 @@ TEST_F(Pylate, IsNoOtherModel) {
 
 TEST_F(Pylate, RefusesBadSettings) {
   folder_.Write("config_sentence_transformers.json",
-                R"({"model_type": "ColBERT", "skiplist_words": 3, "do_query_expansion": 1})");
-  EXPECT_THAT(Refusal(), AllOf(HasSubstr("skiplist_words: expected texts, found 3"),
-                               HasSubstr("do_query_expansion: expected true or false, found 1")));
+                R"({"model_type": "ColBERT", "skiplist_words": 3, "query_length": 6})");
+  EXPECT_THAT(Refusal(), HasSubstr("skiplist_words: expected texts, found 3"));
+  folder_.Write("config_sentence_transformers.json",
+                R"({"model_type": "ColBERT", "do_query_expansion": 1, "query_length": 0})");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("do_query_expansion: expected true or false, found 1"),
+                               HasSubstr("query_length: expected an integer from 1")));
   folder_.Write("config_sentence_transformers.json",
                 R"({"model_type": "ColBERT", "query_prefix": 3, "document_length": 0})");
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("query_prefix"), HasSubstr("document_length")));

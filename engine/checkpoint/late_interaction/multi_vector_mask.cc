@@ -1,3 +1,5 @@
+#include "engine/checkpoint/late_interaction/multi_vector_mask.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -12,7 +14,6 @@
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/tokenizer_json.h"
-#include "engine/checkpoint/sentence_transformers.h"
 
 namespace attendant {
 namespace {
@@ -55,26 +56,7 @@ void SetSkipped(const std::string& path, const std::vector<std::string>& words,
                                   "not skipped: ", absl::StrJoin(unknown, ", ")));
 }
 
-// Clients must append the mask tokens that the library appends to queries: the server takes ids.
-void WarnOfExpansion(const std::string& key, std::vector<std::string>& warnings) {
-  warnings.push_back(absl::StrCat(key, ": clients append the mask tokens of queries, with ",
-                                  "attention_bias if they are not attended to; the server ",
-                                  "computes the tokens that it gets"));
-}
-
-absl::Status ReadQueryExpansion(const std::string& transformer,
-                                std::vector<std::string>& warnings) {
-  const std::string path = absl::StrCat(transformer, "/sentence_bert_config.json");
-  if (!PathExists(path)) return absl::OkStatus();
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
-  if (json->is_object() && !json->value("query_expansion", Json()).is_null()) {
-    WarnOfExpansion(absl::StrCat(path, ": query_expansion"), warnings);
-  }
-  return absl::OkStatus();
-}
-
-// PyLate's default skip list for documents.
+// The usual skip list for documents.
 std::vector<std::string> Punctuation() {
   std::vector<std::string> words;
   for (char c = '!'; c <= '~'; ++c) {
@@ -83,27 +65,35 @@ std::vector<std::string> Punctuation() {
   return words;
 }
 
+// Whether the file's own list is not there, or is said by a flag.
+bool SkipsPunctuation(MaskFile::Kind kind, ConfigReader& config) {
+  switch (kind) {
+    case MaskFile::Kind::kModule:
+      return false;
+    case MaskFile::Kind::kPylate:
+      return !config.Has({"skiplist_words"});
+    case MaskFile::Kind::kStanford:
+      return config.Boolean({"mask_punctuation"}, true);
+  }
+  return false;
+}
+
 }  // namespace
 
-absl::Status ReadMultiVectorMask(const SentenceModules& modules, Tokenization& tokenization,
+absl::Status ReadMultiVectorMask(const MaskFile& file, Tokenization& tokenization,
                                  std::vector<std::string>& warnings) {
-  if (absl::Status status = ReadQueryExpansion(modules.transformer, warnings); !status.ok()) {
-    return status;
+  absl::StatusOr<Json> json = Json::object();
+  if (PathExists(file.path)) {
+    json = ReadJsonFile(file.path, JsonLimits());
+  } else if (file.kind == MaskFile::Kind::kModule) {
+    return absl::OkStatus();
   }
-  const std::string& path = modules.mask_config;
-  if (!PathExists(path)) return absl::OkStatus();
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
   if (!json.ok()) return json.status();
-  Problems problems(path);
+  Problems problems(file.path);
   ConfigReader config(*json, problems);
   TokenSelection& selection = tokenization.selection;
   std::vector<std::string> words = ReadTexts(*json, "skiplist_words", problems);
-  if (modules.is_pylate) {
-    if (!config.Has({"skiplist_words"})) words = Punctuation();
-    if (config.Boolean({"do_query_expansion"}, true)) {
-      WarnOfExpansion(absl::StrCat(path, ": do_query_expansion"), warnings);
-    }
-  }
+  if (SkipsPunctuation(file.kind, config)) words = Punctuation();
   selection.skip_tasks = {"document"};
   if (config.Has({"skiplist_tasks"})) {
     selection.skip_tasks = ReadTexts(*json, "skiplist_tasks", problems);
@@ -113,7 +103,7 @@ absl::Status ReadMultiVectorMask(const SentenceModules& modules, Tokenization& t
   }
   if (words.empty()) selection.skip_tasks.clear();
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
-  SetSkipped(path, words, tokenization, warnings);
+  SetSkipped(file.path, words, tokenization, warnings);
   return absl::OkStatus();
 }
 

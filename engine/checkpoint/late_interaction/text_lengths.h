@@ -1,0 +1,44 @@
+// TextLengths: how long the texts of a task may be, and how queries are made longer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/files/tokenization.h"
+
+namespace attendant {
+
+// As a file says; what it leaves out may be in another file.
+struct TextLengths {
+  // How queries are padded with a token that is scored.
+  struct Expansion {
+    int64_t length = 0;   // of all shorter queries, special tokens included
+    bool cuts = true;     // longer queries, to the same length
+    bool attends = false;  // whether tokens attend to the added ones
+    std::string token = {};  // empty: the mask token, or else the token at the end of texts
+  };
+
+  std::optional<int64_t> query = {};
+  std::optional<int64_t> document = {};
+  // Outer nothing: the file does not say. Inner nothing: queries are not expanded.
+  std::optional<std::optional<Expansion>> expansion = {};
+
+  // Takes what this does not say from `other`.
+  void FillFrom(const TextLengths& other);
+};
+
+// Reads query_length, document_length and query_expansion of a sentence_bert_config.json.
+TextLengths ReadTextLengths(const Json& json, ConfigReader& config, Problems& problems);
+
+// Reads the config_sentence_transformers.json of PyLate, whose queries are expanded unless
+// do_query_expansion is false.
+TextLengths ReadPylateLengths(const Json& json, ConfigReader& config, Problems& problems);
+
+// The range of a length in tokens.
+IntegerRange TextLengthRange();
+
+}  // namespace attendant
