@@ -349,6 +349,9 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
       ReadSentenceModules(folder, options.route);
   if (!modules.ok()) return modules.status();
   if (!*modules && IsStanfordColbert(folder)) *modules = ModulesOfStanford(folder);
+  if (*modules && (*modules)->is_sparse_static) {
+    return OpenSparseStaticEmbedding(folder, **modules, options, checkpoint);
+  }
   if (*modules ? (*modules)->is_static : IsModel2Vec(folder)) {
     return OpenStaticEmbedding(folder, *modules, options, checkpoint);
   }

@@ -28,6 +28,7 @@ constexpr char kClipModel[] = "CLIPModel";
 enum class Module {
   kTransformer,
   kStaticEmbedding,
+  kSparseStaticEmbedding,
   kPooling,
   kDense,
   kNormalize,
@@ -41,6 +42,7 @@ constexpr Named<Module> kModules[] = {
     {"MLMTransformer", Module::kTransformer},  // before version 5.4, for SpladePooling
     {kClipModel, Module::kTransformer},        // before that version, for both towers of CLIP
     {"StaticEmbedding", Module::kStaticEmbedding},
+    {"SparseStaticEmbedding", Module::kSparseStaticEmbedding},
     {"Pooling", Module::kPooling},
     {"Dense", Module::kDense},
     {"Normalize", Module::kNormalize},
@@ -143,8 +145,8 @@ class ModuleList {
       return AddKnown(module.value);
     }
     problems_.Add(absl::StrCat(
-        "type: expected Transformer, StaticEmbedding, Pooling, Dense, Normalize, "
-        "MultiVectorMask, SpladePooling or LogitScore of sentence_transformers, found ",
+        "type: expected Transformer, StaticEmbedding, SparseStaticEmbedding, Pooling, Dense, "
+        "Normalize, MultiVectorMask, SpladePooling or LogitScore of sentence_transformers, found ",
         Quoted(type)));
   }
 
@@ -165,6 +167,9 @@ class ModuleList {
       problems_.Add(
           "expected modules of vectors alone behind StaticEmbedding, which pools, found others");
     }
+    if (found_.is_sparse_static && (has_others || !found_.splade_pooling.empty())) {
+      problems_.Add("expected SparseStaticEmbedding alone, found others beside it");
+    }
     if (!mask_.empty()) found_.mask = MaskFile{absl::StrCat(mask_, "/config.json")};
     return std::move(found_);
   }
@@ -177,6 +182,9 @@ class ModuleList {
         return AddOnce(found_.transformer);
       case Module::kStaticEmbedding:
         found_.is_static = found_.transformer.empty();
+        return AddOnce(found_.transformer);
+      case Module::kSparseStaticEmbedding:
+        found_.is_sparse_static = found_.transformer.empty();
         return AddOnce(found_.transformer);
       case Module::kPooling:
         if (found_.has_token_head || !mask_.empty()) Refuse("before modules of tokens");

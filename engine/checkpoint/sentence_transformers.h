@@ -17,13 +17,14 @@ namespace attendant {
 
 // The modules that modules.json lists: a Transformer, or a StaticEmbedding, which pools too; then
 // optionally modules that make a vector of a sequence (Pooling, Dense, Normalize) and modules that
-// make one of each token (Dense, Normalize, MultiVectorMask), or SpladePooling or LogitScore alone.
-// The paths are the folders with their files, and empty if there is none. PyLate's ColBERT models
-// list only Transformer and Dense; they are read as if MultiVectorMask and Normalize followed. Those
-// of Stanford list nothing.
+// make one of each token (Dense, Normalize, MultiVectorMask), or SpladePooling or LogitScore alone;
+// or a SparseStaticEmbedding alone. The paths are the folders with their files, and empty if there
+// is none. PyLate's ColBERT models list only Transformer and Dense; they are read as if
+// MultiVectorMask and Normalize followed. Those of Stanford list nothing.
 struct SentenceModules {
-  std::string transformer;  // or StaticEmbedding
+  std::string transformer;  // or the static embedding
   bool is_static = false;   // it is a StaticEmbedding
+  bool is_sparse_static = false;
   // It makes the vector of a sequence by the pooler of its model, as a tower does, and only
   // Normalize may follow.
   bool transformer_pools = false;
@@ -79,6 +80,11 @@ bool IsModel2Vec(const std::string& folder);
 absl::Status OpenStaticEmbedding(const std::string& folder,
                                  const std::optional<SentenceModules>& modules,
                                  const CheckpointOptions& options, Checkpoint& checkpoint);
+
+// Opens a folder whose only module is SparseStaticEmbedding: a weight for each word, which the
+// sparse vector of a text has for the words in it. Errors are those of OpenCheckpoint.
+absl::Status OpenSparseStaticEmbedding(const std::string& folder, const SentenceModules& modules,
+                                       const CheckpointOptions& options, Checkpoint& checkpoint);
 
 inline constexpr char kDensePrefix[] = "Dense/";
 

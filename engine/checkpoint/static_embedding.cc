@@ -185,18 +185,22 @@ absl::StatusOr<Tokenization> ReadStaticTokenization(const std::string& folder,
   return read;
 }
 
-absl::Status AddPooling(const std::string& folder, const std::optional<SentenceModules>& modules,
-                        const CheckpointOptions& options, ModelDescription& model,
-                        WeightBinder& binder) {
+// Refuses options about what such a model does not have.
+absl::Status CheckOptions(const std::string& folder, const CheckpointOptions& options) {
   if (options.pooling != PoolingChoice::kAsFiles) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder, ": pooling: not supported: static embeddings are the mean of their tokens"));
   }
-  if (!options.task.empty() || options.tower != Tower::kOnly) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, ": ",
-                                                   options.task.empty() ? "tower" : "task",
-                                                   ": not supported: static embeddings have none"));
-  }
+  if (options.task.empty() && options.tower == Tower::kOnly) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(folder, ": ",
+                                                 options.task.empty() ? "tower" : "task",
+                                                 ": not supported: static embeddings have none"));
+}
+
+absl::Status AddPooling(const std::string& folder, const std::optional<SentenceModules>& modules,
+                        const CheckpointOptions& options, ModelDescription& model,
+                        WeightBinder& binder) {
+  if (absl::Status status = CheckOptions(folder, options); !status.ok()) return status;
   if (modules) return ReadSentenceHeads(*modules, options, model, binder);
   const std::string path = absl::StrCat(folder, "/config.json");
   const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
@@ -206,6 +210,30 @@ absl::Status AddPooling(const std::string& folder, const std::optional<SentenceM
   model.pooling = {.modes = {PoolingMode::kMean},
                    .normalize = config.Boolean({"normalize"}, false)};
   return problems.ToStatus();
+}
+
+// The weights may also be in a JSON file with a name of its own, which the library fetches.
+absl::Status CheckSparseConfig(const std::string& module) {
+  const std::string path = absl::StrCat(module, "/config.json");
+  if (!PathExists(path)) return absl::OkStatus();
+  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
+  if (!json.ok()) return json.status();
+  Problems problems(path);
+  ConfigReader config(*json, problems);
+  if (config.Has({"path"})) {
+    problems.Add(absl::StrCat("path: not supported: expected the weights in model.safetensors, ",
+                              "found ", Quoted(config.Text({"path"})),
+                              "; load and save the model with sentence-transformers"));
+  }
+  return problems.ToStatus();
+}
+
+// The library asks transformers' tokenizer for none.
+void LeaveOutSpecialTokens(Tokenization& read) {
+  read.leaves_out_special_tokens = true;
+  if (!read.tokenizer_json.empty()) {
+    SetMember("post_processor", nullptr, read.tokenizer_json);
+  }
 }
 
 }  // namespace
@@ -245,6 +273,36 @@ absl::Status OpenStaticEmbedding(const std::string& folder,
   checkpoint.weights = std::make_unique<FoldedWeights>(std::move(checkpoint.weights), table.mapping,
                                                        table.rows, table.width);
   return absl::OkStatus();
+}
+
+absl::Status OpenSparseStaticEmbedding(const std::string& folder, const SentenceModules& modules,
+                                       const CheckpointOptions& options, Checkpoint& checkpoint) {
+  const std::string& module = modules.transformer;
+  absl::Status status = CheckOptions(folder, options);
+  if (status.ok()) status = CheckSparseConfig(module);
+  if (!status.ok()) return status;
+  absl::StatusOr<WeightFiles> files = OpenWeightFiles(module, options);
+  if (!files.ok()) return files.status();
+  WeightBinder binder(folder);
+  Table table = {.name = "weight"};
+  const FileTensor* weight = Find(*files, table.name).second;
+  if (weight != nullptr && weight->shape.size() == 1 && weight->shape[0] > 0 &&
+      weight->shape[0] <= kVocabularyRange.highest) {
+    table.rows = table.tokens = weight->shape[0];
+  }
+  binder.AddFiles("", *std::move(files));
+  // One number for each word, which is all that the lexical head needs.
+  ModelDescription& model = checkpoint.description = Describe(table);
+  model.family = "sparse_static_embedding";
+  model.lexical_head = {.modes = {}};
+  absl::StatusOr<Tokenization> tokenization =
+      ReadTokenization(folder, module, checkpoint.warnings);
+  if (!tokenization.ok()) return tokenization.status();
+  checkpoint.tokenization = *std::move(tokenization);
+  LeaveOutSpecialTokens(checkpoint.tokenization);
+  binder.Bind({kWords, {table.tokens}}, {{table.name}});
+  checkpoint.unused_tensors = binder.Unbound();
+  return binder.Finish(options, checkpoint);
 }
 
 }  // namespace attendant

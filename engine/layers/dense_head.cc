@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -174,6 +175,10 @@ void WeighTokens(const DenseHead& head, absl::Span<const int32_t> excluded_ids,
                  absl::Span<const VocabularySequence> sequences, Workspace& workspace) {
   for (const VocabularySequence& sequence : sequences) {
     std::fill(sequence.weights.begin(), sequence.weights.end(), 0.0f);
+    for (const int32_t id : sequence.ids) {
+      if (absl::c_binary_search(excluded_ids, id)) continue;
+      sequence.weights[id] = -std::numeric_limits<float>::infinity();  // so that any weight counts
+    }
   }
   // The place of a token in the list of all sequences' tokens.
   struct Place {

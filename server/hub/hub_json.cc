@@ -113,6 +113,24 @@ absl::StatusOr<std::vector<std::string>> ParseModuleFolders(absl::string_view te
   return folders;
 }
 
+absl::StatusOr<std::vector<std::string>> ParseRouterFolders(absl::string_view text) {
+  const absl::StatusOr<Json> json = ParseJson(text, JsonLimits(), "router_config.json");
+  if (!json.ok()) return json.status();
+  const Json* types = Member(*json, "types");
+  if (types == nullptr || !types->is_object() || types->size() > kMostFolders) {
+    return Unlike(absl::StrCat("an object types of at most ", kMostFolders,
+                               " modules in router_config.json"));
+  }
+  std::vector<std::string> folders;
+  for (const auto& [name, type] : types->items()) {
+    if (!IsSafePath(name) || absl::StrContains(name, '/')) {
+      return Unlike("plain names of folders as types of router_config.json");
+    }
+    folders.push_back(name);
+  }
+  return folders;
+}
+
 absl::StatusOr<std::vector<std::string>> ParseShards(absl::string_view text) {
   const absl::StatusOr<Json> json = ParseJson(text, kListingLimits, "the index of weight files");
   if (!json.ok()) return json.status();

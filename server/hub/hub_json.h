@@ -37,6 +37,9 @@ absl::StatusOr<HubListing> ParseTree(absl::string_view text, const std::string& 
 // Returns the folders in modules.json of sentence-transformers, relative to its own folder.
 absl::StatusOr<std::vector<std::string>> ParseModuleFolders(absl::string_view text);
 
+// Returns the folders in the router_config.json of a Router, relative to its own folder.
+absl::StatusOr<std::vector<std::string>> ParseRouterFolders(absl::string_view text);
+
 // Returns the files that model.safetensors.index.json names, each once.
 absl::StatusOr<std::vector<std::string>> ParseShards(absl::string_view text);
 

@@ -17,6 +17,7 @@ constexpr char kWeights[] = "model.safetensors", kIndex[] = "model.safetensors.i
 // Heads that FlagEmbedding saves beside the weights.
 constexpr const char* kM3Weights[] = {"sparse_linear.safetensors", "colbert_linear.safetensors"};
 constexpr char kModules[] = "modules.json", kTorchDescription[] = "attendant.json";
+constexpr char kRouter[] = "router_config.json";
 
 // Each of these marks a folder as a model, or as a module of one.
 constexpr const char* kDescriptions[] = {"config.json", kModules, kTorchDescription};
@@ -30,7 +31,8 @@ constexpr const char* kSideFiles[] = {"tokenizer.json",
                                       "merges.txt",
                                       "bpe.codes",
                                       "preprocessor_config.json",
-                                      "config_sentence_transformers.json"};
+                                      "config_sentence_transformers.json",
+                                      "artifact.metadata"};  // of Stanford's ColBERT
 constexpr const char* kSentencePieceEnds[] = {".model", ".spm"};
 
 // Weight files of other formats or places.
@@ -106,7 +108,10 @@ class Choice {
       if (!text.ok()) return text.status();
       const absl::StatusOr<std::vector<std::string>> folders = ParseModuleFolders(*text);
       if (!folders.ok()) return folders.status();
-      modules.insert(folders->begin(), folders->end());
+      for (const std::string& folder : *folders) {
+        modules.insert(folder);
+        if (absl::Status status = AddRoutes(folder, modules); !status.ok()) return status;
+      }
     } else {
       modules.insert("");
     }
@@ -115,6 +120,19 @@ class Choice {
       AddSideFiles(folder);
       if (absl::Status status = AddWeights(folder); !status.ok()) return status;
     }
+    return absl::OkStatus();
+  }
+
+  // Adds the modules of a Router in this folder, if there is one.
+  absl::Status AddRoutes(const std::string& folder, std::set<std::string>& modules) {
+    const std::string path = PathIn(folder, kRouter);
+    if (!Has(path)) return absl::OkStatus();
+    const absl::StatusOr<std::string> text = read_(path);
+    if (!text.ok()) return text.status();
+    const absl::StatusOr<std::vector<std::string>> routes = ParseRouterFolders(*text);
+    if (!routes.ok()) return routes.status();
+    for (const std::string& route : *routes) modules.insert(PathIn(folder, route));
+    chosen_.push_back(path);
     return absl::OkStatus();
   }
 

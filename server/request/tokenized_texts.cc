@@ -93,7 +93,8 @@ absl::Status CheckFields(const TextFields& fields, const ServedModel& model) {
 
 text::EncodeOptions OptionsOf(const TextFields& fields, const ServedModel& model) {
   text::EncodeOptions options;
-  options.add_special_tokens = fields.add_special_tokens;
+  options.add_special_tokens =
+      fields.add_special_tokens && !model.tokenization->leaves_out_special_tokens;
   options.places = fields.places;
   if (fields.truncation == v1::NO_TRUNCATION) return options;
   options.max_length = static_cast<size_t>(

@@ -1,4 +1,5 @@
-"""Small random SPLADE models, which sentence-transformers' SparseEncoder makes and saves, compared with what it computes."""
+"""Small random SPLADE models and static weights of words, which sentence-transformers' SparseEncoder makes and saves, compared with
+what it computes."""
 import pathlib
 import sys
 import tempfile
@@ -8,8 +9,8 @@ import sentence_transformers
 import tokenizers
 import torch
 import transformers
-from sentence_transformers.sparse_encoder.modules import SpladePooling
-from sentence_transformers.base.modules import Transformer
+from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding, SpladePooling
+from sentence_transformers.base.modules import Router, Transformer
 
 from attendant.v1 import encoder_service_pb2 as pb
 from library_families import FAMILIES
@@ -27,6 +28,8 @@ KINDS = {
     "xlm-roberta-max": ("xlm-roberta", {}),
     "modernbert-plain": ("modernbert", None),
 }
+# Weights of words, and a Router that has them for queries; None: no route.
+STATIC = {"static": None, "static-half": None, "routed-query": "query", "routed-document": "document"}
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(55))]
 TEXTS = ["w1 w2 w3", "w54", " ".join(f"w{i * 7 % 55}" for i in range(30)), "w5 w5 w9 w0 w12"]
 
@@ -58,6 +61,30 @@ def save(kind: str, folder: pathlib.Path, scratch: pathlib.Path):
     return model
 
 
+def save_static(kind: str, folder: pathlib.Path, scratch: pathlib.Path):
+    """Saves a model of weights of words, or a Router, and returns it as the library loads it."""
+    weights = torch.randn(len(WORDS))
+    modules = [SparseStaticEmbedding(tokenizer(), weights.half() if kind.endswith("half") else weights)]
+    if STATIC[kind]:
+        plain = scratch / kind
+        make(FAMILIES["bert"], {"model": transformers.BertForMaskedLM}, plain)
+        tokenizer().save_pretrained(plain)
+        documents = [Transformer(str(plain), transformer_task="fill-mask"), SpladePooling(activation_function="log1p_relu")]
+        modules = [Router.for_query_document(query_modules=modules, document_modules=documents)]
+    sentence_transformers.SparseEncoder(modules=modules, device="cpu").save(str(folder))
+    return sentence_transformers.SparseEncoder(str(folder), device="cpu")
+
+
+def compare_static(encode, kind: str, model) -> float:
+    """Compares the vectors of texts: with words that the tokenizer does not know, too long, without words."""
+    texts = [*TEXTS, "w5 unknown w9 w5", " ".join(f"w{i * 7 % 55}" for i in range(50)), *([""] if STATIC[kind] != "document" else [])]
+    served = to_dense(encode(pb.EncodeRequest(model=kind, texts=texts, omit_hidden_states=True, return_sparse=True,
+                                              truncation=pb.TRUNCATE_RIGHT)).sparse, len(WORDS))
+    float32, exact = (getattr(model, name)().encode(texts, task=STATIC[kind], convert_to_sparse_tensor=False).double().numpy()
+                      for name in ("float", "double"))
+    return float(np.abs(served - exact[:, :len(WORDS)]).max()) / max(BOUND, 1.5 * float(np.abs(float32 - exact).max()))
+
+
 def ids_of(model, texts: list) -> tuple:
     """The token ids and the mask that the library makes of the texts."""
     made = model.tokenizer(texts, padding=True, truncation=True, return_tensors="np")
@@ -78,8 +105,14 @@ def compare(program: str) -> dict:
         folders = {kind: pathlib.Path(scratch) / "served" / kind for kind in KINDS}
         torch.manual_seed(7)
         models = {kind: save(kind, folder, pathlib.Path(scratch)) for kind, folder in folders.items()}
-        with serve(program, folders) as port:
+        static = {kind: pathlib.Path(scratch) / "served" / kind for kind in STATIC}
+        static_models = {kind: save_static(kind, folder, pathlib.Path(scratch)) for kind, folder in static.items()}
+        routed = {kind: f"{folder},route={STATIC[kind]}" if STATIC[kind] else folder for kind, folder in static.items()}
+        with serve(program, {**folders, **routed}) as port:
             encode = encoder(port)
+            for kind, model in static_models.items():
+                shares[kind] = compare_static(encode, kind, model)
+                print(f"{kind:24}{shares[kind]:27.3g}", flush=True)
             for kind, model in models.items():
                 ids, mask = ids_of(model, TEXTS)
                 answer = encode(pb.EncodeRequest(model=kind, token_ids=to_tensor(ids), attention_mask=to_tensor(mask),

@@ -91,6 +91,8 @@ struct Tokenization {
   bool scores_take_mean = false;
   // The vector of a text is the mean of its tokens, whatever the model's own pooling is.
   bool texts_take_mean = false;
+  // Texts get no special tokens, whatever the tokenizer's files say.
+  bool leaves_out_special_tokens = false;
 };
 
 // Returns the tokens of the longest sequence that the model is meant for, in this task, and has

@@ -440,8 +440,8 @@ TEST_F(SentenceTransformers, RefusesModulesItDoesNotKnow) {
   EXPECT_THAT(
       Refusal(),
       AllOf(HasSubstr("modules.json: type: expected Transformer, StaticEmbedding, "
-                      "Pooling, Dense, Normalize, MultiVectorMask, SpladePooling or LogitScore of "
-                      "sentence_transformers, found"),
+                      "SparseStaticEmbedding, Pooling, Dense, Normalize, MultiVectorMask, "
+                      "SpladePooling or LogitScore of sentence_transformers, found"),
             HasSubstr("'sentence_transformers.models.LSTM'")));
   folder_.Write("modules.json", R"([{"path": "", "type": "custom_st.Transformer"}])");
   EXPECT_THAT(Refusal(), HasSubstr("found 'custom_st.Transformer'"));

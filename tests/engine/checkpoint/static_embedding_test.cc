@@ -181,5 +181,68 @@ TEST_F(StaticEmbeddingTest, RefusesOtherPoolings) {
   EXPECT_THAT(Refusal(), HasSubstr("expected it once"));
 }
 
+class SparseStaticEmbeddingTest : public StaticEmbeddingTest {
+ protected:
+  SparseStaticEmbeddingTest() {
+    folder_.Write("modules.json",
+                  R"([{"path": "", "type": "sentence_transformers.base.modules.router.Router"}])");
+    folder_.Write("router_config.json", R"({
+        "types": {"query_0_SparseStaticEmbedding":
+          "sentence_transformers.sparse_encoder.models.SparseStaticEmbedding"},
+        "structure": {"query": ["query_0_SparseStaticEmbedding"]}, "parameters": {}})");
+    options_.route = "query";
+    WriteTensors({MakeTensor("weight", {3})}, kModule);
+    folder_.Write(absl::StrCat(kModule, "config.json"), R"({"frozen": true})");
+    folder_.Write(absl::StrCat(kModule, "tokenizer_config.json"),
+                  R"({"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 5})");
+  }
+
+  static constexpr char kModule[] = "query_0_SparseStaticEmbedding/";
+  CheckpointOptions options_;
+};
+
+TEST_F(SparseStaticEmbeddingTest, WeighsEachWordAlone) {
+  folder_.Write("config_sentence_transformers.json", R"({"prompts": {"query": "a "}})");
+  absl::StatusOr<Checkpoint> checkpoint = Open(options_);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const ModelDescription& model = checkpoint->description;
+  EXPECT_EQ(model.family, "sparse_static_embedding");
+  EXPECT_EQ(model.layers, 0);
+  EXPECT_EQ(model.embeddings, (EmbeddingShape{.width = 1, .vocabulary = 3, .has_norm = false}));
+  EXPECT_EQ(model.lexical_head, (PoolingDescription{.modes = {}}));
+  EXPECT_FALSE(model.pooling.has_value());
+  EXPECT_EQ(model.sparse_width(), 3);
+  EXPECT_EQ(ReadTensor(*checkpoint, "embeddings.word"), TestValues("weight", 3));
+  const Tokenization& read = checkpoint->tokenization;
+  EXPECT_TRUE(read.leaves_out_special_tokens);
+  EXPECT_THAT(read.tokenizer_json, HasSubstr(R"("post_processor":null)"));
+  EXPECT_EQ(read.max_sequence_length, 5);  // not where tokenizer.json cuts
+  EXPECT_EQ(read.prompts.at("query"), "a ");
+  EXPECT_THAT(checkpoint->unused_tensors, IsEmpty());
+  EXPECT_THAT(checkpoint->warnings, IsEmpty());
+}
+
+TEST_F(SparseStaticEmbeddingTest, RefusesWhatItDoesNotHave) {
+  folder_.Write(absl::StrCat(kModule, "config.json"), R"({"path": "some/idf.json"})");
+  EXPECT_THAT(Refusal(options_), HasSubstr("config.json: path: not supported: expected the weights "
+                                           "in model.safetensors, found 'some/idf.json'"));
+  folder_.Write(absl::StrCat(kModule, "config.json"), "{}");
+  WriteTensors({MakeTensor("weight", {3, 2})}, kModule);
+  EXPECT_THAT(Refusal(options_), HasSubstr("tensor 'weight' F32 [3, 2]"));
+  WriteTensors({MakeTensor("embedding.weight", {3, 2})}, kModule);
+  EXPECT_THAT(Refusal(options_), HasSubstr("weight"));
+  options_.pooling = PoolingChoice::kMean;
+  EXPECT_THAT(Refusal(options_), HasSubstr("pooling: not supported"));
+}
+
+TEST_F(SparseStaticEmbeddingTest, IsAlone) {
+  options_.route.clear();
+  folder_.Write("modules.json", R"([
+      {"path": "", "type": "sentence_transformers.sparse_encoder.modules.SparseStaticEmbedding"},
+      {"path": "1_Normalize", "type": "sentence_transformers.models.Normalize"}])");
+  EXPECT_THAT(Refusal(options_),
+              HasSubstr("expected SparseStaticEmbedding alone, found others beside it"));
+}
+
 }  // namespace static_embedding_test
 }  // namespace attendant

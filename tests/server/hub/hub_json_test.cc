@@ -97,6 +97,15 @@ TEST(HubJsonTest, ReadsTheFoldersOfModules) {
               HasSubstr("a list of at most 16 modules"));
 }
 
+TEST(HubJsonTest, ReadsTheFoldersOfARouter) {
+  EXPECT_THAT(ParseRouterFolders(R"({"types":{"b":"x","a":"y"},"structure":{}})").value(),
+              ElementsAre("a", "b"));
+  for (const std::string text : {R"([])", R"({})", R"({"types":[]})", R"({"types":{"..":"x"}})",
+                                 R"({"types":{"a/b":"x"}})"}) {
+    EXPECT_EQ(ParseRouterFolders(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+}
+
 TEST(HubJsonTest, ReadsTheNamesOfShards) {
   EXPECT_THAT(ParseShards(R"({"weight_map":{"t":"b","u":"a","v":"b"}})").value(),
               ElementsAre("a", "b"));

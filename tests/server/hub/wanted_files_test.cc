@@ -87,6 +87,31 @@ TEST(WantedFilesTest, ChoosesTheModulesOfSentenceTransformers) {
                                            "modules.json", "sentence_bert_config.json"));
 }
 
+TEST(WantedFilesTest, ChoosesTheModulesOfARouter) {
+  EXPECT_THAT(
+      Choose({{"document_0_MLMTransformer/config.json", ""},
+              {"document_0_MLMTransformer/model.safetensors", ""},
+              {"document_1_SpladePooling/config.json", ""},
+              {"modules.json", R"([{"path":""}])"},
+              {"other/model.safetensors", ""},
+              {"query_0_SparseStaticEmbedding/config.json", ""},
+              {"query_0_SparseStaticEmbedding/model.safetensors", ""},
+              {"query_0_SparseStaticEmbedding/tokenizer.json", ""},
+              {"router_config.json", R"({"types": {"document_0_MLMTransformer": "a",
+                 "document_1_SpladePooling": "b", "query_0_SparseStaticEmbedding": "c"}})"}}),
+      UnorderedElementsAre(
+          "document_0_MLMTransformer/config.json", "document_0_MLMTransformer/model.safetensors",
+          "document_1_SpladePooling/config.json", "modules.json",
+          "query_0_SparseStaticEmbedding/config.json",
+          "query_0_SparseStaticEmbedding/model.safetensors",
+          "query_0_SparseStaticEmbedding/tokenizer.json", "router_config.json"));
+}
+
+TEST(WantedFilesTest, ChoosesTheSettingsOfStanfordsColbert) {
+  EXPECT_THAT(Choose({{"artifact.metadata", ""}, {"config.json", ""}, {"model.safetensors", ""}}),
+              UnorderedElementsAre("artifact.metadata", "config.json", "model.safetensors"));
+}
+
 TEST(WantedFilesTest, ChoosesTheHeadsOfFlagEmbedding) {
   EXPECT_THAT(Choose({{"colbert_linear.pt", ""},
                       {"colbert_linear.safetensors", ""},

@@ -4,6 +4,8 @@
 
 #include "server/text/tokenizer.h"
 #include "tests/server/text_calls/text_fixture.h"
+#include "tests/support/engine_calls.h"
+#include "tests/support/memory_weights.h"
 
 namespace attendant::server {
 namespace static_models_test {
@@ -136,6 +138,55 @@ TEST_F(StaticModelsTest, IsDescribed) {
   EXPECT_EQ(response.layer().hidden_size(), 6);
   EXPECT_EQ(response.layer().heads(), 0);
   EXPECT_EQ(response.pooled_width(), 6);
+}
+
+// The weight of word i is kWeights[i].
+constexpr float kWeights[] = {0.5f, 2, 0, -1.5f, 0.25f, 3};
+
+TestServerOptions ServingWeights() {
+  ModelDescription description = Table();
+  description.layer.hidden_size = 1;
+  description.layer.attention.key_width = description.layer.attention.value_width = 1;
+  description.embeddings = EmbeddingShape{.width = 1, .vocabulary = 6, .has_norm = false};
+  description.pooling.reset();
+  description.lexical_head = {.modes = {}};
+  test_support::MemoryWeights weights(
+      {{"embeddings.word", {std::begin(kWeights), std::end(kWeights)}}});
+  auto model =
+      std::make_shared<ServedModel>("sparse", test_support::LoadEncoder(description, weights));
+  Tokenization tokenization;
+  tokenization.max_sequence_length = 4;
+  tokenization.leaves_out_special_tokens = true;
+  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
+  model->tokenizer = WordsTokenizer();
+  TestServerOptions options;
+  options.models = {{"sparse", std::move(model)}};
+  return options;
+}
+
+// As SparseStaticEmbedding of sentence-transformers: the weight of each word that is there, once.
+TEST(SparseStaticModelsTest, WeighsTheWordsOfTexts) {
+  const TextFixture rest(ServingWeights());
+  const Json vectors =
+      rest.Ask("/embed_sparse", {{"inputs", {"[SEP] w5 [MASK] w5", "w5 [CLS]", ""}}}).json();
+  EXPECT_EQ(vectors, Json({{{{"index", 3}, {"value", -1.5}},
+                            {{"index", 4}, {"value", 0.25}},
+                            {{"index", 5}, {"value", 3.0}}},
+                           {{{"index", 5}, {"value", 3.0}}},
+                           Json::array()}));
+}
+
+TEST(SparseStaticModelsTest, CutsTextsWithoutSpecialTokens) {
+  const TextFixture rest(ServingWeights());
+  const Json cut =
+      rest.Ask("/embed_sparse", {{"inputs", "w5 w5 w5 w5 [SEP]"}, {"truncate", true}}).json();
+  EXPECT_EQ(cut, Json({{{{"index", 5}, {"value", 3.0}}}}));
+}
+
+TEST(SparseStaticModelsTest, HasNoVectorOfATextAlone) {
+  const TextFixture rest(ServingWeights());
+  EXPECT_THAT(rest.Ask("/embed", {{"inputs", "w5"}}).body,
+              HasSubstr("model: expected a model that makes one vector of a text"));
 }
 
 }  // namespace static_models_test
