@@ -171,6 +171,7 @@ absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read,
     return ReadStrictly(path, [&](const Json& json, ConfigReader& config, Problems& problems) {
       read.lower_case = config.Boolean({"do_lower_case"}, false);
       lengths = ReadTextLengths(json, config, problems);
+      CheckTransformerSettings(config, problems);
       if (!config.Has({"max_seq_length"})) return;
       read.max_sequence_length = config.Integer({"max_seq_length"}, kLengthRange);
     });
@@ -233,6 +234,7 @@ absl::Status ReadPrompts(const std::string& folder, Tokenization& read, TextLeng
     }
     if (IsPylate(config)) ReadPylate(json, config, problems, read, lengths);
     read.scores_take_mean = config.Text({"similarity_fn_name"}, "") == "meanmaxsim";
+    CheckModelSettings(config, problems);
     read.default_prompt = config.Text({"default_prompt_name"}, "");
     if (read.default_prompt.empty() || read.prompts.contains(read.default_prompt)) return;
     problems.Add(absl::StrCat("default_prompt_name: expected the name of a prompt, found ",

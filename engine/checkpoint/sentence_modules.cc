@@ -88,7 +88,11 @@ Json ModulesOfRoute(const std::string& folder, const Json& entry, std::string ro
     return value.is_object() ? value : Json::object();
   };
   const Json routes = object("structure"), types = object("types");
-  const Json by_default = object("parameters").value("default_route", Json());
+  const Json parameters = object("parameters");
+  const Json by_default = parameters.value("default_route", Json());
+  if (route.empty() && !parameters.value("route_mappings", Json()).empty()) {
+    problems.Add(absl::StrCat(file, ": route_mappings: not supported; name a route, route=NAME"));
+  }
   if (route.empty() && by_default.is_string()) route = by_default.get<std::string>();
   const Json names = routes.value(route, Json());
   if (!names.is_array()) {

@@ -50,6 +50,13 @@ struct SentenceModules {
 // written before version 5 of sentence-transformers have no model_type.
 bool IsPylate(ConfigReader& sentence_config);
 
+// Adds a problem for each setting of a Transformer (sentence_bert_config.json) by which the library
+// would make other tokens, load another model, or take other outputs of it.
+void CheckTransformerSettings(ConfigReader& config, Problems& problems);
+
+// Does so for each setting of config_sentence_transformers.json by which the library cuts vectors.
+void CheckModelSettings(ConfigReader& config, Problems& problems);
+
 // Returns nothing if the folder has no modules.json. In place of a Router, takes the modules of its
 // `route`, or of its default if `route` is empty. Refuses other types of modules, an order in which
 // they mean something else, and routes that are not there, with INVALID_ARGUMENT.

@@ -210,5 +210,37 @@ TEST_F(LateInteraction, StanfordsFolderHasItsLinearLayerAmongTheWeights) {
                                HasSubstr("interaction: expected one of colbert, found 'flipr'")));
 }
 
+TEST_F(LateInteraction, RefusesSettingsThatItDoesNotApply) {
+  WriteSettings(R"({"transformer_task": "retrieval", "module_output_name": "pixels",
+      "modality_config": {"text": {"method": "get_features", "method_output_name": "x"},
+                          "message": {}},
+      "processing_kwargs": {"text": {"max_length": 3}},
+      "model_args": {"trust_remote_code": true, "attn_implementation": "sdpa"},
+      "tokenizer_args": {"padding_side": "left"}, "config_args": {"is_causal": false}})");
+  EXPECT_THAT(Refusal(),
+              AllOf(HasSubstr("sentence_bert_config.json: 8 problems: "),
+                    HasSubstr("transformer_task: expected feature-extraction, fill-mask, "
+                              "sequence-classification, text-generation; found 'retrieval'"),
+                    HasSubstr("module_output_name: expected token_embeddings, "
+                              "sentence_embedding, scores, causal_logits; found 'pixels'"),
+                    HasSubstr("modality_config.text.method: expected forward, "
+                              "get_text_features; found 'get_features'"),
+                    HasSubstr("modality_config.text.method_output_name: expected "
+                              "last_hidden_state, pooler_output, logits; found 'x'"),
+                    HasSubstr("modality_config: message: not supported: chat templates"),
+                    HasSubstr("processing_kwargs: 'text' not supported"),
+                    HasSubstr("tokenizer_args: 'padding_side' not supported"),
+                    HasSubstr("config_args: 'is_causal' not supported")));
+  WriteSettings(R"({"transformer_task": "feature-extraction", "unpad_inputs": true,
+      "module_output_name": "token_embeddings", "processing_kwargs": {},
+      "modality_config": {"text": {"method": "forward",
+                                   "method_output_name": "last_hidden_state"}}})");
+  EXPECT_FALSE(Read().query_expansion.has_value());
+  WriteSentenceConfig(R"({"truncate_dim": 2, "max_active_dims": 3})");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("config_sentence_transformers.json: 2 problems: "),
+                               HasSubstr("truncate_dim: not supported"),
+                               HasSubstr("max_active_dims: not supported")));
+}
+
 }  // namespace late_interaction_test
 }  // namespace attendant

@@ -490,6 +490,10 @@ TEST_F(SentenceTransformers, TakesARouteOfARouter) {
   const absl::StatusOr<Checkpoint> named = OpenCheckpoint(folder_.path(), options);
   ASSERT_TRUE(named.ok()) << named.status();
   EXPECT_EQ(named->description.pooling, expected);
+  config(R"x("query", "route_mappings": {"(None, 'text')": "document"})x");
+  EXPECT_THAT(Refusal(), HasSubstr("router_config.json: route_mappings: not supported; name a "
+                                   "route, route=NAME"));
+  EXPECT_TRUE(OpenCheckpoint(folder_.path(), options).ok());
   options.route = "document";
   EXPECT_THAT(std::string(OpenCheckpoint(folder_.path(), options).status().message()),
               HasSubstr("expected a Transformer, found none"));
