@@ -262,6 +262,7 @@ constexpr ModelRow kRows[] = {
     {"matrix products", "gemm", [](const Model& m) { return m.gemm(); }},
     {"weights", "weight_bytes",
      [](const Model& m) { return m.weight_bytes() == 0 ? "" : InMebibytes(m.weight_bytes()); }},
+    {"weight type", "weight_type", [](const Model& m) { return m.weight_type(); }},
     {"shares weights of", "base", [](const Model& m) { return m.base(); }},
     {"request limit", "limits.max_request_tokens limits.max_request_bytes",
      [](const Model& m) {

@@ -34,18 +34,40 @@ inline constexpr Named<ComputeType> kComputeTypeNames[] = {{"f32", ComputeType::
 // Returns "f32", "bf16x3", "bf16" or "int8".
 constexpr const char* Name(ComputeType type) { return NameIn(kComputeTypeNames, type); }
 
-// The implementation of matrix products: oneDNN, or the AMX GEMM (engine/kernels/gemm/amx_gemm.h).
+// The implementation of matrix products: oneDNN, the AMX GEMM (engine/kernels/gemm/amx_gemm.h) or
+// the vector GEMM (vector_gemm.h there).
 enum class Gemm : uint8_t {
-  kAuto,  // the AMX GEMM where loading finds it faster and its bits equal to oneDNN's, else oneDNN
-  kOneDnn,
-  kTiles,  // the AMX GEMM; neither for kF32 nor with emulation
+  kAuto,    // chosen by the CPU; see gemm_choice.h
+  kOneDnn,  // not with weights of 16 bits
+  kTiles,   // the AMX GEMM; neither for kF32 nor with emulation
+  kVector,  // the vector GEMM; for kF32, for kInt8 and with emulation
 };
 
-inline constexpr Named<Gemm> kGemmNames[] = {
-    {"auto", Gemm::kAuto}, {"onednn", Gemm::kOneDnn}, {"tiles", Gemm::kTiles}};
+inline constexpr Named<Gemm> kGemmNames[] = {{"auto", Gemm::kAuto},
+                                             {"onednn", Gemm::kOneDnn},
+                                             {"tiles", Gemm::kTiles},
+                                             {"vector", Gemm::kVector}};
 
-// Returns "auto", "onednn" or "tiles".
+// Returns "auto", "onednn", "tiles" or "vector".
 constexpr const char* Name(Gemm gemm) { return NameIn(kGemmNames, gemm); }
+
+// The type in which the weights of linear layers are kept for kF32. The arithmetic is float32 with
+// each of them.
+enum class WeightType : uint8_t {
+  kAuto,  // kBf16 or kF16 for a weight whose elements all are such numbers, else kF32: the results
+          // have the bits of kF32
+  kF32,
+  kBf16,  // rounded to nearest even, if they are no such numbers
+  kF16,   // likewise
+};
+
+inline constexpr Named<WeightType> kWeightTypeNames[] = {{"auto", WeightType::kAuto},
+                                                         {"f32", WeightType::kF32},
+                                                         {"bf16", WeightType::kBf16},
+                                                         {"f16", WeightType::kF16}};
+
+// Returns "auto", "f32", "bf16" or "f16".
+constexpr const char* Name(WeightType type) { return NameIn(kWeightTypeNames, type); }
 
 // The way in which the linear layers of a model are computed.
 struct ComputeMode {
@@ -55,6 +77,7 @@ struct ComputeMode {
   // times the time and twice the memory.
   bool emulate = false;
   Gemm gemm = Gemm::kAuto;
+  WeightType weights = WeightType::kAuto;  // kAuto for other types than kF32
 
   friend auto operator<=>(const ComputeMode&, const ComputeMode&) = default;
 };

@@ -104,6 +104,7 @@ LowRankProducts OfTensor(const CheckpointTensor& tensor, const WeightShapes& sha
 void AddProducts(LowRankProducts products, std::unique_ptr<WeightSource> factors,
                  Checkpoint& checkpoint) {
   for (const auto& [name, product] : products) {
+    checkpoint.description.linear_type = DataType::kFloat32;  // sums are not rounded
     // The sum of a table and a product would be rounded to the type of the file.
     if (absl::StartsWith(name, "embeddings.") && checkpoint.description.embeddings) {
       checkpoint.description.embeddings->table_type = DataType::kFloat32;

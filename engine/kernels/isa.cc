@@ -127,8 +127,13 @@ bool HasAmxUnits() {
 #endif
 }
 
-bool HasInt8Units() {
-  return Has(dnnl::cpu_isa::avx512_core_vnni) || Has(dnnl::cpu_isa::avx2_vnni);
+bool HasAvxVnni() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avxvnni") &&
+         (Has(dnnl::cpu_isa::avx2_vnni) || Has(dnnl::cpu_isa::avx512_core_vnni));
+#else
+  return false;
+#endif
 }
 
 void RequireBf16Units() {

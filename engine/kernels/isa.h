@@ -24,10 +24,10 @@ absl::Status CapIsa(Isa cap);
 std::string EffectiveIsa();
 
 // Return whether the CPU, after the cap, has units for products of bfloat16, for tiles (AMX), and
-// for products of int8 (VNNI).
+// for products of int8 in vectors of 256 bits by the instructions of AVX-VNNI.
 bool HasBf16Units();
 bool HasAmxUnits();
-bool HasInt8Units();
+bool HasAvxVnni();
 
 // End the process with a message unless the CPU has those units. Every kernel whose instructions
 // none of Highway's targets guarantees begins with one of these, so that a mistake in the choice of

@@ -15,10 +15,26 @@ constexpr int64_t kPanelBlock = 192;
 // Beside a column of the weight: its bias, its scale and three sums of oneDNN's own.
 constexpr int64_t kColumnBytes = 5 * 4;
 
+// Bytes of an element of a linear layer's weight, which is read in elements of `type`.
+int64_t WeightWidth(const ComputeMode& mode, DataType type) {
+  if (mode.type != ComputeType::kF32 || mode.gemm == Gemm::kOneDnn) return OperandWidth(mode);
+  switch (mode.weights) {
+    case WeightType::kAuto:
+      return ByteWidth(type);
+    case WeightType::kF32:
+      return sizeof(float);
+    case WeightType::kBf16:
+    case WeightType::kF16:
+      return 2;
+  }
+  return sizeof(float);
+}
+
 // Bytes of everything that is kept, and of the largest weight that is packed from a copy. Tables
 // are read to where they stay.
 struct Footprint {
-  explicit Footprint(const ComputeMode& mode) : weight_width(OperandWidth(mode)) {}
+  Footprint(const ModelDescription& model, const ComputeMode& mode)
+      : weight_width(WeightWidth(mode, model.linear_type)) {}
 
   // Parts of one linear layer follow each other.
   void Add(const std::vector<ModelPart>& parts) {
@@ -90,7 +106,7 @@ void AddLayer(const LayerShape& layer, Footprint& sum) {
 }
 
 Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
-  Footprint sum(mode);
+  Footprint sum(model, mode);
   if (model.layer_shapes.empty()) {
     AddLayer(model.layer, sum);
     sum.kept = sum.kept * model.weight_sets();
@@ -121,7 +137,7 @@ CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode) {
 }
 
 CheckedSize PrunedAttentionBytes(const ModelDescription& model, const ComputeMode& mode) {
-  Footprint sum(mode);
+  Footprint sum(model, mode);
   for (const LayerShape& layer : model.layer_shapes) {
     if (layer.attention.heads < model.layer.attention.heads) sum.Add(ListAttentionParts(layer));
   }

@@ -295,6 +295,9 @@ struct ModelDescription {
   std::optional<EmbeddingShape> embeddings;
   std::optional<PatchEmbeddingShape> patch_embedding;
   bool has_exit_norm = false;  // a norm after the last layer
+  // Of the weights of all linear layers as they are read, if all of them are float16 or bfloat16
+  // numbers; else float32. It only tells how much memory they will take.
+  DataType linear_type = DataType::kFloat32;
   std::optional<PoolingDescription> pooling;
   std::optional<PoolingDescription> classifier;  // a head that scores classes
   // A head that scores classes of each token, or makes a vector of it.

@@ -14,10 +14,12 @@ void AddRefusal(const absl::Status& status, ModelReport& report) {
   for (std::string& problem : ListProblems(status)) report.refusals.push_back(std::move(problem));
 }
 
-std::vector<WeightMemory> ListWeightMemory(const ModelDescription& description) {
+std::vector<WeightMemory> ListWeightMemory(const ModelDescription& description,
+                                           WeightType weights) {
   std::vector<WeightMemory> memory;
   for (const ComputeType type : kComputeTypes) {
-    const ComputeMode mode = {.type = type};
+    const ComputeMode mode = {.type = type,
+                              .weights = type == ComputeType::kF32 ? weights : WeightType::kAuto};
     memory.push_back({type, PredictWeightBytes(description, mode).value_or(0),
                       std::string(CheckComputeMode(mode).message())});
   }
@@ -28,7 +30,7 @@ void AddMemory(const Settings& settings, ModelReport& report) {
   const absl::Span<const OpenedModel> models(&report.model, 1);
   const ModelDescription& description = report.model.checkpoint.description;
   const ComputeMode& mode = report.model.setting.compute;
-  report.weight_memory = ListWeightMemory(description);
+  report.weight_memory = ListWeightMemory(description, mode.weights);
   report.run_tokens = RunTokens(settings);
   const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
       description, report.run_tokens, report.plan.threads_per_instance, mode);
@@ -89,6 +91,7 @@ v1::GetModelResponse Describe(const ModelReport& report) {
   described.clear_cost_model();  // which is timed when a model is loaded
   SetComputeMode(mode, described);
   if (mode.gemm != Gemm::kAuto) described.set_gemm(Name(mode.gemm));
+  if (mode.weights != WeightType::kAuto) described.set_weight_type(Name(mode.weights));
   for (const WeightMemory& memory : report.weight_memory) {
     if (memory.type == mode.type) described.set_weight_bytes(memory.bytes);
   }

@@ -69,12 +69,20 @@ const char* ShortName(DataType type) {
   return type == DataType::kFloat16 ? "f16" : "f32";
 }
 
-std::string Destination(const WeightUse& use, const ComputeMode& mode) {
+// What linear layers compute in, and what they are kept in if that is another type.
+std::string TypeOfLinear(const ModelDescription& model, const ComputeMode& mode) {
+  if (mode.emulate) return absl::StrCat(Name(mode.type), " held in f32");
+  if (mode.type != ComputeType::kF32 || mode.gemm == Gemm::kOneDnn) return Name(mode.type);
+  const char* const kept =
+      mode.weights == WeightType::kAuto ? ShortName(model.linear_type) : Name(mode.weights);
+  return kept == std::string("f32") ? kept : absl::StrCat("f32 held in ", kept);
+}
+
+std::string Destination(const WeightUse& use, const std::string& linear) {
   switch (use.form) {
     case WeightForm::kLinear:
       return absl::StrCat("linear layer ", use.linear, ", rows ", use.first_row, " to ",
-                          use.first_row + use.weight.shape[0] - 1, ", ", Name(mode.type),
-                          mode.emulate ? " held in f32" : "");
+                          use.first_row + use.weight.shape[0] - 1, ", ", linear);
     case WeightForm::kBias:
       return absl::StrCat("bias of ", use.linear, " from ", use.first_row, ", f32");
     case WeightForm::kScale:
@@ -88,10 +96,11 @@ std::string Destination(const WeightUse& use, const ComputeMode& mode) {
 
 // Every tensor of the files, or every weight of a model without files.
 void AddTensors(const ModelReport& report, Lines& lines) {
-  const ComputeMode& mode = report.model.setting.compute;
+  const std::string linear =
+      TypeOfLinear(report.model.checkpoint.description, report.model.setting.compute);
   std::map<std::string, std::string> destinations;
   for (const WeightUse& use : report.weights) {
-    destinations[use.weight.name] = Destination(use, mode);
+    destinations[use.weight.name] = Destination(use, linear);
   }
   const std::vector<CheckpointTensor>& tensors = report.model.checkpoint.tensors;
   lines.push_back("");

@@ -13,14 +13,26 @@ namespace {
 
 std::string Widths(const ProductPlan& plan) { return absl::StrCat(plan.in, "x", plan.out); }
 
+std::string Products(const ProductPlan& plan) {
+  switch (plan.gemm) {
+    case Gemm::kTiles:
+      return "the AMX GEMM";
+    case Gemm::kVector:
+      return plan.weights == WeightType::kF32
+                 ? "the vector GEMM"
+                 : absl::StrCat("the vector GEMM over ", Name(plan.weights), " weights");
+    default:
+      return "oneDNN";
+  }
+}
+
 std::string Choice(const ProductPlan& plan) {
   std::vector<std::string> cuts;
   if (!plan.tile_rows.empty()) {
     cuts.push_back(absl::StrCat("row tiles of ", absl::StrJoin(plan.tile_rows, ", ")));
   }
   if (plan.k_block < plan.in) cuts.push_back(absl::StrCat("K blocks of ", plan.k_block));
-  return absl::StrCat(plan.gemm == Gemm::kTiles ? "the AMX GEMM" : "oneDNN",
-                      plan.implementations.empty() ? "" : " ",
+  return absl::StrCat(Products(plan), plan.implementations.empty() ? "" : " ",
                       absl::StrJoin(plan.implementations, " and "), cuts.empty() ? "" : " in ",
                       absl::StrJoin(cuts, " and "));
 }
@@ -56,6 +68,14 @@ std::string GemmOf(absl::Span<const ProductPlan> plans) {
     return plan.gemm == plans.front().gemm;
   });
   return all_alike ? Name(plans.front().gemm) : "mixed";
+}
+
+std::string WeightTypeOf(ComputeType type, absl::Span<const ProductPlan> plans) {
+  if (plans.empty() || type != ComputeType::kF32) return "";
+  const bool all_alike = std::all_of(plans.begin(), plans.end(), [&](const ProductPlan& plan) {
+    return plan.weights == plans.front().weights;
+  });
+  return all_alike ? Name(plans.front().weights) : "mixed";
 }
 
 }  // namespace attendant::server

@@ -13,7 +13,12 @@ namespace attendant::server {
 // speed-up are listed together.
 std::string Describe(absl::Span<const ProductPlan> plans);
 
-// Returns the value of GetModelResponse.gemm: "onednn", "tiles" or "mixed", empty without plans.
+// Returns the value of GetModelResponse.gemm: "onednn", "tiles", "vector" or "mixed", empty without
+// plans.
 std::string GemmOf(absl::Span<const ProductPlan> plans);
+
+// Returns the value of GetModelResponse.weight_type: "f32", "bf16", "f16" or "mixed", empty without
+// plans or for another compute type than f32.
+std::string WeightTypeOf(ComputeType type, absl::Span<const ProductPlan> plans);
 
 }  // namespace attendant::server

@@ -28,7 +28,9 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   const std::vector<std::string>& labels = model.tokenization->labels;
   out.mutable_labels()->Add(labels.begin(), labels.end());
   SetComputeMode(model.encoder->mode(), out);
-  out.set_gemm(GemmOf(model.encoder->product_plans()));
+  const std::vector<ProductPlan>& plans = model.encoder->product_plans();
+  out.set_gemm(GemmOf(plans));
+  out.set_weight_type(WeightTypeOf(model.encoder->mode().type, plans));
   out.set_weight_bytes(model.encoder->weight_bytes());
   out.set_base(model.base);
   out.mutable_unused_tensors()->Add(model.unused_tensors.begin(), model.unused_tensors.end());

@@ -49,7 +49,12 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
   }
   if (key == "emulate") return ReadBool(key, value, model.compute.emulate);
   if (key == "gemm") {
-    return ReadName(kGemmNames, "auto, onednn or tiles for gemm", value, model.compute.gemm);
+    return ReadName(kGemmNames, "auto, onednn, tiles or vector for gemm", value,
+                    model.compute.gemm);
+  }
+  if (key == "weights") {
+    return ReadName(kWeightTypeNames, "auto, f32, bf16 or f16 for weights", value,
+                    model.compute.weights);
   }
   if (key == "pooling") {
     return ReadName(kPoolingChoiceNames,
@@ -87,9 +92,7 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
   }
   return Unexpected(
       "the key adapter, causal, dtype, emulate, gemm, overlay, pooling, prune, route, task, tower, "
-      "weights-sha256 "
-      "or "
-      "allow-nonfinite-weights",
+      "weights, weights-sha256 or allow-nonfinite-weights",
       key);
 }
 
@@ -106,8 +109,9 @@ absl::StatusOr<ModelSetting> ReadKeys(absl::Span<const std::string> entries,
     return Unexpected("a dtype other than f32 beside emulate=true", whole);
   }
   if (!model.overlay.empty() && model.compute != ComputeMode()) {
-    return Unexpected("neither dtype, emulate nor gemm beside overlay, which has those of its base",
-                      whole);
+    return Unexpected(
+        "none of dtype, emulate, gemm and weights beside overlay, which has those of its base",
+        whole);
   }
   if (!model.overlay.empty() && (!model.adapter.empty() || !model.task.empty())) {
     return Unexpected("neither adapter nor task beside overlay, which has those of its base",

@@ -63,6 +63,9 @@ std::string ModelToText(const ModelSetting& model) {
   }
   if (model.compute.emulate) absl::StrAppend(&text, ",emulate=true");
   if (model.compute.gemm != Gemm::kAuto) absl::StrAppend(&text, ",gemm=", Name(model.compute.gemm));
+  if (model.compute.weights != WeightType::kAuto) {
+    absl::StrAppend(&text, ",weights=", Name(model.compute.weights));
+  }
   if (model.pooling != PoolingChoice::kAsFiles) {
     absl::StrAppend(&text, ",pooling=", NameIn(kPoolingChoiceNames, model.pooling));
   }

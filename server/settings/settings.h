@@ -43,7 +43,7 @@ struct ModelSetting {
   std::string weights_sha256;            // key weights-sha256
   bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights
   std::string prune_file;  // key prune; for an overlay, the heads are those of its base
-  ComputeMode compute;     // keys dtype, emulate and gemm
+  ComputeMode compute;     // keys dtype, emulate, gemm and weights
   PoolingChoice pooling = PoolingChoice::kAsFiles;  // key pooling
   Tower tower = Tower::kOnly;                       // key tower
   std::string route = {};                           // key route

@@ -68,10 +68,13 @@ TEST(BadStartTest, AComputeTypeThatTheInstructionSetDoesNotHave) {
       BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16"}),
       "attendant-server: model m: compute type bf16 needs a CPU with avx512_bf16 or amx, this "
       "one has avx2 (after any cap); emulate=true computes so on any CPU");
-  EXPECT_EQ(
-      BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=int8"}),
-      "attendant-server: model m: compute type int8 needs a CPU with avx2_vnni, avx512_vnni or "
-      "amx, this one has avx2 (after any cap); emulate=true computes so on any CPU");
+  EXPECT_EQ(BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=int8,gemm=onednn"}),
+            "attendant-server: model m: compute type int8 with gemm=onednn needs a CPU with "
+            "avx512_vnni or amx, this one has avx2 (after any cap); gemm=vector computes so on any "
+            "CPU");
+  EXPECT_EQ(BadStart({"--model=m=synthetic:tiny,dtype=int8,weights=bf16"}),
+            "attendant-server: model m: weights=bf16 requires dtype=f32; int8 keeps weights in a "
+            "type of its own");
   EXPECT_EQ(BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16,gemm=tiles"}),
             "attendant-server: model m: gemm=tiles needs a CPU with amx, this one has avx2 (after "
             "any cap); gemm=auto uses what the CPU has");

@@ -6,13 +6,15 @@ namespace attendant {
 
 std::string NameOf(const ComputeMode& mode) {
   return std::string(Name(mode.type)) + (mode.emulate ? "Emulated" : "") +
-         (mode.gemm == Gemm::kTiles ? "OnTiles" : "");
+         (mode.gemm == Gemm::kTiles    ? "OnTiles"
+          : mode.gemm == Gemm::kVector ? "OnVectors"
+                                       : "");
 }
 
 std::vector<ComputeMode> NativeModes(absl::Span<const ComputeType> types) {
   std::vector<ComputeMode> modes;
   for (const ComputeType type : types) {
-    for (const Gemm gemm : {Gemm::kOneDnn, Gemm::kTiles}) {
+    for (const Gemm gemm : {Gemm::kOneDnn, Gemm::kTiles, Gemm::kVector}) {
       const ComputeMode mode{type, false, gemm};
       if (CheckComputeMode(mode).ok()) modes.push_back(mode);
     }

@@ -12,11 +12,11 @@
 
 namespace attendant {
 
-// Returns a name for test names: "bf16", "bf16Emulated", "bf16OnTiles".
+// Returns a name for test names: "bf16", "bf16Emulated", "bf16OnTiles", "f32OnVectors".
 std::string NameOf(const ComputeMode& mode);
 
-// Returns the modes of these types that run on units of the CPU: by oneDNN's products, and by the
-// AMX GEMM if the CPU has tiles.
+// Returns the modes of these types that run on units of the CPU: by oneDNN's products, by the AMX
+// GEMM if the CPU has tiles, and by the vector GEMM.
 std::vector<ComputeMode> NativeModes(absl::Span<const ComputeType> types = kComputeTypes);
 
 // Returns the emulated modes of these types, for types that can be emulated.

@@ -398,6 +398,7 @@ class GetModelResponse(Message):
     multi_vector: bool
     expert_layers: MutableSequence[int]
     similarity: Similarity
+    weight_type: str
     def __init__(
         self, *,
         name: Optional[str] = ..., family: Optional[str] = ..., layer: Optional[LayerDescription] = ...,
@@ -416,7 +417,7 @@ class GetModelResponse(Message):
         hub_repository: Optional[str] = ..., hub_commit: Optional[str] = ..., text_pooling: Optional[int] = ...,
         class_scores: Optional[int] = ..., rank_scores: Optional[int] = ..., takes_texts: Optional[bool] = ...,
         why_no_texts: Optional[str] = ..., labels: Optional[Iterable[str]] = ..., multi_vector: Optional[bool] = ...,
-        expert_layers: Optional[Iterable[int]] = ..., similarity: Optional[Similarity] = ...
+        expert_layers: Optional[Iterable[int]] = ..., similarity: Optional[Similarity] = ..., weight_type: Optional[str] = ...
     ) -> None: ...
 
 class GetTokenizerRequest(Message):

@@ -1,6 +1,7 @@
 #include "engine/checkpoint/files/weight_binder.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -8,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/shape.h"
 #include "engine/checkpoint/files/digests.h"
+#include "engine/model/layer_parts.h"
 
 namespace attendant {
 namespace {
@@ -45,6 +47,26 @@ DataType TypeOfTables(const WeightPlaces& places) {
     }
   }
   return type == DataType::kFloat64 ? DataType::kFloat32 : type;
+}
+
+// Returns the type of the weights of all linear layers, or float32 if they are not all float16 or
+// all bfloat16 numbers once they are read.
+DataType TypeOfLinearWeights(const ModelDescription& model, const WeightPlaces& places) {
+  std::optional<DataType> type;
+  std::vector<ModelPart> parts = ListParts(model);
+  for (const ModelPart& part : ListPartsBehind(model)) parts.push_back(part);
+  for (const ModelPart& part : parts) {
+    if (part.kind == PartKind::kScale) return DataType::kFloat32;  // products are not rounded
+    const auto found = places.find(part.name + ".weight");
+    if (part.kind != PartKind::kLinear || found == places.end()) continue;
+    for (const WeightPlace& place : found->second) {
+      if (place.data_type != type.value_or(place.data_type) || place.is_subtracted) {
+        return DataType::kFloat32;
+      }
+      type = place.data_type;
+    }
+  }
+  return type && ByteWidth(*type) == 2 ? *type : DataType::kFloat32;
 }
 
 }  // namespace
@@ -206,6 +228,7 @@ absl::Status WeightBinder::Finish(const CheckpointOptions& options, Checkpoint& 
   if (checkpoint.description.embeddings && places_.contains("embeddings.word")) {
     checkpoint.description.embeddings->table_type = TypeOfTables(places_);
   }
+  checkpoint.description.linear_type = TypeOfLinearWeights(checkpoint.description, places_);
   const AllowedValues allowed = {options.allow_nonfinite_weights,
                                  checkpoint.description.layer.norms.kind == NormKind::kRmsPlusOne};
   checkpoint.weights =

@@ -1,6 +1,7 @@
 #include "engine/kernels/gemm/compute_support.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/kernels/gemm/gemm_choice.h"
 #include "engine/kernels/gemm/kernel_table.h"
 #include "engine/kernels/gemm/product_plan.h"
 #include "engine/kernels/isa.h"
@@ -17,10 +18,8 @@ absl::StatusOr<const PanelKernels*> FindInt8Kernels() {
                            .has_bias = false});
 }
 
-}  // namespace
-
-absl::Status CheckComputeMode(const ComputeMode& mode) {
-  if (absl::Status status = CheckCpu(); !status.ok()) return status;
+// Checks that there are products as `mode` asks for, on whatever CPU.
+absl::Status CheckCombination(const ComputeMode& mode) {
   if (mode.emulate && mode.type == ComputeType::kF32) {
     return absl::InvalidArgumentError("compute type f32 cannot be emulated: it runs on every CPU");
   }
@@ -29,7 +28,32 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
         absl::StrCat("gemm=tiles multiplies bf16, bf16x3 or int8, not ", Name(mode.type),
                      mode.emulate ? " with emulate=true, which is products of f32" : ""));
   }
-  if (mode.emulate) return absl::OkStatus();
+  if (mode.gemm == Gemm::kVector && !mode.emulate && mode.type != ComputeType::kF32 &&
+      mode.type != ComputeType::kInt8) {
+    return absl::InvalidArgumentError(absl::StrCat("gemm=vector multiplies f32 or int8, not ",
+                                                   Name(mode.type), "; emulate=true computes ",
+                                                   Name(mode.type), " in float32"));
+  }
+  if (mode.weights == WeightType::kAuto) return absl::OkStatus();
+  if (mode.type != ComputeType::kF32) {
+    return absl::InvalidArgumentError(absl::StrCat("weights=", Name(mode.weights),
+                                                   " requires dtype=f32; ", Name(mode.type),
+                                                   " keeps weights in a type of its own"));
+  }
+  if (mode.gemm == Gemm::kOneDnn && mode.weights != WeightType::kF32) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("weights=", Name(mode.weights),
+                     " cannot be combined with gemm=onednn, which reads float32"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckComputeMode(const ComputeMode& mode) {
+  if (absl::Status status = CheckCpu(); !status.ok()) return status;
+  if (absl::Status status = CheckCombination(mode); !status.ok()) return status;
+  if (mode.emulate || UsesVectorGemm(mode)) return absl::OkStatus();
   const auto refuse = [&](const char* needed) {
     return absl::FailedPreconditionError(absl::StrCat(
         "compute type ", Name(mode.type), " needs a CPU with ", needed, ", this one has ",
@@ -43,11 +67,13 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
   if (mode.type == ComputeType::kBf16x3 && !HasAmxUnits()) return refuse("amx");
   if (mode.type == ComputeType::kBf16 && !HasBf16Units()) return refuse("avx512_bf16 or amx");
   if (mode.type != ComputeType::kInt8) return absl::OkStatus();
-  if (!HasInt8Units()) return refuse("avx2_vnni, avx512_vnni or amx");
   const absl::StatusOr<const PanelKernels*> kernels = FindInt8Kernels();
   if (!kernels.ok()) return kernels.status();
   if ((*kernels)->exact) return absl::OkStatus();
-  return refuse("avx512_vnni or amx that oneDNN uses");
+  return absl::FailedPreconditionError(absl::StrCat(
+      "compute type int8 with gemm=onednn needs a CPU with avx512_vnni or amx, this one "
+      "has ",
+      EffectiveIsa(), " (after any cap); gemm=vector computes so on any CPU"));
 }
 
 }  // namespace attendant

@@ -4,9 +4,8 @@
 // many threads, for one instruction set and oneDNN version. To that end every product runs on one
 // thread and on row tiles of a few fixed sizes, and a check, when a shape is first packed, keeps
 // only those sizes for which a row's bits depend neither on the size nor on the row's position in
-// the tile. Measured: oneDNN 2.6.3 on AVX2 fails the check at 8, 20 and 32 rows and passes it at
-// 16, 64 and 256. Where AMX fails it for bfloat16, the check finds a K block that passes, and the
-// sums of the blocks are added in float32.
+// the tile. The products that are not oneDNN's need no check. Where AMX fails it for bfloat16, the
+// check finds a K block that passes, and the sums of the blocks are added in float32.
 #pragma once
 
 #include <cstdint>

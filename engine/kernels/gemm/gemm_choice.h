@@ -1,4 +1,4 @@
-// The choice between oneDNN's matrix products and the AMX GEMM for a linear layer.
+// The choice between oneDNN's matrix products, the AMX GEMM and the vector GEMM for a linear layer.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace attendant {
 
 struct GemmChoice {
-  Gemm gemm = Gemm::kOneDnn;  // or kTiles
+  Gemm gemm = Gemm::kOneDnn;  // not kAuto
   double tiles_speedup = 0;   // see ProductPlan
 };
 
@@ -26,7 +26,13 @@ struct ProductShape {
 // The least ratio of speeds at which kAuto leaves oneDNN.
 inline constexpr double kWorthwhileSpeedup = 1.15;
 
-// Returns the matrix product that `mode` asks for. kAuto is the AMX GEMM if the CPU has AMX, x
+// Returns true if the products of `mode` are the vector GEMM's: if the mode asks for it, or says
+// kAuto and the table of gemm_choice.cc names it for this CPU. (Products of float32 by weights of
+// 16 bits are the vector GEMM's on every CPU.)
+bool UsesVectorGemm(const ComputeMode& mode);
+
+// Returns the matrix product that `mode` asks for. Where UsesVectorGemm is false, kAuto is the AMX
+// GEMM if the CPU has AMX, x
 // fills its tiles, a trial gives the bits that oneDNN's give, and both a few and many rows are
 // faster by kWorthwhileSpeedup: so that the choice, which noise may decide, changes no bit. kTiles
 // is oneDNN's where x does not fill tiles. Trials are made once for each mode and shape, with up to

@@ -6,6 +6,7 @@
 
 #include "absl/base/casts.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/rounding.h"
 #include "engine/kernels/gemm/panel.h"
 #include "engine/kernels/gemm/product_plan.h"
 #include "engine/kernels/gemm/product_runner.h"
@@ -147,7 +148,7 @@ bool SumsAreExact(const PanelKernels& kernels) {
 }
 
 bool GiveSameBits(const PanelKernels& wide, const PanelKernels& narrow) {
-  if (wide.shape.uses_amx) return true;  // by construction
+  if (wide.shape.gemm != Gemm::kOneDnn) return true;  // by construction
   const int64_t width = wide.shape.width, slice = narrow.shape.width;
   if (width < slice) return false;
   const onednn::SingleThreaded single_threaded;
@@ -161,6 +162,31 @@ bool GiveSameBits(const PanelKernels& wide, const PanelKernels& narrow) {
     }
   }
   return true;
+}
+
+int64_t FindSumBlock(const PanelKernels& reference) {
+  const onednn::SingleThreaded single_threaded;
+  const int64_t in = reference.shape.in, width = reference.shape.width;
+  Probe probe = RandomProbe(reference.shape, width);
+  const TileCandidate expected = ProbePanel(reference, probe).Run(reference.tiles.back());
+  PanelKernels vector = {.shape = reference.shape,
+                         .weights = {},
+                         .block_bytes = VectorWeightBytes(VectorElement::kFloat32, in, width),
+                         .tiles = {{.rows = expected.rows}},
+                         .all_agree = true};
+  vector.shape.gemm = Gemm::kVector;
+  ProbePanel panel(vector, probe);
+  std::vector<int64_t> blocks = {in, 1024, 512, 256};  // what oneDNN 2.6.3 has most often
+  constexpr int64_t kStep = 16;
+  for (int64_t block = RoundUp(in, kStep); block > 0; block -= kStep) blocks.push_back(block);
+  for (const int64_t block : blocks) {
+    vector.sum_block = block;
+    const TileCandidate found = panel.Run(vector.tiles.front());
+    if (SameBits(found.results.data(), expected.results.data(), expected.rows * width)) {
+      return block;
+    }
+  }
+  return 0;
 }
 
 }  // namespace attendant

@@ -21,6 +21,10 @@ bool SumsAreExact(const PanelKernels& kernels);
 // a shape that is alike otherwise.
 bool GiveSameBits(const PanelKernels& wide, const PanelKernels& narrow);
 
+// Returns the sum block with which the vector GEMM gives the bits of these kernels, which are
+// oneDNN's of float32, or 0 if there is none.
+int64_t FindSumBlock(const PanelKernels& reference);
+
 // The result of one row tile in the check: `results` are the rows that it computed, each of as many
 // elements of four bytes as the panel is wide, from an input whose row r is probe r modulo the
 // number of probes.

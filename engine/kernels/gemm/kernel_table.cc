@@ -54,11 +54,14 @@ TileKernel MakeTileKernel(const PanelShape& shape, int64_t rows, const memory::d
   return kernel;
 }
 
-std::unique_ptr<const PanelKernels> MakeAmxKernels(const PanelShape& shape) {
+// The kernels of the AMX GEMM or the vector GEMM.
+std::unique_ptr<PanelKernels> MakeOwnKernels(const PanelShape& shape) {
   auto kernels = std::make_unique<PanelKernels>();
   kernels->shape = shape;
-  kernels->block_bytes = RoundUp(AmxWeightBytes(shape.amx_element(), shape.k_block, shape.width),
-                                 kBlockAlignment);
+  const int64_t bytes = shape.gemm == Gemm::kTiles
+                            ? AmxWeightBytes(shape.amx_element(), shape.k_block, shape.width)
+                            : VectorWeightBytes(shape.vector_element(), shape.k_block, shape.width);
+  kernels->block_bytes = RoundUp(bytes, kBlockAlignment);
   for (const int64_t rows : kTileRows) kernels->tiles.push_back({.rows = rows});
   kernels->all_agree = true;
   return kernels;
@@ -75,8 +78,7 @@ void KeepAgreeingTiles(PanelKernels& kernels) {
   kernels.tiles = std::move(kept);
 }
 
-std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
-  if (shape.uses_amx) return MakeAmxKernels(shape);
+std::unique_ptr<PanelKernels> MakeOneDnnKernels(const PanelShape& shape) {
   const onednn::SingleThreaded single_threaded;
   auto kernels = std::make_unique<PanelKernels>();
   kernels->shape = shape;
@@ -89,6 +91,18 @@ std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
   }
   KeepAgreeingTiles(*kernels);
   if (shape.element == onednn::DataType::s8) kernels->exact = SumsAreExact(*kernels);
+  return kernels;
+}
+
+std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
+  if (shape.gemm == Gemm::kOneDnn) return MakeOneDnnKernels(shape);
+  std::unique_ptr<PanelKernels> kernels = MakeOwnKernels(shape);
+  if (!shape.like_onednn) return kernels;
+  PanelShape reference = shape;
+  reference.gemm = Gemm::kOneDnn;
+  reference.stored = WeightType::kF32;
+  reference.like_onednn = false;
+  kernels->sum_block = FindSumBlock(*MakeOneDnnKernels(reference));
   return kernels;
 }
 

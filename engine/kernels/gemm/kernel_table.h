@@ -7,7 +7,8 @@
 namespace attendant {
 
 // Returns the kernels of a shape, which the first call makes and checks (kernel_check.h); those of
-// the AMX GEMM agree by construction. Thread-safe. INTERNAL if oneDNN refuses.
+// the AMX GEMM and of the vector GEMM agree by construction. Thread-safe. INTERNAL if oneDNN
+// refuses.
 absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape);
 
 }  // namespace attendant

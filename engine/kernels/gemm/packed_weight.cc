@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/data_type.h"
+#include "engine/kernels/convert.h"
 #include "engine/kernels/gemm/kernel_check.h"
 #include "engine/kernels/gemm/kernel_table.h"
 #include "engine/kernels/gemm/operand.h"
@@ -44,13 +47,32 @@ onednn::DataType ElementOf(const ComputeMode& mode) {
   return mode.type == ComputeType::kInt8 ? onednn::DataType::s8 : onednn::DataType::bf16;
 }
 
+// The shape of a panel of oneDNN's products or, where they serve, of the vector GEMM's.
 PanelShape ShapeOf(const ComputeMode& mode, int64_t in, int64_t columns, int64_t k_block) {
   return {.in = in,
           .width = columns,
           .k_block = k_block,
           .parts = OperandParts(mode),
           .element = ElementOf(mode),
-          .has_bias = mode.type != ComputeType::kInt8};
+          .has_bias = mode.type != ComputeType::kInt8,
+          .gemm = UsesVectorGemm(mode) ? Gemm::kVector : Gemm::kOneDnn};
+}
+
+// Whether no element changes in that type.
+bool FitsInto(DataType type, MatrixView<const float> weight) {
+  AlignedBuffer<char> narrow(weight.cols * ByteWidth(type));
+  AlignedBuffer<float> row(weight.cols);
+  for (int64_t r = 0; r < weight.rows; ++r) {
+    FromFloat(weight.row(r), weight.cols, type, narrow.data());
+    ToFloat(type, narrow.data(), weight.cols, row.data());
+    if (std::memcmp(row.data(), weight.row(r), weight.cols * sizeof(float)) != 0) return false;
+  }
+  return true;
+}
+
+WeightType TypeThatFits(MatrixView<const float> weight) {
+  if (FitsInto(DataType::kBFloat16, weight)) return WeightType::kBf16;
+  return FitsInto(DataType::kFloat16, weight) ? WeightType::kF16 : WeightType::kF32;
 }
 
 }  // namespace
@@ -72,7 +94,7 @@ absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
   packed->out = weight.rows;
   packed->in = weight.cols;
   try {
-    if (absl::Status status = packed->Choose(team.size()); !status.ok()) return status;
+    if (absl::Status status = packed->Choose(weight, team.size()); !status.ok()) return status;
     if (absl::Status status = packed->FindKernels(); !status.ok()) return status;
     packed->LayOut(arena);
     for (int64_t i = 0; i < packed->out; ++i) packed->bias[i] = bias.empty() ? 0.0f : bias[i];
@@ -86,11 +108,13 @@ absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
 
 absl::StatusOr<const PanelKernels*> PackedWeight::KernelsOf(int64_t columns) const {
   PanelShape shape = ShapeOf(mode, in, columns, k_block);
-  shape.uses_amx = choice.gemm == Gemm::kTiles;
+  shape.gemm = choice.gemm;
+  shape.stored = stored;
+  shape.like_onednn = like_onednn_;
   return FindPanelKernels(shape);
 }
 
-absl::Status PackedWeight::Choose(int threads) {
+absl::Status PackedWeight::Choose(MatrixView<const float> weight, int threads) {
   const absl::StatusOr<int64_t> block = FindKBlock(mode, in);
   if (!block.ok()) return block.status();
   k_block = *block;
@@ -98,7 +122,33 @@ absl::Status PackedWeight::Choose(int threads) {
   const absl::StatusOr<GemmChoice> gemm = ChooseGemm(mode, {in, out, k_block});
   if (!gemm.ok()) return gemm.status();
   choice = *gemm;
-  return Narrow(PanelWidth(out, threads));
+  if (absl::Status status = Narrow(PanelWidth(out, threads)); !status.ok()) return status;
+  return ChooseStoredType(weight);
+}
+
+absl::Status PackedWeight::ChooseStoredType(MatrixView<const float> weight) {
+  if (mode.type != ComputeType::kF32 || mode.gemm == Gemm::kOneDnn) return absl::OkStatus();
+  stored = mode.weights == WeightType::kAuto ? TypeThatFits(weight) : mode.weights;
+  if (stored == WeightType::kF32 || choice.gemm == Gemm::kVector) return absl::OkStatus();
+  choice.gemm = Gemm::kVector;
+  like_onednn_ = true;
+  const absl::StatusOr<bool> found = HasProductsLikeOneDnn();
+  if (!found.ok()) return found.status();
+  if (*found) return absl::OkStatus();
+  like_onednn_ = false;
+  if (mode.weights != WeightType::kAuto) return absl::OkStatus();
+  choice.gemm = Gemm::kOneDnn;
+  stored = WeightType::kF32;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> PackedWeight::HasProductsLikeOneDnn() const {
+  for (const int64_t columns : {std::min(panel_width, out), (out - 1) % panel_width + 1}) {
+    const auto kernels = KernelsOf(columns);
+    if (!kernels.ok()) return kernels.status();
+    if ((*kernels)->sum_block == 0) return false;
+  }
+  return true;
 }
 
 // Takes narrower panels if no bit of a result depends on that.
@@ -178,6 +228,7 @@ ProductPlan PackedWeight::plan() const {
                       .out = out,
                       .k_block = k_block,
                       .gemm = choice.gemm,
+                      .weights = stored,
                       .tiles_speedup = choice.tiles_speedup};
   std::set<std::string> implementations;
   for (const PanelKernels* kernels : {panels.front().kernels, panels.back().kernels}) {

@@ -37,18 +37,24 @@ class PackedWeight {
   ComputeMode mode;
   int64_t in = 0;
   int64_t out = 0;
-  int64_t k_block = 0;                 // columns of x that one product takes
-  int64_t panel_width = 0;             // columns of all panels but the last
-  GemmChoice choice;                   // oneDNN or the AMX GEMM
-  std::vector<Panel> panels;           // all but the last have the same kernels
-  AlignedBuffer<float> bias;           // [out]
-  AlignedBuffer<float> column_scales;  // [out], for int8
+  int64_t k_block = 0;                   // columns of x that one product takes
+  int64_t panel_width = 0;               // columns of all panels but the last
+  GemmChoice choice;                     // whose products they are
+  WeightType stored = WeightType::kF32;  // see PanelShape
+  std::vector<Panel> panels;             // all but the last have the same kernels
+  AlignedBuffer<float> bias;             // [out]
+  AlignedBuffer<float> column_scales;    // [out], for int8
 
  private:
   absl::StatusOr<const PanelKernels*> KernelsOf(int64_t columns) const;
-  // Chooses what all panels share: the K block, the implementation, and the width.
-  absl::Status Choose(int threads);
+  // Chooses what all panels share: the K block, the implementation, the width, and the type in
+  // which the weights are kept.
+  absl::Status Choose(MatrixView<const float> weight, int threads);
   absl::Status Narrow(int64_t narrower);
+  // Keeps weights in the type that the mode asks for, with products that have the bits of those of
+  // float32, if there are any.
+  absl::Status ChooseStoredType(MatrixView<const float> weight);
+  absl::StatusOr<bool> HasProductsLikeOneDnn() const;
   absl::Status FindKernels();
   void LayOut(PageArena& arena);
   void PackPanels(MatrixView<const float> weight, const ThreadTeam& team);
@@ -56,6 +62,7 @@ class PackedWeight {
 
   std::shared_ptr<char> weights_;
   int64_t weight_bytes_ = 0;
+  bool like_onednn_ = false;  // see PanelShape
 };
 
 // Returns the columns of x that one product takes: the same for all weights of that mode and that

@@ -11,7 +11,7 @@ void Panel::Place(char* packed, float* bias_of_columns) {
                 bias_of_columns);
   for (int64_t block = 0; block < shape.blocks(); ++block, packed += kernels->block_bytes) {
     blocks.push_back(packed);
-    if (!shape.uses_amx) weights.emplace_back(kernels->weights, engine, packed);
+    if (shape.gemm == Gemm::kOneDnn) weights.emplace_back(kernels->weights, engine, packed);
   }
 }
 
@@ -26,9 +26,14 @@ void Panel::Pack(const WeightRows& rows) {
     const int64_t k = i / shape.parts, part = i % shape.parts;
     const char* const block =
         rows.data + part * rows.part_stride + k * shape.k_block * element_bytes;
-    if (shape.uses_amx) {
+    if (shape.gemm == Gemm::kTiles) {
       PackAmxWeight(shape.amx_element(), {block, rows.row_stride, shape.k_block, shape.width},
                     blocks[i]);
+      continue;
+    }
+    if (shape.gemm == Gemm::kVector) {
+      PackVectorWeight(shape.vector_element(), {block, rows.row_stride, shape.k_block, shape.width},
+                       blocks[i]);
       continue;
     }
     memory source(transposed, engine, const_cast<char*>(block));

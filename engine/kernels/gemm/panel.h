@@ -44,7 +44,7 @@ struct Panel {
   int64_t begin;
   const PanelKernels* kernels;
   // The packed weights of each block of the shape (PanelShape), and oneDNN's view of each, which
-  // panels for the AMX GEMM do not have.
+  // panels for the other kernels do not have.
   std::vector<char*> blocks = {};
   std::vector<dnnl::memory> weights = {};
   dnnl::memory bias = {};

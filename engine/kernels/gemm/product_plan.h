@@ -23,9 +23,10 @@ struct ProductPlan {
   int64_t k_block;                      // columns of x per product; the results are added
   std::vector<int64_t> tile_rows = {};  // numbers of rows of the products, descending
   // The kernels of those sizes by oneDNN's names, such as "brg:avx512_core_bf16", each once. Empty
-  // if the AMX GEMM is used.
+  // if another GEMM is used.
   std::vector<std::string> implementations = {};
-  Gemm gemm = Gemm::kOneDnn;  // or kTiles
+  Gemm gemm = Gemm::kOneDnn;              // not kAuto
+  WeightType weights = WeightType::kF32;  // in which they are kept, of kF32; not kAuto
   // The speed of the AMX GEMM divided by that of oneDNN's; 0 if that was not timed, or
   // if their bits differ.
   double tiles_speedup = 0;

@@ -12,7 +12,7 @@ void ProductRunner::Reserve(const PanelKernels& kernels) {
   const PanelShape& shape = kernels.shape;
   for (const TileKernel& kernel : kernels.tiles) {
     y_.GrowTo(kernel.rows * shape.width);
-    if (shape.uses_amx || memories_.contains(&kernel.first)) continue;
+    if (shape.gemm != Gemm::kOneDnn || memories_.contains(&kernel.first)) continue;
     Reserve(kernel.first);
     if (shape.products() > 1) Reserve(kernel.next);
     staged_x_.GrowTo(kernel.rows * shape.block_row_bytes());
@@ -29,12 +29,15 @@ void ProductRunner::Reserve(const Product& product) {
 MatrixView<float> ProductRunner::Run(const Panel& panel, const RowBlock& block, const Operand& x) {
   const PanelShape& shape = panel.kernels->shape;
   const MatrixView<float> result{y_.data(), block.rows, shape.width, shape.width};
-  if (shape.uses_amx) {
+  if (shape.gemm == Gemm::kTiles) {
     MultiplyOnAmx(panel, block, x);
     return result;
   }
-  const bool direct =
-      block.rows == block.kernel->rows && x.row_stride == shape.block_row_bytes();
+  if (shape.gemm == Gemm::kVector) {
+    MultiplyOnVectors(panel, block, x);
+    return result;
+  }
+  const bool direct = block.rows == block.kernel->rows && x.row_stride == shape.block_row_bytes();
   for (int64_t i = 0; i < shape.products(); ++i) {
     const int64_t x_block = shape.product(i).x;
     const char* rows = direct ? x.row(x_block, block.begin) : Stage(shape, block, x, x_block);
@@ -77,10 +80,17 @@ void ProductRunner::Execute(const Panel& panel, const TileKernel& kernel, int64_
   dnnl::error::wrap_c_api(status, "oneDNN does not execute a product");
 }
 
+namespace {
+
+const float* BiasOf(const Panel& panel) {
+  if (!panel.kernels->shape.has_bias) return nullptr;
+  return static_cast<const float*>(panel.bias.get_data_handle());
+}
+
+}  // namespace
+
 void ProductRunner::MultiplyOnAmx(const Panel& panel, const RowBlock& block, const Operand& x) {
   const PanelShape& shape = panel.kernels->shape;
-  const float* bias =
-      shape.has_bias ? static_cast<const float*>(panel.bias.get_data_handle()) : nullptr;
   for (int64_t i = 0; i < shape.products(); ++i) {
     const Factors factors = shape.product(i);
     RunAmxGemm({.element = shape.amx_element(),
@@ -90,10 +100,29 @@ void ProductRunner::MultiplyOnAmx(const Panel& panel, const RowBlock& block, con
                 .x = x.row(factors.x, block.begin),
                 .x_row_bytes = x.row_stride,
                 .weight = panel.blocks[factors.weights],
-                .bias = i == 0 ? bias : nullptr,
+                .bias = i == 0 ? BiasOf(panel) : nullptr,
                 .add_to_y = i > 0,
                 .y = y_.data(),
                 .y_stride = shape.width});
+  }
+}
+
+void ProductRunner::MultiplyOnVectors(const Panel& panel, const RowBlock& block, const Operand& x) {
+  const PanelShape& shape = panel.kernels->shape;
+  for (int64_t i = 0; i < shape.products(); ++i) {
+    const Factors factors = shape.product(i);
+    RunVectorGemm({.element = shape.vector_element(),
+                   .in = shape.k_block,
+                   .width = shape.width,
+                   .rows = block.rows,
+                   .x = x.row(factors.x, block.begin),
+                   .x_row_bytes = x.row_stride,
+                   .weight = panel.blocks[factors.weights],
+                   .bias = i == 0 ? BiasOf(panel) : nullptr,
+                   .add_to_y = i > 0,
+                   .sum_block = panel.kernels->sum_block,
+                   .y = y_.data(),
+                   .y_stride = shape.width});
   }
 }
 

@@ -36,6 +36,7 @@ class ProductRunner {
 
   void Reserve(const Product& product);
   void MultiplyOnAmx(const Panel& panel, const RowBlock& block, const Operand& x);
+  void MultiplyOnVectors(const Panel& panel, const RowBlock& block, const Operand& x);
   // Returns the rows of block `x_block` of x, followed by zeros up to the kernel's rows.
   const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x,
                     int64_t x_block);

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/compute_type.h"
 #include "engine/kernels/gemm/amx_gemm.h"
+#include "engine/kernels/gemm/vector_gemm.h"
 #include "engine/kernels/onednn.h"
 
 namespace attendant {
@@ -30,10 +32,17 @@ struct PanelShape {
   int64_t parts = 1;                                 // parts of x and W: 1 or 2
   onednn::DataType element = onednn::DataType::f32;  // the element type of x and W
   bool has_bias = true;
-  bool uses_amx = false;  // the AMX GEMM in place of oneDNN's products; see amx_gemm.h
+  Gemm gemm = Gemm::kOneDnn;             // whose products they are, not kAuto
+  WeightType stored = WeightType::kF32;  // of the weights of float32 products of the vector GEMM
+  bool like_onednn = false;              // whether these products have the bits of oneDNN's
 
   AmxElement amx_element() const {
     return element == onednn::DataType::s8 ? AmxElement::kInt8 : AmxElement::kBf16;
+  }
+  VectorElement vector_element() const {
+    if (element == onednn::DataType::s8) return VectorElement::kInt8;
+    if (stored == WeightType::kBf16) return VectorElement::kBFloat16;
+    return stored == WeightType::kF16 ? VectorElement::kFloat16 : VectorElement::kFloat32;
   }
   // Bytes of a row in one block of x.
   int64_t block_row_bytes() const { return k_block * onednn::ByteWidth(element); }
@@ -64,7 +73,7 @@ struct Product {
 // after the other.
 struct TileKernel {
   int64_t rows;
-  // Both products are oneDNN's and stay empty for the AMX GEMM, which needs nothing prepared.
+  // Both products are oneDNN's. They stay empty for the other two, which need nothing prepared.
   Product first = {};  // y = x W + b
   Product next = {};   // y += x W; only if there is more than one product
 };
@@ -78,6 +87,8 @@ struct PanelKernels {
   // computed it nor on its position in the tile.
   std::vector<TileKernel> tiles;
   bool all_agree;  // true if every size that was tried passed the check
+  // Of the vector GEMM; 0 if there is none that gives the bits of oneDNN's products.
+  int64_t sum_block = kVectorSumBlock;
   // False if sums of int8 may saturate: kernels for CPUs without VNNI add pairs of products in 16
   // bits. The check multiplies the largest elements.
   bool exact = true;

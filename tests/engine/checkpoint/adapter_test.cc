@@ -106,6 +106,7 @@ TEST_F(AdapterTest, TablesWithProductsAreFloat32) {
   const absl::StatusOr<Checkpoint> of_linear = Open(kConfig, LinearTensors(kQuery, 4, 4));
   ASSERT_TRUE(of_linear.ok()) << of_linear.status();
   EXPECT_EQ(of_linear->description.embeddings->table_type, DataType::kBFloat16);
+  EXPECT_EQ(of_linear->description.linear_type, DataType::kFloat32);
   std::string stored(10 * 4 * 2, 'x');
   EXPECT_TRUE(
       of_linear->weights->ReadStored("embeddings.word", DataType::kBFloat16, absl::MakeSpan(stored))

@@ -271,10 +271,11 @@ TEST(HuggingFace, ReadsEveryFloatType) {
     WriteModel(folder, TinyBertConfig(), tensors);
     Checkpoint checkpoint = OpenModel(folder);
     ExpectValues(checkpoint, BertNames(""));
-    EXPECT_EQ(checkpoint.description.embeddings->table_type,
-              dtype == std::string("F16")    ? DataType::kFloat16
-              : dtype == std::string("BF16") ? DataType::kBFloat16
-                                             : DataType::kFloat32);
+    const DataType expected = dtype == std::string("F16")    ? DataType::kFloat16
+                              : dtype == std::string("BF16") ? DataType::kBFloat16
+                                                             : DataType::kFloat32;
+    EXPECT_EQ(checkpoint.description.embeddings->table_type, expected);
+    EXPECT_EQ(checkpoint.description.linear_type, expected);
   }
 }
 
@@ -288,6 +289,21 @@ TEST(HuggingFace, KeepsTablesOfSeveralTypesInFloat32) {
   }
   WriteModel(folder, TinyBertConfig(), tensors);
   EXPECT_EQ(OpenModel(folder).description.embeddings->table_type, DataType::kFloat32);
+}
+
+TEST(HuggingFace, TakesLinearLayersOfSeveralTypesForFloat32) {
+  for (const char* other : {"F32", "F16"}) {
+    TempFolder folder;
+    Tensors tensors;
+    for (const TestTensor& tensor : TinyBertTensors()) {
+      const bool is_query = tensor.name == "encoder.layer.0.attention.self.query.weight";
+      tensors.push_back(MakeTensor(tensor.name, tensor.shape, is_query ? other : "BF16"));
+    }
+    WriteModel(folder, TinyBertConfig(), tensors);
+    const ModelDescription description = OpenModel(folder).description;
+    EXPECT_EQ(description.linear_type, DataType::kFloat32);
+    EXPECT_EQ(description.embeddings->table_type, DataType::kBFloat16);
+  }
 }
 
 TEST(HuggingFace, W11TellsAllProblemsOfTheTensorsAtOnce) {

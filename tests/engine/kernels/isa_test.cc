@@ -39,7 +39,7 @@ TEST(IsaDeathTest, CapsBothLibrariesBeforeTheFirstKernel) {
         const bool capped = CapIsa(Isa::kAvx2).ok();
         std::vector<float> value = {1.0f};
         Activate(Activation::kRelu, {value.data(), 1, 1, 1});
-        const bool has_units = HasBf16Units() || HasInt8Units();
+        const bool has_units = HasBf16Units() || HasAvxVnni();
         std::exit(capped && EffectiveIsa() == "avx2" && !has_units ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");

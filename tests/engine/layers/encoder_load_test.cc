@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/kernels/convert.h"
 #include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder.h"
 #include "tests/support/engine_calls.h"
@@ -154,7 +155,7 @@ TEST(ProductPlansTest, AreOfEveryLayerThatIsPacked) {
 TEST(ProductPlansTest, SayWhatOneDnnsProductsAreCutInto) {
   const ModelDescription model = SmallModel(1, 2, 8);
   MemoryWeights weights = RandomWeights(model, 1);
-  const auto encoder = LoadEncoder(model, weights);
+  const auto encoder = LoadEncoder(model, weights, {.gemm = Gemm::kOneDnn});
   for (const ProductPlan& plan : encoder->product_plans()) {
     EXPECT_EQ(plan.gemm, Gemm::kOneDnn);
     EXPECT_EQ(plan.k_block, plan.in);
@@ -224,6 +225,31 @@ TEST(ComputeModeTest, PacksWeightsInTheBytesOfTheType) {
     const int64_t width = mode.emulate ? emulated_width : native_width;
     EXPECT_NEAR(static_cast<double>(held), f32 * width / 4.0, f32 / 20.0);
   }
+}
+
+// A model whose file is of bfloat16 takes half as much memory for its linear layers and gives the
+// bits of float32.
+TEST(ComputeModeTest, KeepsWeightsAsTheyAreStored) {
+  ModelDescription model = SmallModel(2, 3, 64);
+  MemoryWeights weights = RandomWeights(model, 1);
+  for (auto& [name, tensor] : weights.tensors()) {
+    std::vector<uint16_t> halves(tensor.size());
+    const auto count = static_cast<int64_t>(tensor.size());
+    FromFloat(tensor.data(), count, DataType::kBFloat16, halves.data());
+    ToFloat(DataType::kBFloat16, halves.data(), count, tensor.data());
+  }
+  model.linear_type = DataType::kBFloat16;
+  const auto stored = LoadEncoder(model, weights);
+  const auto copied = LoadEncoder(model, weights, {.weights = WeightType::kF32});
+  const std::vector<Sequence> inputs = RandomSequences({9, 70, 33}, 192, 1);
+  EncoderRun run_stored(stored, 128, 2), run_copied(copied, 128, 1);
+  const auto found = Encode(run_stored, inputs, 0, 2), expected = Encode(run_copied, inputs, 0, 2);
+  for (size_t i = 0; i < inputs.size(); ++i) EXPECT_TRUE(BitEqual(found[i], expected[i])) << i;
+  const auto bytes = static_cast<double>(copied->weight_bytes());
+  EXPECT_NEAR(static_cast<double>(stored->weight_bytes()), bytes / 2, bytes / 20);
+  EXPECT_GE(*Encoder::PredictLoadBytes(model), stored->weight_bytes());
+  EXPECT_LT(*Encoder::PredictLoadBytes(model),
+            *Encoder::PredictLoadBytes(model, {.weights = WeightType::kF32}));
 }
 
 // Returns the message with which a description is refused.

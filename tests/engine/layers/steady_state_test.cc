@@ -29,7 +29,7 @@ TEST(SteadyStateTest, PrimitivesAndReordersAreCounted) {
   // A shape that no other test of this program has.
   const ModelDescription model = SmallModel(1, 5, 11);
   MemoryWeights weights = RandomWeights(model, 1);
-  LoadEncoder(model, weights);
+  LoadEncoder(model, weights, {.gemm = Gemm::kOneDnn});
   EXPECT_GT(onednn.primitives_created(), 0);
   EXPECT_GT(onednn.reorders_run(), 0);
 }
@@ -46,7 +46,6 @@ void ExpectSteady(const AllocationCounter& allocations, const OneDnnCounter& one
   EXPECT_EQ(allocations.count(), 0);
   EXPECT_EQ(onednn.primitives_created(), 0);
   EXPECT_EQ(onednn.reorders_run(), 0);
-  EXPECT_GT(onednn.products_run(), 0) << "that were counted";
 }
 
 // An optional part of models.
@@ -257,7 +256,7 @@ TEST(SteadyStateTest, NeitherProductsAllocate) {
     encode();
     EXPECT_EQ(allocations.count(), 0) << NameOf(mode);
     EXPECT_EQ(onednn.primitives_created() + onednn.reorders_run(), 0) << NameOf(mode);
-    EXPECT_EQ(onednn.products_run() > 0, mode.gemm != Gemm::kTiles) << NameOf(mode);
+    EXPECT_EQ(onednn.products_run() > 0, mode.gemm == Gemm::kOneDnn) << NameOf(mode);
   }
 }
 

@@ -245,7 +245,7 @@ TEST_F(WantedRowsTest, KeepTheirBiasAndOnlyTheyAreComputed) {
 }
 
 TEST_F(WantedRowsTest, SaveProductsOfOtherQueries) {
-  Load(SmallModel(1, kHeads, 64));
+  Load(SmallModel(1, kHeads, 64), {.gemm = Gemm::kOneDnn});
   const auto products = [&](absl::Span<const int32_t> wanted) {
     EncoderRun run(encoder_, kMaxTokens, 1);
     FillInput(sequences_, run);

@@ -267,6 +267,20 @@ TEST(PredictWeightBytesTest, BoundsWhatIsKeptAndShrinksWithTheType) {
   EXPECT_EQ(*PredictWeightBytes(model, {.type = ComputeType::kInt8, .emulate = true}), f32);
 }
 
+TEST(PredictWeightBytesTest, FollowsTheTypeOfTheFileAndTheSetting) {
+  ModelDescription model = Synthetic("minilm-l6");
+  const int64_t f32 = *PredictWeightBytes(model, {});
+  const int64_t bf16 = *PredictWeightBytes(model, {.type = ComputeType::kBf16});
+  for (const WeightType type : {WeightType::kBf16, WeightType::kF16}) {
+    EXPECT_EQ(*PredictWeightBytes(model, {.weights = type}), bf16);
+  }
+  model.linear_type = DataType::kBFloat16;
+  EXPECT_EQ(*PredictWeightBytes(model, {}), bf16);
+  EXPECT_EQ(*PredictWeightBytes(model, {.weights = WeightType::kF32}), f32);
+  EXPECT_EQ(*PredictWeightBytes(model, {.gemm = Gemm::kOneDnn}), f32);
+  EXPECT_EQ(*PredictWeightBytes(model, {.type = ComputeType::kInt8, .emulate = true}), f32);
+}
+
 TEST(PredictWeightBytesTest, RefusesWhatCannotBe) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.attention.heads = 0;

@@ -184,6 +184,19 @@ TEST(ReportTextTest, TellsEmulationFromTheTypesOwnMemory) {
   EXPECT_THAT(Lines(report), Contains("compute type        int8, emulated; ISA " + EffectiveIsa()));
 }
 
+TEST(ReportTextTest, TellsInWhatWeightsAreKept) {
+  ModelReport report = SmallReport();
+  report.model.setting.compute = {};
+  EXPECT_THAT(ToText(report), HasSubstr("rows 0 to 3, f32;"));
+  report.model.checkpoint.description.linear_type = DataType::kBFloat16;
+  EXPECT_THAT(ToText(report), HasSubstr("rows 0 to 3, f32 held in bf16;"));
+  report.model.setting.compute.weights = WeightType::kF16;
+  EXPECT_THAT(ToText(report), HasSubstr("rows 0 to 3, f32 held in f16;"));
+  EXPECT_THAT(Lines(report), Contains("weight type         f16"));
+  report.model.setting.compute = {.gemm = Gemm::kOneDnn};
+  EXPECT_THAT(ToText(report), HasSubstr("rows 0 to 3, f32;"));
+}
+
 TEST(ReportTextTest, TellsWhoseProductsWereAskedFor) {
   ModelReport report = SmallReport();
   report.model.setting.compute.gemm = Gemm::kOneDnn;

@@ -43,10 +43,37 @@ TEST(DescribeProductPlansTest, TellsWhatWasTimed) {
             "768x2304 1.48x, 768x768 1.08x, 3072x768 2.00x");
 }
 
+ProductPlan OnVectors(int64_t in, int64_t out, WeightType weights) {
+  return {.in = in,
+          .out = out,
+          .k_block = in,
+          .tile_rows = {256, 64, 16},
+          .gemm = Gemm::kVector,
+          .weights = weights};
+}
+
+TEST(DescribeProductPlansTest, TellsTheTypeOfTheWeights) {
+  EXPECT_EQ(Describe(Plans{OnVectors(768, 2304, WeightType::kF32),
+                           OnVectors(768, 768, WeightType::kBf16)}),
+            "matrix products (in x out): the vector GEMM in row tiles of 256, 64, 16 for 768x2304; "
+            "the vector GEMM over bf16 weights in row tiles of 256, 64, 16 for 768x768");
+}
+
+TEST(WeightTypeOfTest, NamesWhatAllHaveInCommon) {
+  const Plans bf16 = {OnVectors(4, 4, WeightType::kBf16), OnVectors(4, 8, WeightType::kBf16)};
+  const Plans mixed = {OnVectors(4, 4, WeightType::kBf16), OneDnns(4, 8, 4)};
+  EXPECT_EQ(WeightTypeOf(ComputeType::kF32, {}), "");
+  EXPECT_EQ(WeightTypeOf(ComputeType::kF32, Plans{OneDnns(4, 4, 4)}), "f32");
+  EXPECT_EQ(WeightTypeOf(ComputeType::kF32, bf16), "bf16");
+  EXPECT_EQ(WeightTypeOf(ComputeType::kF32, mixed), "mixed");
+  EXPECT_EQ(WeightTypeOf(ComputeType::kInt8, Plans{OneDnns(4, 4, 4)}), "");
+}
+
 TEST(GemmOfTest, NamesWhatAllHaveInCommon) {
   EXPECT_EQ(GemmOf({}), "");
   EXPECT_EQ(GemmOf(Plans{OneDnns(4, 4, 4), OneDnns(4, 8, 4)}), "onednn");
   EXPECT_EQ(GemmOf(Plans{Own(4, 4, 1.2), Own(4, 8, 1.3)}), "tiles");
+  EXPECT_EQ(GemmOf(Plans{OnVectors(4, 4, WeightType::kF32)}), "vector");
   EXPECT_EQ(GemmOf(Plans{Own(4, 4, 1.2), OneDnns(4, 8, 4)}), "mixed");
 }
 

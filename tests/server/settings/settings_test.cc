@@ -314,7 +314,7 @@ TEST(SettingsTest, RefusesBadModels) {
   EXPECT_EQ(
       Error({"--model", "a=x,colour=red"}),
       "--model: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, prune, "
-      "route, task, tower, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
+      "route, task, tower, weights, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
   EXPECT_EQ(
       Error({"--model", "a=x,pooling=median"}),
       "--model: expected mean, first_token, last_token, max, pooler or yes_no for pooling, got "
@@ -355,7 +355,9 @@ TEST(SettingsTest, RefusesBadModels) {
         "--model: expected a dtype other than f32 beside emulate=true, got \"" + model + "\"");
   }
   EXPECT_EQ(Error({"--model", "a=x,dtype=bf16,gemm=amx"}),
-            "--model: expected auto, onednn or tiles for gemm, got \"amx\"");
+            "--model: expected auto, onednn, tiles or vector for gemm, got \"amx\"");
+  EXPECT_EQ(Error({"--model", "a=x,weights=int4"}),
+            "--model: expected auto, f32, bf16 or f16 for weights, got \"int4\"");
   for (const std::string model : {"a=x,gemm=tiles", "a=x,dtype=bf16,emulate=true,gemm=tiles"}) {
     EXPECT_EQ(Error({"--model", model}),
               "--model: expected a dtype other than f32, and no emulate=true, beside gemm=tiles, "
@@ -458,11 +460,14 @@ TEST(SettingsTest, RefusesOverlaysWithoutBase) {
             absl::StrCat(kNoBase, "c"));
   EXPECT_EQ(Error({"--model", "b=a,overlay="}), "--model: expected a file for overlay, got \"\"");
   EXPECT_EQ(Error({"--model", "b=a,overlay=f,dtype=int8"}),
-            "--model: expected neither dtype, emulate nor gemm beside overlay, which has those of "
-            "its base, got \"b=a,overlay=f,dtype=int8\"");
+            "--model: expected none of dtype, emulate, gemm and weights beside overlay, which has "
+            "those of its base, got \"b=a,overlay=f,dtype=int8\"");
   EXPECT_EQ(Error({"--model", "b=a,overlay=f,gemm=onednn"}),
-            "--model: expected neither dtype, emulate nor gemm beside overlay, which has those of "
-            "its base, got \"b=a,overlay=f,gemm=onednn\"");
+            "--model: expected none of dtype, emulate, gemm and weights beside overlay, which has "
+            "those of its base, got \"b=a,overlay=f,gemm=onednn\"");
+  EXPECT_EQ(Error({"--model", "b=a,overlay=f,weights=f32"}),
+            "--model: expected none of dtype, emulate, gemm and weights beside overlay, which has "
+            "those of its base, got \"b=a,overlay=f,weights=f32\"");
   EXPECT_EQ(Error({"--describe", "a,overlay=f"}),
             "--describe: expected a source of its own, got an overlay");
 }
@@ -489,10 +494,11 @@ TEST(SettingsTest, RefusesToDescribeNothing) {
   EXPECT_EQ(Error({"--ranks"}), "--ranks: expected --describe beside it; see --help");
   EXPECT_EQ(Error({"--describe"}), "--describe: expected a value; see --help");
   EXPECT_EQ(Error({"--describe", ""}), "--describe: expected SOURCE[,key=value...], got \"\"");
-  EXPECT_EQ(Error({"--describe", "x,colour=red"}),
-            "--describe: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, "
-            "prune, "
-            "route, task, tower, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
+  EXPECT_EQ(
+      Error({"--describe", "x,colour=red"}),
+      "--describe: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, "
+      "prune, "
+      "route, task, tower, weights, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
 }
 
 TEST(IsModelNameTest, TakesWhatCanBeToldApartInAPath) {
@@ -578,6 +584,11 @@ TEST(ParseModelSettingTest, ReadsTheComputeType) {
   EXPECT_EQ(compute(",emulate=true,dtype=int8"), (ComputeMode{ComputeType::kInt8, true}));
   EXPECT_EQ(compute(",gemm=auto"), ComputeMode{});
   EXPECT_EQ(compute(",gemm=onednn"), ComputeMode{.gemm = Gemm::kOneDnn});
+  EXPECT_EQ(compute(",gemm=vector"), ComputeMode{.gemm = Gemm::kVector});
+  EXPECT_EQ(compute(",weights=auto"), ComputeMode{});
+  EXPECT_EQ(compute(",weights=f32"), ComputeMode{.weights = WeightType::kF32});
+  EXPECT_EQ(compute(",weights=bf16"), ComputeMode{.weights = WeightType::kBf16});
+  EXPECT_EQ(compute(",weights=f16"), ComputeMode{.weights = WeightType::kF16});
   EXPECT_EQ(compute(",gemm=tiles,dtype=bf16"),
             (ComputeMode{ComputeType::kBf16, false, Gemm::kTiles}));
 }
@@ -626,11 +637,11 @@ TEST(SettingsTest, DescribesModelsAsTheyAreGiven) {
   EXPECT_THAT(
       DescribeSettings(Read({"--model", "a=x,allow-nonfinite-weights=true", "--model",
                              "b=y,prune=p.json,emulate=true,dtype=int8", "--model",
-                             "c=z,gemm=tiles,dtype=bf16", "--model",
+                             "c=z,weights=bf16,gemm=vector", "--model",
                              "d=w,prune=p.json,task=t,causal=false,adapter=/a,pooling=first_token;"
                              "e=v,causal=true;f=u,tower=vision,route=query"})),
       Contains("model = a=x,allow-nonfinite-weights=true;"
-               "b=y,dtype=int8,emulate=true,prune=p.json;c=z,dtype=bf16,gemm=tiles;"
+               "b=y,dtype=int8,emulate=true,prune=p.json;c=z,gemm=vector,weights=bf16;"
                "d=w,adapter=/a,pooling=first_token,task=t,causal=false,prune=p.json;"
                "e=v,causal=true;f=u,route=query,tower=vision"));
 }

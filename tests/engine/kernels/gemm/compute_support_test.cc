@@ -35,6 +35,36 @@ TEST(CheckComputeModeTest, RefusesProductsOfOurOwnThatThereAreNot) {
               EndsWith("not bf16 with emulate=true, which is products of f32"));
 }
 
+TEST(CheckComputeModeTest, RefusesVectorProductsOfBfloat16) {
+  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kBf16x3}) {
+    const absl::Status status = CheckComputeMode({type, false, Gemm::kVector});
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), std::string("gemm=vector multiplies f32 or int8, not ") +
+                                    Name(type) + "; emulate=true computes " + Name(type) +
+                                    " in float32");
+    EXPECT_TRUE(CheckComputeMode({type, true, Gemm::kVector}).ok());
+  }
+  EXPECT_TRUE(CheckComputeMode({ComputeType::kF32, false, Gemm::kVector}).ok());
+  EXPECT_TRUE(CheckComputeMode({ComputeType::kInt8, false, Gemm::kVector}).ok());
+}
+
+TEST(CheckComputeModeTest, RefusesTypesOfWeightsThatNothingReads) {
+  const absl::Status of_int8 =
+      CheckComputeMode({.type = ComputeType::kInt8, .weights = WeightType::kF32});
+  EXPECT_EQ(of_int8.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(of_int8.message(),
+            "weights=f32 requires dtype=f32; int8 keeps weights in a type of its own");
+  const absl::Status of_onednn =
+      CheckComputeMode({.gemm = Gemm::kOneDnn, .weights = WeightType::kBf16});
+  EXPECT_EQ(of_onednn.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(of_onednn.message(),
+            "weights=bf16 cannot be combined with gemm=onednn, which reads float32");
+  for (const WeightType type : {WeightType::kF32, WeightType::kBf16, WeightType::kF16}) {
+    EXPECT_TRUE(CheckComputeMode({.weights = type}).ok());
+  }
+  EXPECT_TRUE(CheckComputeMode({.gemm = Gemm::kOneDnn, .weights = WeightType::kF32}).ok());
+}
+
 TEST(CheckComputeModeTest, TakesProductsOfOurOwnWhereThereIsAmx) {
   for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
     const absl::Status status = CheckComputeMode({type, false, Gemm::kTiles});
@@ -52,8 +82,8 @@ TEST(CheckComputeModeTest, TakesProductsOfOurOwnWhereThereIsAmx) {
 TEST(CheckComputeModeTest, TakesTheTypesThatTheCpuHasUnitsFor) {
   const auto check = [](ComputeType type, bool has_units, const std::string& needed) {
     const absl::Status status = CheckComputeMode({type, false});
-    if (has_units && status.ok()) return;
-    EXPECT_FALSE(has_units && EffectiveIsa() != "avx2_vnni") << status;
+    EXPECT_EQ(status.ok(), has_units) << status;
+    if (has_units) return;
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr(std::string("compute type ") + Name(type)));
@@ -63,7 +93,7 @@ TEST(CheckComputeModeTest, TakesTheTypesThatTheCpuHasUnitsFor) {
   };
   check(ComputeType::kBf16x3, HasAmxUnits(), "amx");
   check(ComputeType::kBf16, HasBf16Units(), "avx512_bf16 or amx");
-  check(ComputeType::kInt8, HasInt8Units(), "avx");
+  EXPECT_TRUE(CheckComputeMode({ComputeType::kInt8, false}).ok());
 }
 
 // Runs in a process of its own, because a cap cannot be undone.
@@ -76,9 +106,24 @@ TEST(CheckComputeModeDeathTest, RefusesWhatACapTakesAway) {
           return absl::IsFailedPrecondition(CheckComputeMode({type, false}));
         };
         std::exit(capped && is_refused(ComputeType::kBf16x3) && is_refused(ComputeType::kBf16) &&
-                          is_refused(ComputeType::kInt8)
+                          !is_refused(ComputeType::kInt8)
                       ? 0
                       : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+// oneDNN's int8 products saturate there.
+TEST(CheckComputeModeDeathTest, RefusesOneDnnsInt8WithoutVnni) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const bool capped = CapIsa(Isa::kAvx2).ok();
+        const absl::Status status = CheckComputeMode({ComputeType::kInt8, false, Gemm::kOneDnn});
+        const bool told = status.message() ==
+                          "compute type int8 with gemm=onednn needs a CPU with avx512_vnni or amx, "
+                          "this one has avx2 (after any cap); gemm=vector computes so on any CPU";
+        std::exit(capped && absl::IsFailedPrecondition(status) && told ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
 }

@@ -16,11 +16,26 @@ Gemm Chosen(const ComputeMode& mode, const ProductShape& shape = kShape) {
   return choice.ok() ? choice->gemm : Gemm::kAuto;
 }
 
-TEST(ChooseGemmTest, HasNoProductsOfOurOwnForFloat32) {
-  EXPECT_EQ(Chosen({}), Gemm::kOneDnn);
+bool HasAvx512() { return EffectiveIsa().substr(0, 4) != "avx2"; }
+
+TEST(ChooseGemmTest, TakesOneDnnsProductsOfFloat32FromAvx512On) {
+  const Gemm expected = HasAvx512() ? Gemm::kOneDnn : Gemm::kVector;
+  EXPECT_EQ(Chosen({}), expected);
   for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
-    EXPECT_EQ(Chosen({type, true}), Gemm::kOneDnn) << "emulated " << Name(type);
+    EXPECT_EQ(Chosen({type, true}), expected) << "emulated " << Name(type);
   }
+}
+
+TEST(ChooseGemmTest, TakesOneDnnsProductsOfInt8WhereTheyAreExact) {
+  const bool has_vnni = HasAvx512() && EffectiveIsa() != "avx512";
+  EXPECT_EQ(Chosen({ComputeType::kInt8}) == Gemm::kVector, !has_vnni);
+}
+
+TEST(ChooseGemmTest, FollowsTheMode) {
+  EXPECT_EQ(Chosen({ComputeType::kF32, false, Gemm::kOneDnn}), Gemm::kOneDnn);
+  EXPECT_EQ(Chosen({ComputeType::kF32, false, Gemm::kVector}), Gemm::kVector);
+  EXPECT_EQ(Chosen({ComputeType::kInt8, false, Gemm::kVector}), Gemm::kVector);
+  EXPECT_EQ(Chosen({ComputeType::kBf16, true, Gemm::kVector}), Gemm::kVector);
 }
 
 TEST(ChooseGemmTest, FollowsTheModeWhereThereAreTiles) {
@@ -61,15 +76,20 @@ TEST(ProductPlanTest, TellsHowALayerIsComputed) {
   const auto plan = [&](const ComputeMode& mode) {
     return PackedLinear::Pack({weight.data(), 40, 1536, 1536}, {}, mode)->plan();
   };
-  const ProductPlan f32 = plan({});
+  const ProductPlan f32 = plan({.gemm = Gemm::kOneDnn});
   EXPECT_EQ(f32.in, 1536);
   EXPECT_EQ(f32.out, 40);
   EXPECT_EQ(f32.k_block, 1536);
   EXPECT_THAT(f32.tile_rows, testing::Not(testing::IsEmpty()));
   EXPECT_THAT(f32.implementations, testing::Not(testing::IsEmpty()));
   EXPECT_EQ(f32.gemm, Gemm::kOneDnn);
+  EXPECT_EQ(f32.weights, WeightType::kF32);
   EXPECT_EQ(f32.tiles_speedup, 0);
   EXPECT_EQ(plan({ComputeType::kBf16, true}).k_block, 768);
+  const ProductPlan f16 = plan({.weights = WeightType::kF16});
+  EXPECT_EQ(f16.gemm, Gemm::kVector);
+  EXPECT_EQ(f16.weights, WeightType::kF16);
+  EXPECT_THAT(f16.implementations, testing::IsEmpty());
 }
 
 }  // namespace gemm_choice_test

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/kernels/convert.h"
 #include "engine/kernels/gemm/operand.h"
 #include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
@@ -529,6 +530,70 @@ TEST(GemmTest, HoldsTheBytesOfItsComputeType) {
   EXPECT_GE(bytes({ComputeType::kInt8, false}), elements + 8 * shape.out);
   EXPECT_LE(bytes({ComputeType::kInt8, false}), elements + 20 * shape.out);
 }
+
+// Rounds values in place to numbers that the type holds.
+void RoundTo(DataType type, std::vector<float>& values) {
+  std::vector<uint16_t> narrow(values.size());
+  const auto count = static_cast<int64_t>(values.size());
+  FromFloat(values.data(), count, type, narrow.data());
+  ToFloat(type, narrow.data(), count, values.data());
+}
+
+class StoredWeightsTest : public testing::TestWithParam<std::pair<WeightType, DataType>> {
+ protected:
+  PackedLinear Pack(const Layer& layer, WeightType weights) {
+    const MatrixView<const float> weight = ViewOf(layer.weight, layer.shape.out, layer.shape.in);
+    return *PackedLinear::Pack(weight, layer.bias, {.weights = weights});
+  }
+};
+
+// On the kernels that serve float32 on this CPU, oneDNN's or the vector GEMM's.
+TEST_P(StoredWeightsTest, HaveTheBitsOfFloat32) {
+  const auto& [type, data_type] = GetParam();
+  constexpr int64_t kRows = 83;
+  for (const Shape shape : {Shape{3, 5}, Shape{24, 50}, Shape{100, 193}, Shape{384, 1152},
+                            Shape{768, 768}, Shape{1000, 64}, Shape{3072, 200}}) {
+    Layer layer(shape, kRows);
+    RoundTo(data_type, layer.weight);
+    layer.linear = Pack(layer, WeightType::kF32);
+    EXPECT_EQ(layer.linear.plan().weights, WeightType::kF32);
+    const int64_t float32_bytes = layer.linear.bytes();
+    const std::vector<float> expected = layer.Apply(2, 0, kRows, Activation::kGelu);
+    layer.linear = Pack(layer, WeightType::kAuto);
+    layer.workspaces.clear();
+    EXPECT_EQ(layer.linear.plan().weights, type);
+    EXPECT_EQ(layer.linear.plan().gemm, Gemm::kVector);
+    EXPECT_EQ(layer.Apply(2, 0, kRows, Activation::kGelu), expected);
+    EXPECT_EQ(
+        layer.Apply(1, 5, 9, Activation::kGelu),
+        std::vector<float>(expected.begin() + 5 * shape.out, expected.begin() + 14 * shape.out));
+    if (shape.in % 64 == 0 && shape.out % 64 == 0) {
+      EXPECT_EQ(2 * (layer.linear.bytes() - 4 * shape.out), float32_bytes - 4 * shape.out);
+    }
+  }
+}
+
+TEST_P(StoredWeightsTest, AreRoundedOnlyOnDemand) {
+  const auto& [type, data_type] = GetParam();
+  constexpr int64_t kRows = 20;
+  Layer layer({200, 60}, kRows);
+  layer.linear = Pack(layer, type);
+  EXPECT_EQ(layer.linear.plan().weights, type);
+  const std::vector<float> rounded = layer.Apply(1, 0, kRows);
+  layer.linear = Pack(layer, WeightType::kAuto);
+  layer.workspaces.clear();
+  EXPECT_EQ(layer.linear.plan().weights, WeightType::kF32);
+  EXPECT_NE(layer.Apply(1, 0, kRows), rounded);
+  RoundTo(data_type, layer.weight);
+  layer.linear = Pack(layer, WeightType::kF32);
+  layer.workspaces.clear();
+  EXPECT_EQ(layer.Apply(1, 0, kRows), rounded);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, StoredWeightsTest,
+                         testing::Values(std::pair(WeightType::kBf16, DataType::kBFloat16),
+                                         std::pair(WeightType::kF16, DataType::kFloat16)),
+                         [](const auto& type) { return std::string(Name(type.param.first)); });
 
 }  // namespace gemm_test
 }  // namespace attendant

@@ -34,7 +34,7 @@ TEST(FindPanelKernelsTest, UsesTheFastKernelWhereTheCpuHasIt) {
   const testing::Matcher<std::string> expected = StartsWith(has_avx512 ? "brg" : "");
   std::vector<onednn::DataType> elements = {onednn::DataType::f32};
   if (HasBf16Units()) elements.push_back(onednn::DataType::bf16);
-  if (HasInt8Units()) elements.push_back(onednn::DataType::s8);
+  if (has_avx512 && EffectiveIsa() != "avx512") elements.push_back(onednn::DataType::s8);
   for (const onednn::DataType element : elements) {
     const bool is_int8 = element == onednn::DataType::s8;
     for (const auto& [in, k_block] : {std::pair{768, 768}, {3072, 3072}, {3072, 768}, {384, 384}}) {
@@ -54,6 +54,22 @@ TEST(FindPanelKernelsTest, UsesTheFastKernelWhereTheCpuHasIt) {
               << in << " by " << width << ", " << tile.rows << " rows, added";
         }
       }
+    }
+  }
+}
+
+// Without such a block, weights of 16 bits would be kept in float32.
+TEST(FindPanelKernelsTest, FindsTheSumBlockOfOneDnnsBits) {
+  for (const int64_t in : {1, 24, 100, 384, 768, 1024, 3072}) {
+    for (const int64_t width : {16, 64, 192}) {
+      const auto kernels = FindPanelKernels({.in = in,
+                                             .width = width,
+                                             .k_block = in,
+                                             .gemm = Gemm::kVector,
+                                             .stored = WeightType::kBf16,
+                                             .like_onednn = true});
+      ASSERT_TRUE(kernels.ok()) << kernels.status();
+      EXPECT_GT((*kernels)->sum_block, 0) << in << " by " << width;
     }
   }
 }

@@ -1,0 +1,254 @@
+#include "engine/kernels/gemm/vector_gemm.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/data_type.h"
+#include "engine/base/rounding.h"
+#include "engine/kernels/convert.h"
+
+// foreach_target.h comes before whatever it includes once per target.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/gemm/vector_gemm.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "engine/kernels/gemm/int8_dots-inl.h"
+#include "engine/kernels/simd-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace attendant {
+namespace HWY_NAMESPACE {
+namespace {
+
+// The packed weight is cut into stripes of kStripeVectors vectors of columns, of which the last one
+// may have fewer and ends in zeros. In a stripe the columns of one row of W^T lie side by side, row
+// after row. A tile of kTileRows rows and a stripe has its sums in registers.
+constexpr int kStripeVectors = 3;
+constexpr int64_t kVectorColumns = static_cast<int64_t>(kLanes);
+constexpr int64_t kStripeColumns = kStripeVectors * kVectorColumns;
+#if HWY_TARGET <= HWY_AVX3
+constexpr int kTileRows = 8;
+#else
+constexpr int kTileRows = 4;
+#endif
+
+int64_t FloatColumns(int64_t width) { return RoundUp(width, kVectorColumns); }
+
+HWY_INLINE Floats LoadWeights(const float* from) { return hn::LoadU(FloatTag(), from); }
+
+HWY_INLINE Floats LoadWeights(const hwy::bfloat16_t* from) {
+  const hn::Rebind<uint16_t, FloatTag> halves;
+  const auto bits = hn::LoadU(halves, reinterpret_cast<const uint16_t*>(from));
+  return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(BitsTag(), bits)));
+}
+
+HWY_INLINE Floats LoadWeights(const hwy::float16_t* from) {
+  return hn::PromoteTo(FloatTag(), hn::LoadU(hn::Rebind<hwy::float16_t, FloatTag>(), from));
+}
+
+// A stretch of the depth of a stripe, and where its sums go.
+struct Stretch {
+  const float* x;
+  int64_t x_stride;
+  int64_t depth;
+  bool add_to_y;
+  const float* bias;  // or null
+  float* y;
+  int64_t y_stride;
+  size_t last_columns;  // of the last vector, if it is not whole; else 0
+  // Bytes of the next stretch's weights that a tile of rows fetches with each element of the depth:
+  // all tiles together fetch all of them, while these are multiplied. In a short call, products
+  // would otherwise wait for memory as long as they multiply. Beyond a weight's end lies, as a
+  // rule, the next one.
+  int64_t bytes_ahead;
+};
+
+// Calls function(row, vector) for each vector of a tile; unrolled, so that the tile stays in
+// registers.
+template <int kRows, int kVectors, class Function>
+HWY_INLINE void ForTile(const Function& function) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) function(r, v);
+  }
+}
+
+// Loads and stores `columns` columns, or a whole vector if that is 0.
+HWY_INLINE Floats LoadColumns(const float* from, size_t columns) {
+  return columns == 0 ? hn::LoadU(FloatTag(), from) : LoadFirst(from, columns);
+}
+HWY_INLINE void StoreColumns(Floats values, float* to, size_t columns) {
+  if (columns == 0) return hn::StoreU(values, FloatTag(), to);
+  StoreFirst(values, to, columns);
+}
+
+// The products of kRows rows from `row` on. Not inlined, so that the compiler keeps the sums of
+// every caller in registers.
+template <int kRows, int kVectors, class T>
+HWY_NOINLINE void MultiplyRows(const Stretch& stretch, const T* HWY_RESTRICT weights,
+                               const char* ahead, int64_t row) {
+  const FloatTag d;
+  const int64_t x_stride = stretch.x_stride, depth = stretch.depth;
+  const float* HWY_RESTRICT x = stretch.x + row * x_stride;
+  Floats sums[kRows][kVectors];
+  ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR { sums[r][v] = hn::Zero(d); });
+  const int64_t bytes_ahead = stretch.bytes_ahead;
+  for (int64_t k = 0; k < depth; ++k, weights += kVectors * kVectorColumns) {
+    __builtin_prefetch(ahead);
+    ahead += bytes_ahead;
+    Floats columns[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) columns[v] = LoadWeights(weights + v * kVectorColumns);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const Floats factor = hn::Set(d, x[r * x_stride + k]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(factor, columns[v], sums[r][v]);
+    }
+  }
+  float* const y = stretch.y + row * stretch.y_stride;
+  const auto place = [&](int r, int v) { return y + r * stretch.y_stride + v * kVectorColumns; };
+  const auto width = [&](int v) { return v + 1 == kVectors ? stretch.last_columns : 0; };
+  if (stretch.add_to_y) {
+    ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR {
+      sums[r][v] = hn::Add(LoadColumns(place(r, v), width(v)), sums[r][v]);
+    });
+  }
+  if (stretch.bias != nullptr) {
+    ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR {
+      const Floats bias = LoadColumns(stretch.bias + v * kVectorColumns, width(v));
+      sums[r][v] = hn::Add(sums[r][v], bias);
+    });
+  }
+  ForTile<kRows, kVectors>([&](int r, int v)
+                               HWY_ATTR { StoreColumns(sums[r][v], place(r, v), width(v)); });
+}
+
+template <int kVectors, class T>
+HWY_INLINE void MultiplyAllRows(const Stretch& stretch, const T* weights, int64_t rows) {
+  int64_t row = 0;
+  const char* ahead =
+      reinterpret_cast<const char*>(weights + stretch.depth * kVectors * kVectorColumns);
+  for (; row + kTileRows <= rows; row += kTileRows, ahead += stretch.depth * stretch.bytes_ahead) {
+    MultiplyRows<kTileRows, kVectors>(stretch, weights, ahead, row);
+  }
+  for (; row < rows; ++row) MultiplyRows<1, kVectors>(stretch, weights, ahead, row);
+}
+
+// The products of a stripe of `columns` columns from `first` on.
+template <int kVectors, class T>
+HWY_INLINE void MultiplyStripe(const VectorGemm& product, int64_t first, int64_t columns) {
+  const T* weights = reinterpret_cast<const T*>(product.weight) + first * product.in;
+  const float* const x = reinterpret_cast<const float*>(product.x);
+  for (int64_t k = 0; k == 0 || k < product.in; k += product.sum_block) {
+    const int64_t depth = std::min(product.sum_block, product.in - k);
+    const bool is_last = k + depth == product.in;
+    const Stretch stretch = {
+        .x = x + k,
+        .x_stride = product.x_row_bytes / static_cast<int64_t>(sizeof(float)),
+        .depth = depth,
+        .add_to_y = product.add_to_y || k > 0,
+        .bias = is_last && product.bias != nullptr ? product.bias + first : nullptr,
+        .y = product.y + first,
+        .y_stride = product.y_stride,
+        .last_columns = static_cast<size_t>(columns % kVectorColumns),
+        .bytes_ahead = kVectors * kVectorColumns * static_cast<int64_t>(sizeof(T)) /
+                       std::max(int64_t{1}, product.rows / kTileRows)};
+    MultiplyAllRows<kVectors>(stretch, weights, product.rows);
+    weights += depth * kVectors * kVectorColumns;
+  }
+}
+
+template <class T>
+HWY_INLINE void Multiply(const VectorGemm& product) {
+  for (int64_t first = 0; first < product.width; first += kStripeColumns) {
+    const int64_t columns = std::min(kStripeColumns, product.width - first);
+    switch (CeilDivide(columns, kVectorColumns)) {
+      case 1:
+        MultiplyStripe<1, T>(product, first, columns);
+        break;
+      case 2:
+        MultiplyStripe<2, T>(product, first, columns);
+        break;
+      default:
+        MultiplyStripe<kStripeVectors, T>(product, first, columns);
+        break;
+    }
+  }
+}
+
+void MultiplyOnVectors(const VectorGemm& product) {
+  switch (product.element) {
+    case VectorElement::kFloat32:
+      return Multiply<float>(product);
+    case VectorElement::kBFloat16:
+      return Multiply<hwy::bfloat16_t>(product);
+    case VectorElement::kFloat16:
+      return Multiply<hwy::float16_t>(product);
+    case VectorElement::kInt8:
+      return MultiplyInt8(product);
+  }
+}
+
+int64_t ColumnsOfPackedWeight(int64_t width) { return FloatColumns(width); }
+
+// Writes the transposed columns to `packed`, `bytes` for each element.
+void PackStripes(const VectorWeightRows& rows, DataType type, char* packed) {
+  const int64_t bytes = ByteWidth(type);
+  for (int64_t first = 0; first < rows.width; first += kStripeColumns) {
+    const int64_t columns = std::min(kStripeColumns, rows.width - first);
+    const int64_t padded = FloatColumns(columns);
+    float line[kStripeColumns] = {};
+    for (int64_t k = 0; k < rows.in; ++k, packed += padded * bytes) {
+      for (int64_t c = 0; c < columns; ++c) {
+        std::memcpy(&line[c], rows.data + (first + c) * rows.row_bytes + k * sizeof(float),
+                    sizeof(float));
+      }
+      FromFloat(line, padded, type, packed);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace attendant
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attendant {
+
+HWY_EXPORT(MultiplyOnVectors);
+HWY_EXPORT(ColumnsOfPackedWeight);
+HWY_EXPORT(PackStripes);
+
+namespace {
+
+DataType TypeOf(VectorElement element) {
+  switch (element) {
+    case VectorElement::kBFloat16:
+      return DataType::kBFloat16;
+    case VectorElement::kFloat16:
+      return DataType::kFloat16;
+    default:
+      return DataType::kFloat32;
+  }
+}
+
+}  // namespace
+
+int64_t VectorWeightBytes(VectorElement element, int64_t in, int64_t width) {
+  if (element == VectorElement::kInt8) return Int8WeightBytes(in, width);
+  return HWY_DYNAMIC_DISPATCH(ColumnsOfPackedWeight)(width) * in * ByteWidth(TypeOf(element));
+}
+
+void PackVectorWeight(VectorElement element, const VectorWeightRows& rows, char* packed) {
+  if (element == VectorElement::kInt8) return PackInt8Weight(rows, packed);
+  HWY_DYNAMIC_DISPATCH(PackStripes)(rows, TypeOf(element), packed);
+}
+
+void RunVectorGemm(const VectorGemm& product) { HWY_DYNAMIC_DISPATCH(MultiplyOnVectors)(product); }
+
+}  // namespace attendant
+#endif  // HWY_ONCE

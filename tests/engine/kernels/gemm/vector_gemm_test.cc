@@ -1,0 +1,274 @@
+#include "engine/kernels/gemm/vector_gemm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/base/data_type.h"
+#include "engine/kernels/convert.h"
+#include "gmock/gmock.h"
+#include "tests/support/guarded_buffer.h"
+#include "tests/support/random_values.h"
+
+namespace attendant {
+namespace vector_gemm_test {
+
+struct Size {
+  int64_t in;
+  int64_t width;
+  int64_t rows;
+  int64_t sum_block = kVectorSumBlock;
+};
+
+void PrintTo(const Size& size, std::ostream* out) {
+  *out << size.in << " to " << size.width << ", " << size.rows << " rows, sums of "
+       << size.sum_block;
+}
+
+struct Extras {
+  bool bias = false;
+  bool add_to_y = false;
+};
+
+constexpr float kBefore = 7;  // in y
+
+float BiasOf(int64_t column) { return 0.3f * static_cast<float>(column) - 1; }
+
+DataType TypeOf(VectorElement element) {
+  if (element == VectorElement::kBFloat16) return DataType::kBFloat16;
+  return element == VectorElement::kFloat16 ? DataType::kFloat16 : DataType::kFloat32;
+}
+
+// Products of float32 by weights of that type.
+class VectorGemmTest : public testing::TestWithParam<VectorElement> {
+ protected:
+  // Rounds as packing does.
+  std::vector<float> Rounded(std::vector<float> values) const {
+    std::vector<char> narrow(values.size() * sizeof(float));
+    const auto count = static_cast<int64_t>(values.size());
+    FromFloat(values.data(), count, TypeOf(GetParam()), narrow.data());
+    ToFloat(TypeOf(GetParam()), narrow.data(), count, values.data());
+    return values;
+  }
+
+  std::vector<float> Multiply(const Size& size, const std::vector<float>& x,
+                              const std::vector<float>& weight, const Extras& extras = {}) const {
+    const int64_t row_bytes = size.in * static_cast<int64_t>(sizeof(float));
+    const GuardedBuffer<float> x_rows(size.rows * size.in);
+    std::copy(x.begin(), x.end(), x_rows.data());
+    const GuardedBuffer<char> packed(VectorWeightBytes(GetParam(), size.in, size.width));
+    PackVectorWeight(GetParam(),
+                     {reinterpret_cast<const char*>(weight.data()), row_bytes, size.in, size.width},
+                     packed.data());
+    const GuardedBuffer<float> bias(size.width), y(size.rows * size.width);
+    for (int64_t c = 0; c < size.width; ++c) bias[c] = BiasOf(c);
+    std::fill_n(y.data(), y.size(), kBefore);
+    RunVectorGemm({.element = GetParam(),
+                   .in = size.in,
+                   .width = size.width,
+                   .rows = size.rows,
+                   .x = reinterpret_cast<const char*>(x_rows.data()),
+                   .x_row_bytes = row_bytes,
+                   .weight = packed.data(),
+                   .bias = extras.bias ? bias.data() : nullptr,
+                   .add_to_y = extras.add_to_y,
+                   .sum_block = size.sum_block,
+                   .y = y.data(),
+                   .y_stride = size.width});
+    return {y.data(), y.data() + y.size()};
+  }
+
+  // Checks the bits against sums in the documented order, and those against float64.
+  void Check(const Size& size, const Extras& extras = {}) const {
+    const std::vector<float> x = RandomValues(size.rows * size.in, 1);
+    const std::vector<float> weight = RandomValues(size.width * size.in, 2);
+    const std::vector<float> rounded = Rounded(weight);
+    const std::vector<float> found = Multiply(size, x, weight, extras);
+    for (int64_t r = 0; r < size.rows; ++r) {
+      for (int64_t c = 0; c < size.width; ++c) {
+        const float* const row = &x[r * size.in];
+        const float* const column = &rounded[c * size.in];
+        float y = extras.add_to_y ? kBefore : 0;
+        double exact = y;
+        for (int64_t begin = 0; begin < size.in; begin += size.sum_block) {
+          float sum = 0;
+          for (int64_t k = begin; k < std::min(size.in, begin + size.sum_block); ++k) {
+            sum = std::fma(row[k], column[k], sum);
+            exact += static_cast<double>(row[k]) * column[k];
+          }
+          y = begin == 0 && !extras.add_to_y ? sum : y + sum;
+        }
+        if (extras.bias) {
+          y += BiasOf(c);
+          exact += BiasOf(c);
+        }
+        ASSERT_EQ(found[r * size.width + c], y)
+            << testing::PrintToString(size) << ": " << r << ", " << c;
+        ASSERT_NEAR(y, exact, 3e-6 * std::sqrt(size.in) + 2e-6);
+      }
+    }
+  }
+};
+
+// Parts of a vector and of a stripe of columns; parts of a tile of rows; one step of depth, and
+// several blocks of it, whole and cut.
+TEST_P(VectorGemmTest, HasTheBitsOfItsOrderInEverySize) {
+  for (const int64_t in : {1, 3, 64, 100}) {
+    for (const int64_t width :
+         {1, 4, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 40, 47, 48, 49, 64, 72, 97, 192}) {
+      for (const int64_t rows : {1, 3, 4, 5, 8, 16, 21}) Check({in, width, rows});
+    }
+  }
+  for (const int64_t sum_block : {16, 100, 256, 512, 1000, 4096}) {
+    Check({1000, 50, 17, sum_block});
+    Check({1024, 24, 16, sum_block});
+  }
+  Check({768, 192, 256});
+}
+
+TEST_P(VectorGemmTest, AddsBiasAndWhatIsThere) {
+  for (const int64_t width : {5, 24, 50, 64}) {
+    for (const Size& size : {Size{40, width, 19}, Size{300, width, 16, 128}}) {
+      Check(size, {.bias = true});
+      Check(size, {.add_to_y = true});
+      Check(size, {.bias = true, .add_to_y = true});
+    }
+  }
+}
+
+TEST_P(VectorGemmTest, GivesARowTheSameBitsInEveryPlace) {
+  constexpr Size kSize{1000, 81, 48, 256};
+  std::vector<float> x = RandomValues(kSize.rows * kSize.in, 3);
+  const std::vector<float> weight = RandomValues(kSize.width * kSize.in, 4);
+  for (int64_t r = 1; r < kSize.rows; ++r) std::copy_n(x.begin(), kSize.in, &x[r * kSize.in]);
+  const std::vector<float> y = Multiply(kSize, x, weight);
+  for (int64_t r = 1; r < kSize.rows; ++r) {
+    EXPECT_EQ(std::memcmp(&y[r * kSize.width], y.data(), kSize.width * sizeof(float)), 0) << r;
+  }
+}
+
+TEST_P(VectorGemmTest, KeepsNanInItsRow) {
+  constexpr Size kSize{64, 50, 20};
+  std::vector<float> x = RandomValues(kSize.rows * kSize.in, 5);
+  const std::vector<float> weight = RandomValues(kSize.width * kSize.in, 6);
+  const std::vector<float> clean = Multiply(kSize, x, weight);
+  x[13 * kSize.in + 5] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> y = Multiply(kSize, x, weight);
+  for (int64_t i = 0; i < kSize.rows * kSize.width; ++i) {
+    const bool spoilt = i / kSize.width == 13;
+    EXPECT_EQ(std::isnan(y[i]), spoilt) << i;
+    EXPECT_TRUE(spoilt || y[i] == clean[i]) << i;
+  }
+}
+
+// Among them numbers that are denormal in the type, and the largest ones.
+TEST_P(VectorGemmTest, TakesEveryNumberOfTheType) {
+  const bool is_bfloat16 = GetParam() == VectorElement::kBFloat16;
+  const std::vector<float> numbers = {
+      0.0f,      -0.0f,    1.0f,     -1.5f,     0x1p-24f,
+      -0x3p-20f, 0x1p-14f, 65504.0f, -65504.0f, is_bfloat16 ? 0x1p127f : 2.0f};
+  const Size size{1, static_cast<int64_t>(numbers.size()), 1};
+  EXPECT_EQ(Multiply(size, {1.0f}, numbers), Rounded(numbers));
+}
+
+TEST_P(VectorGemmTest, PadsColumnsToVectorsAlone) {
+  const int64_t element = ByteWidth(TypeOf(GetParam()));
+  EXPECT_EQ(VectorWeightBytes(GetParam(), 768, 192), 768 * 192 * element);
+  EXPECT_EQ(VectorWeightBytes(GetParam(), 100, 64), 100 * 64 * element);
+  EXPECT_LE(VectorWeightBytes(GetParam(), 10, 1), 10 * 16 * element);
+}
+
+std::string NameOfElement(const testing::TestParamInfo<VectorElement>& info) {
+  return Name(TypeOf(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, VectorGemmTest,
+                         testing::Values(VectorElement::kFloat32, VectorElement::kBFloat16,
+                                         VectorElement::kFloat16),
+                         NameOfElement);
+
+std::vector<int32_t> MultiplyInt8(const Size& size, const std::vector<int8_t>& x,
+                                  const std::vector<int8_t>& weight) {
+  const GuardedBuffer<char> x_rows(size.rows * size.in);
+  std::memcpy(x_rows.data(), x.data(), x.size());
+  const GuardedBuffer<char> packed(VectorWeightBytes(VectorElement::kInt8, size.in, size.width));
+  PackVectorWeight(VectorElement::kInt8,
+                   {reinterpret_cast<const char*>(weight.data()), size.in, size.in, size.width},
+                   packed.data());
+  const GuardedBuffer<float> y(size.rows * size.width);
+  RunVectorGemm({.element = VectorElement::kInt8,
+                 .in = size.in,
+                 .width = size.width,
+                 .rows = size.rows,
+                 .x = x_rows.data(),
+                 .x_row_bytes = size.in,
+                 .weight = packed.data(),
+                 .bias = nullptr,
+                 .add_to_y = false,
+                 .sum_block = kVectorSumBlock,
+                 .y = y.data(),
+                 .y_stride = size.width});
+  std::vector<int32_t> sums(y.size());
+  std::memcpy(sums.data(), y.data(), sums.size() * sizeof(int32_t));
+  return sums;
+}
+
+void ExpectExact(const Size& size, const std::vector<int8_t>& x,
+                 const std::vector<int8_t>& weight) {
+  std::vector<int32_t> expected(size.rows * size.width);
+  for (int64_t r = 0; r < size.rows; ++r) {
+    for (int64_t c = 0; c < size.width; ++c) {
+      for (int64_t k = 0; k < size.in; ++k) {
+        expected[r * size.width + c] += x[r * size.in + k] * weight[c * size.in + k];
+      }
+    }
+  }
+  EXPECT_EQ(MultiplyInt8(size, x, weight), expected) << testing::PrintToString(size);
+}
+
+// Returns values of -127 to 127.
+std::vector<int8_t> Bytes(int64_t count, uint32_t seed) {
+  std::vector<int8_t> bytes;
+  for (const float value : RandomValues(count, seed)) {
+    bytes.push_back(static_cast<int8_t>(std::clamp(value * 127, -127.0f, 127.0f)));
+  }
+  return bytes;
+}
+
+TEST(Int8VectorGemmTest, IsExactInEverySize) {
+  for (const int64_t in : {1, 2, 3, 4, 5, 31, 64, 67, 768}) {
+    for (const int64_t width : {1, 7, 8, 9, 16, 23, 24, 25, 50, 192}) {
+      for (const int64_t rows : {1, 2, 3, 4, 7, 16}) {
+        ExpectExact({in, width, rows}, Bytes(rows * in, 1), Bytes(width * in, 2));
+      }
+    }
+  }
+  ExpectExact({3072, 64, 64}, Bytes(64 * 3072, 3), Bytes(64 * 3072, 4));
+}
+
+// Every pair of the largest magnitudes, which would saturate sums of 16 bits that have not enough
+// room.
+TEST(Int8VectorGemmTest, NeverSaturates) {
+  constexpr Size kSize{4096, 24, 8};
+  for (const int pattern : {0, 1, 2, 3}) {
+    const auto extreme = [&](int64_t i, int sign) {
+      const bool is_negative =
+          pattern == 1 || (pattern == 2 && i % 2 == 1) || (pattern == 3 && i % 4 >= 2);
+      return static_cast<int8_t>((is_negative ? -127 : 127) * sign);
+    };
+    for (const int sign : {1, -1}) {
+      std::vector<int8_t> x(kSize.rows * kSize.in), weight(kSize.width * kSize.in);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = extreme(static_cast<int64_t>(i), sign);
+      for (size_t i = 0; i < weight.size(); ++i) weight[i] = extreme(static_cast<int64_t>(i), 1);
+      ExpectExact(kSize, x, weight);
+      std::fill(weight.begin(), weight.end(), int8_t{127});
+      ExpectExact(kSize, x, weight);
+    }
+  }
+}
+
+}  // namespace vector_gemm_test
+}  // namespace attendant
