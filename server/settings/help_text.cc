@@ -1,0 +1,73 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/settings/settings.h"
+#include "server/settings/settings_table.h"
+
+namespace attendant::server {
+namespace {
+
+// Appends `text`, wrapped to lines of at most 100 columns and indented by six spaces.
+void AppendWrapped(const std::string& text, std::string& out) {
+  constexpr size_t kColumns = 94;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    size_t end = text.size();
+    if (end - begin > kColumns) {
+      end = text.rfind(' ', begin + kColumns);
+      if (end == text.npos || end <= begin) end = begin + kColumns;
+    }
+    absl::StrAppend(&out, "      ", text.substr(begin, end - begin), "\n");
+    begin = end + (end < text.size() && text[end] == ' ' ? 1 : 0);
+  }
+}
+
+}  // namespace
+
+std::string HelpText() {
+  std::string text =
+      "attendant-server: serves attention and transformer encoder layers over gRPC.\n\n"
+      "Usage: attendant-server [--model NAME=SOURCE]... [flags]\n"
+      "       attendant-server --pull ORG/REPO[@REVISION] [flags]\n"
+      "       attendant-server --describe SOURCE[,key=value...] [--json] [flags]\n\n"
+      "A flag wins over its environment variable, that over the config file, that over the "
+      "default.\n\n"
+      "  --config FILE    ATTENDANT_CONFIG\n"
+      "      Read settings from an ini file: lines such as `port = 8001`, names as the flags "
+      "without dashes.\n"
+      "  --pull ORG/REPO[@REVISION]\n"
+      "      Download a repository of the Hugging Face Hub into --model-cache, print its folder, "
+      "and exit.\n"
+      "  --describe SOURCE[,key=value...]\n"
+      "      Print what the model is, where every tensor of its files goes, what memory and how "
+      "many "
+      "operations\n      it takes, and everything for which a server with the other settings would "
+      "refuse it; then exit.\n      Exit codes: 0 it would be served, 1 it would be refused, 2 bad "
+      "settings.\n"
+      "  --json           With --describe: print one JSON document.\n"
+      "  --ranks          With --describe: also how many singular values hold 90 % of W_Q^T W_K, "
+      "of "
+      "each head\n                   and of all heads together; takes seconds.\n"
+      "  --help           Print this and exit.\n"
+      "  --version        Print the versions of the server and of oneDNN and the instruction set, "
+      "and exit.\n"
+      "  --completion bash\n"
+      "      Print a script that completes flags in bash, and exit: source <(attendant-server "
+      "--completion bash)\n";
+  std::string group;
+  const Settings defaults;
+  for (const SettingRow& row : SettingsTable()) {
+    if (row.group != group) absl::StrAppend(&text, "\n", row.group, "\n");
+    group = row.group;
+    absl::StrAppend(&text, "  --", row.name, " ", row.placeholder, "    ", VariableName(row.name),
+                    "\n");
+    AppendWrapped(row.help, text);
+    const std::string value = row.kind.show(defaults);
+    AppendWrapped(
+        absl::StrCat("Default ", value.empty() ? "none" : value, "; ", row.kind.allowed, "."),
+        text);
+  }
+  return text;
+}
+
+}  // namespace attendant::server
