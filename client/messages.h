@@ -85,8 +85,9 @@ struct Execution {
   int64_t batch_tokens = 0;      // kept tokens of the batch
   int32_t batch_requests = 0;
   std::optional<DataType> compute_dtype;
-  std::string compute_type;   // as the server's setting names it: "bf16x3"
-  int64_t model_version = 0;  // 0: the model has no versions
+  std::string compute_type;      // as the server's setting names it: "bf16x3"
+  int64_t model_version = 0;     // 0: the model has no versions
+  int32_t cached_sequences = 0;  // those that the server had the vectors of
 };
 
 // Tensors are padded or packed as the request was. The optional ones are there if the request asked

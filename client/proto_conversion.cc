@@ -251,6 +251,7 @@ Execution FromProto(const v1::Execution& execution) {
       .compute_dtype = FromProto(execution.compute_dtype()),
       .compute_type = execution.compute_type(),
       .model_version = execution.model_version(),
+      .cached_sequences = execution.cached_sequences(),
   };
 }
 

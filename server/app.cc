@@ -232,12 +232,12 @@ class App::Impl {
     gauges.registered_memory_bytes = kept.bytes;
     gauges.stream_sequences = kept.sequences;
     gauges.stream_sequence_bytes = kept.sequence_bytes;
+    if (cache_ != nullptr) gauges.cache = cache_->counts();
     gauges.connections = listener_ == nullptr ? 0 : listener_->open_connections();
     if (certificates_ != nullptr) gauges.certificate_expiry = certificates_->current()->expiry;
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
-    for (const auto& [name, model] : *models) {
+    for (const auto& [name, model] : *models)
       gauges.models.push_back(GaugesOf(*model, clock_.Now()));
-    }
     return gauges;
   }
 
@@ -279,7 +279,7 @@ class App::Impl {
     const ServiceLimits limits = {settings_, memory_need_.largest_request()};
     entrance_ = std::make_unique<CallEntrance>(ServiceContext{models_, admission_, queue_, metrics_,
                                                               cross_kv_, clock_, *workers_, limits,
-                                                              plan_, Secrets()});
+                                                              plan_, Secrets(), cache_.get()});
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
     for (const auto& [name, model] : *models) entrance_->health().Set(name, true);
     absl::Status status = StartRepository();
@@ -364,6 +364,7 @@ class App::Impl {
   BatchQueue queue_;
   ModelTable models_;
   CrossKvStore cross_kv_;
+  const std::unique_ptr<ResultCache> cache_ = ResultCache::Make(settings_.cache_bytes);
   // So many that a long body or text does not keep short ones waiting.
   std::unique_ptr<WorkerThreads> workers_ =
       std::make_unique<WorkerThreads>(std::max(2, cpu_budget_.threads / 4));

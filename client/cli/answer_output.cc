@@ -23,6 +23,9 @@ void PrintExecution(std::ostream& out, const Execution& execution) {
   if (execution.truncated_tokens > 0) {
     out << absl::StrFormat("%d tokens were cut\n", execution.truncated_tokens);
   }
+  if (execution.cached_sequences > 0) {
+    out << absl::StrFormat("sequences in the server's cache: %d\n", execution.cached_sequences);
+  }
 }
 
 }  // namespace
@@ -34,6 +37,7 @@ void Add(const Execution& part, Execution& whole) {
   whole.tokenize += part.tokenize;
   whole.tokens += part.tokens;
   whole.truncated_tokens += part.truncated_tokens;
+  whole.cached_sequences += part.cached_sequences;
   whole.batch_tokens = std::max(whole.batch_tokens, part.batch_tokens);
   whole.batch_requests = std::max(whole.batch_requests, part.batch_requests);
 }

@@ -53,7 +53,8 @@ JsonValue ToJson(const Execution& execution) {
               {"batch_requests", execution.batch_requests},
               {"compute_dtype", TypeName(execution.compute_dtype)},
               {"compute_type", execution.compute_type},
-              {"model_version", execution.model_version}};
+              {"model_version", execution.model_version},
+              {"cached_sequences", execution.cached_sequences}};
 }
 
 JsonValue ToJson(const ModelInfo& model) { return proto::ToJson(model); }

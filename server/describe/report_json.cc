@@ -30,7 +30,8 @@ Json OfMemory(const ModelReport& report) {
                       {"weight_copies", report.plan.copies()},
                       {"activations", need->activations},
                       {"requests", need->requests},
-                      {"transport", need->transport}};
+                      {"transport", need->transport},
+                      {"cache", need->cache}};
   }
   return json;
 }

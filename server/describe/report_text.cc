@@ -44,7 +44,8 @@ void AddMemory(const ModelReport& report, Lines& lines) {
       absl::StrCat(InMebibytes(need.total()), " of ", InMebibytes(report.limit.bytes), " ",
                    report.limit.reason, ": loading ", InMebibytes(need.weights), copies,
                    ", activations ", InMebibytes(need.activations), ", requests at least ",
-                   InMebibytes(need.requests), ", gRPC ", InMebibytes(need.transport)),
+                   InMebibytes(need.requests), ", gRPC ", InMebibytes(need.transport),
+                   need.cache > 0 ? absl::StrCat(", cache ", InMebibytes(need.cache)) : ""),
       lines);
 }
 

@@ -1,8 +1,12 @@
 #include "server/execution/compute_job.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <utility>
 
+#include "server/base/fault.h"
+#include "server/execution/cached_vectors.h"
 #include "server/request/request_slice.h"
 
 namespace attendant::server {
@@ -20,6 +24,32 @@ int64_t TokensOf(const ComputeRequest& request, int64_t sequence) {
     }
   }
   return std::max<int64_t>(1, tokens);
+}
+
+using Done = std::function<void(ComputeJob::End)>;
+
+// Leaves what the cache lacks of the request, whose `done` then gets the response for all of it.
+// Not if there is no memory for both responses at a time: then all is computed.
+void LeaveMissing(std::shared_ptr<CachedVectors> cached, ComputeRequest& request, Held& held,
+                  Done& done) {
+  if (std::ssize(cached->missing()) < request.sequences()) {
+    ComputeRequest rest = SequencesAt(request, cached->missing());
+    const auto bytes = PredictBytes(rest, std::numeric_limits<int64_t>::max());
+    if (!bytes.ok() || held.memory.Change(held.memory.amount() + bytes->response,
+                                          HeldFor::kRequest) != Budget::Answer::kTaken) {
+      return;
+    }
+    request = std::move(rest);
+  }
+  done = [cached = std::move(cached), done = std::move(done)](ComputeJob::End end) {
+    if (end.response.ok()) {
+      absl::StatusOr<Response> computed = std::move(end.response);
+      const absl::Status status =
+          Guarded([&] { end.response = cached->Complete(*std::move(computed)); });
+      if (!status.ok()) end.response = status;
+    }
+    done(std::move(end));
+  };
 }
 
 bool Fits(const JobSlice& sequence, const JobSlice& slice, const ServiceLimits& limits) {
@@ -87,6 +117,28 @@ void ComputeJob::EndNow() {
   End end = status_.ok() ? End{std::move(response_), queued_} : End{status_};
   end.held = std::move(held);
   std::exchange(done_, nullptr)(std::move(end));
+}
+
+absl::Status SubmitJob(const ServiceContext& context, ComputeRequest request, JobTerms terms,
+                       std::function<void(ComputeJob::End)> done) {
+  std::shared_ptr<CachedVectors> cached;
+  if (context.cache != nullptr) cached = CachedVectors::Find(request, *context.cache);
+  if (cached != nullptr && cached->missing().empty()) {
+    absl::StatusOr<Response> response = cached->Answer(request);
+    if (!response.ok()) return response.status();
+    request = {};  // as the end of a job does
+    done({std::move(response), absl::ZeroDuration(), std::move(terms.held)});
+    return absl::OkStatus();
+  }
+  if (cached != nullptr) LeaveMissing(std::move(cached), request, terms.held, done);
+  auto job =
+      std::make_shared<ComputeJob>(std::move(request), std::move(terms.gone), std::move(done));
+  job->held = std::move(terms.held);
+  job->deadline = terms.deadline;
+  job->peer = std::move(terms.peer);
+  job->patient = terms.patient;
+  PlanJob(context, *job);
+  return context.queue.Submit(std::move(job));
 }
 
 void PlanJob(const ServiceContext& context, ComputeJob& job) {

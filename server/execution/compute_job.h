@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -87,6 +88,22 @@ class ComputeJob final : public Job {
   int running_ ABSL_GUARDED_BY(mutex_) = 0;  // slices
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
+
+// The terms on which a call has its request computed.
+struct JobTerms {
+  std::string peer;  // see Job
+  absl::Time deadline = absl::InfiniteFuture();
+  bool patient = false;                                // see Job
+  std::shared_ptr<const std::atomic<bool>> gone = {};  // true once the client is gone
+  Held held = {};
+};
+
+// Submits the request to the queue, without the sequences whose vectors the cache has. If it has
+// them all, calls `done` at once, on this thread; else as ComputeJob does. Returns the errors of
+// BatchQueue::Submit, and RESOURCE_EXHAUSTED if there is no memory for a response from the cache;
+// then `done` is not called.
+absl::Status SubmitJob(const ServiceContext& context, ComputeRequest request, JobTerms terms,
+                       std::function<void(ComputeJob::End)> done);
 
 // Sets what the scheduler needs beside the job's caller: the slices that it may be computed in,
 // with their predicted times.

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/models/model_lookup.h"
-#include "server/request/parse_request.h"
 #include "server/request/parse_texts.h"
 #include "server/request/tokenized_texts.h"
 #include "server/tensors/status_mapping.h"
@@ -40,6 +39,17 @@ absl::StatusOr<Received<Request>> Receive(const grpc::ByteBuffer& message,
   return received;
 }
 
+template <typename Request>
+absl::StatusOr<ComputeRequest> Parse(const Received<Request>& received, const std::string& client,
+                                     const ServiceContext& context) {
+  const RequestPayloads payloads(received.payloads, {});
+  if constexpr (std::is_same_v<Request, v1::EncodeRequest>) {
+    return ParseRequest(received.request, payloads, context, {client});
+  } else {
+    return ParseRequest(received.request, payloads, context);
+  }
+}
+
 template <typename Request, auto ToMessage>
 absl::StatusOr<Preparation> ParseAndPrepare(const grpc::ByteBuffer& message,
                                             const ServiceContext& context) {
@@ -50,10 +60,10 @@ absl::StatusOr<Preparation> ParseAndPrepare(const grpc::ByteBuffer& message,
     preparation.tokenizing_bytes =
         TokenizingBytes(received->request, RequestPayloads(received->payloads, {}), context);
   }
-  preparation.prepare = [received = *std::move(received), &context]() -> absl::StatusOr<Prepared> {
-    absl::StatusOr<PreparedCompute> prepared = PrepareRequest(
-        ParseRequest(received.request, RequestPayloads(received.payloads, {}), context),
-        received.bytes, context);
+  preparation.prepare = [received = *std::move(received),
+                         &context](const std::string& client) -> absl::StatusOr<Prepared> {
+    absl::StatusOr<PreparedCompute> prepared =
+        PrepareRequest(Parse(received, client, context), received.bytes, context);
     if (!prepared.ok()) return prepared.status();
     prepared->to_message = ToMessage;
     return *std::move(prepared);
@@ -137,7 +147,7 @@ absl::StatusOr<Preparation> PrepareTokenize(const grpc::ByteBuffer& message,
   // Three times: for the tokens, the answer, and its message.
   preparation.tokenizing_bytes = std::max<int64_t>(1, 3 * TokenizingBytes(fields, **model));
   preparation.prepare = [fields = std::move(fields), model = *std::move(model),
-                         &context]() -> absl::StatusOr<Prepared> {
+                         &context](const std::string&) -> absl::StatusOr<Prepared> {
     absl::StatusOr<grpc::ByteBuffer> answer = Tokenize(fields, *model, context);
     if (!answer.ok()) return answer.status();
     return *std::move(answer);
@@ -162,16 +172,16 @@ absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
   return item;
 }
 
-absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item,
-                                            const std::shared_ptr<StreamSequence>& sequence,
+absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item, const EncodeOrigin& origin,
                                             const ServiceContext& context) {
+  StreamSequence* const sequence = origin.sequence.get();
   const v1::EncodeStreamRequest& message = item.message;
   if (!message.has_request()) return InvalidField("request", "an EncodeRequest", "none");
-  absl::Status status = CheckPosition(message, sequence.get());
+  absl::Status status = CheckPosition(message, sequence);
   if (!status.ok()) return status;
   const RequestPayloads payloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});
   absl::StatusOr<PreparedCompute> prepared = PrepareRequest(
-      ParseRequest(message.request(), payloads, context, sequence), item.bytes, context);
+      ParseRequest(message.request(), payloads, context, origin), item.bytes, context);
   if (!prepared.ok() || sequence == nullptr) return prepared;
   status = sequence->Admit(prepared->request.span, context.cross_kv);
   if (!status.ok()) return status;

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -13,9 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
-#include "server/cross_kv/stream_sequence.h"
 #include "server/execution/response.h"
 #include "server/request/compute_request.h"
+#include "server/request/parse_request.h"
 #include "server/request/service_context.h"
 #include "server/wire/request_codec.h"
 
@@ -36,8 +36,8 @@ struct Preparation {
   // The bytes that are taken meanwhile, if it takes long and is to be done on a worker; 0: it is
   // quick.
   int64_t tokenizing_bytes = 0;
-  // To be called once. `context` outlives it.
-  absl::AnyInvocable<absl::StatusOr<Prepared>()> prepare = {};
+  // To be called once, with the name of the client (ComputeRequest::client). `context` outlives it.
+  absl::AnyInvocable<absl::StatusOr<Prepared>(const std::string& client)> prepare = {};
 };
 
 // An EncodeStreamRequest.
@@ -72,9 +72,7 @@ absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
 // As Preparation::tokenizing_bytes, of PrepareItem.
 int64_t TokenizingBytes(const StreamItem& item, const ServiceContext& context);
 
-// `sequence` is the one that the item is a chunk of, or null.
-absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item,
-                                            const std::shared_ptr<StreamSequence>& sequence,
+absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item, const EncodeOrigin& origin,
                                             const ServiceContext& context);
 
 }  // namespace attendant::server

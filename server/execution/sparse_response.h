@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +20,12 @@ std::vector<std::vector<SparseElement>> NonZeros(MatrixView<const float> rows);
 class SparseResponse {
  public:
   explicit SparseResponse(int64_t sequences) : vectors_(sequences), left_(sequences) {}
+  // With the vectors of all sequences.
+  SparseResponse(std::vector<int64_t> counts, ResponseTensor indices, ResponseTensor weights)
+      : left_(0),
+        counts_(std::move(counts)),
+        indices_(std::move(indices)),
+        weights_(std::move(weights)) {}
 
   // Takes the vectors of the sequences from `first` on, each once. The last ones make the tensors,
   // with weights of this type. RESOURCE_EXHAUSTED if there is no memory for them.

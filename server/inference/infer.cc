@@ -165,21 +165,19 @@ grpc::ByteBuffer Serialize(InferAnswer answer) {
   return SerializeResponse(answer.message, std::move(payloads));
 }
 
-absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inputs,
-                                               const ModelInferRequest& request,
-                                               const InferenceModel& model, int64_t bytes,
+absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inputs, int64_t bytes,
+                                               const std::string& client,
                                                const ServiceContext& context) {
   std::vector<TensorPayload> payloads;
-  const auto prepare = [&](auto& call) -> absl::StatusOr<PreparedCompute> {
-    call.set_model(model.model->name);
-    call.set_request_id(request.id());
+  const auto prepare = [&](auto& call, auto... origin) -> absl::StatusOr<PreparedCompute> {
     PlaceTexts(inputs, payloads);
     absl::Status status = PlaceInputs(std::move(inputs), call, payloads);
     if (!status.ok()) return status;
-    return PrepareRequest(ParseRequest(call, RequestPayloads(payloads, {}), context), bytes,
-                          context);
+    return PrepareRequest(
+        ParseRequest(call, RequestPayloads(payloads, {}), context, std::move(origin)...), bytes,
+        context);
   };
-  return plan.attend ? prepare(*plan.attend) : prepare(plan.encode);
+  return plan.attend ? prepare(*plan.attend) : prepare(plan.encode, EncodeOrigin{client});
 }
 
 }  // namespace
@@ -196,8 +194,8 @@ absl::StatusOr<Preparation> PrepareInfer(const grpc::ByteBuffer& message,
   preparation.tokenizing_bytes = TokenizingBytes(request, raw, context);
   preparation.prepare = [request = std::move(request), raw = std::move(raw),
                          bytes = static_cast<int64_t>(message.Length()),
-                         &context]() -> absl::StatusOr<Prepared> {
-    auto prepared = PrepareInferMessage(request, raw, bytes, context);
+                         &context](const std::string& client) -> absl::StatusOr<Prepared> {
+    auto prepared = PrepareInferMessage(request, raw, bytes, client, context);
     if (!prepared.ok()) return prepared.status();
     prepared->compute.to_message = [to_answer = std::move(prepared->to_answer)](Response response) {
       return Serialize(to_answer(std::move(response)));
@@ -219,13 +217,18 @@ int64_t TokenizingBytes(const ModelInferRequest& request, const std::vector<Payl
 
 absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& request,
                                                   const std::vector<Payload>& raw,
-                                                  int64_t message_bytes,
+                                                  int64_t message_bytes, const std::string& client,
                                                   const ServiceContext& context) {
   const absl::StatusOr<InferenceModel> model =
       FindInferenceModel(context.models, request.model_name(), request.model_version());
   if (!model.ok()) return model.status();
   absl::StatusOr<InferPlan> plan = PlanInfer(request, *model);
   if (!plan.ok()) return plan.status();
+  const auto describe = [&](auto& call) {
+    call.set_model(model->model->name);
+    call.set_request_id(request.id());
+  };
+  plan->attend ? describe(*plan->attend) : describe(plan->encode);
   absl::StatusOr<InferInputs> inputs = ReadInputs(request, raw, AcceptedInputs(*model));
   if (!inputs.ok()) return inputs.status();
   if (absl::Status status = CheckPresent(*model, *inputs); !status.ok()) return status;
@@ -238,7 +241,7 @@ absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& reque
                   [](const InferOutput& output) { return output.source != InferSource::kPooled; });
   if (inputs->contains(kTextInputs[0])) plan->encode.set_pad_texts(by_token);
   absl::StatusOr<PreparedCompute> prepared =
-      PreparePlanned(*plan, *std::move(inputs), request, *model, message_bytes, context);
+      PreparePlanned(*plan, *std::move(inputs), message_bytes, client, context);
   if (!prepared.ok()) return Translate(prepared.status());
   const ServedModel& served = *prepared->request.span.model;
   if (!request.model_version().empty() && VersionText(served) != request.model_version()) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -38,10 +39,11 @@ struct PreparedInfer {
 int64_t TokenizingBytes(const inference::ModelInferRequest& request,
                         const std::vector<Payload>& raw, const ServiceContext& context);
 
-// As above, from a parsed message of `message_bytes` bytes and its raw contents.
+// As above, from a parsed message of `message_bytes` bytes and its raw contents. `client` is the
+// argument of Preparation::prepare.
 absl::StatusOr<PreparedInfer> PrepareInferMessage(const inference::ModelInferRequest& request,
                                                   const std::vector<Payload>& raw,
-                                                  int64_t message_bytes,
+                                                  int64_t message_bytes, const std::string& client,
                                                   const ServiceContext& context);
 
 // Enough for the token ids of the largest request in lists, and for some rows of hidden states.

@@ -6,6 +6,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <atomic>
 #include <ctime>
 #include <tuple>
@@ -136,6 +137,14 @@ class ServerMetrics::Impl {
     stream_sequences_.Set(static_cast<double>(gauges.stream_sequences));
     stream_sequence_bytes_.Set(static_cast<double>(gauges.stream_sequence_bytes));
     connections_.Set(static_cast<double>(gauges.connections));
+    cache_entries_.Set(static_cast<double>(gauges.cache.entries));
+    cache_bytes_.Set(static_cast<double>(gauges.cache.bytes));
+    for (size_t kind = 0; kind < std::size(kCacheKinds); ++kind) {
+      const CacheCounts::Lookups& lookups = gauges.cache.lookups[kind];
+      RaiseTo(static_cast<double>(lookups.hits), cache_hits_.Add({{"kind", kCacheKinds[kind]}}));
+      RaiseTo(static_cast<double>(lookups.misses),
+              cache_misses_.Add({{"kind", kCacheKinds[kind]}}));
+    }
     models_.Set(gauges.models);
     if (gauges.certificate_expiry) {
       certificate_expiry_.Add({}).Set(
@@ -143,7 +152,7 @@ class ServerMetrics::Impl {
     }
     resident_.Set(static_cast<double>(ResidentBytes()));
     descriptors_.Set(static_cast<double>(OpenDescriptors()));
-    SetProcessorSeconds(ProcessorSeconds());
+    RaiseTo(ProcessorSeconds(), processor_seconds_);
     return prometheus::TextSerializer().Serialize(registry_.Collect());
   }
 
@@ -168,10 +177,11 @@ class ServerMetrics::Impl {
             slack_seconds_.Add(labels, SecondsBuckets())};
   }
 
-  // The time of a process never goes down, and a counter can only be raised.
-  void SetProcessorSeconds(double seconds) {
-    absl::MutexLock lock(&processor_mutex_);
-    processor_seconds_.Increment(seconds - processor_seconds_.Value());
+  // Sets a counter, of a total that is kept elsewhere. It never goes down, also if another scrape
+  // has read a later total in the meantime.
+  void RaiseTo(double total, Counter& counter) {
+    absl::MutexLock lock(&raise_mutex_);
+    counter.Increment(std::max(0.0, total - counter.Value()));
   }
 
   Family<Counter>& MakeCounters(const char* name, const char* help) {
@@ -265,6 +275,13 @@ class ServerMetrics::Impl {
                                        "Sequences that come in parts over open EncodeStreams.");
   Gauge& stream_sequence_bytes_ = MakeGauge("attendant_stream_sequence_bytes",
                                             "Bytes that are kept between the parts of sequences.");
+  Family<Counter>& cache_hits_ = MakeCounters(
+      "attendant_cache_hits_total", "Results that were found in the cache: of sequences or texts.");
+  Family<Counter>& cache_misses_ = MakeCounters(
+      "attendant_cache_misses_total", "Results that were looked for in the cache in vain.");
+  Gauge& cache_entries_ = MakeGauge("attendant_cache_entries", "Results in the cache.");
+  Gauge& cache_bytes_ = MakeGauge("attendant_cache_bytes",
+                                  "Memory of the results in the cache, of at most --cache-bytes.");
   Gauge& connections_ = MakeGauge("attendant_connections", "Open gRPC connections.");
   Family<Counter>& refused_connections_ = MakeCounters(
       "attendant_refused_connections_total",
@@ -282,7 +299,7 @@ class ServerMetrics::Impl {
                  "When the first of the server's certificates in use expires, since unix epoch.");
   ModelGaugeFamilies models_{registry_};
   Gauge& descriptors_ = MakeGauge("process_open_fds", "Number of open file descriptors.");
-  absl::Mutex processor_mutex_;
+  absl::Mutex raise_mutex_;
   Counter& processor_seconds_ =
       MakeCounters("process_cpu_seconds_total", "Total user and system CPU time in seconds.")
           .Add({});

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/metrics/cache_counts.h"
 #include "server/metrics/model_figures.h"
 #include "server/metrics/model_gauges.h"
 
@@ -62,6 +63,7 @@ struct ServerGauges {
   int64_t stream_sequences = 0;
   int64_t stream_sequence_bytes = 0;
   int64_t connections = 0;
+  CacheCounts cache = {};
   std::vector<ModelGauges> models = {};
   std::optional<absl::Time> certificate_expiry = {};  // none: no TLS
 };
@@ -80,11 +82,12 @@ struct ServerGauges {
 // attendant_receiving_bytes, attendant_request_bytes, attendant_answer_bytes,
 // attendant_budget_bytes, attendant_ready, attendant_registered_memories,
 // attendant_registered_memory_bytes, attendant_stream_sequences, attendant_stream_sequence_bytes,
-// attendant_connections,
+// attendant_connections, attendant_cache_entries, attendant_cache_bytes,
 // attendant_model_info{model,version,family,compute_type,layers,heads,hidden_size},
 // attendant_model_bytes{model,part}, attendant_cost_seconds_per_layer{model},
 // attendant_cost_flops_per_second{model,part}, attendant_cost_correction{model},
 // attendant_certificate_expiry_timestamp_seconds (gauges);
+// attendant_cache_hits_total{kind}, attendant_cache_misses_total{kind};
 // attendant_model_loads_total{model,result}; attendant_refused_connections_total{reason};
 // attendant_reloads_total{what,result}; attendant_token_refusals_total{scope,code};
 // attendant_build_info{version,isa,onednn}; process_resident_memory_bytes, process_open_fds,

@@ -243,7 +243,7 @@ int64_t WidthToCome(const Settings& settings) {
 }  // namespace
 
 int64_t MemoryNeed::total() const {
-  return (CheckedSize(weights) + activations + requests + transport).value_or(kMost);
+  return (CheckedSize(weights) + activations + requests + transport + cache).value_or(kMost);
 }
 
 int64_t RunTokens(const Settings& settings) {
@@ -272,6 +272,7 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
   need.activations = all_runs.value_or(kMost);
   need.requests = 2 * *largest;
   need.transport = TransportQuota(need.requests) - need.requests;
+  need.cache = settings.cache_bytes;
   return need;
 }
 
@@ -341,7 +342,8 @@ int64_t TransportQuota(int64_t request_budget) {
 }
 
 int64_t RequestBudget(const MemoryNeed& need, const MemoryLimit& limit) {
-  const int64_t rest = limit.bytes - need.weights - need.activations - kConnectionBytes;
+  const int64_t rest =
+      limit.bytes - need.weights - need.activations - need.cache - kConnectionBytes;
   const int64_t budget = rest / 5 * 4;
   return limit.of_machine ? std::min(budget, kMostWithoutLimit) : budget;
 }
@@ -357,7 +359,9 @@ absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& s
       plan.copies() > 1 ? absl::StrCat(" in ", plan.copies(), " copies (--numa)") : "",
       ", activations ", InMebibytes(need->activations),
       " (--max-request-tokens, --instances), at least ", InMebibytes(need->requests),
-      " for requests (--max-request-tokens) and ", InMebibytes(need->transport), " for gRPC"));
+      " for requests (--max-request-tokens) and ", InMebibytes(need->transport), " for gRPC",
+      need->cache > 0 ? absl::StrCat(", and ", InMebibytes(need->cache), " for --cache-bytes")
+                      : ""));
 }
 
 absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models, const ThreadPlan& plan,

@@ -48,6 +48,7 @@ struct MemoryNeed {
   int64_t activations = 0;  // the runs of all instances
   int64_t requests = 0;     // the largest request, and an answer of the same size
   int64_t transport = 0;    // what gRPC takes besides
+  int64_t cache = 0;        // results that are kept
 
   int64_t total() const;  // INT64_MAX if the sum overflows
   int64_t largest_request() const { return requests / 2; }
@@ -68,8 +69,8 @@ absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& s
                          const ThreadPlan& plan, const MemoryLimit& limit);
 
 // Returns the memory, in bytes, that requests, their answers and registered memories may take
-// together: what weights, activations and gRPC leave of `limit`, which `need` fits. At most 2 GiB
-// if the limit is only what the machine has.
+// together: what weights, activations, the cache and gRPC leave of `limit`, which `need` fits. At
+// most 2 GiB if the limit is only what the machine has.
 int64_t RequestBudget(const MemoryNeed& need, const MemoryLimit& limit);
 
 // Returns the memory that gRPC may take in all for a server whose requests have that budget. A

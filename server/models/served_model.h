@@ -18,6 +18,23 @@
 
 namespace attendant::server {
 
+// A number that no other object of the process has or has had, not even a copy.
+class UniqueNumber {
+ public:
+  UniqueNumber() : value_(Next()) {}
+  UniqueNumber(const UniqueNumber&) : UniqueNumber() {}
+  UniqueNumber& operator=(const UniqueNumber&) { return *this; }
+
+  int64_t value() const { return value_; }
+
+ private:
+  static int64_t Next() {
+    static std::atomic<int64_t> last = 0;
+    return ++last;
+  }
+  const int64_t value_;
+};
+
 // Immutable once prepared, except for its runs and for what the cost model learns, and shared by
 // all requests that use it.
 struct ServedModel {
@@ -29,6 +46,8 @@ struct ServedModel {
         cost(std::make_shared<CostModel>(encoder->description())) {}
 
   std::string name;
+  // Tells its results from those of all other models and versions, also in the same memory later.
+  UniqueNumber number = {};
   int64_t version = 0;  // in the model repository; 0: from elsewhere
   HubOrigin origin = {};
   std::shared_ptr<const Encoder> encoder;

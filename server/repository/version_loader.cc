@@ -140,7 +140,8 @@ absl::StatusOr<MemoryNeed> VersionLoader::TakeMemory(const OpenedModel& opened) 
         " are available: the limit ", options_.limit.reason, " is ",
         InMebibytes(options_.limit.bytes), ", the models and versions that are loaded have ",
         InMebibytes(alive.weights + alive.activations), ", and requests need at least ",
-        InMebibytes(alive.requests + alive.transport)));
+        InMebibytes(alive.requests + alive.transport),
+        alive.cache > 0 ? absl::StrCat(", and --cache-bytes ", InMebibytes(alive.cache)) : ""));
   }
   MemoryNeed both = alive;
   both.weights += own->weights;

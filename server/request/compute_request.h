@@ -164,6 +164,8 @@ struct ComputeRequest {
   std::shared_ptr<const TokenizedTexts> texts = {};  // null: it came with something else
   Outputs outputs;
   std::string request_id;
+  // Whose results the cache may have and keep for this request; empty: it is not asked.
+  std::string client = {};
 
   const ModelDescription& description() const { return span.description(); }
   // Shape of the first layer.

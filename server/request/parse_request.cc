@@ -33,9 +33,10 @@ FoundModel MakerOf(const v1::EncodeRequest&, const ComputeRequest& compute, cons
 template <typename Request>
 absl::StatusOr<ComputeRequest> ParseEither(const Request& request, const RequestPayloads& payloads,
                                            const ServiceContext& context,
-                                           std::shared_ptr<StreamSequence> sequence = nullptr) {
+                                           EncodeOrigin origin = {}) {
   ComputeRequest compute;
-  if (sequence != nullptr) compute.keys = Chunk{std::move(sequence)};
+  compute.client = std::move(origin.client);
+  if (origin.sequence != nullptr) compute.keys = Chunk{std::move(origin.sequence)};
   FoundModel maker = MakerOf(request, compute, context);
   if (!maker.ok()) return maker.status();
   FoundModel model = FindModel(context.models, request.model(), *std::move(maker));
@@ -70,9 +71,8 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
 
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
                                             const RequestPayloads& payloads,
-                                            const ServiceContext& context,
-                                            std::shared_ptr<StreamSequence> sequence) {
-  return ParseEither(request, payloads, context, std::move(sequence));
+                                            const ServiceContext& context, EncodeOrigin origin) {
+  return ParseEither(request, payloads, context, std::move(origin));
 }
 
 }  // namespace attendant::server

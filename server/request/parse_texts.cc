@@ -144,8 +144,9 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
   absl::Status status = CheckOnlyTexts(request, compute);
   if (status.ok()) status = CheckExpansion(request, compute);
   if (!status.ok()) return status;
-  absl::StatusOr<TokenizedTexts> made =
-      TokenizeTexts(FieldsOf(request, payloads, context), *compute.span.model, context.clock);
+  TextFields fields = FieldsOf(request, payloads, context);
+  if (!compute.client.empty()) fields.cache = {context.cache, compute.client};
+  absl::StatusOr<TokenizedTexts> made = TokenizeTexts(fields, *compute.span.model, context.clock);
   if (!made.ok()) return made.status();
   auto tokenized = std::make_shared<const TokenizedTexts>(*std::move(made));
   std::vector<int64_t> lengths;

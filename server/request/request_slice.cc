@@ -1,5 +1,9 @@
 #include "server/request/request_slice.h"
 
+#include <utility>
+#include <variant>
+#include <vector>
+
 namespace attendant::server {
 namespace {
 
@@ -33,6 +37,20 @@ bool CanBeSliced(const ComputeRequest& request) {
   const bool shares_bias = request.bias && request.bias->dim(0) == 1;
   const bool shares_rows = request.cross_kv_rows() && request.key_layout().sequences == 1;
   return !shares_bias && !shares_rows;
+}
+
+ComputeRequest SequencesAt(ComputeRequest request, absl::Span<const int64_t> sequences) {
+  if (auto* ids = std::get_if<KeptIds>(&request.input)) {
+    request.input = ids->OfSequences(request.layout, sequences);
+  } else if (auto* features = std::get_if<FeatureRows>(&request.input)) {
+    features->layout = SequencesAt(features->layout, sequences);
+  }
+  request.layout = SequencesAt(request.layout, sequences);
+  if (!request.outputs.pooled || request.outputs.pooled->prompt_tokens.empty()) return request;
+  std::vector<int64_t> prompts;
+  for (const int64_t b : sequences) prompts.push_back(request.outputs.pooled->prompt_tokens[b]);
+  request.outputs.pooled->prompt_tokens = std::move(prompts);
+  return request;
 }
 
 ComputeRequest SequencesOf(const ComputeRequest& request, int64_t first, int64_t count) {

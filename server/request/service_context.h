@@ -7,6 +7,7 @@
 #include "server/base/clock.h"
 #include "server/base/worker_threads.h"
 #include "server/batching/batch_queue.h"
+#include "server/cache/result_cache.h"
 #include "server/cross_kv/cross_kv_store.h"
 #include "server/host/thread_plan.h"
 #include "server/metrics/server_metrics.h"
@@ -32,7 +33,8 @@ struct ServiceContext {
   WorkerThreads& workers;
   ServiceLimits limits;
   ThreadPlan thread_plan;
-  ServerSecrets secrets = {};  // callers with a token are told apart by it
+  ServerSecrets secrets = {};    // callers with a token are told apart by it
+  ResultCache* cache = nullptr;  // null: every request is computed
 };
 
 }  // namespace attendant::server

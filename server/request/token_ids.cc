@@ -1,6 +1,7 @@
 #include "server/request/token_ids.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -130,6 +131,19 @@ KeptIds KeptIds::Tokens(int64_t first, int64_t count) const {
   const auto part = [&](auto ids) {
     if (!ids.empty()) ids = {ids.begin() + first, ids.begin() + first + count};
     return ids;
+  };
+  return {part(words), part(positions), part(token_types), part(ordinals)};
+}
+
+KeptIds KeptIds::OfSequences(const TokenLayout& layout, absl::Span<const int64_t> sequences) const {
+  const auto part = [&](const auto& ids) {
+    std::decay_t<decltype(ids)> own;
+    if (ids.empty()) return own;
+    for (const int64_t b : sequences) {
+      own.insert(own.end(), ids.begin() + layout.cu_seqlens[b],
+                 ids.begin() + layout.cu_seqlens[b + 1]);
+    }
+    return own;
   };
   return {part(words), part(positions), part(token_types), part(ordinals)};
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "engine/layers/encoder.h"
 #include "engine/model/model_description.h"
 #include "server/tensors/tensor_check.h"
@@ -23,6 +24,8 @@ struct KeptIds {
   TokenIds view() const { return {words, positions, token_types, ordinals}; }
   // Those of some tokens.
   KeptIds Tokens(int64_t first, int64_t count) const;
+  // Those of these sequences, one after the other. `layout` is that of all.
+  KeptIds OfSequences(const TokenLayout& layout, absl::Span<const int64_t> sequences) const;
   int64_t bytes() const {
     return static_cast<int64_t>((words.size() + positions.size() + token_types.size()) *
                                     sizeof(int32_t) +

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "server/cache/encoding_cache.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -143,14 +144,13 @@ absl::StatusOr<text::Encoding> EncodePair(const std::string& first, const std::s
   return alone.ok() ? encoding.status() : alone;
 }
 
-absl::StatusOr<text::Encoding> EncodeOne(const TextFields& fields, size_t i,
+// Tokenizes a text or, if `pair` is not null, both.
+absl::StatusOr<text::Encoding> EncodeOne(const std::string& text, const std::string* pair,
                                          const std::string& prompt, const ServedModel& model,
                                          const text::EncodeOptions& options) {
   const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
-  const std::string text = ReadText(fields.texts[i]);
-  if (!fields.pairs.empty()) {
-    return EncodePair(text, ReadText(fields.pairs[i]), model.tokenization->pair_template, tokenizer,
-                      options);
+  if (pair != nullptr) {
+    return EncodePair(text, *pair, model.tokenization->pair_template, tokenizer, options);
   }
   if (prompt.empty()) return tokenizer.Encode(text, options);
   absl::StatusOr<text::Encoding> encoding = tokenizer.Encode(prompt + text, options);
@@ -177,6 +177,21 @@ void Expand(const QueryExpansion& expansion, const text::Tokenizer& tokenizer,
   encoding.ids.resize(length, tokenizer.TokenId(expansion.token));
   encoding.type_ids.resize(length, 0);
   encoding.text_of.resize(length, text::Encoding::kNoText);
+}
+
+// As EncodeOne, unless the cache knows the tokens already.
+absl::StatusOr<text::Encoding> EncodeOnce(const TextFields& fields, size_t i,
+                                          const std::string& prompt, const ServedModel& model,
+                                          EncodingCache& cache) {
+  const text::EncodeOptions options = OptionsOf(fields, model);
+  const std::string text = ReadText(fields.texts[i]);
+  std::optional<std::string> pair;
+  if (!fields.pairs.empty()) pair = ReadText(fields.pairs[i]);
+  const std::string* const second = pair ? &*pair : nullptr;
+  if (std::optional<text::Encoding> known = cache.Find(text, second)) return *std::move(known);
+  absl::StatusOr<text::Encoding> encoding = EncodeOne(text, second, prompt, model, options);
+  if (encoding.ok()) cache.Keep(*encoding);
+  return encoding;
 }
 
 absl::Status CheckLength(const text::Encoding& encoding, size_t i, const ServedModel& model) {
@@ -301,9 +316,10 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
     made.prompt_tokens = CountPromptTokens(*alone, *model.tokenization);
   }
   const QueryExpansion* expansion = ExpansionOf(fields, *model.tokenization);
+  EncodingCache cache(fields.cache, model.number.value(), *prompt, options);
   int64_t tokens = 0;
   for (size_t i = 0; i < fields.texts.size(); ++i) {
-    auto encoding = EncodeOne(fields, i, *prompt, model, options);
+    auto encoding = EncodeOnce(fields, i, *prompt, model, cache);
     if (!encoding.ok()) return Rename(encoding.status(), static_cast<int64_t>(i));
     if (status = CheckLength(*encoding, i, model); !status.ok()) return status;
     if (expansion != nullptr) {

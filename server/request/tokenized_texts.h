@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "server/base/clock.h"
+#include "server/cache/result_cache.h"
 #include "server/models/served_model.h"
 #include "server/tensors/tensor_check.h"
 #include "server/text/tokenizer.h"
@@ -31,6 +32,7 @@ struct TextFields {
   bool add_special_tokens = true;
   bool places = false;      // of tokens in the texts
   int64_t most_tokens = 0;  // of all texts
+  ClientCache cache = {};   // which may know their tokens
 };
 
 // Reads those that a EncodeRequest and a TokenizeRequest have.

@@ -67,24 +67,21 @@ absl::StatusOr<PreparedInfer> InferCall::ReadMessage(MessageSlices slices) {
   const int64_t tokenizing = TokenizingBytes(read->message, read->data, context_);
   if (tokenizing > 0) status = Charge(memory_.amount() + tokenizing, HeldFor::kReceiving);
   if (!status.ok()) return status;
-  return PrepareInferMessage(read->message, read->data, kept + read->packed_bytes, context_);
+  return PrepareInferMessage(read->message, read->data, kept + read->packed_bytes, entry_.peer,
+                             context_);
 }
 
 absl::Status InferCall::Submit(PreparedInfer prepared) {
   absl::Status status = Charge(prepared.compute.bytes, HeldFor::kRequest);
   if (!status.ok()) return status;
   to_answer_ = std::move(prepared.to_answer);
-  auto job = std::make_shared<ComputeJob>(
-      std::move(prepared.compute.request), gone_,
+  entry_.account.Describe(prepared.compute.request);
+  JobTerms terms = {entry_.peer, started_ + prepared.compute.timeout};
+  terms.gone = gone_;
+  terms.held.memory = std::move(memory_);
+  return SubmitJob(
+      context_, std::move(prepared.compute.request), std::move(terms),
       [this, self = shared_from_this()](ComputeJob::End result) { OnComputed(std::move(result)); });
-  job->held.memory = std::move(memory_);
-  job->deadline = prepared.compute.timeout == absl::InfiniteDuration()
-                      ? absl::InfiniteFuture()
-                      : started_ + prepared.compute.timeout;
-  job->peer = entry_.peer;
-  PlanJob(context_, *job);
-  entry_.account.Describe(job->request());
-  return context_.queue.Submit(std::move(job));
 }
 
 void InferCall::OnComputed(ComputeJob::End result) {

@@ -60,7 +60,7 @@ absl::Status JobCall::OnMessage(grpc::ByteBuffer message, Budget::Hold memory) {
   const auto bytes = static_cast<int64_t>(message.Length());
   message.Clear();  // what is needed of it, the preparation holds
   if (preparation->tokenizing_bytes == 0) {
-    return Proceed(preparation->prepare(), std::move(memory), deadline);
+    return Proceed(preparation->prepare(peer_), std::move(memory), deadline);
   }
   const absl::Status status = context_.admission.Charge(
       {peer_, bytes + preparation->tokenizing_bytes, HeldFor::kRequest}, memory);
@@ -71,7 +71,7 @@ absl::Status JobCall::OnMessage(grpc::ByteBuffer message, Budget::Hold memory) {
     React([&]() -> absl::Status {
       const absl::Status awaited = CheckAwaited(deadline);
       if (!awaited.ok()) return awaited;
-      return Proceed(preparation.prepare(), std::move(memory), deadline);
+      return Proceed(preparation.prepare(peer_), std::move(memory), deadline);
     });
   });
   return absl::OkStatus();
@@ -117,17 +117,15 @@ absl::Status JobCall::Submit(PreparedCompute prepared, Budget::Hold memory, absl
       return absl::OkStatus();
     });
   };
-  auto job = std::make_shared<ComputeJob>(std::move(prepared.request), cancelled_, std::move(end));
-  job->held.memory = std::move(memory);
-  job->deadline = std::min(deadline, started_ + prepared.timeout);
-  job->peer = peer_;
-  PlanJob(context_, *job);
   {
     absl::MutexLock lock(&mutex_);
     if (ended_) return absl::OkStatus();
-    account_->Describe(job->request());
+    account_->Describe(prepared.request);
   }
-  return context_.queue.Submit(std::move(job));
+  JobTerms terms = {peer_, std::min(deadline, started_ + prepared.timeout)};
+  terms.gone = cancelled_;
+  terms.held.memory = std::move(memory);
+  return SubmitJob(context_, std::move(prepared.request), std::move(terms), std::move(end));
 }
 
 void JobCall::OnLost() {

@@ -194,23 +194,17 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
     status = Admit(taken.item.bytes + taken.tokenizing_bytes, alone, taken.held);
     if (!status.ok()) return status;
   }
-  auto prepared = PrepareItem(taken.item, taken.sequence, context_);
+  auto prepared = PrepareItem(taken.item, {peer_, taken.sequence}, context_);
   if (!prepared.ok()) return prepared.status();
   status = Admit(prepared->bytes, alone, taken.held);
   if (!status.ok()) return status;
   pending.account.Describe(prepared->request);
   pending.tokens = prepared->request.chunk_tokens();
-  auto job = std::make_shared<ComputeJob>(
-      std::move(prepared->request), cancelled_,
-      [this, self = shared_from_this(), pending](ComputeJob::End result) {
-        React([&] { Work(Respond(pending, std::move(result))); });
-      });
-  job->held = std::move(taken.held);
-  job->deadline = deadline_;
-  job->peer = peer_;
-  job->patient = true;
-  PlanJob(context_, *job);
-  return context_.queue.Submit(std::move(job));
+  JobTerms terms = {peer_, deadline_, /*patient=*/true, cancelled_, std::move(taken.held)};
+  return SubmitJob(context_, std::move(prepared->request), std::move(terms),
+                   [this, self = shared_from_this(), pending](ComputeJob::End result) {
+                     React([&] { Work(Respond(pending, std::move(result))); });
+                   });
 }
 
 std::optional<StreamReactor::Taken> StreamReactor::Respond(Pending pending,

@@ -119,6 +119,8 @@ struct Settings {
   int64_t max_registered_bytes = int64_t{256} << 20;
   absl::Duration max_registered_age = absl::Minutes(10);
 
+  int64_t cache_bytes = 0;  // 0: nothing is kept
+
   absl::Duration lame_duck = absl::ZeroDuration();
   absl::Duration drain_timeout = absl::Seconds(30);
   LogFormat log_format = LogFormat::kText;

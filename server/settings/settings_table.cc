@@ -280,6 +280,19 @@ Rows CrossKvRange() {
   };
 }
 
+Rows CacheRows() {
+  const std::string group = "Cache";
+  return {
+      {group, "cache-bytes", "BYTES",
+       "Memory, set aside at start, for results that are returned again, bit for bit and without "
+       "waiting in the queue, when the same client (a token, or else an address) sends the same "
+       "text, ids or features to the same version of a model: pooled vectors, class scores and "
+       "sparse vectors of whole sequences, and the token ids of texts; neither vectors of tokens "
+       "nor attention. Those not used for longest make room. 0: everything is computed.",
+       BytesKind(&Settings::cache_bytes, 0, kTiB)},
+  };
+}
+
 Rows LifeRows() {
   const std::string group = "Life and logs";
   const Choices<LogFormat> formats = {{"text", LogFormat::kText}, {"json", LogFormat::kJson}};
@@ -310,7 +323,7 @@ Rows LifeRows() {
 Rows MakeTable() {
   Rows table;
   for (auto* rows : {ModelRows, NetworkRows, SecurityRows, ComputeRows, QueueRows, RequestRows,
-                     CrossKvRange, LifeRows}) {
+                     CrossKvRange, CacheRows, LifeRows}) {
     for (SettingRow& row : rows()) table.push_back(std::move(row));
   }
   return table;

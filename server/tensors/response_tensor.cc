@@ -38,6 +38,16 @@ void ResponseTensor::WriteZeros(int64_t first, int64_t count) {
   std::memset(data_.get() + first * width, 0, static_cast<size_t>(count * width));
 }
 
+absl::string_view ResponseTensor::BytesAt(int64_t first, int64_t count) const {
+  const int64_t width = ByteWidth(dtype_);
+  return {reinterpret_cast<const char*>(data_.get()) + first * width,
+          static_cast<size_t>(count * width)};
+}
+
+void ResponseTensor::WriteBytes(int64_t first, absl::string_view bytes) {
+  std::memcpy(data_.get() + first * ByteWidth(dtype_), bytes.data(), bytes.size());
+}
+
 v1::Tensor ResponseTensor::head() const {
   v1::Tensor head;
   head.set_dtype(ToWire(dtype_));

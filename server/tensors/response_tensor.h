@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "attendant/v1/tensor.pb.h"
 #include "engine/base/data_type.h"
 #include "engine/base/matrix_view.h"
@@ -27,6 +28,10 @@ class ResponseTensor {
   void Write(int64_t first, const float* values, int64_t count);
   void Write(int64_t first, const int32_t* values, int64_t count);
   void WriteZeros(int64_t first, int64_t count);
+
+  // The bytes of elements, as they go to the wire; and elements from such bytes.
+  absl::string_view BytesAt(int64_t first, int64_t count) const;
+  void WriteBytes(int64_t first, absl::string_view bytes);
 
   int64_t elements() const { return elements_; }
   int64_t dim(size_t i) const { return shape_[i]; }

@@ -217,6 +217,23 @@ TokenLayout SequencesOf(const TokenLayout& layout, int64_t first, int64_t count)
   return part;
 }
 
+TokenLayout SequencesAt(const TokenLayout& layout, absl::Span<const int64_t> sequences) {
+  TokenLayout part{.packed = layout.packed,
+                   .sequence_first = layout.sequence_first,
+                   .sequences = static_cast<int64_t>(sequences.size()),
+                   .padded_length = layout.padded_length,
+                   .rows = layout.rows,
+                   .leading = layout.leading};
+  const std::vector<int64_t> rows = RowsOfTokens(layout);
+  for (const int64_t b : sequences) {
+    for (int32_t token = layout.cu_seqlens[b]; token < layout.cu_seqlens[b + 1]; ++token) {
+      AddToken(part, rows[token], layout.positions[token]);
+    }
+    EndSequence(part);
+  }
+  return part;
+}
+
 std::vector<int64_t> RowsOfTokens(const TokenLayout& layout) {
   std::vector<int64_t> rows;
   rows.reserve(layout.tokens());

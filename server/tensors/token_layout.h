@@ -44,6 +44,8 @@ TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows);
 
 // The layout of some of the sequences, whose rows are where they are in the whole.
 TokenLayout SequencesOf(const TokenLayout& layout, int64_t first, int64_t count);
+// Likewise of any, ascending.
+TokenLayout SequencesAt(const TokenLayout& layout, absl::Span<const int64_t> sequences);
 
 // The fields of a request that describe its tokens.
 struct TokenClaims {

@@ -280,8 +280,8 @@ absl::Status TextCall::SubmitNext() {
       {entry_.peer, TokenizingBytes(message.request, payloads, context_), HeldFor::kRequest},
       held.memory);
   if (!status.ok()) return HoldBack(status);
-  absl::StatusOr<PreparedCompute> prepared =
-      PrepareRequest(ParseRequest(message.request, payloads, context_), BytesOf(message), context_);
+  absl::StatusOr<PreparedCompute> prepared = PrepareRequest(
+      ParseRequest(message.request, payloads, context_, {entry_.peer}), BytesOf(message), context_);
   if (absl::IsInvalidArgument(prepared.status())) {
     // It may be too large, or the error is about one of its inputs.
     if (parts_[next].size() > 1) return Split(next);
@@ -299,18 +299,13 @@ absl::Status TextCall::SubmitNext() {
 }
 
 absl::Status TextCall::Submit(ComputeRequest request, Held held, size_t next) {
-  auto job = std::make_shared<ComputeJob>(
-      std::move(request), gone_,
-      [this, self = shared_from_this(), part = parts_[next]](ComputeJob::End end) {
-        OnComputed({part, std::move(end)});
-      });
-  job->held = std::move(held);
-  job->deadline = deadline_;
-  job->peer = entry_.peer;
-  job->patient = next > 0;
-  PlanJob(context_, *job);
-  entry_.account.Describe(job->request());
-  const absl::Status status = context_.queue.Submit(std::move(job));
+  entry_.account.Describe(request);
+  JobTerms terms = {entry_.peer, deadline_, /*patient=*/next > 0, gone_, std::move(held)};
+  const absl::Status status =
+      SubmitJob(context_, std::move(request), std::move(terms),
+                [this, self = shared_from_this(), part = parts_[next]](ComputeJob::End end) {
+                  OnComputed({part, std::move(end)});
+                });
   if (status.ok()) return status;
   absl::MutexLock lock(&mutex_);
   --in_flight_;

@@ -38,7 +38,7 @@ std::string FuzzInferJson(absl::string_view input) {
   }
   read->message.set_model_name("tiny");
   const absl::Status status =
-      server::PrepareInferMessage(read->message, read->data, static_cast<int64_t>(input.size()),
+      server::PrepareInferMessage(read->message, read->data, static_cast<int64_t>(input.size()), "",
                                   context)
           .status();
   const bool expected =

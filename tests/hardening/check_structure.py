@@ -42,6 +42,7 @@ server/base
 server/text/base
 server/text/models
 server/text
+server/cache
 server/security
 server/http
 server/page

@@ -33,6 +33,20 @@ v1::EncodeRequest Request() {
   return request;
 }
 
+// Of its two vectors, the cache has room for one: each call finds that which the call before has
+// computed.
+v1::EncodeRequest PartlyKnown() {
+  v1::EncodeRequest request;
+  request.set_model("t");
+  v1::Tensor& ids = *request.mutable_token_ids();
+  ids.set_dtype(v1::INT8);
+  for (const int64_t size : {2, 1}) ids.add_shape(size);
+  ids.set_data("\x07\x08");
+  request.set_omit_hidden_states(true);
+  request.set_return_pooled(true);
+  return request;
+}
+
 // What a call has come to: its answer, or its error.
 struct Outcome {
   int code = grpc::StatusCode::OK;
@@ -46,11 +60,11 @@ class AllocationFaultsTest : public testing::Test {
     context.set_wait_for_ready(true);
   }
 
-  Outcome Encode() {
+  Outcome Encode(const v1::EncodeRequest& request = Request()) {
     grpc::ClientContext context;
     SetDeadline(context);
     v1::EncodeResponse response;
-    const grpc::Status status = stub_->Encode(&context, Request(), &response);
+    const grpc::Status status = stub_->Encode(&context, request, &response);
     response.clear_execution();
     return {status.error_code(), response.SerializeAsString()};
   }
@@ -107,7 +121,8 @@ class AllocationFaultsTest : public testing::Test {
   }
 
   SharedWithServer<AllocationFaults> faults_;
-  ReadyServer server_{{"--model=t=synthetic:tiny", "--instances=1", "--threads-per-instance=1"},
+  ReadyServer server_{{"--model=t=synthetic:tiny", "--instances=1", "--threads-per-instance=1",
+                       "--cache-bytes=384"},
                       faults_.Launcher(ATTENDANT_FAILING_ALLOCATIONS)};
   const std::unique_ptr<v1::EncoderService::Stub> stub_ = server_.NewStub();
 };
@@ -115,6 +130,7 @@ class AllocationFaultsTest : public testing::Test {
 TEST_F(AllocationFaultsTest, ACallEndsAndNothingIsHeldAfterwards) {
   FailEach([this] { return Encode(); });
   FailEach([this] { return EncodeItem(); });
+  FailEach([this] { return Encode(PartlyKnown()); });
   server_.process().Signal(SIGTERM);
   EXPECT_EQ(server_.process().AwaitEnd().code, 0);
 }

@@ -199,6 +199,42 @@ TEST_F(RepositoryTest, SwapsUnderCallsWithoutFailure) {
   }
 }
 
+TEST_F(RepositoryTest, TheCacheHasNoResultOfAnotherVersion) {
+  repository_.Add("m", 1);
+  Start({"--cache-bytes=1MiB", "--drain-timeout=50ms"});
+  v1::EncodeRequest request;
+  request.set_model("m");
+  *request.mutable_hidden_states() = Rows(3);
+  request.set_omit_hidden_states(true);
+  request.set_return_pooled(true);
+  request.set_pooling(v1::MEAN);
+  const auto encode = [&](int64_t version) {
+    v1::EncodeResponse response;
+    grpc::ClientContext call;
+    const grpc::Status status = stub_->Encode(&call, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.execution().model_version(), version);
+    return response;
+  };
+  std::map<std::string, int64_t> versions;
+  for (int64_t version = 1; version <= 3; ++version) {
+    if (version > 1) {
+      repository_.Add("m", version);
+      AwaitServed(version);
+    }
+    const v1::EncodeResponse computed = encode(version), found = encode(version);
+    EXPECT_EQ(computed.execution().cached_sequences(), 0);
+    EXPECT_EQ(found.execution().cached_sequences(), 1);
+    EXPECT_EQ(computed.pooled().data(), found.pooled().data());
+    EXPECT_TRUE(versions.emplace(computed.pooled().data(), version).second);
+  }
+  // Loaded anew, it could have other weights.
+  repository_.Remove("m/3");
+  AwaitServed(2);
+  EXPECT_EQ(encode(2).execution().cached_sequences(), 0);
+  EXPECT_EQ(encode(2).execution().cached_sequences(), 1);
+}
+
 TEST_F(RepositoryTest, ABrokenVersionChangesNothingAndSaysWhy) {
   repository_.Add("m", 1);
   Start();

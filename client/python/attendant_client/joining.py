@@ -87,7 +87,7 @@ def _concatenate(parts: List[Any], axis: int) -> Any:
 def _execution(parts: Sequence[A]) -> messages.Execution:
     made = messages.Execution()
     made.CopyFrom(parts[-1].execution)
-    for name in ("queue_ns", "copy_ns", "compute_ns", "tokenize_ns", "tokens", "truncated_tokens"):
+    for name in ("queue_ns", "copy_ns", "compute_ns", "tokenize_ns", "tokens", "truncated_tokens", "cached_sequences"):
         setattr(made, name, sum(getattr(part.execution, name) for part in parts))
     return made
 

@@ -328,12 +328,13 @@ class Execution(Message):
     compute_type: str
     model_version: int
     tokenize_ns: int
+    cached_sequences: int
     def __init__(
         self, *,
         queue_ns: Optional[int] = ..., copy_ns: Optional[int] = ..., compute_ns: Optional[int] = ..., tokens: Optional[int] = ...,
         batch_tokens: Optional[int] = ..., batch_requests: Optional[int] = ..., compute_dtype: Optional[int] = ...,
         truncated_tokens: Optional[int] = ..., compute_type: Optional[str] = ..., model_version: Optional[int] = ...,
-        tokenize_ns: Optional[int] = ...
+        tokenize_ns: Optional[int] = ..., cached_sequences: Optional[int] = ...
     ) -> None: ...
 
 class ListModelsRequest(Message):

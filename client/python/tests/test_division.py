@@ -87,3 +87,11 @@ def test_prompts_belong_to_their_sequences(small, client, sequences):
     prompts = [min(2, len(ids) - 1) for ids in sequences]
     options = dict(input_ids=sequences, prompt_tokens=prompts, pooling="mean")
     assert_same(encode("sync", small, "bert", **options), client.encode("bert", **options))
+
+
+def test_sequences_in_the_servers_cache_are_counted_in_all_requests(programs, checkpoint, sequences):
+    with run_server(programs, {"bert": checkpoint}, "--max-request-tokens", MOST, "--cache-bytes", "1MiB") as running:
+        first, second = (encode("sync", running, "bert", input_ids=sequences, pooling="mean", return_hidden_states=False)
+                         for _ in range(2))
+    assert second.execution.cached_sequences == len(sequences)
+    assert_same(second, first)

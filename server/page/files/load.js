@@ -12,6 +12,7 @@ const OWNERS = [
   ["answers on their way out", "attendant_answer_bytes"],
   ["registered memories", "attendant_registered_memory_bytes"],
   ["sequences that come in parts", "attendant_stream_sequence_bytes"],
+  ["results in the cache", "attendant_cache_bytes"],
 ];
 
 const REASONS = {

@@ -133,6 +133,10 @@ TEST(ReportTextTest, AddsUpMemoryAndCost) {
   EXPECT_THAT(Lines(report), Contains("memory              3.0 MiB of 8.0 MiB of the test: loading "
                                       "1.0 MiB, activations 0.0 MiB, requests at least 2.0 MiB, "
                                       "gRPC 0.0 MiB"));
+  report.need->cache = 1 << 20;
+  EXPECT_THAT(ToText(report), HasSubstr(" 4.0 MiB of 8.0 MiB of the test: loading 1.0 MiB, "));
+  EXPECT_THAT(ToText(report), HasSubstr(", gRPC 0.0 MiB, cache 1.0 MiB"));
+  report.need->cache = 0;
   report.plan.nodes = {{0, {0}}, {1, {1}}};
   report.plan.copy_of_instance = {0, 1};
   EXPECT_THAT(ToText(report), HasSubstr("loading 1.0 MiB in 2 copies, activations"));

@@ -148,6 +148,25 @@ TEST_F(ServerMetricsTest, ShowsGaugesAsTheyAreAtTheScrape) {
   EXPECT_THAT(Scrape(), Contains(Pair("attendant_ready", 0)));
 }
 
+TEST_F(ServerMetricsTest, CountsTheLookupsOfTheCache) {
+  ServerGauges gauges;
+  gauges.cache.lookups = {{{.hits = 5, .misses = 7}, {.hits = 1, .misses = 2}}};
+  gauges.cache.entries = 3;
+  gauges.cache.bytes = 4096;
+  for (int scrape = 0; scrape < 2; ++scrape) {
+    const Samples samples = Scrape(gauges);
+    EXPECT_THAT(samples, Contains(Pair(R"(attendant_cache_hits_total{kind="vectors"})", 5)));
+    EXPECT_THAT(samples, Contains(Pair(R"(attendant_cache_misses_total{kind="vectors"})", 7)));
+    EXPECT_THAT(samples, Contains(Pair(R"(attendant_cache_hits_total{kind="tokens"})", 1)));
+    EXPECT_THAT(samples, Contains(Pair(R"(attendant_cache_misses_total{kind="tokens"})", 2)));
+    EXPECT_THAT(samples, Contains(Pair("attendant_cache_entries", 3)));
+    EXPECT_THAT(samples, Contains(Pair("attendant_cache_bytes", 4096)));
+  }
+  // A scrape that has read its counts earlier, but sets them later.
+  gauges.cache.lookups[0].hits = 4;
+  EXPECT_THAT(Scrape(gauges), Contains(Pair(R"(attendant_cache_hits_total{kind="vectors"})", 5)));
+}
+
 TEST_F(ServerMetricsTest, TimesRequestsByMethodModelAndCode) {
   RequestRecord answered = Answered();
   answered.elapsed = absl::Milliseconds(3);

@@ -210,6 +210,23 @@ TEST(PredictMemoryTest, CountsACopyForEachNode) {
   EXPECT_THAT(std::string(refused.message()), testing::HasSubstr(" in 2 copies (--numa), "));
 }
 
+TEST(PredictMemoryTest, SetsTheCacheAside) {
+  const auto models = Opened({"synthetic:tiny"});
+  Settings settings;
+  const ThreadPlan plan = {.instances = 1, .threads_per_instance = 1};
+  const MemoryNeed without = *PredictMemory(models, settings, plan);
+  settings.cache_bytes = int64_t{300} << 20;
+  const MemoryNeed with = *PredictMemory(models, settings, plan);
+  EXPECT_EQ(with.total() - without.total(), settings.cache_bytes);
+  const MemoryLimit limit = {int64_t{4} << 30, "of the test"};
+  EXPECT_EQ(RequestBudget(without, limit) - RequestBudget(with, limit), settings.cache_bytes / 5 * 4);
+  const MemoryLimit between = {without.total() + (int64_t{299} << 20), "of the test"};
+  const absl::Status refused = CheckMemory(models, settings, plan, between);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()),
+              testing::HasSubstr(" for gRPC, and 300.0 MiB for --cache-bytes"));
+}
+
 // The article counts the weights and biases of BERT-base's 25 norms.
 TEST_F(OverlayTest, NeedsTheMemoryOfItsNorms) {
   Settings settings = SettingsWith({});

@@ -102,6 +102,7 @@ TEST(SettingsTest, ReadsEveryKind) {
                                   "--row-plan=rows",
                                   "--max-registered-bytes=0",
                                   "--max-registered-age=1h",
+                                  "--cache-bytes=64MiB",
                                   "--log-format=json",
                                   "--log-level=warn",
                                   "--slow-request=2s",
@@ -127,6 +128,7 @@ TEST(SettingsTest, ReadsEveryKind) {
   EXPECT_EQ(settings.max_answer_bytes, 2048);
   EXPECT_EQ(settings.max_registered_bytes, 0);
   EXPECT_EQ(settings.max_registered_age, absl::Hours(1));
+  EXPECT_EQ(settings.cache_bytes, int64_t{64} << 20);
   EXPECT_EQ(settings.nonfinite, NonfinitePolicy::kReject);
   EXPECT_EQ(settings.isa, Isa::kAvx512Bf16);
   EXPECT_EQ(settings.row_plan, RowPolicy::kRows);

@@ -49,7 +49,7 @@ struct ServiceParts {
 // Prepares a message at once, on this thread. That of a TokenizeRequest is no request: INTERNAL.
 inline absl::StatusOr<PreparedCompute> PrepareNow(absl::StatusOr<Preparation> preparation) {
   if (!preparation.ok()) return preparation.status();
-  absl::StatusOr<Prepared> prepared = preparation->prepare();
+  absl::StatusOr<Prepared> prepared = preparation->prepare("");
   if (!prepared.ok()) return prepared.status();
   if (auto* request = std::get_if<PreparedCompute>(&*prepared)) return std::move(*request);
   return absl::InternalError("an answer");

@@ -149,8 +149,18 @@ TestServer::TestServer(TestServerOptions options)
               .max_batch_seconds = options.limits.max_batch_seconds,
               .instances = options.thread_plan.instances}),
       cross_kv_(*options.memory_clock, options.cross_kv, &admission_.memory()),
-      service_(ServiceContext{models_, admission_, queue_, metrics_, cross_kv_, RealClock(),
-                              *workers_, options.limits, options.thread_plan}) {
+      cache_(ResultCache::Make(options.cache_bytes)),
+      service_(ServiceContext{models_,
+                              admission_,
+                              queue_,
+                              metrics_,
+                              cross_kv_,
+                              RealClock(),
+                              *workers_,
+                              options.limits,
+                              options.thread_plan,
+                              {},
+                              cache_.get()}) {
   if (options.gate_closed) gate_.Close();
   instances_ = std::make_unique<InstancePool>(
       queue_, options.thread_plan.instances, [this](int instance) -> RunBatch {

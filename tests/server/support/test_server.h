@@ -51,6 +51,7 @@ struct TestServerOptions {
   Clock* memory_clock = &RealClock();
   ServedModels models = {};  // empty: TestModels()
   ThreadPlan thread_plan = {1, 2};
+  int64_t cache_bytes = 0;  // 0: there is no cache
   bool gate_closed = false;
 
   static ServiceLimits SmallLimits();
@@ -80,6 +81,7 @@ class TestServer {
   BatchQueue& queue() { return queue_; }
   ModelTable& models() { return models_; }
   CrossKvStore& cross_kv() { return cross_kv_; }
+  ResultCache& cache() { return *cache_; }
   BatchGate& gate() { return gate_; }
   CallEntrance& service() { return service_; }
   std::string Scrape() const { return metrics_.Scrape({}); }
@@ -115,6 +117,7 @@ class TestServer {
   Admission admission_;
   BatchQueue queue_;
   CrossKvStore cross_kv_;
+  const std::unique_ptr<ResultCache> cache_;
   std::unique_ptr<WorkerThreads> workers_ = std::make_unique<WorkerThreads>(2);
   CallEntrance service_;
   std::unique_ptr<InstancePool> instances_;

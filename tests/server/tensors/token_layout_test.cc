@@ -268,5 +268,32 @@ TEST(SequencesOfTest, KeepsTheRowsOfTheWhole) {
   EXPECT_TRUE(SequencesOf(packed, 0, 3).cu_seqlens == packed.cu_seqlens);
 }
 
+TEST(SequencesAtTest, AreThoseSequencesOneAfterTheOther) {
+  std::vector<TokenLayout> layouts;
+  const std::vector<int64_t> lengths = {2, 0, 3, 1};
+  layouts.push_back(*LayOutTokens({"ids", {6}, lengths, std::nullopt}, 99));
+  layouts.push_back(*LayOutTokens({"ids", {4, 3}, lengths, std::nullopt}, 99));
+  layouts.push_back(
+      *LayOutTokens({"ids", {3, 4}, lengths, std::nullopt, "", /*sequence_first=*/true}, 99));
+  for (const TokenLayout& layout : layouts) {
+    for (int64_t b = 0; b < layout.sequences; ++b) {
+      const TokenLayout one = SequencesAt(layout, {b}), same = SequencesOf(layout, b, 1);
+      EXPECT_EQ(one.sequences, 1);
+      EXPECT_EQ(one.rows, layout.rows);
+      EXPECT_EQ(one.packed, layout.packed);
+      EXPECT_EQ(one.sequence_first, layout.sequence_first);
+      EXPECT_EQ(one.cu_seqlens, same.cu_seqlens);
+      EXPECT_EQ(one.positions, same.positions);
+      EXPECT_EQ(RowsOfTokens(one), RowsOfTokens(same));
+    }
+    const TokenLayout two = SequencesAt(layout, {0, 2});
+    EXPECT_EQ(two.cu_seqlens, (std::vector<int32_t>{0, 2, 5}));
+    EXPECT_EQ(two.positions, (std::vector<int32_t>{0, 1, 0, 1, 2}));
+    std::vector<int64_t> rows = RowsOfTokens(SequencesAt(layout, {0}));
+    for (const int64_t row : RowsOfTokens(SequencesAt(layout, {2}))) rows.push_back(row);
+    EXPECT_EQ(RowsOfTokens(two), rows);
+  }
+}
+
 }  // namespace token_layout_test
 }  // namespace attendant::server
