@@ -20,7 +20,7 @@ from figures import json_of
 from kernels import run_kernels
 from machine import cpu_name, peer_versions
 from results import Results
-from serving import measure_start
+from serving import measure_cache_hits, measure_start
 from session import Session, say
 
 DTYPES = ("f32", "bf16x3", "bf16", "int8")
@@ -166,13 +166,19 @@ class Benchmark:
         if "f32" not in self._options.dtypes:
             return
         say("start to ready")
-        server = self._options.build / "release" / "bin" / "attendant-server"
+        programs = self._options.build / "release" / "bin"
         for model in (cases.MODELS["bert-base"], cases.MODELS["minilm-l6"]):
             try:
-                self.results.starts.append(measure_start(server, self._source(model), model.name,
+                self.results.starts.append(measure_start(programs / "attendant-server", self._source(model), model.name,
                                                          self.results.weight_bytes(model.name, "f32")))
             except (OSError, RuntimeError) as error:
                 self.results.note(f"start to ready, {model.name}: {error}")
+        say("answers from the cache")
+        model = cases.MODELS["minilm-l6"]
+        try:
+            self.results.cache_hits = measure_cache_hits(programs, self._source(model), model.name, self._sentences)
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            self.results.note(f"answers from the cache: {error}")
 
 
 def types_in(names: str) -> tuple:

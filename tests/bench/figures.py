@@ -123,5 +123,7 @@ def figures_of(results: Results) -> dict:
         figures[f"start_resident_bytes.{start.model}.f32"] = start.resident_bytes
         if start.over_weights:
             figures[f"start_over_weights.{start.model}.f32"] = start.over_weights
+    if results.cache_hits:
+        figures["cache.hit_us"] = results.cache_hits.seconds * 1e6
     figures["seconds"] = results.seconds
     return figures

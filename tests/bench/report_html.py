@@ -107,6 +107,7 @@ def render(results: Results) -> str:
                       _table(head, rows), *_peer_charts(model)]
     parts += [_products(results), _stages(results), _costs(results), "<h2>Memory and start</h2>",
               _table(text.MEMORY_HEAD, text.memory_rows(results)), f"<p>{html.escape(text.start_line(results))}</p>",
+              f"<p>{html.escape(text.cache_line(results))}</p>" if results.cache_hits else "",
               "<h2>Kernels</h2>", _table(text.KERNEL_HEAD, text.kernel_rows(results))]
     if text.not_measured(results):
         lines = "".join(f"<li>{html.escape(line)}</li>" for line in text.not_measured(results))

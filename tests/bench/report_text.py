@@ -145,6 +145,12 @@ def start_line(results: Results) -> str:
     return "".join(f"Start to ready, {start.model} f32: {start.seconds:.2f} s. " for start in results.starts).rstrip()
 
 
+def cache_line(results: Results) -> str:
+    hits = results.cache_hits
+    return (f"A call whose 64 vectors are in the cache, {hits.model}, {hits.tokens} tokens: {hits.seconds * 1e6:.0f} us in "
+            f"the server ({hits.lowest * 1e6:.0f} to {hits.highest * 1e6:.0f}).")
+
+
 def render(results: Results) -> str:
     parts = [machine_line(results), table(ENGINE_HEAD, engine_rows(results))]
     for model in results.models:
@@ -159,6 +165,8 @@ def render(results: Results) -> str:
             parts.append(table(head, rows))
     if results.starts:
         parts.append(start_line(results))
+    if results.cache_hits:
+        parts.append(cache_line(results))
     if not_measured(results):
         parts.append("Not measured:\n" + "\n".join(f"  {line}" for line in not_measured(results)))
     parts.append(table(TARGET_HEAD, target_rows(results)))

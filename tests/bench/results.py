@@ -159,11 +159,22 @@ class Start:
 
 
 @dataclasses.dataclass
+class CacheHits:
+    """The server's time for a call whose vectors are all in its cache."""
+    model: str
+    tokens: int
+    seconds: float  # the median of some rounds, each the mean of its calls
+    lowest: float
+    highest: float
+
+
+@dataclasses.dataclass
 class Results:
     machine: dict = dataclasses.field(default_factory=dict)
     models: list = dataclasses.field(default_factory=list)
     kernels: list = dataclasses.field(default_factory=list)  # (name, seconds, counters)
     starts: list = dataclasses.field(default_factory=list)
+    cache_hits: CacheHits | None = None
     notes: list = dataclasses.field(default_factory=list)
     seed: int = DEFAULT_SEED  # of the ragged sets
     ended_by: str = ""  # the signal that ended the run early

@@ -51,6 +51,7 @@ _COSINE = {"accuracy.attendant.minilm-l6.bf16.lowest_token_cosine": 0.9997,
 _ERROR = {"accuracy.attendant.bert-base.f32.max_abs_error": 5e-5,
           "accuracy.attendant.minilm-l6.f32.max_abs_error": 5e-5}
 _START_SECONDS = {"start_s.bert-base.f32": 2.0}
+_CACHE = {"cache.hit_us": 200}
 _OVER_WEIGHTS = 1.15  # resident memory without activations
 
 # A share or ratio that misses its target by no more than this has reached it.
@@ -60,7 +61,7 @@ _TIMED = ("bound.", "bound16.", "peer.", "own.")
 
 def limits() -> dict:
     """Figure -> largest allowed value."""
-    greatest = {**_START_SECONDS, **_ERROR}
+    greatest = {**_START_SECONDS, **_CACHE, **_ERROR}
     for model in MODELS:
         greatest[f"start_over_weights.{model}.f32"] = _OVER_WEIGHTS
         for dtype in ("f32", "bf16x3", "bf16", "int8"):

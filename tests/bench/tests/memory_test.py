@@ -6,7 +6,7 @@ import report_targets
 import report_text
 from figures import figures_of
 from made_results import result_of, results_of, timings
-from results import Memory, Start
+from results import CacheHits, Memory, Start
 from targets import limits
 from worker_process import resident_bytes
 
@@ -54,6 +54,14 @@ class Limits(unittest.TestCase):
         self.assertEqual(figures["memory.minilm-l6.f32.activation_bytes"], 30 * MIB)
         self.assertEqual(figures["start_s.minilm-l6.f32"], 0.25)
         self.assertIn("Start to ready, bert-base f32: 1.50 s.", report_text.render(self.results))
+
+    def test_answers_from_the_cache(self):
+        self.assertNotIn("cache.hit_us", figures_of(self.results))
+        self.results.cache_hits = CacheHits("minilm-l6", 2048, 150e-6, 140e-6, 210e-6)
+        self.assertAlmostEqual(figures_of(self.results)["cache.hit_us"], 150)
+        rows = {row[0]: (row[1], *row[4:6]) for row in report_targets.target_rows(self.results)}
+        self.assertEqual(rows["cache.hit_us"], ("150", "<= 200", "reached"))
+        self.assertIn("minilm-l6, 2048 tokens: 150 us in the server (140 to 210).", report_text.render(self.results))
 
 
 class OwnProcess(unittest.TestCase):
