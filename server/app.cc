@@ -10,6 +10,7 @@
 
 #include "absl/time/clock.h"
 #include "engine/base/cpu_budget.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/isa.h"
 #include "proto/byte_text.h"
 #include "server/admission/admission.h"
@@ -81,33 +82,27 @@ class App::Impl {
   absl::Status Start() {
     // First, since /metrics tells its connections.
     const absl::Status bound = BindListener();
-    if (absl::Status status = LoadCertificates(); !status.ok()) return status;
-    if (absl::Status status = LoadTokens(); !status.ok()) return status;
-    if (absl::Status status = StartHttp(); !status.ok()) return status;
+    RETURN_IF_ERROR(LoadCertificates());
+    RETURN_IF_ERROR(LoadTokens());
+    RETURN_IF_ERROR(StartHttp());
     if (!bound.ok()) return bound;
-    if (absl::Status status = CheckPortFile(settings_.port_file); !status.ok()) return status;
-    const absl::StatusOr<Settings> pulled = WithPulledModels(settings_, OnRefusal::kUseCache);
-    if (!pulled.ok()) return pulled.status();
-    absl::StatusOr<std::vector<OpenedModel>> opened = OpenModels(*pulled);
-    if (!opened.ok()) return opened.status();
-    if (absl::Status status = CheckLimits(*opened); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckPortFile(settings_.port_file));
+    ASSIGN_OR_RETURN(const Settings pulled, WithPulledModels(settings_, OnRefusal::kUseCache));
+    ASSIGN_OR_RETURN(std::vector<OpenedModel> opened, OpenModels(pulled));
+    RETURN_IF_ERROR(CheckLimits(opened));
 
     LogPlan();
     spdlog::info("memory for requests: {} of the {} {}", proto::InMebibytes(request_budget_),
                  proto::InMebibytes(memory_limit_.bytes), memory_limit_.reason);
     std::optional<FreshPages> fresh_pages;  // for weights and activations
     if (!plan_.nodes.empty()) fresh_pages.emplace();
-    absl::StatusOr<ServedModels> models = LoadModels(*std::move(opened), plan_, clock_);
-    if (!models.ok()) return models.status();
+    ASSIGN_OR_RETURN(const ServedModels models, LoadModels(std::move(opened), plan_, clock_));
     models_.SetAliases(settings_.aliases);
-    models_.Replace(PrepareModels(*models, {RunTokens(settings_), plan_, clock_}));
-    if (absl::Status status = Serve(); !status.ok()) return status;
+    models_.Replace(PrepareModels(models, {RunTokens(settings_), plan_, clock_}));
+    RETURN_IF_ERROR(Serve());
     if (apis_ != nullptr) apis_->Open(entrance_->method_context());
     ready_ = true;
-    if (absl::Status status = WritePortFile(settings_.port_file, port(), http_port());
-        !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(WritePortFile(settings_.port_file, port(), http_port()));
     const std::string url = PageUrl(HttpAddress(), http_port(), certificates_ != nullptr);
     spdlog::info("ready: gRPC on {}, HTTP on {} port {}, page {}", listener_->name(), HttpAddress(),
                  http_port(), settings_.page ? url : "off");
@@ -162,9 +157,8 @@ class App::Impl {
     most_connections_ = MostConnections(RaiseDescriptorLimit());
     limits.total = std::min(limits.total, most_connections_);
     limits.encrypted = !settings_.tls_cert.empty();
-    auto listener = ConnectionListener::Bind(settings_.address, settings_.port, limits);
-    if (!listener.ok()) return listener.status();
-    listener_ = *std::move(listener);
+    ASSIGN_OR_RETURN(listener_,
+                     ConnectionListener::Bind(settings_.address, settings_.port, limits));
     return absl::OkStatus();
   }
 
@@ -175,19 +169,18 @@ class App::Impl {
     if (paths[0].empty() || paths[1].empty()) {
       return absl::InvalidArgumentError("TLS needs both --tls-cert and --tls-key");
     }
-    auto certificates = Reloaded<Certificates>::Load(std::move(paths), CheckCertificates);
-    if (!certificates.ok()) return certificates.status();
-    certificates_ = *std::move(certificates);
+    ASSIGN_OR_RETURN(certificates_,
+                     Reloaded<Certificates>::Load(std::move(paths), CheckCertificates));
     return absl::OkStatus();
   }
 
   absl::Status LoadTokens() {
     if (settings_.token_file.empty()) return absl::OkStatus();
-    auto tokens = Reloaded<Tokens>::Load(
-        {settings_.token_file},
-        [](const std::vector<std::string>& texts) { return Tokens::Parse(texts[0]); });
-    if (!tokens.ok()) return tokens.status();
-    tokens_ = *std::move(tokens);
+    ASSIGN_OR_RETURN(auto tokens, Reloaded<Tokens>::Load({settings_.token_file},
+                                                         [](const std::vector<std::string>& texts) {
+                                                           return Tokens::Parse(texts[0]);
+                                                         }));
+    tokens_ = std::move(tokens);
     return absl::OkStatus();
   }
 
@@ -205,11 +198,9 @@ class App::Impl {
         return apis_->Begin(request, reply);
       };
     }
-    absl::StatusOr<std::unique_ptr<HttpServer>> http =
-        HttpServer::Start(HttpAddress(), settings_.http_port, std::move(handlers),
-                          HttpLimitsOf(settings_, HttpLimitsOfProcess()), Secrets());
-    if (!http.ok()) return http.status();
-    http_ = *std::move(http);
+    ASSIGN_OR_RETURN(http_,
+                     HttpServer::Start(HttpAddress(), settings_.http_port, std::move(handlers),
+                                       HttpLimitsOf(settings_, HttpLimitsOfProcess()), Secrets()));
     return absl::OkStatus();
   }
 
@@ -296,10 +287,7 @@ class App::Impl {
     options.receive_quota_bytes = TransportQuota(request_budget_);
     options.secrets = Secrets();
     options.max_connection_age = settings_.max_connection_age;
-    absl::StatusOr<RunningGrpcServer> running =
-        StartGrpcServer(options, *entrance_, *listener_, metrics_);
-    if (!running.ok()) return running.status();
-    grpc_ = *std::move(running);
+    ASSIGN_OR_RETURN(grpc_, StartGrpcServer(options, *entrance_, *listener_, metrics_));
     StartHousekeeping();
     for (const char* name : kServiceNames) entrance_->health().Set(name, true);
     return absl::OkStatus();
@@ -320,7 +308,7 @@ class App::Impl {
     hooks.on_retired = [this] { cross_kv_.EvictRetired(); };
     hooks.upkeep = [this] { loader_->CollectFreed(); };
     repository_.emplace(settings_, std::move(hooks), models_, clock_);
-    if (absl::Status status = repository_->LoadAll(); !status.ok()) return status;
+    RETURN_IF_ERROR(repository_->LoadAll());
     repository_->Start();
     return absl::OkStatus();
   }
@@ -387,9 +375,9 @@ App::App(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 App::~App() = default;
 
 absl::StatusOr<std::unique_ptr<App>> App::Start(const Settings& settings, Clock& clock) {
-  if (absl::Status status = CapIsa(settings.isa); !status.ok()) return status;
+  RETURN_IF_ERROR(CapIsa(settings.isa));
   auto impl = std::make_unique<Impl>(settings, clock);
-  if (absl::Status status = impl->Start(); !status.ok()) return status;
+  RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<App>(new App(std::move(impl)));
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/host/logging.h"
 #include "server/hub/hub_options.h"
 #include "server/hub/pull_model.h"
@@ -21,13 +22,11 @@ std::string Variable(const char* name) {
 }
 
 absl::Status PullInto(ModelSetting& model, const HubOptions& options, bool logs_text) {
-  const absl::StatusOr<HubReference> reference = ParseHubSource(model.source);
-  if (!reference.ok()) return reference.status();
+  ASSIGN_OR_RETURN(const HubReference reference, ParseHubSource(model.source));
   PullProgress progress(model.source, StyleOfProgress(logs_text));
-  const absl::StatusOr<PulledModel> pulled = PullModel(*reference, options, progress.report());
-  if (!pulled.ok()) return pulled.status();
-  model.pulled_folder = pulled->folder;
-  model.origin = {reference->repository, pulled->commit};
+  ASSIGN_OR_RETURN(const PulledModel pulled, PullModel(reference, options, progress.report()));
+  model.pulled_folder = pulled.folder;
+  model.origin = {reference.repository, pulled.commit};
   return absl::OkStatus();
 }
 
@@ -38,10 +37,7 @@ absl::StatusOr<Settings> WithPulledModels(Settings settings, OnRefusal on_refusa
   for (ModelSetting& model : settings.models) {
     if (!IsHubSource(model.source) || !model.overlay.empty()) continue;
     if (options.cache.empty()) {
-      absl::StatusOr<HubOptions> read =
-          ReadHubOptions(Variable, settings.model_cache, settings.offline);
-      if (!read.ok()) return read.status();
-      options = *std::move(read);
+      ASSIGN_OR_RETURN(options, ReadHubOptions(Variable, settings.model_cache, settings.offline));
       options.user_agent = "attendant/" ATTENDANT_VERSION;
       options.max_weight_bytes = settings.max_model_bytes;
       options.falls_back_to_cache = on_refusal == OnRefusal::kUseCache;

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/http/http_connections.h"
 #include "server/http/http_daemon.h"
 #include "server/http/http_listener.h"
@@ -114,10 +115,9 @@ class HttpServer::Impl {
       if (std::holds_alternative<std::monostate>(start)) start = AnswerFrom(routes_, request);
       return start;
     };
-    auto daemon = HttpDaemon::Start({open_, waker_, begin, secrets_.certificates, cors_},
-                                    limits_.connections);
-    if (!daemon.ok()) return daemon.status();
-    daemon_ = *std::move(daemon);
+    ASSIGN_OR_RETURN(daemon_,
+                     HttpDaemon::Start({open_, waker_, begin, secrets_.certificates, cors_},
+                                       limits_.connections));
     ready_.reserve(kOwnEvents + 2 * static_cast<size_t>(limits_.connections));
     thread_ = std::thread([this] { Run(); });
     return absl::OkStatus();
@@ -265,9 +265,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
                                                               HttpHandlers handlers,
                                                               const HttpLimits& limits,
                                                               const ServerSecrets& secrets) {
-  absl::StatusOr<HttpListener> listener = HttpListener::Open(address, port);
-  if (!listener.ok()) return listener.status();
-  auto impl = std::make_unique<Impl>(*std::move(listener), std::move(handlers), limits, secrets);
+  ASSIGN_OR_RETURN(HttpListener listener, HttpListener::Open(address, port));
+  auto impl = std::make_unique<Impl>(std::move(listener), std::move(handlers), limits, secrets);
   const absl::Status started = impl->Start();
   if (absl::IsUnavailable(started)) {
     return absl::UnavailableError(absl::StrCat("cannot listen on ", address, " port ", port,

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/digests.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "server/hub/file_lock.h"
@@ -86,14 +87,12 @@ class PartialFile final : public HttpSink {
 
 // Compares the file with the digest in the Hub's list.
 absl::Status CheckDigest(const std::string& path, const HubFile& expected) {
-  const absl::StatusOr<InputFile> file = InputFile::Open(path, expected.size);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path, expected.size));
   const bool is_lfs = expected.etag.size() == 64;
-  const absl::StatusOr<std::string> digest = is_lfs ? Sha256(*file) : GitBlobSha1(*file);
-  if (!digest.ok()) return digest.status();
-  if (*digest == expected.etag) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string digest, is_lfs ? Sha256(file) : GitBlobSha1(file));
+  if (digest == expected.etag) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("expected the ", is_lfs ? "SHA-256 " : "Git SHA-1 ",
-                                          expected.etag, " (from the Hub's list); got ", *digest));
+                                          expected.etag, " (from the Hub's list); got ", digest));
 }
 
 absl::Status About(const std::string& path, const absl::Status& status) {
@@ -122,20 +121,19 @@ absl::Status BlobDownload::Run(const std::string& commit, const std::string& pat
                                const HubFile& file) {
   const std::string blob = cache_.BlobPath(file.etag);
   if (HasRegularFile(blob, file.size)) return absl::OkStatus();
-  const absl::StatusOr<FileLock> lock = FileLock::Take(cache_.LockPath(file.etag), [&] {
-    hooks_.note(absl::StrCat(path, ": waiting for another process that is downloading it"));
-  });
-  if (!lock.ok()) return lock.status();
+  ASSIGN_OR_RETURN(
+      const FileLock lock, FileLock::Take(cache_.LockPath(file.etag), [&] {
+        hooks_.note(absl::StrCat(path, ": waiting for another process that is downloading it"));
+      }));
   if (HasRegularFile(blob, file.size)) {
     hooks_.received(file.size);
     return absl::OkStatus();
   }
   // Without a lock other processes may download it too, each to a file of its own.
-  const std::string incomplete = lock->is_exclusive()
-                                     ? blob + ".incomplete"
-                                     : absl::StrCat(blob, ".", getpid(), ".incomplete");
+  const std::string incomplete =
+      lock.is_exclusive() ? blob + ".incomplete" : absl::StrCat(blob, ".", getpid(), ".incomplete");
   absl::Status status = Receive(commit, path, file, incomplete);
-  if (absl::IsDataLoss(status) || !lock->is_exclusive()) {
+  if (absl::IsDataLoss(status) || !lock.is_exclusive()) {
     if (!status.ok()) unlink(incomplete.c_str());
   }
   if (!status.ok()) return About(path, status);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 
 namespace attendant::server {
 namespace {
@@ -123,8 +124,7 @@ absl::StatusOr<HubListing> HubApi::List() {
   const std::string url =
       absl::StrCat(endpoint_, "/api/models/", reference_.repository, "/revision/",
                    EncodeUrl(reference_.revision, '\0'), "?blobs=true");
-  absl::Status status = Check(http_.Get(url, 0, timeout_, sink));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Check(http_.Get(url, 0, timeout_, sink)));
   return ParseListing(sink.text);
 }
 
@@ -132,9 +132,7 @@ absl::Status HubApi::Complete(const std::string& commit, const std::string& path
   const absl::StatusOr<HttpResponse> response = http_.Head(FileUrl(commit, path), timeout_);
   if (!response.ok()) return response.status();
   const bool redirects = response->status / 100 == 3;
-  if (absl::Status status = redirects ? absl::OkStatus() : Check(response); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(redirects ? absl::OkStatus() : Check(response));
   const std::string linked = response->header("x-linked-etag");
   file.etag = DigestIn(linked.empty() ? response->header("etag") : linked);
   const std::string size = response->header("x-linked-size");

@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/input_file.h"
 
 namespace attendant::server {
@@ -103,10 +104,9 @@ std::string HubCache::SnapshotFolder(const std::string& commit) const {
 
 absl::StatusOr<std::string> HubCache::ReadRef(const std::string& revision) const {
   if (IsCommit(revision)) return revision;
-  const absl::StatusOr<std::string> text =
-      ReadSmallFile(absl::StrCat(folder_, "/refs/", revision), kMostRefBytes);
-  if (!text.ok()) return text.status();
-  std::string commit(absl::StripAsciiWhitespace(*text));
+  ASSIGN_OR_RETURN(const std::string text,
+                   ReadSmallFile(absl::StrCat(folder_, "/refs/", revision), kMostRefBytes));
+  std::string commit(absl::StripAsciiWhitespace(text));
   if (IsCommit(commit)) return commit;
   return absl::NotFoundError(absl::StrCat(folder_, "/refs/", revision,
                                           ": expected 40 hexadecimal digits; got something else"));
@@ -128,8 +128,7 @@ bool HubCache::HasFile(const std::string& commit, const std::string& path,
 absl::Status HubCache::Link(const std::string& commit, const std::string& path,
                             const std::string& etag) const {
   const std::string link = absl::StrCat(SnapshotFolder(commit), "/", path);
-  absl::Status status = MakeFolders(link.substr(0, link.rfind('/')));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(MakeFolders(link.substr(0, link.rfind('/'))));
   const std::string temporary = TemporaryName(link);
   unlink(temporary.c_str());
   if (symlink(LinkTarget(path, etag).c_str(), temporary.c_str()) != 0) {
@@ -162,7 +161,7 @@ absl::StatusOr<HubListing> HubCache::List(const std::string& commit) const {
 
 absl::Status HubCache::Prepare() const {
   for (const std::string& folder : {blobs_folder(), locks_}) {
-    if (absl::Status status = MakeFolders(folder); !status.ok()) return status;
+    RETURN_IF_ERROR(MakeFolders(folder));
   }
   const std::string tag = cache_ + "/CACHEDIR.TAG";
   if (!HasRegularFile(tag, -1)) WriteWhole(tag, kCacheTag).IgnoreError();

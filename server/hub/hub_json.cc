@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/json.h"
 #include "server/hub/hub_reference.h"
 
@@ -61,11 +62,10 @@ bool IsSafePath(absl::string_view path) {
 }
 
 absl::StatusOr<HubListing> ParseListing(absl::string_view text) {
-  const absl::StatusOr<Json> json = ParseJson(text, kListingLimits, "the Hub's list of files");
-  if (!json.ok()) return json.status();
+  ASSIGN_OR_RETURN(const Json json, ParseJson(text, kListingLimits, "the Hub's list of files"));
   HubListing listing;
-  listing.commit = TextOf(*json, "sha");
-  const Json* siblings = Member(*json, "siblings");
+  listing.commit = TextOf(json, "sha");
+  const Json* siblings = Member(json, "siblings");
   if (!IsCommit(listing.commit) || siblings == nullptr || !siblings->is_array()) {
     return Unlike("the Hub's list of files, with sha and siblings");
   }
@@ -80,10 +80,9 @@ absl::StatusOr<HubListing> ParseListing(absl::string_view text) {
 }
 
 absl::StatusOr<HubListing> ParseTree(absl::string_view text, const std::string& commit) {
-  const absl::StatusOr<Json> json = ParseJson(text, kListingLimits, "trees of the cache");
-  if (!json.ok()) return json.status();
-  const Json* files = Member(*json, "files");
-  if (SizeOf(*json, "format_version") != 1 || files == nullptr || !files->is_object()) {
+  ASSIGN_OR_RETURN(const Json json, ParseJson(text, kListingLimits, "trees of the cache"));
+  const Json* files = Member(json, "files");
+  if (SizeOf(json, "format_version") != 1 || files == nullptr || !files->is_object()) {
     return Unlike("a tree of the Hub's library in format_version 1");
   }
   HubListing listing = {commit, {}};
@@ -96,13 +95,12 @@ absl::StatusOr<HubListing> ParseTree(absl::string_view text, const std::string& 
 }
 
 absl::StatusOr<std::vector<std::string>> ParseModuleFolders(absl::string_view text) {
-  const absl::StatusOr<Json> json = ParseJson(text, JsonLimits(), "modules.json");
-  if (!json.ok()) return json.status();
-  if (!json->is_array() || json->size() > kMostFolders) {
+  ASSIGN_OR_RETURN(const Json json, ParseJson(text, JsonLimits(), "modules.json"));
+  if (!json.is_array() || json.size() > kMostFolders) {
     return Unlike(absl::StrCat("a list of at most ", kMostFolders, " modules in modules.json"));
   }
   std::vector<std::string> folders;
-  for (const Json& module : *json) {
+  for (const Json& module : json) {
     std::string path = TextOf(module, "path");
     if (!path.empty() && (!IsSafePath(path) || absl::StrContains(path, '/'))) {
       return Unlike("plain names of folders as path of modules.json");
@@ -132,9 +130,8 @@ absl::StatusOr<std::vector<std::string>> ParseRouterFolders(absl::string_view te
 }
 
 absl::StatusOr<std::vector<std::string>> ParseShards(absl::string_view text) {
-  const absl::StatusOr<Json> json = ParseJson(text, kListingLimits, "the index of weight files");
-  if (!json.ok()) return json.status();
-  const Json* map = Member(*json, "weight_map");
+  ASSIGN_OR_RETURN(const Json json, ParseJson(text, kListingLimits, "the index of weight files"));
+  const Json* map = Member(json, "weight_map");
   if (map == nullptr || !map->is_object()) return Unlike("an object weight_map in the index");
   std::set<std::string> shards;
   for (const auto& [tensor, file] : map->items()) {

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/input_file.h"
 
 namespace attendant::server {
@@ -97,12 +98,8 @@ absl::StatusOr<HubOptions> ReadHubOptions(const Variables& variables, const std:
                                           bool offline) {
   HubOptions options;
   const std::string home = HomeOfHub(variables);
-  const absl::StatusOr<std::string> endpoint = ReadEndpoint(variables);
-  if (!endpoint.ok()) return endpoint.status();
-  options.endpoint = *endpoint;
-  const absl::StatusOr<std::string> token = ReadToken(variables, home);
-  if (!token.ok()) return token.status();
-  options.token = *token;
+  ASSIGN_OR_RETURN(options.endpoint, ReadEndpoint(variables));
+  ASSIGN_OR_RETURN(options.token, ReadToken(variables, home));
   options.offline =
       offline || IsTrue(FirstOf(variables, {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"}));
   options.ca_file = variables("SSL_CERT_FILE");

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 
 namespace attendant::server {
 namespace {
@@ -104,13 +105,11 @@ class Choice {
   absl::Status AddModules() {
     std::set<std::string> modules;
     if (Has(kModules)) {
-      const absl::StatusOr<std::string> text = read_(kModules);
-      if (!text.ok()) return text.status();
-      const absl::StatusOr<std::vector<std::string>> folders = ParseModuleFolders(*text);
-      if (!folders.ok()) return folders.status();
-      for (const std::string& folder : *folders) {
+      ASSIGN_OR_RETURN(const std::string text, read_(kModules));
+      ASSIGN_OR_RETURN(const std::vector<std::string> folders, ParseModuleFolders(text));
+      for (const std::string& folder : folders) {
         modules.insert(folder);
-        if (absl::Status status = AddRoutes(folder, modules); !status.ok()) return status;
+        RETURN_IF_ERROR(AddRoutes(folder, modules));
       }
     } else {
       modules.insert("");
@@ -118,7 +117,7 @@ class Choice {
     if (!modules.contains("")) AddSideFiles("");
     for (const std::string& folder : modules) {
       AddSideFiles(folder);
-      if (absl::Status status = AddWeights(folder); !status.ok()) return status;
+      RETURN_IF_ERROR(AddWeights(folder));
     }
     return absl::OkStatus();
   }
@@ -163,11 +162,9 @@ class Choice {
 
   absl::Status AddShards(const std::string& folder) {
     const std::string index = PathIn(folder, kIndex);
-    const absl::StatusOr<std::string> text = read_(index);
-    if (!text.ok()) return text.status();
-    const absl::StatusOr<std::vector<std::string>> shards = ParseShards(*text);
-    if (!shards.ok()) return shards.status();
-    for (const std::string& shard : *shards) {
+    ASSIGN_OR_RETURN(const std::string text, read_(index));
+    ASSIGN_OR_RETURN(const std::vector<std::string> shards, ParseShards(text));
+    for (const std::string& shard : shards) {
       if (!Has(PathIn(folder, shard))) {
         return absl::InvalidArgumentError(absl::StrCat("expected the file ", PathIn(folder, shard),
                                                        ", which ", index, " names; got none"));

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "engine/base/status_macros.h"
 #include "server/inference/datatypes.h"
 #include "server/inference/infer_inputs.h"
 #include "server/inference/infer_parameters.h"
@@ -171,8 +172,7 @@ absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inpu
   std::vector<TensorPayload> payloads;
   const auto prepare = [&](auto& call, auto... origin) -> absl::StatusOr<PreparedCompute> {
     PlaceTexts(inputs, payloads);
-    absl::Status status = PlaceInputs(std::move(inputs), call, payloads);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(PlaceInputs(std::move(inputs), call, payloads));
     return PrepareRequest(
         ParseRequest(call, RequestPayloads(payloads, {}), context, std::move(origin)...), bytes,
         context);
@@ -185,22 +185,20 @@ absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inpu
 absl::StatusOr<Preparation> PrepareInfer(const grpc::ByteBuffer& message,
                                          const ServiceContext& context) {
   ModelInferRequest request;
-  const auto payloads = ParseRequest(message, kMaxInferHeadBytes, request);
-  if (!payloads.ok()) return payloads.status();
+  ASSIGN_OR_RETURN(const auto payloads, ParseRequest(message, kMaxInferHeadBytes, request));
   DropNullParameters(request);
   std::vector<Payload> raw;
-  for (const TensorPayload& payload : *payloads) raw.push_back(payload.data);
+  for (const TensorPayload& payload : payloads) raw.push_back(payload.data);
   Preparation preparation;
   preparation.tokenizing_bytes = TokenizingBytes(request, raw, context);
   preparation.prepare = [request = std::move(request), raw = std::move(raw),
                          bytes = static_cast<int64_t>(message.Length()),
                          &context](const std::string& client) -> absl::StatusOr<Prepared> {
-    auto prepared = PrepareInferMessage(request, raw, bytes, client, context);
-    if (!prepared.ok()) return prepared.status();
-    prepared->compute.to_message = [to_answer = std::move(prepared->to_answer)](Response response) {
+    ASSIGN_OR_RETURN(auto prepared, PrepareInferMessage(request, raw, bytes, client, context));
+    prepared.compute.to_message = [to_answer = std::move(prepared.to_answer)](Response response) {
       return Serialize(to_answer(std::move(response)));
     };
-    return std::move(prepared->compute);
+    return std::move(prepared.compute);
   };
   return preparation;
 }
@@ -219,38 +217,36 @@ absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& reque
                                                   const std::vector<Payload>& raw,
                                                   int64_t message_bytes, const std::string& client,
                                                   const ServiceContext& context) {
-  const absl::StatusOr<InferenceModel> model =
-      FindInferenceModel(context.models, request.model_name(), request.model_version());
-  if (!model.ok()) return model.status();
-  absl::StatusOr<InferPlan> plan = PlanInfer(request, *model);
-  if (!plan.ok()) return plan.status();
+  ASSIGN_OR_RETURN(
+      const InferenceModel model,
+      FindInferenceModel(context.models, request.model_name(), request.model_version()));
+  ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(request, model));
   const auto describe = [&](auto& call) {
-    call.set_model(model->model->name);
+    call.set_model(model.model->name);
     call.set_request_id(request.id());
   };
-  plan->attend ? describe(*plan->attend) : describe(plan->encode);
-  absl::StatusOr<InferInputs> inputs = ReadInputs(request, raw, AcceptedInputs(*model));
-  if (!inputs.ok()) return inputs.status();
-  if (absl::Status status = CheckPresent(*model, *inputs); !status.ok()) return status;
+  plan.attend ? describe(*plan.attend) : describe(plan.encode);
+  ASSIGN_OR_RETURN(InferInputs inputs, ReadInputs(request, raw, AcceptedInputs(model)));
+  RETURN_IF_ERROR(CheckPresent(model, inputs));
   if (raw.empty()) {
-    for (const auto& [name, input] : *inputs) message_bytes += input.data.size();  // copied
+    for (const auto& [name, input] : inputs) message_bytes += input.data.size();  // copied
     message_bytes += static_cast<int64_t>(AllTexts(request, raw).size());
   }
   const bool by_token =
-      std::any_of(plan->outputs.begin(), plan->outputs.end(),
+      std::any_of(plan.outputs.begin(), plan.outputs.end(),
                   [](const InferOutput& output) { return output.source != InferSource::kPooled; });
-  if (inputs->contains(kTextInputs[0])) plan->encode.set_pad_texts(by_token);
+  if (inputs.contains(kTextInputs[0])) plan.encode.set_pad_texts(by_token);
   absl::StatusOr<PreparedCompute> prepared =
-      PreparePlanned(*plan, *std::move(inputs), message_bytes, client, context);
+      PreparePlanned(plan, std::move(inputs), message_bytes, client, context);
   if (!prepared.ok()) return Translate(prepared.status());
   const ServedModel& served = *prepared->request.span.model;
   if (!request.model_version().empty() && VersionText(served) != request.model_version()) {
     return absl::NotFoundError(absl::StrCat("model_version: ", request.model_version(),
                                             " of model ", served.name, " has just been replaced"));
   }
-  prepared->timeout = plan->timeout;
+  prepared->timeout = plan.timeout;
   AnswerHead head = {request.model_name(), VersionText(served), request.id(),
-                     std::move(plan->outputs)};
+                     std::move(plan.outputs)};
   return PreparedInfer{*std::move(prepared), [head = std::move(head)](Response response) {
                          return ToInferAnswer(head, std::move(response));
                        }};

@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/status_macros.h"
 #include "server/inference/datatypes.h"
 #include "server/inference/infer_parameters.h"
 #include "server/inference/infer_value.h"
@@ -96,9 +97,7 @@ absl::StatusOr<std::vector<Payload>> SplitRaw(const std::string& name, const Pay
 absl::StatusOr<std::vector<Payload>> ReadTexts(const Tensor& tensor, const Payload* raw) {
   std::vector<Payload> texts;
   if (raw != nullptr) {
-    absl::StatusOr<std::vector<Payload>> split = SplitRaw(tensor.name(), *raw);
-    if (!split.ok()) return split.status();
-    texts = *std::move(split);
+    ASSIGN_OR_RETURN(texts, SplitRaw(tensor.name(), *raw));
   } else {
     const InferTensorContents& contents = tensor.contents();
     if (ElementsIn(contents) > contents.bytes_contents_size()) {
@@ -207,19 +206,17 @@ std::string AllTexts(const inference::ModelInferRequest& request, const std::vec
 absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& request,
                                        const std::vector<Payload>& raw,
                                        const std::vector<std::string>& accepted) {
-  if (absl::Status status = CheckNames(request, accepted); !status.ok()) return status;
-  if (absl::Status status = CheckSources(request, raw); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckNames(request, accepted));
+  RETURN_IF_ERROR(CheckSources(request, raw));
   InferInputs inputs;
   for (int i = 0; i < request.inputs_size(); ++i) {
     const Tensor& tensor = request.inputs(i);
-    absl::Status status = CheckNotShared(tensor.name(), tensor.parameters());
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckNotShared(tensor.name(), tensor.parameters()));
     InferInput input;
     *input.head.mutable_shape() = tensor.shape();
     if (IsText(tensor.name()) && tensor.datatype() == kTextDatatype) {
-      auto texts = ReadTexts(tensor, raw.empty() ? nullptr : &raw[static_cast<size_t>(i)]);
-      if (!texts.ok()) return texts.status();
-      input.texts = *std::move(texts);
+      ASSIGN_OR_RETURN(input.texts,
+                       ReadTexts(tensor, raw.empty() ? nullptr : &raw[static_cast<size_t>(i)]));
       inputs.emplace(tensor.name(), std::move(input));
       continue;
     }
@@ -229,9 +226,7 @@ absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& reque
     if (!raw.empty()) {
       input.data = raw[static_cast<size_t>(i)];
     } else {
-      absl::StatusOr<Payload> data = ReadContents(tensor, *datatype);
-      if (!data.ok()) return data.status();
-      input.data = *std::move(data);
+      ASSIGN_OR_RETURN(input.data, ReadContents(tensor, *datatype));
     }
     inputs.emplace(tensor.name(), std::move(input));
   }

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/inference/infer_value.h"
 #include "server/tensors/status_mapping.h"
 
@@ -91,15 +92,13 @@ absl::Status CheckNotShared(const std::string& name, const InferParameters& para
 }
 
 absl::Status CheckReserved(const InferParameters& parameters) {
-  const absl::StatusOr<std::optional<int64_t>> priority = NumberIn(parameters, "priority");
-  if (!priority.ok()) return priority.status();
-  if (priority->value_or(0) < 0) {
-    return InvalidField(Field("priority"), "0 or more", absl::StrCat(**priority));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> priority, NumberIn(parameters, "priority"));
+  if (priority.value_or(0) < 0) {
+    return InvalidField(Field("priority"), "0 or more", absl::StrCat(*priority));
   }
   for (const char* name : {"sequence_start", "sequence_end"}) {
-    const absl::StatusOr<std::optional<bool>> flag = FlagIn(parameters, name);
-    if (!flag.ok()) return flag.status();
-    if (!flag->value_or(false)) continue;
+    ASSIGN_OR_RETURN(const std::optional<bool> flag, FlagIn(parameters, name));
+    if (!flag.value_or(false)) continue;
     return InvalidField(Field(name), "false: attendant.v1's EncodeStream takes sequences in parts",
                         "true");
   }

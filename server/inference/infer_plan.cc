@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 #include "server/inference/infer_parameters.h"
 #include "server/tensors/status_mapping.h"
 
@@ -42,28 +43,26 @@ class Planner {
 
  private:
   absl::Status ReadTimeout() {
-    const auto timeout = NumberIn(request_.parameters(), "timeout");
-    if (!timeout.ok()) return timeout.status();
-    if (timeout->value_or(0) < 0) {
-      return InvalidField("parameters.timeout", "microseconds, 0 or more", absl::StrCat(**timeout));
+    ASSIGN_OR_RETURN(const auto timeout, NumberIn(request_.parameters(), "timeout"));
+    if (timeout.value_or(0) < 0) {
+      return InvalidField("parameters.timeout", "microseconds, 0 or more", absl::StrCat(*timeout));
     }
-    if (timeout->value_or(0) > 0) plan_.timeout = absl::Microseconds(**timeout);
+    if (timeout.value_or(0) > 0) plan_.timeout = absl::Microseconds(*timeout);
     return absl::OkStatus();
   }
 
   absl::Status ReadStage() {
-    const auto stage = TextIn(request_.parameters(), "stage");
-    if (!stage.ok()) return stage.status();
+    ASSIGN_OR_RETURN(const auto stage, TextIn(request_.parameters(), "stage"));
     const bool wants_context =
         std::any_of(request_.outputs().begin(), request_.outputs().end(),
                     [](const auto& output) { return output.name() == kContextLayer; });
-    const std::string name = stage->value_or(wants_context ? "context" : "");
+    const std::string name = stage.value_or(wants_context ? "context" : "");
     if (name.empty()) return absl::OkStatus();
     if (model_.input != InferenceInput::kHiddenStates) {
       return InvalidField(
-          *stage ? "parameters.stage" : "outputs",
+          stage ? "parameters.stage" : "outputs",
           absl::StrCat("a stage of ", model_.name, kHiddenSuffix, ", whose input is hidden states"),
-          Quote(*stage ? name : kContextLayer));
+          Quote(stage ? name : kContextLayer));
     }
     plan_.attend.emplace();
     if (name == "context") {
@@ -80,9 +79,8 @@ class Planner {
 
   // Reads the number of a layer, or of layers, from `least` to `most`.
   absl::Status ReadNumber(const char* name, int64_t least, int64_t most, int64_t& number) {
-    const auto came = NumberIn(request_.parameters(), name);
-    if (!came.ok()) return came.status();
-    number = came->value_or(number);
+    ASSIGN_OR_RETURN(const auto came, NumberIn(request_.parameters(), name));
+    number = came.value_or(number);
     if (number >= least && number <= most) return absl::OkStatus();
     return InvalidField(absl::StrCat("parameters.", name), absl::StrCat(least, "..", most),
                         absl::StrCat(number));
@@ -123,7 +121,7 @@ class Planner {
     if (request_.outputs_size() > 0) return absl::OkStatus();
     if (plan_.attend) return Add(kContextLayer);
     for (const TensorInterface& output : OutputsOf(model_)) {
-      if (absl::Status status = Add(output.name); !status.ok()) return status;
+      RETURN_IF_ERROR(Add(output.name));
     }
     return absl::OkStatus();
   }
@@ -203,15 +201,14 @@ class Planner {
   }
 
   absl::Status ReadDatatype() {
-    const auto name = TextIn(request_.parameters(), "output_datatype");
-    if (!name.ok()) return name.status();
+    ASSIGN_OR_RETURN(const auto name, TextIn(request_.parameters(), "output_datatype"));
     v1::DataType type = v1::FLOAT32;
-    if (*name && **name == "FP16") {
+    if (name && *name == "FP16") {
       type = v1::FLOAT16;
-    } else if (*name && **name == "BF16") {
+    } else if (name && *name == "BF16") {
       type = v1::BFLOAT16;
-    } else if (*name && **name != "FP32") {
-      return InvalidField("parameters.output_datatype", "FP32, FP16 or BF16", Quote(**name));
+    } else if (name && *name != "FP32") {
+      return InvalidField("parameters.output_datatype", "FP32, FP16 or BF16", Quote(*name));
     }
     plan_.encode.set_output_dtype(type);
     if (plan_.attend) plan_.attend->set_output_dtype(type);
@@ -219,26 +216,21 @@ class Planner {
   }
 
   absl::Status ReadFlags() {
-    const auto normalize = FlagIn(request_.parameters(), "normalize");
-    if (!normalize.ok()) return normalize.status();
-    if (normalize->value_or(false)) {
+    ASSIGN_OR_RETURN(const auto normalize, FlagIn(request_.parameters(), "normalize"));
+    if (normalize.value_or(false)) {
       plan_.encode.set_normalize_pooled(plan_.encode.return_pooled());
       plan_.encode.set_normalize_token_vectors(plan_.encode.return_token_vectors());
     }
-    const auto prompt = NumberIn(request_.parameters(), "prompt_tokens");
-    if (!prompt.ok()) return prompt.status();
-    if (*prompt && plan_.encode.return_pooled() && plan_.encode.pooling() == v1::MODEL_POOLING) {
-      plan_.encode.add_prompt_tokens(**prompt);
+    ASSIGN_OR_RETURN(const auto prompt, NumberIn(request_.parameters(), "prompt_tokens"));
+    if (prompt && plan_.encode.return_pooled() && plan_.encode.pooling() == v1::MODEL_POOLING) {
+      plan_.encode.add_prompt_tokens(*prompt);
     }
-    const auto task = TextIn(request_.parameters(), "task");
-    if (!task.ok()) return task.status();
-    if (*task && plan_.encode.return_token_vectors()) plan_.encode.set_task(**task);
-    const auto prompt_name = TextIn(request_.parameters(), "prompt_name");
-    if (!prompt_name.ok()) return prompt_name.status();
-    if (*prompt_name) plan_.encode.set_prompt_name(**prompt_name);
-    const auto truncate = FlagIn(request_.parameters(), "truncate");
-    if (!truncate.ok()) return truncate.status();
-    if (truncate->value_or(false)) plan_.encode.set_truncation(v1::TRUNCATE_RIGHT);
+    ASSIGN_OR_RETURN(const auto task, TextIn(request_.parameters(), "task"));
+    if (task && plan_.encode.return_token_vectors()) plan_.encode.set_task(*task);
+    ASSIGN_OR_RETURN(const auto prompt_name, TextIn(request_.parameters(), "prompt_name"));
+    if (prompt_name) plan_.encode.set_prompt_name(*prompt_name);
+    ASSIGN_OR_RETURN(const auto truncate, FlagIn(request_.parameters(), "truncate"));
+    if (truncate.value_or(false)) plan_.encode.set_truncation(v1::TRUNCATE_RIGHT);
     return absl::OkStatus();
   }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/inference/datatypes.h"
 #include "server/inference/inference_model.h"
 
@@ -105,34 +106,32 @@ absl::StatusOr<inference::ServerMetadataResponse> ServerMetadata(
 
 absl::StatusOr<inference::ModelMetadataResponse> ModelMetadata(
     const MethodContext& context, const inference::ModelMetadataRequest& request) {
-  const absl::StatusOr<InferenceModel> model = Find(context, request.name(), request.version());
-  if (!model.ok()) return model.status();
+  ASSIGN_OR_RETURN(const InferenceModel model, Find(context, request.name(), request.version()));
   inference::ModelMetadataResponse response;
-  response.set_name(model->name);
-  response.add_versions(VersionText(*model->model));
+  response.set_name(model.name);
+  response.add_versions(VersionText(*model.model));
   response.set_platform(kPlatform);
-  for (const TensorInterface& input : InputsOf(*model)) Describe(input, *response.add_inputs());
-  for (const TensorInterface& output : OutputsOf(*model)) Describe(output, *response.add_outputs());
+  for (const TensorInterface& input : InputsOf(model)) Describe(input, *response.add_inputs());
+  for (const TensorInterface& output : OutputsOf(model)) Describe(output, *response.add_outputs());
   return response;
 }
 
 absl::StatusOr<inference::ModelConfigResponse> ModelConfig(
     const MethodContext& context, const inference::ModelConfigRequest& request) {
-  const absl::StatusOr<InferenceModel> model = Find(context, request.name(), request.version());
-  if (!model.ok()) return model.status();
+  ASSIGN_OR_RETURN(const InferenceModel model, Find(context, request.name(), request.version()));
   inference::ModelConfigResponse response;
   inference::ModelConfig& config = *response.mutable_config();
-  config.set_name(model->name);
+  config.set_name(model.name);
   config.set_platform(kPlatform);
   config.set_backend(kPlatform);
   // The bound is that of tokens, of which a sequence has at least one.
   config.set_max_batch_size(static_cast<int32_t>(context.service.limits.max_request_tokens));
-  for (const TensorInterface& tensor : InputsOf(*model)) {
+  for (const TensorInterface& tensor : InputsOf(model)) {
     inference::ModelInput& input = *config.add_input();
     Configure(tensor, input);
     input.set_optional(tensor.optional);
   }
-  for (const TensorInterface& tensor : OutputsOf(*model)) Configure(tensor, *config.add_output());
+  for (const TensorInterface& tensor : OutputsOf(model)) Configure(tensor, *config.add_output());
   inference::ModelInstanceGroup& instances = *config.add_instance_group();
   instances.set_kind(inference::ModelInstanceGroup::KIND_CPU);
   instances.set_count(context.service.thread_plan.instances);
@@ -145,9 +144,8 @@ absl::StatusOr<inference::ModelStatisticsResponse> ModelStatistics(
   inference::ModelStatisticsResponse response;
   const ServerMetrics& metrics = context.service.metrics;
   if (!request.name().empty()) {
-    const absl::StatusOr<InferenceModel> model = Find(context, request.name(), request.version());
-    if (!model.ok()) return model.status();
-    Describe(model->name, *model->model, metrics.FiguresOf(model->model->name),
+    ASSIGN_OR_RETURN(const InferenceModel model, Find(context, request.name(), request.version()));
+    Describe(model.name, *model.model, metrics.FiguresOf(model.model->name),
              *response.add_model_stats());
     return response;
   }

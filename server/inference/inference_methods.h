@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "engine/base/status_macros.h"
 #include "inference/inference_service.pb.h"
 #include "server/request/quick_method.h"
 #include "server/wire/response_codec.h"
@@ -40,11 +41,9 @@ absl::StatusOr<grpc::ByteBuffer> AnswerWith(absl::StatusOr<Response> (*method)(c
                                                                                const Request&),
                                             const MethodContext& context,
                                             const grpc::ByteBuffer& message) {
-  const absl::StatusOr<Request> request = ParseQuick<Request>(message);
-  if (!request.ok()) return request.status();
-  const absl::StatusOr<Response> response = method(context, *request);
-  if (!response.ok()) return response.status();
-  return SerializeResponse(*response, {});
+  ASSIGN_OR_RETURN(const Request request, ParseQuick<Request>(message));
+  ASSIGN_OR_RETURN(const Response response, method(context, request));
+  return SerializeResponse(response, {});
 }
 
 // The QuickMethod of one of these.

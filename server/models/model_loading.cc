@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/shape.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/norm_overlay.h"
 #include "engine/layers/encoder.h"
@@ -226,9 +227,8 @@ absl::StatusOr<OpenedModel> OpenOverlay(ModelSetting setting, absl::Span<const O
   if (setting.prune_file.empty()) {
     overlay = OpenNormOverlay(setting.overlay, base->checkpoint, options);
   } else {
-    absl::StatusOr<Checkpoint> pruned = OpenPrunedBase(setting, *base, settings);
-    if (!pruned.ok()) return pruned.status();
-    overlay = OpenPrunedOverlay(setting.overlay, *std::move(pruned), options);
+    ASSIGN_OR_RETURN(Checkpoint pruned, OpenPrunedBase(setting, *base, settings));
+    overlay = OpenPrunedOverlay(setting.overlay, std::move(pruned), options);
   }
   if (!overlay.ok()) return overlay.status();
   setting.compute = base->setting.compute;
@@ -252,9 +252,8 @@ int64_t RunTokens(const Settings& settings) {
 
 absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
                                          const Settings& settings, const ThreadPlan& plan) {
-  const absl::StatusOr<int64_t> largest =
-      LargestRequestBytes(models, settings.max_request_tokens, WidthToCome(settings));
-  if (!largest.ok()) return largest.status();
+  ASSIGN_OR_RETURN(const int64_t largest,
+                   LargestRequestBytes(models, settings.max_request_tokens, WidthToCome(settings)));
   MemoryNeed need;
   CheckedSize all_weights, all_runs;
   for (const OpenedModel& model : models) {
@@ -270,7 +269,7 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
   }
   need.weights = all_weights.value_or(kMost);
   need.activations = all_runs.value_or(kMost);
-  need.requests = 2 * *largest;
+  need.requests = 2 * largest;
   need.transport = TransportQuota(need.requests) - need.requests;
   need.cache = settings.cache_bytes;
   return need;
@@ -350,18 +349,16 @@ int64_t RequestBudget(const MemoryNeed& need, const MemoryLimit& limit) {
 
 absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& settings,
                          const ThreadPlan& plan, const MemoryLimit& limit) {
-  const absl::StatusOr<MemoryNeed> need = PredictMemory(models, settings, plan);
-  if (!need.ok()) return need.status();
-  if (need->total() <= limit.bytes) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const MemoryNeed need, PredictMemory(models, settings, plan));
+  if (need.total() <= limit.bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "needs ", InMebibytes(need->total()), " of memory, but the limit ", limit.reason, " is ",
-      InMebibytes(limit.bytes), ": weights ", InMebibytes(need->weights),
+      "needs ", InMebibytes(need.total()), " of memory, but the limit ", limit.reason, " is ",
+      InMebibytes(limit.bytes), ": weights ", InMebibytes(need.weights),
       plan.copies() > 1 ? absl::StrCat(" in ", plan.copies(), " copies (--numa)") : "",
-      ", activations ", InMebibytes(need->activations),
-      " (--max-request-tokens, --instances), at least ", InMebibytes(need->requests),
-      " for requests (--max-request-tokens) and ", InMebibytes(need->transport), " for gRPC",
-      need->cache > 0 ? absl::StrCat(", and ", InMebibytes(need->cache), " for --cache-bytes")
-                      : ""));
+      ", activations ", InMebibytes(need.activations),
+      " (--max-request-tokens, --instances), at least ", InMebibytes(need.requests),
+      " for requests (--max-request-tokens) and ", InMebibytes(need.transport), " for gRPC",
+      need.cache > 0 ? absl::StrCat(", and ", InMebibytes(need.cache), " for --cache-bytes") : ""));
 }
 
 absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models, const ThreadPlan& plan,
@@ -371,10 +368,9 @@ absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models, const T
     const std::string name = opened.setting.name;
     const ServedModel* base =
         opened.setting.overlay.empty() ? nullptr : served.at(opened.setting.source).get();
-    absl::StatusOr<std::shared_ptr<const ServedModel>> model =
-        LoadModel(std::move(opened), base, plan, clock);
-    if (!model.ok()) return model.status();
-    served[name] = *std::move(model);
+    ASSIGN_OR_RETURN(std::shared_ptr<const ServedModel> model,
+                     LoadModel(std::move(opened), base, plan, clock));
+    served[name] = std::move(model);
   }
   // Return to the kernel the memory that reading and packing have freed. It was measured to be a
   // quarter of the size of the weights.

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "proto/byte_text.h"
@@ -32,9 +33,8 @@ absl::StatusOr<ModelSetting> ReadSetting(const std::string& name, const std::str
   const std::string path = absl::StrCat(folder, "/", kOptionsFile);
   std::string text;
   if (PathExists(path)) {
-    absl::StatusOr<std::string> contents = ReadSmallFile(path, kMostOptionsBytes);
-    if (!contents.ok()) return contents.status();
-    text = std::string(absl::StripAsciiWhitespace(*contents));
+    ASSIGN_OR_RETURN(const std::string contents, ReadSmallFile(path, kMostOptionsBytes));
+    text = std::string(absl::StripAsciiWhitespace(contents));
   }
   absl::StatusOr<ModelSetting> setting = ParseModelKeys(text);
   if (setting.ok() && !setting->overlay.empty()) {
@@ -95,44 +95,38 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> VersionLoader::Load(
 
 absl::StatusOr<std::shared_ptr<const ServedModel>> VersionLoader::TryLoad(
     const std::string& name, const VersionFolder& version) {
-  absl::StatusOr<ModelSetting> setting = ReadSetting(name, version.path);
-  if (!setting.ok()) return setting.status();
-  absl::StatusOr<Checkpoint> checkpoint =
-      OpenCheckpoint(version.path, CheckpointOptionsOf(*setting, options_.settings));
-  if (!checkpoint.ok()) return checkpoint.status();
-  checkpoint->weights =
-      std::make_unique<StoppableWeights>(std::move(checkpoint->weights), stopped_);
+  ASSIGN_OR_RETURN(ModelSetting setting, ReadSetting(name, version.path));
+  ASSIGN_OR_RETURN(Checkpoint checkpoint,
+                   OpenCheckpoint(version.path, CheckpointOptionsOf(setting, options_.settings)));
+  checkpoint.weights = std::make_unique<StoppableWeights>(std::move(checkpoint.weights), stopped_);
   std::vector<OpenedModel> opened;
-  opened.push_back({*std::move(setting), *std::move(checkpoint)});
-  const absl::StatusOr<MemoryNeed> need = TakeMemory(opened.front());
-  if (!need.ok()) return need.status();
+  opened.push_back({std::move(setting), std::move(checkpoint)});
+  ASSIGN_OR_RETURN(const MemoryNeed need, TakeMemory(opened.front()));
 
   std::optional<FreshPages> fresh_pages;
   if (!options_.plan.nodes.empty()) fresh_pages.emplace();
-  const auto models = LoadModels(std::move(opened), options_.plan, options_.clock);
-  if (!models.ok()) return models.status();
-  ServedModel loaded = *models->at(name);
+  ASSIGN_OR_RETURN(const auto models, LoadModels(std::move(opened), options_.plan, options_.clock));
+  ServedModel loaded = *models.at(name);
   loaded.version = version.version;
   std::shared_ptr<const ServedModel> prepared =
       PrepareModel(loaded, nullptr, {RunTokens(options_.settings), options_.plan, options_.clock});
-  if (absl::Status status = ProbeModel(*prepared); !status.ok()) return status;
-  alive_.push_back({prepared, *need});
+  RETURN_IF_ERROR(ProbeModel(*prepared));
+  alive_.push_back({prepared, need});
   shrunk_ = false;
   return prepared;
 }
 
 absl::StatusOr<MemoryNeed> VersionLoader::TakeMemory(const OpenedModel& opened) {
   const absl::Span<const OpenedModel> models(&opened, 1);
-  const absl::StatusOr<MemoryNeed> own = PredictMemory(models, options_.settings, options_.plan);
-  if (!own.ok()) return own.status();
-  if (own->requests > options_.need.requests) {
+  ASSIGN_OR_RETURN(const MemoryNeed own, PredictMemory(models, options_.settings, options_.plan));
+  if (own.requests > options_.need.requests) {
     return absl::InvalidArgumentError(
-        absl::StrCat("its largest request has ", own->largest_request(),
+        absl::StrCat("its largest request has ", own.largest_request(),
                      " bytes, but the server receives at most ", options_.need.largest_request(),
                      ", which --repository-width fixed at the start"));
   }
   const MemoryNeed alive = NeedOfAlive();
-  const int64_t needed = MemoryNeed{own->weights, own->activations}.total();
+  const int64_t needed = MemoryNeed{own.weights, own.activations}.total();
   const int64_t available = std::max<int64_t>(0, options_.limit.bytes - alive.total());
   if (needed > available) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -144,8 +138,8 @@ absl::StatusOr<MemoryNeed> VersionLoader::TakeMemory(const OpenedModel& opened) 
         alive.cache > 0 ? absl::StrCat(", and --cache-bytes ", InMebibytes(alive.cache)) : ""));
   }
   MemoryNeed both = alive;
-  both.weights += own->weights;
-  both.activations += own->activations;
+  both.weights += own.weights;
+  both.activations += own.activations;
   const int64_t budget = RequestBudget(both, options_.limit);
   if (!options_.set_budget(budget)) {
     return absl::ResourceExhaustedError(

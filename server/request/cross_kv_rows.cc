@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/model/model_facts.h"
 #include "server/request/token_rows.h"
 #include "server/tensors/status_mapping.h"
@@ -19,8 +20,7 @@ absl::StatusOr<CheckedTensor> CheckValues(const WireTensor& tensor, const CrossK
   const char* letters = rows.layout.packed           ? "[N, V] = "
                         : rows.layout.sequence_first ? "[M, B, V] = "
                                                      : "[B, M, V] = ";
-  absl::Status status = CheckShape(tensor, shape, letters);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckShape(tensor, shape, letters));
   return CheckTensor(tensor, ElementKind::kFloat);
 }
 
@@ -51,18 +51,15 @@ absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
     shared.attention_mask.emplace(payloads.Of("memory.attention_mask", memory.attention_mask(),
                                               v1::Memory::kAttentionMaskFieldNumber));
   }
-  absl::StatusOr<TokenRows> rows =
-      CheckTokenRows(payloads.Of("memory.hidden_states", memory.hidden_states(),
-                                 v1::Memory::kHiddenStatesFieldNumber),
-                     layer.key_inputs(), shared, claims.max_tokens);
-  if (!rows.ok()) return rows.status();
-  CrossKvRows input{std::move(rows->layout), std::move(rows->tensor)};
+  ASSIGN_OR_RETURN(TokenRows rows,
+                   CheckTokenRows(payloads.Of("memory.hidden_states", memory.hidden_states(),
+                                              v1::Memory::kHiddenStatesFieldNumber),
+                                  layer.key_inputs(), shared, claims.max_tokens));
+  CrossKvRows input{std::move(rows.layout), std::move(rows.tensor)};
   if (memory.has_values()) {
-    absl::StatusOr<CheckedTensor> values =
-        CheckValues(payloads.Of("memory.values", memory.values(), v1::Memory::kValuesFieldNumber),
-                    input, layer.value_inputs());
-    if (!values.ok()) return values.status();
-    input.values = *std::move(values);
+    ASSIGN_OR_RETURN(input.values, CheckValues(payloads.Of("memory.values", memory.values(),
+                                                           v1::Memory::kValuesFieldNumber),
+                                               input, layer.value_inputs()));
   }
   if (input.rows() <= claims.max_tokens) return input;
   return InvalidField("memory",

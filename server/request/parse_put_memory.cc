@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/models/model_lookup.h"
 #include "server/request/parse_request.h"
 #include "server/request/shared_fields.h"
@@ -22,30 +23,29 @@ absl::StatusOr<absl::Duration> CheckAge(int64_t time_to_live_ms, absl::Duration 
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
                                             const RequestPayloads& payloads,
                                             const ServiceContext& context) {
-  auto model = FindModel(context.models, request.model());
-  if (!model.ok()) return model.status();
-  LayerSpan span{*std::move(model)};
+  ASSIGN_OR_RETURN(auto model, FindModel(context.models, request.model()));
+  LayerSpan span{std::move(model)};
   absl::Status status = CheckRequestId(request.request_id());
   if (status.ok()) status = CheckLayout(request.layout());
   if (status.ok()) status = ParseLayer(request.layer(), span);
   if (!status.ok()) return status;
-  const absl::StatusOr<absl::Duration> age =
-      CheckAge(request.time_to_live_ms(), context.cross_kv.limits().max_age);
-  if (!age.ok()) return age.status();
+  ASSIGN_OR_RETURN(const absl::Duration age,
+                   CheckAge(request.time_to_live_ms(), context.cross_kv.limits().max_age));
   if (!request.has_memory()) return InvalidField("memory", "one", "none");
-  absl::StatusOr<CrossKvRows> rows =
-      CheckCrossKvRows(request.memory(), payloads.Inside(v1::PutMemoryRequest::kMemoryFieldNumber),
-                       {span.description().layer_at(span.first_layer),
-                        context.limits.max_request_tokens, request.layout() == v1::SEQUENCE_FIRST});
-  if (!rows.ok()) return rows.status();
-  auto room = context.cross_kv.Reserve({span.model, span.first_layer, rows->layout});
-  if (!room.ok()) return room.status();
+  ASSIGN_OR_RETURN(
+      CrossKvRows rows,
+      CheckCrossKvRows(
+          request.memory(), payloads.Inside(v1::PutMemoryRequest::kMemoryFieldNumber),
+          {span.description().layer_at(span.first_layer), context.limits.max_request_tokens,
+           request.layout() == v1::SEQUENCE_FIRST}));
+  ASSIGN_OR_RETURN(auto room,
+                   context.cross_kv.Reserve({span.model, span.first_layer, rows.layout}));
   ComputeRequest compute;
   compute.span = std::move(span);
-  compute.operation = RegisterMemory{*std::move(room), *age};
+  compute.operation = RegisterMemory{std::move(room), age};
   compute.layout.sequences = 1;
   compute.layout.cu_seqlens = {0, 0};
-  compute.keys = *std::move(rows);
+  compute.keys = std::move(rows);
   compute.request_id = request.request_id();
   return compute;
 }

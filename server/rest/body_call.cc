@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/account/trace_context.h"
 #include "server/base/fault.h"
 #include "server/rest/rest_answer.h"
@@ -32,9 +33,7 @@ absl::Status BodyCall::Receive(std::string_view bytes) {
     return absl::OutOfRangeError(
         absl::StrCat("the body: expected at most ", most, " bytes; got more"));
   }
-  if (absl::Status status = Charge(body_.CapacityFor(more), HeldFor::kReceiving); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(Charge(body_.CapacityFor(more), HeldFor::kReceiving));
   body_.Append(bytes);
   return absl::OkStatus();
 }

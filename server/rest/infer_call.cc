@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/rest/infer_body.h"
 #include "server/rest/infer_content.h"
 #include "server/tensors/status_mapping.h"
@@ -50,30 +51,27 @@ absl::StatusOr<PreparedInfer> InferCall::ReadMessage(MessageSlices slices) {
                         absl::StrCat(json_bytes));
   }
   const int64_t received = memory_.amount();
-  absl::StatusOr<InferBody> read = ReadInferBody(body, json_bytes, [&](int64_t packed) {
-    return Charge(received + packed, HeldFor::kReceiving);
-  });
-  if (!read.ok()) return read.status();
-  absl::Status status =
-      CheckOutputForms(read->message, read->binary_outputs, read->binary_by_default);
+  ASSIGN_OR_RETURN(InferBody read, ReadInferBody(body, json_bytes, [&](int64_t packed) {
+                     return Charge(received + packed, HeldFor::kReceiving);
+                   }));
+  absl::Status status = CheckOutputForms(read.message, read.binary_outputs, read.binary_by_default);
   if (!status.ok()) return status;
   // Without binary tensors the body is not needed any more.
   const int64_t kept = json_bytes < bytes ? bytes : 0;
   body.reset();
-  read->message.set_model_name(target_.model);
-  read->message.set_model_version(target_.version);
-  binary_outputs_ = std::move(read->binary_outputs);
-  binary_by_default_ = read->binary_by_default;
-  const int64_t tokenizing = TokenizingBytes(read->message, read->data, context_);
+  read.message.set_model_name(target_.model);
+  read.message.set_model_version(target_.version);
+  binary_outputs_ = std::move(read.binary_outputs);
+  binary_by_default_ = read.binary_by_default;
+  const int64_t tokenizing = TokenizingBytes(read.message, read.data, context_);
   if (tokenizing > 0) status = Charge(memory_.amount() + tokenizing, HeldFor::kReceiving);
   if (!status.ok()) return status;
-  return PrepareInferMessage(read->message, read->data, kept + read->packed_bytes, entry_.peer,
+  return PrepareInferMessage(read.message, read.data, kept + read.packed_bytes, entry_.peer,
                              context_);
 }
 
 absl::Status InferCall::Submit(PreparedInfer prepared) {
-  absl::Status status = Charge(prepared.compute.bytes, HeldFor::kRequest);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Charge(prepared.compute.bytes, HeldFor::kRequest));
   to_answer_ = std::move(prepared.to_answer);
   entry_.account.Describe(prepared.compute.request);
   JobTerms terms = {entry_.peer, started_ + prepared.compute.timeout};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "engine/base/status_macros.h"
 #include "server/account/trace_context.h"
 #include "server/base/fault.h"
 #include "server/base/timer.h"
@@ -62,17 +63,16 @@ grpc::ServerGenericBidiReactor* CallEntrance::CreateReactor(
 absl::Status CallEntrance::Admit(grpc::GenericCallbackServerContext& call,
                                  std::shared_ptr<Call>& admitted,
                                  std::optional<RequestAccount>& account) {
-  absl::StatusOr<std::string> peer = Identify(call);
-  if (!peer.ok()) return peer.status();
+  ASSIGN_OR_RETURN(std::string peer, Identify(call));
   const CallMethod* const method = FindCallMethod(call.method());
   if (method == nullptr) return absl::UnimplementedError(WhyNoMethod(call.method()));
   CallEntry entry = {method_context_, recent_.find(method->name)->second, call};
-  entry.peer = *std::move(peer);
+  entry.peer = std::move(peer);
   if (method->needs != CallMethod::Needs::kNothing) {
     const std::string trace = TraceParentOf(call);
     if (!trace.empty()) call.AddTrailingMetadata(kTraceParent, trace);
     account.emplace(method->name, trace, context_.clock.Now());
-    if (absl::Status status = TakePlace(method->needs, entry); !status.ok()) return status;
+    RETURN_IF_ERROR(TakePlace(method->needs, entry));
   }
   entry.account.swap(account);
   admitted = method->make(std::move(entry));
@@ -94,8 +94,7 @@ absl::Status CallEntrance::TakePlace(CallMethod::Needs needs, CallEntry& entry) 
   Admission& admission = context_.admission;
   if (needs == CallMethod::Needs::kStream) {
     entry.open_streams = &open_streams_;
-    const absl::Status status = admission.TakeStream(entry.peer, entry.place);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(admission.TakeStream(entry.peer, entry.place));
     return admission.Charge({entry.peer, RecentSize::kLeast, HeldFor::kReceiving}, entry.memory);
   }
   const absl::Status status = admission.TakeSlot(entry.peer, entry.place);

@@ -1,6 +1,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/base/status_macros.h"
 #include "grpc/health/v1/health.pb.h"
 #include "server/metrics/refusal.h"
 #include "server/rpc/call/small_message.h"
@@ -46,8 +47,7 @@ class HealthWatch final : public Call, public HealthWatcher {
 
   absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold) override {
     HealthCheckRequest request;
-    const absl::Status status = ParseSmallMessage(message, kHealthRequestNames, request);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ParseSmallMessage(message, kHealthRequestNames, request));
     name_ = std::move(*request.mutable_service());
     Budget::Hold watch;
     const Budget::Answer answer = context_.admission.health_watches().TryTake({peer_, 1}, watch);
@@ -92,8 +92,7 @@ class HealthWatch final : public Call, public HealthWatcher {
 absl::StatusOr<grpc::ByteBuffer> CheckHealth(const MethodContext& context,
                                              const grpc::ByteBuffer& message, std::string&) {
   HealthCheckRequest request;
-  const absl::Status status = ParseSmallMessage(message, kHealthRequestNames, request);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ParseSmallMessage(message, kHealthRequestNames, request));
   const std::optional<bool> serving = context.health.Find(request.service());
   if (!serving) return absl::NotFoundError("the server has no service or model of that name");
   return Serialize(StatusOf(serving));

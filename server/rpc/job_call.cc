@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/base/status_macros.h"
 #include "server/execution/compute_job.h"
 #include "server/rpc/calls.h"
 
@@ -62,15 +63,13 @@ absl::Status JobCall::OnMessage(grpc::ByteBuffer message, Budget::Hold memory) {
   if (preparation->tokenizing_bytes == 0) {
     return Proceed(preparation->prepare(peer_), std::move(memory), deadline);
   }
-  const absl::Status status = context_.admission.Charge(
-      {peer_, bytes + preparation->tokenizing_bytes, HeldFor::kRequest}, memory);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(context_.admission.Charge(
+      {peer_, bytes + preparation->tokenizing_bytes, HeldFor::kRequest}, memory));
   context_.workers.Run([this, self = shared_from_this(), deadline,
                         preparation = *std::move(preparation),
                         memory = std::move(memory)]() mutable {
     React([&]() -> absl::Status {
-      const absl::Status awaited = CheckAwaited(deadline);
-      if (!awaited.ok()) return awaited;
+      RETURN_IF_ERROR(CheckAwaited(deadline));
       return Proceed(preparation.prepare(peer_), std::move(memory), deadline);
     });
   });
@@ -101,9 +100,7 @@ absl::Status JobCall::Proceed(absl::StatusOr<Prepared> prepared, Budget::Hold me
 
 absl::Status JobCall::Submit(PreparedCompute prepared, Budget::Hold memory, absl::Time deadline) {
   recent_.Report(prepared.bytes);
-  absl::Status status =
-      context_.admission.Charge({peer_, prepared.bytes, HeldFor::kRequest}, memory);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(context_.admission.Charge({peer_, prepared.bytes, HeldFor::kRequest}, memory));
   auto end = [this, self = shared_from_this(),
               to_message = std::move(prepared.to_message)](ComputeJob::End result) {
     React([&]() -> absl::Status {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.pb.h"
+#include "engine/base/status_macros.h"
 #include "server/models/model_lookup.h"
 #include "server/models/model_message.h"
 #include "server/models/product_plans.h"
@@ -95,8 +96,7 @@ FoundModel Find(const ModelTable& models, const std::string& name) {
 
 absl::StatusOr<grpc::ByteBuffer> ListModels(const MethodContext& context,
                                             const grpc::ByteBuffer& message, std::string&) {
-  const auto request = ParseQuick<v1::ListModelsRequest>(message);
-  if (!request.ok()) return request.status();
+  ASSIGN_OR_RETURN(const auto request, ParseQuick<v1::ListModelsRequest>(message));
   v1::ListModelsResponse response;
   const std::shared_ptr<const ServedModels> models = context.service.models.Snapshot();
   for (const auto& [name, model] : *models) response.add_names(name);
@@ -106,9 +106,8 @@ absl::StatusOr<grpc::ByteBuffer> ListModels(const MethodContext& context,
 absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,
                                           const grpc::ByteBuffer& message,
                                           std::string& model_name) {
-  const auto request = ParseQuick<v1::GetModelRequest>(message);
-  if (!request.ok()) return request.status();
-  const FoundModel model = Find(context.service.models, request->model());
+  ASSIGN_OR_RETURN(const auto request, ParseQuick<v1::GetModelRequest>(message));
+  const FoundModel model = Find(context.service.models, request.model());
   if (!model.ok()) return model.status();
   model_name = (*model)->name;
   v1::GetModelResponse described;
@@ -128,9 +127,8 @@ absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,
 absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
                                               const grpc::ByteBuffer& message,
                                               std::string& model_name) {
-  const auto request = ParseQuick<v1::GetTokenizerRequest>(message);
-  if (!request.ok()) return request.status();
-  const FoundModel model = Find(context.service.models, request->model());
+  ASSIGN_OR_RETURN(const auto request, ParseQuick<v1::GetTokenizerRequest>(message));
+  const FoundModel model = Find(context.service.models, request.model());
   if (!model.ok()) return model.status();
   model_name = (*model)->name;
   const Tokenization& tokenization = *(*model)->tokenization;
@@ -152,12 +150,10 @@ absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
 
 absl::StatusOr<grpc::ByteBuffer> DropMemory(const MethodContext& context,
                                             const grpc::ByteBuffer& message, std::string&) {
-  const auto request = ParseQuick<v1::DropMemoryRequest>(message);
-  if (!request.ok()) return request.status();
-  const absl::StatusOr<int64_t> bytes = context.service.cross_kv.Drop(request->handle());
-  if (!bytes.ok()) return bytes.status();
+  ASSIGN_OR_RETURN(const auto request, ParseQuick<v1::DropMemoryRequest>(message));
+  ASSIGN_OR_RETURN(const int64_t bytes, context.service.cross_kv.Drop(request.handle()));
   v1::DropMemoryResponse dropped;
-  dropped.set_bytes(*bytes);
+  dropped.set_bytes(bytes);
   return SerializeResponse(dropped, {});
 }
 

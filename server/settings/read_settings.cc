@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/hub/hub_reference.h"
 #include "server/settings/completion.h"
 #include "server/settings/model_setting.h"
@@ -57,18 +58,18 @@ absl::Status CheckTogether(const Settings& settings) {
 
 absl::StatusOr<Settings> ReadValues(
     CommandLine& line, const std::vector<std::pair<std::string, std::string>>& environment) {
-  absl::StatusOr<SettingsSource> variables = ReadVariables(environment, line.config_file);
-  if (!variables.ok()) return variables.status();
-  absl::StatusOr<SettingsSource> file = SettingsSource();
-  if (!line.config_file.empty()) file = ReadConfigFile(line.config_file);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(SettingsSource variables, ReadVariables(environment, line.config_file));
+  SettingsSource file;
+  if (!line.config_file.empty()) {
+    ASSIGN_OR_RETURN(file, ReadConfigFile(line.config_file));
+  }
 
   // All sources are applied in order of increasing precedence, so that every value is checked.
   Settings settings;
-  for (const SettingsSource* source : {&*file, &*variables, &line.flags}) {
-    if (absl::Status status = Apply(*source, settings); !status.ok()) return status;
+  for (const SettingsSource* source : {&file, &variables, &line.flags}) {
+    RETURN_IF_ERROR(Apply(*source, settings));
   }
-  if (absl::Status status = CheckTogether(settings); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckTogether(settings));
   if (settings.models.empty() && settings.model_repository.empty()) {
     ModelSetting& model = settings.models.emplace_back();
     model.name = model.source = "worked-example";
@@ -77,10 +78,9 @@ absl::StatusOr<Settings> ReadValues(
 }
 
 absl::StatusOr<ModelSetting> ReadPull(const std::string& text) {
-  const absl::StatusOr<HubReference> reference = ParseHubSource(text);
-  if (!reference.ok()) return reference.status();
+  ASSIGN_OR_RETURN(const HubReference reference, ParseHubSource(text));
   ModelSetting model;
-  model.source = ToText(*reference);
+  model.source = ToText(reference);
   return model;
 }
 
@@ -95,36 +95,33 @@ absl::StatusOr<ModelSetting> ReadDescribed(const std::string& text) {
 absl::StatusOr<SettingsRequest> ReadSettings(
     const std::vector<std::string>& arguments,
     const std::vector<std::pair<std::string, std::string>>& environment) {
-  absl::StatusOr<CommandLine> line = ReadFlags(arguments);
-  if (!line.ok()) return line.status();
+  ASSIGN_OR_RETURN(CommandLine line, ReadFlags(arguments));
   SettingsRequest request;
-  if (line->help) {
+  if (line.help) {
     request.kind = SettingsRequest::Kind::kHelp;
     request.text = HelpText();
     return request;
   }
-  if (line->version) {
+  if (line.version) {
     request.kind = SettingsRequest::Kind::kVersion;
     request.text = absl::StrCat("attendant-server ", ATTENDANT_VERSION, "\noneDNN ",
                                 OneDnnVersion(), "\ninstruction set ", EffectiveIsa(), "\n");
     return request;
   }
-  if (line->completion) {
+  if (line.completion) {
     request.kind = SettingsRequest::Kind::kCompletion;
     request.text = BashCompletion();
     return request;
   }
-  absl::StatusOr<Settings> settings = ReadValues(*line, environment);
-  if (!settings.ok()) return settings.status();
-  request.settings = *std::move(settings);
-  if (!line->pull && !line->describe) return request;
-  request.kind = line->pull ? SettingsRequest::Kind::kPull : SettingsRequest::Kind::kDescribe;
-  request.describe = {line->json, line->ranks};
+  ASSIGN_OR_RETURN(request.settings, ReadValues(line, environment));
+  if (!line.pull && !line.describe) return request;
+  request.kind = line.pull ? SettingsRequest::Kind::kPull : SettingsRequest::Kind::kDescribe;
+  request.describe = {line.json, line.ranks};
   absl::StatusOr<ModelSetting> model =
-      line->pull ? ReadPull(*line->pull) : ReadDescribed(*line->describe);
+      line.pull ? ReadPull(*line.pull) : ReadDescribed(*line.describe);
   if (!model.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(line->pull ? "--pull: " : "--describe: ", model.status().message()));
+        absl::StrCat(line.pull ? "--pull: " : "--describe: ", model.status().message()));
   }
   model->name = model->source;
   request.settings.models = {*std::move(model)};

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
+#include "engine/base/status_macros.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -86,7 +87,7 @@ absl::StatusOr<TokenLayout> LayOutPacked(const TokenClaims& claims, int64_t max_
                         absl::StrCat("1 to ", max_tokens, " numbers with packed ", claims.field),
                         absl::StrCat(sequences));
   }
-  if (absl::Status status = CheckLengths(claims, tokens); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckLengths(claims, tokens));
   int64_t sum = 0;
   for (int64_t length : claims.lengths) sum += length;
   if (sum != tokens) {
@@ -104,15 +105,11 @@ absl::StatusOr<TokenLayout> LayOutPacked(const TokenClaims& claims, int64_t max_
 
 absl::Status AddMaskedRows(const WireTensor& tensor, TokenLayout& layout) {
   const int64_t length = layout.padded_length;
-  if (absl::Status status = CheckShape(tensor, {layout.sequences, length}, "[B, S] = ");
-      !status.ok()) {
-    return status;
-  }
-  absl::StatusOr<CheckedTensor> mask = CheckTensor(tensor, ElementKind::kIntegerOrBool);
-  if (!mask.ok()) return mask.status();
+  RETURN_IF_ERROR(CheckShape(tensor, {layout.sequences, length}, "[B, S] = "));
+  ASSIGN_OR_RETURN(const CheckedTensor mask, CheckTensor(tensor, ElementKind::kIntegerOrBool));
   std::vector<int64_t> row(length);
   for (int64_t b = 0; b < layout.sequences; ++b) {
-    mask->data.ReadIntegers(mask->dtype, b * length, length, row.data());
+    mask.data.ReadIntegers(mask.dtype, b * length, length, row.data());
     AddMasked(layout, PaddedRows(layout, b), row);
   }
   return absl::OkStatus();
@@ -129,8 +126,7 @@ absl::StatusOr<TokenLayout> LayOutPadded(const TokenClaims& claims) {
     if (!claims.lengths.empty()) {
       return InvalidField(claims.scope + "attention_mask", "either it or lengths", "both");
     }
-    absl::Status status = AddMaskedRows(*claims.attention_mask, layout);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(AddMaskedRows(*claims.attention_mask, layout));
     return layout;
   }
   if (!claims.lengths.empty()) {
@@ -138,7 +134,7 @@ absl::StatusOr<TokenLayout> LayOutPadded(const TokenClaims& claims) {
       return InvalidField(claims.scope + "lengths", absl::StrCat("B = ", sequences, " numbers"),
                           absl::StrCat(claims.lengths.size()));
     }
-    if (absl::Status status = CheckLengths(claims, length); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckLengths(claims, length));
   }
   for (int64_t b = 0; b < sequences; ++b) {
     AddLeading(layout, PaddedRows(layout, b), claims.lengths.empty() ? length : claims.lengths[b]);
@@ -190,7 +186,7 @@ TokenLayout WithRangesKept(const TokenLayout& layout,
 }
 
 absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_tokens) {
-  if (absl::Status status = CheckTokenCount(claims, max_tokens); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckTokenCount(claims, max_tokens));
   return claims.shape.size() == 1 ? LayOutPacked(claims, max_tokens) : LayOutPadded(claims);
 }
 

@@ -16,15 +16,10 @@ constexpr size_t kMaxAddedBytes = 256;
 
 // Reads a token with its id.
 absl::StatusOr<AddedToken> ReadToken(JsonValue json, const std::string& field) {
-  absl::StatusOr<Fields> fields = Fields::Open(json, field);
-  if (!fields.ok()) return fields.status();
+  ASSIGN_OR_RETURN(const Fields fields, Fields::Open(json, field));
   AddedToken token;
-  absl::StatusOr<uint32_t> id = fields->Id("id");
-  if (!id.ok()) return id.status();
-  token.id = *id;
-  absl::StatusOr<std::string> content = fields->String("content");
-  if (!content.ok()) return content.status();
-  token.content = *std::move(content);
+  ASSIGN_OR_RETURN(token.id, fields.Id("id"));
+  ASSIGN_OR_RETURN(token.content, fields.String("content"));
   bool is_special = false;  // which matters to decoding alone
   const std::pair<absl::string_view, bool*> flags[] = {{"single_word", &token.flags.single_word},
                                                        {"lstrip", &token.flags.lstrip},
@@ -32,9 +27,7 @@ absl::StatusOr<AddedToken> ReadToken(JsonValue json, const std::string& field) {
                                                        {"normalized", &token.flags.normalized},
                                                        {"special", &is_special}};
   for (const auto& [key, flag] : flags) {
-    absl::StatusOr<bool> read = fields->Bool(key);
-    if (!read.ok()) return read.status();
-    *flag = *read;
+    ASSIGN_OR_RETURN(*flag, fields.Bool(key));
   }
   return token;
 }
@@ -72,16 +65,15 @@ absl::Status AddedTokenList::AddAll(JsonValue json) {
   const std::vector<JsonValue> list = json.Elements();
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string field = absl::StrCat("added_tokens[", i, "]");
-    absl::StatusOr<AddedToken> token = ReadToken(list[i], field);
-    if (!token.ok()) return token.status();
-    const absl::Status added = Add({token->content, token->flags}).status();
+    ASSIGN_OR_RETURN(const AddedToken token, ReadToken(list[i], field));
+    const absl::Status added = Add({token.content, token.flags}).status();
     if (!added.ok()) return absl::Status(added.code(), absl::StrCat(field, ".", added.message()));
-    if (token->content.empty()) continue;
-    const uint32_t id = tokens_[known_[token->content]].id;
-    if (id == token->id) continue;
+    if (token.content.empty()) continue;
+    const uint32_t id = tokens_[known_[token.content]].id;
+    if (id == token.id) continue;
     return Unexpected(absl::StrCat(field, ".id"),
                       absl::StrCat(id, " (its place in the vocabulary, or the next one after it)"),
-                      absl::StrCat(token->id));
+                      absl::StrCat(token.id));
   }
   return absl::OkStatus();
 }

@@ -35,10 +35,9 @@ class PartJson {
                                        const std::optional<std::string>& instead,
                                        absl::string_view reason, std::vector<std::string>* notes) {
     PartJson part;
-    absl::StatusOr<std::unique_ptr<JsonTree>> tree =
-        JsonTree::Parse(instead.has_value() ? absl::string_view(*instead) : "null", key);
-    if (!tree.ok()) return tree.status();
-    part.tree_ = *std::move(tree);
+    ASSIGN_OR_RETURN(
+        part.tree_,
+        JsonTree::Parse(instead.has_value() ? absl::string_view(*instead) : "null", key));
     const std::optional<JsonValue> own = file.Find(key);
     if (!instead.has_value()) {
       part.value_ = own;
@@ -61,9 +60,8 @@ class PartJson {
 };
 
 absl::Status CheckVersion(const Fields& file) {
-  absl::StatusOr<std::string> version = file.String("version", "1.0");
-  if (!version.ok()) return version.status();
-  if (*version != "1.0") return Unsupported("version", *version, "1.0");
+  ASSIGN_OR_RETURN(const std::string version, file.String("version", "1.0"));
+  if (version != "1.0") return Unsupported("version", version, "1.0");
   return file.RequireKnown(
       "version,truncation,padding,added_tokens,normalizer,pre_tokenizer,post_processor,decoder,"
       "model");
@@ -118,7 +116,7 @@ void AddNote(absl::string_view what, const std::vector<std::string>& tokens,
 absl::Status AddTokens(JsonValue file, const TokenizerOverrides& overrides, AddedTokenList& tokens,
                        std::vector<std::string>* notes) {
   if (!overrides.drops_file_tokens) {
-    if (absl::Status status = tokens.AddAll(file); !status.ok()) return status;
+    RETURN_IF_ERROR(tokens.AddAll(file));
   }
   std::vector<std::string> added, changed;
   const auto add = [&](const AddedTokenSetting& token) {
@@ -128,7 +126,7 @@ absl::Status AddTokens(JsonValue file, const TokenizerOverrides& overrides, Adde
     return changes.status();
   };
   for (const AddedTokenSetting& token : overrides.added_tokens) {
-    if (absl::Status status = add(token); !status.ok()) return status;
+    RETURN_IF_ERROR(add(token));
   }
   if (overrides.drops_file_tokens) added.clear();
   AddNote("added_tokens_decoder changes the flags of", changed, notes);
@@ -137,10 +135,7 @@ absl::Status AddTokens(JsonValue file, const TokenizerOverrides& overrides, Adde
   for (const AddedTokenSetting& token : overrides.special_tokens) {
     const bool known = tokens.Has(token.content);
     if (known && !overrides.resets_special_flags) continue;
-    if (absl::Status status = add({token.content, known ? AddedTokenFlags() : token.flags});
-        !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(add({token.content, known ? AddedTokenFlags() : token.flags}));
   }
   AddNote(absl::StrCat(overrides.reason, " adds the special tokens"), added, notes);
   return absl::OkStatus();
@@ -193,40 +188,28 @@ absl::Status Tokenizer::Assemble(const TokenizerOverrides& overrides, const Fiel
   const auto read = [&](absl::string_view key, const std::optional<std::string>& instead) {
     return PartJson::Read(file, key, instead, overrides.reason, notes);
   };
-  absl::StatusOr<PartJson> normalizer = read("normalizer", overrides.normalizer);
-  if (!normalizer.ok()) return normalizer.status();
-  auto read_normalizer = LoadNormalizer(normalizer->value(), "normalizer");
-  if (!read_normalizer.ok()) return read_normalizer.status();
-  parts.normalizer = *std::move(read_normalizer);
-  if (overrides.lowercase && !Lowercases(normalizer->value())) {
+  ASSIGN_OR_RETURN(const PartJson normalizer, read("normalizer", overrides.normalizer));
+  ASSIGN_OR_RETURN(parts.normalizer, LoadNormalizer(normalizer.value(), "normalizer"));
+  if (overrides.lowercase && !Lowercases(normalizer.value())) {
     parts.normalizer = LowercaseBefore(std::move(parts.normalizer));
     if (notes != nullptr) notes->push_back("do_lower_case lower-cases texts before tokenizer.json");
   }
-  absl::StatusOr<PartJson> pre = read("pre_tokenizer", overrides.pre_tokenizer);
-  if (!pre.ok()) return pre.status();
-  auto read_pre = LoadPreTokenizer(pre->value(), "pre_tokenizer");
-  if (!read_pre.ok()) return read_pre.status();
-  parts.pre_tokenizer = *std::move(read_pre);
+  ASSIGN_OR_RETURN(const PartJson pre, read("pre_tokenizer", overrides.pre_tokenizer));
+  ASSIGN_OR_RETURN(parts.pre_tokenizer, LoadPreTokenizer(pre.value(), "pre_tokenizer"));
   const uint64_t growth = uint64_t{parts.normalizer->growth()} * parts.pre_tokenizer->growth();
   if (growth > kMaxGrowth) {
     return Unsupported("normalizer", absl::StrCat("a character that may become ", growth, " is"),
                        absl::StrCat(kMaxGrowth, " or less"));
   }
   parts.growth.emplace(*parts.normalizer);
-  absl::StatusOr<PartJson> added = read("added_tokens", std::nullopt);
-  if (!added.ok()) return added.status();
+  ASSIGN_OR_RETURN(const PartJson added, read("added_tokens", std::nullopt));
   AddedTokenList tokens(*parts.model);
-  if (absl::Status status = AddTokens(added->value(), overrides, tokens, notes); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(AddTokens(added.value(), overrides, tokens, notes));
   for (const AddedToken& token : tokens.tokens()) parts.added_ids[token.content] = token.id;
-  absl::StatusOr<std::optional<std::string>> processor = WithIds(overrides.post_processor, parts);
-  if (!processor.ok()) return processor.status();
-  absl::StatusOr<PartJson> post = read("post_processor", *processor);
-  if (!post.ok()) return post.status();
-  auto read_post = LoadPostProcessor(post->value(), "post_processor");
-  if (!read_post.ok()) return read_post.status();
-  parts.post_processor = *std::move(read_post);
+  ASSIGN_OR_RETURN(const std::optional<std::string> processor,
+                   WithIds(overrides.post_processor, parts));
+  ASSIGN_OR_RETURN(const PartJson post, read("post_processor", processor));
+  ASSIGN_OR_RETURN(parts.post_processor, LoadPostProcessor(post.value(), "post_processor"));
   parts.id_limit = FindIdLimit(vocabulary, tokens.tokens(), parts.post_processor);
   parts.added = AddedTokens(tokens.tokens(), *parts.normalizer);
   if (!parts.post_processor.trims.empty()) parts.padding = FindPadding(vocabulary);
@@ -236,34 +219,27 @@ absl::Status Tokenizer::Assemble(const TokenizerOverrides& overrides, const Fiel
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(absl::string_view tokenizer_json,
                                                            const TokenizerOverrides& overrides,
                                                            std::vector<std::string>* notes) {
-  absl::StatusOr<std::unique_ptr<JsonTree>> tree =
-      JsonTree::Parse(tokenizer_json, "tokenizer.json");
-  if (!tree.ok()) return tree.status();
-  if (!(*tree)->root().is_object()) {
-    return Unexpected("tokenizer.json", "an object", (*tree)->root());
+  ASSIGN_OR_RETURN(const std::unique_ptr<JsonTree> tree,
+                   JsonTree::Parse(tokenizer_json, "tokenizer.json"));
+  if (!tree->root().is_object()) {
+    return Unexpected("tokenizer.json", "an object", tree->root());
   }
-  const Fields file((*tree)->root(), "");
-  if (absl::Status status = CheckVersion(file); !status.ok()) return status;
-  absl::StatusOr<JsonValue> json = file.Get("model");
-  if (!json.ok()) return json.status();
-  absl::StatusOr<Fields> fields = Fields::Open(*json, "model");
-  if (!fields.ok()) return fields.status();
-  absl::StatusOr<std::unique_ptr<JsonTree>> options =
-      JsonTree::Parse(overrides.model.value_or("{}"), "model");
-  if (!options.ok()) return options.status();
-  fields->Override((*options)->root());
-  if (notes != nullptr && !Agree((*options)->root(), *json)) {
+  const Fields file(tree->root(), "");
+  RETURN_IF_ERROR(CheckVersion(file));
+  ASSIGN_OR_RETURN(const JsonValue json, file.Get("model"));
+  ASSIGN_OR_RETURN(Fields fields, Fields::Open(json, "model"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<JsonTree> options,
+                   JsonTree::Parse(overrides.model.value_or("{}"), "model"));
+  fields.Override(options->root());
+  if (notes != nullptr && !Agree(options->root(), json)) {
     notes->push_back(
         absl::StrCat(overrides.reason, " replaces options of the model of tokenizer.json"));
   }
   auto parts = std::make_unique<Parts>();
   Vocabulary vocabulary;
-  absl::StatusOr<std::unique_ptr<Model>> model = LoadModel(*fields, vocabulary);
-  if (!model.ok()) return model.status();
-  parts->model = *std::move(model);
+  ASSIGN_OR_RETURN(parts->model, LoadModel(fields, vocabulary));
   parts->truncation_side = ReadSide(file);
-  absl::Status status = Assemble(overrides, file, vocabulary, *parts, notes);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Assemble(overrides, file, vocabulary, *parts, notes));
   return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(parts)));
 }
 

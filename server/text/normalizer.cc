@@ -214,14 +214,13 @@ class NormalizerSequence : public Normalizer {
 };
 
 NormalizerOr LoadSequence(const Fields& fields) {
-  absl::StatusOr<std::vector<JsonValue>> list = fields.Array("normalizers");
-  if (!list.ok()) return list.status();
+  ASSIGN_OR_RETURN(const std::vector<JsonValue> list, fields.Array("normalizers"));
   std::vector<std::unique_ptr<Normalizer>> steps;
-  for (size_t i = 0; i < list->size(); ++i) {
-    NormalizerOr step =
-        LoadNormalizer((*list)[i], absl::StrCat(fields.PathOf("normalizers"), "[", i, "]"));
-    if (!step.ok()) return step.status();
-    steps.push_back(*std::move(step));
+  for (size_t i = 0; i < list.size(); ++i) {
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<Normalizer> step,
+        LoadNormalizer(list[i], absl::StrCat(fields.PathOf("normalizers"), "[", i, "]")));
+    steps.push_back(std::move(step));
   }
   return std::make_unique<NormalizerSequence>(std::move(steps));
 }
@@ -233,31 +232,25 @@ NormalizerOr LoadBert(const Fields& fields) {
   for (const absl::Status& status : {clean.status(), chinese.status(), lowercase.status()}) {
     if (!status.ok()) return status;
   }
-  absl::StatusOr<bool> strip = fields.Bool("strip_accents", *lowercase);
-  if (!strip.ok()) return strip.status();
-  return std::make_unique<BertNormalizer>(BertOptions{*clean, *chinese, *strip, *lowercase});
+  ASSIGN_OR_RETURN(const bool strip, fields.Bool("strip_accents", *lowercase));
+  return std::make_unique<BertNormalizer>(BertOptions{*clean, *chinese, strip, *lowercase});
 }
 
 NormalizerOr LoadStrip(const Fields& fields) {
-  absl::StatusOr<bool> left = fields.Bool("strip_left");
-  if (!left.ok()) return left.status();
-  absl::StatusOr<bool> right = fields.Bool("strip_right");
-  if (!right.ok()) return right.status();
-  return std::make_unique<Strip>(*left, *right);
+  ASSIGN_OR_RETURN(const bool left, fields.Bool("strip_left"));
+  ASSIGN_OR_RETURN(const bool right, fields.Bool("strip_right"));
+  return std::make_unique<Strip>(left, right);
 }
 
 NormalizerOr LoadPrepend(const Fields& fields) {
-  absl::StatusOr<std::u32string> text = LoadContent(fields, "prepend");
-  if (!text.ok()) return text.status();
-  return std::make_unique<Prepend>(*std::move(text));
+  ASSIGN_OR_RETURN(std::u32string text, LoadContent(fields, "prepend"));
+  return std::make_unique<Prepend>(std::move(text));
 }
 
 NormalizerOr LoadCharsmap(const Fields& fields) {
-  absl::StatusOr<std::string> base64 = fields.String("precompiled_charsmap");
-  if (!base64.ok()) return base64.status();
-  absl::StatusOr<Charsmap> map = Charsmap::Parse(*base64, fields.PathOf("precompiled_charsmap"));
-  if (!map.ok()) return map.status();
-  return std::make_unique<CharsmapNormalizer>(*std::move(map));
+  ASSIGN_OR_RETURN(const std::string base64, fields.String("precompiled_charsmap"));
+  ASSIGN_OR_RETURN(Charsmap map, Charsmap::Parse(base64, fields.PathOf("precompiled_charsmap")));
+  return std::make_unique<CharsmapNormalizer>(std::move(map));
 }
 
 template <typename Made>

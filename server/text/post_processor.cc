@@ -13,23 +13,20 @@ using Kind = TemplatePart::Kind;
 using SpecialIds = std::map<std::string, std::vector<uint32_t>, std::less<>>;
 
 absl::StatusOr<SpecialIds> LoadSpecialIds(const Fields& fields) {
-  absl::StatusOr<JsonValue> json = fields.Get("special_tokens");
-  if (!json.ok()) return json.status();
-  if (!json->is_object()) return Unexpected(fields.PathOf("special_tokens"), "an object", *json);
+  ASSIGN_OR_RETURN(const JsonValue json, fields.Get("special_tokens"));
+  if (!json.is_object()) return Unexpected(fields.PathOf("special_tokens"), "an object", json);
   SpecialIds special;
-  const std::vector<absl::string_view> keys = json->Keys();
-  const std::vector<JsonValue> values = json->Elements();
+  const std::vector<absl::string_view> keys = json.Keys();
+  const std::vector<JsonValue> values = json.Elements();
   for (size_t i = 0; i < keys.size(); ++i) {
     const std::string path = absl::StrCat(fields.PathOf("special_tokens"), ".", keys[i]);
-    absl::StatusOr<Fields> token = Fields::Open(values[i], path);
-    if (!token.ok()) return token.status();
-    absl::StatusOr<std::vector<JsonValue>> ids = token->Array("ids");
-    if (!ids.ok()) return ids.status();
+    ASSIGN_OR_RETURN(const Fields token, Fields::Open(values[i], path));
+    ASSIGN_OR_RETURN(const std::vector<JsonValue> ids, token.Array("ids"));
     std::vector<uint32_t>& read = special[std::string(keys[i])];
     read.clear();  // the last of equal keys counts
-    for (const JsonValue& value : *ids) {
+    for (const JsonValue& value : ids) {
       const std::optional<uint32_t> id = value.AsId();
-      if (!id.has_value()) return Unexpected(token->PathOf("ids"), "ids", value);
+      if (!id.has_value()) return Unexpected(token.PathOf("ids"), "ids", value);
       read.push_back(*id);
     }
   }
@@ -43,54 +40,48 @@ absl::StatusOr<TemplatePart> LoadPart(JsonValue json, const std::string& path,
   if (sequence.has_value() == token.has_value()) {
     return Unexpected(path, "a Sequence or a SpecialToken", json);
   }
-  absl::StatusOr<Fields> fields = Fields::Open(sequence.has_value() ? *sequence : *token, path);
-  if (!fields.ok()) return fields.status();
-  absl::StatusOr<std::string> id = fields->String("id");
-  if (!id.ok()) return id.status();
-  absl::StatusOr<uint32_t> type_id = fields->Id("type_id");
-  if (!type_id.ok()) return type_id.status();
+  ASSIGN_OR_RETURN(const Fields fields,
+                   Fields::Open(sequence.has_value() ? *sequence : *token, path));
+  ASSIGN_OR_RETURN(const std::string id, fields.String("id"));
+  ASSIGN_OR_RETURN(const uint32_t type_id, fields.Id("type_id"));
   if (sequence.has_value()) {
-    if (*id == "A") return TemplatePart{Kind::kFirst, *type_id, {}};
-    if (*id == "B") return TemplatePart{Kind::kSecond, *type_id, {}};
-    return Unexpected(fields->PathOf("id"), "A or B", *fields->Find("id"));
+    if (id == "A") return TemplatePart{Kind::kFirst, type_id, {}};
+    if (id == "B") return TemplatePart{Kind::kSecond, type_id, {}};
+    return Unexpected(fields.PathOf("id"), "A or B", *fields.Find("id"));
   }
-  const auto found = special.find(*id);
+  const auto found = special.find(id);
   if (found == special.end()) {
-    return Unexpected(fields->PathOf("id"), "a key of special_tokens", *fields->Find("id"));
+    return Unexpected(fields.PathOf("id"), "a key of special_tokens", *fields.Find("id"));
   }
-  return TemplatePart{Kind::kSpecial, *type_id, found->second};
+  return TemplatePart{Kind::kSpecial, type_id, found->second};
 }
 
 absl::Status LoadParts(const Fields& fields, absl::string_view key, const SpecialIds& special,
                        std::vector<TemplatePart>& parts) {
-  absl::StatusOr<std::vector<JsonValue>> list = fields.Array(key);
-  if (!list.ok()) return list.status();
+  ASSIGN_OR_RETURN(const std::vector<JsonValue> list, fields.Array(key));
   parts.clear();
-  for (size_t i = 0; i < list->size(); ++i) {
+  for (size_t i = 0; i < list.size(); ++i) {
     const std::string path = absl::StrCat(fields.PathOf(key), "[", i, "]");
-    absl::StatusOr<TemplatePart> part = LoadPart((*list)[i], path, special);
-    if (!part.ok()) return part.status();
-    if (part->kind == Kind::kSecond && key == "single") {
+    ASSIGN_OR_RETURN(TemplatePart part, LoadPart(list[i], path, special));
+    if (part.kind == Kind::kSecond && key == "single") {
       return Unexpected(path, "A (there is one text)", "B");
     }
-    parts.push_back(*std::move(part));
+    parts.push_back(std::move(part));
   }
   return absl::OkStatus();
 }
 
 absl::Status LoadTemplate(const Fields& fields, PostProcessor& processor) {
-  absl::StatusOr<SpecialIds> special = LoadSpecialIds(fields);
-  if (!special.ok()) return special.status();
-  absl::Status status = LoadParts(fields, "single", *special, processor.single);
-  if (status.ok()) status = LoadParts(fields, "pair", *special, processor.pair);
+  ASSIGN_OR_RETURN(const SpecialIds special, LoadSpecialIds(fields));
+  absl::Status status = LoadParts(fields, "single", special, processor.single);
+  if (status.ok()) status = LoadParts(fields, "pair", special, processor.pair);
   return status;
 }
 
 // A token's text and its id.
 absl::StatusOr<uint32_t> LoadTextAndId(const Fields& fields, absl::string_view key) {
-  absl::StatusOr<std::vector<JsonValue>> pair = fields.Array(key);
-  if (!pair.ok()) return pair.status();
-  const std::optional<uint32_t> id = pair->size() == 2 ? (*pair)[1].AsId() : std::nullopt;
+  ASSIGN_OR_RETURN(const std::vector<JsonValue> pair, fields.Array(key));
+  const std::optional<uint32_t> id = pair.size() == 2 ? pair[1].AsId() : std::nullopt;
   if (!id.has_value()) {
     return Unexpected(fields.PathOf(key), "a token and its id", *fields.Find(key));
   }
@@ -98,59 +89,51 @@ absl::StatusOr<uint32_t> LoadTextAndId(const Fields& fields, absl::string_view k
 }
 
 absl::Status LoadClsAndSep(const Fields& fields, bool is_roberta, PostProcessor& processor) {
-  absl::StatusOr<uint32_t> cls = LoadTextAndId(fields, "cls");
-  if (!cls.ok()) return cls.status();
-  absl::StatusOr<uint32_t> sep = LoadTextAndId(fields, "sep");
-  if (!sep.ok()) return sep.status();
+  ASSIGN_OR_RETURN(const uint32_t cls, LoadTextAndId(fields, "cls"));
+  ASSIGN_OR_RETURN(const uint32_t sep, LoadTextAndId(fields, "sep"));
   const uint32_t second = is_roberta ? 0 : 1;
   processor.single = {
-      {Kind::kSpecial, 0, {*cls}}, {Kind::kFirst, 0, {}}, {Kind::kSpecial, 0, {*sep}}};
+      {Kind::kSpecial, 0, {cls}}, {Kind::kFirst, 0, {}}, {Kind::kSpecial, 0, {sep}}};
   processor.pair = processor.single;
-  if (is_roberta) processor.pair.push_back({Kind::kSpecial, 0, {*sep}});
+  if (is_roberta) processor.pair.push_back({Kind::kSpecial, 0, {sep}});
   processor.pair.push_back({Kind::kSecond, second, {}});
-  processor.pair.push_back({Kind::kSpecial, second, {*sep}});
+  processor.pair.push_back({Kind::kSpecial, second, {sep}});
   return absl::OkStatus();
 }
 
 absl::Status LoadTrim(const Fields& fields, PostProcessor& processor) {
-  absl::StatusOr<bool> trims = fields.Bool("trim_offsets");
-  if (!trims.ok()) return trims.status();
-  absl::StatusOr<bool> prefix = fields.Bool("add_prefix_space");
-  if (!prefix.ok()) return prefix.status();
-  if (*trims) processor.trims.push_back(*prefix);
+  ASSIGN_OR_RETURN(const bool trims, fields.Bool("trim_offsets"));
+  ASSIGN_OR_RETURN(const bool prefix, fields.Bool("add_prefix_space"));
+  if (trims) processor.trims.push_back(prefix);
   return absl::OkStatus();
 }
 
 // Reads one step; `has_template` is whether one before it has said which tokens are added.
 absl::Status LoadStep(JsonValue json, const std::string& field, bool& has_template,
                       PostProcessor& processor) {
-  absl::StatusOr<Fields> fields = Fields::Open(json, field);
-  if (!fields.ok()) return fields.status();
-  absl::StatusOr<std::string> type = fields->String("type");
-  if (!type.ok()) return type.status();
-  if (*type == "Sequence") {
-    absl::StatusOr<std::vector<JsonValue>> steps = fields->Array("processors");
-    if (!steps.ok()) return steps.status();
-    for (size_t i = 0; i < steps->size(); ++i) {
-      const std::string path = absl::StrCat(fields->PathOf("processors"), "[", i, "]");
-      absl::Status status = LoadStep((*steps)[i], path, has_template, processor);
-      if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(const Fields fields, Fields::Open(json, field));
+  ASSIGN_OR_RETURN(const std::string type, fields.String("type"));
+  if (type == "Sequence") {
+    ASSIGN_OR_RETURN(const std::vector<JsonValue> steps, fields.Array("processors"));
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const std::string path = absl::StrCat(fields.PathOf("processors"), "[", i, "]");
+      RETURN_IF_ERROR(LoadStep(steps[i], path, has_template, processor));
     }
     return absl::OkStatus();
   }
-  if (*type == "ByteLevel") return LoadTrim(*fields, processor);
+  if (type == "ByteLevel") return LoadTrim(fields, processor);
   if (has_template) {
-    return Unsupported(fields->PathOf("type"), "a second one that adds tokens is", "one of them");
+    return Unsupported(fields.PathOf("type"), "a second one that adds tokens is", "one of them");
   }
   has_template = true;
-  if (*type == "TemplateProcessing") return LoadTemplate(*fields, processor);
-  if (*type == "BertProcessing") return LoadClsAndSep(*fields, false, processor);
-  if (*type == "RobertaProcessing") {
-    if (absl::Status status = LoadTrim(*fields, processor); !status.ok()) return status;
-    return LoadClsAndSep(*fields, true, processor);
+  if (type == "TemplateProcessing") return LoadTemplate(fields, processor);
+  if (type == "BertProcessing") return LoadClsAndSep(fields, false, processor);
+  if (type == "RobertaProcessing") {
+    RETURN_IF_ERROR(LoadTrim(fields, processor));
+    return LoadClsAndSep(fields, true, processor);
   }
   return Unsupported(
-      fields->PathOf("type"), fields->Find("type")->Describe(),
+      fields.PathOf("type"), fields.Find("type")->Describe(),
       "TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel or Sequence");
 }
 
@@ -166,9 +149,7 @@ absl::StatusOr<PostProcessor> LoadPostProcessor(JsonValue json, const std::strin
   PostProcessor processor;
   if (json.is_null()) return processor;
   bool has_template = false;
-  if (absl::Status status = LoadStep(json, field, has_template, processor); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(LoadStep(json, field, has_template, processor));
   return processor;
 }
 

@@ -227,62 +227,52 @@ std::unique_ptr<PreTokenizer> MakeSplit(std::unique_ptr<SplitPattern> pattern,
 }
 
 absl::StatusOr<SplitBehavior> LoadBehavior(const Fields& fields) {
-  absl::StatusOr<std::string> behavior = fields.String("behavior", "Isolated");
-  if (!behavior.ok()) return behavior.status();
-  if (*behavior == "Removed") return SplitBehavior::kRemoved;
-  if (*behavior == "Isolated") return SplitBehavior::kIsolated;
-  if (*behavior == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
-  if (*behavior == "MergedWithNext") return SplitBehavior::kMergedWithNext;
-  if (*behavior == "Contiguous") return SplitBehavior::kContiguous;
+  ASSIGN_OR_RETURN(const std::string behavior, fields.String("behavior", "Isolated"));
+  if (behavior == "Removed") return SplitBehavior::kRemoved;
+  if (behavior == "Isolated") return SplitBehavior::kIsolated;
+  if (behavior == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
+  if (behavior == "MergedWithNext") return SplitBehavior::kMergedWithNext;
+  if (behavior == "Contiguous") return SplitBehavior::kContiguous;
   return Unexpected(fields.PathOf("behavior"),
                     "Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous",
                     *fields.Find("behavior"));
 }
 
 absl::StatusOr<std::unique_ptr<SplitPattern>> LoadPattern(const Fields& fields) {
-  absl::StatusOr<Fields> pattern = fields.Object("pattern");
-  if (!pattern.ok()) return pattern.status();
-  if (pattern->Find("Regex").has_value()) {
-    absl::StatusOr<std::string> regex = pattern->String("Regex");
-    if (!regex.ok()) return regex.status();
-    return KnownPattern(*regex, pattern->PathOf("Regex"));
+  ASSIGN_OR_RETURN(const Fields pattern, fields.Object("pattern"));
+  if (pattern.Find("Regex").has_value()) {
+    ASSIGN_OR_RETURN(const std::string regex, pattern.String("Regex"));
+    return KnownPattern(regex, pattern.PathOf("Regex"));
   }
-  absl::StatusOr<std::string> text = pattern->String("String");
-  if (!text.ok()) return text.status();
-  if (text->empty() || text->size() > 64) {
-    return Unexpected(pattern->PathOf("String"), "1..64 bytes", absl::StrCat(text->size()));
+  ASSIGN_OR_RETURN(const std::string text, pattern.String("String"));
+  if (text.empty() || text.size() > 64) {
+    return Unexpected(pattern.PathOf("String"), "1..64 bytes", absl::StrCat(text.size()));
   }
-  return Literal(ToCodes(*text));
+  return Literal(ToCodes(text));
 }
 
 PreTokenizerOr LoadSplit(const Fields& fields) {
-  absl::StatusOr<std::unique_ptr<SplitPattern>> pattern = LoadPattern(fields);
-  if (!pattern.ok()) return pattern.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<SplitPattern> pattern, LoadPattern(fields));
   if (absl::StatusOr<JsonValue> given = fields.Get("behavior"); !given.ok()) return given.status();
-  absl::StatusOr<SplitBehavior> behavior = LoadBehavior(fields);
-  if (!behavior.ok()) return behavior.status();
-  absl::StatusOr<bool> invert = fields.Bool("invert");
-  if (!invert.ok()) return invert.status();
-  return MakeSplit(*std::move(pattern), *behavior, *invert);
+  ASSIGN_OR_RETURN(const SplitBehavior behavior, LoadBehavior(fields));
+  ASSIGN_OR_RETURN(const bool invert, fields.Bool("invert"));
+  return MakeSplit(std::move(pattern), behavior, invert);
 }
 
 PreTokenizerOr LoadPunctuation(const Fields& fields) {
-  absl::StatusOr<SplitBehavior> behavior = LoadBehavior(fields);
-  if (!behavior.ok()) return behavior.status();
-  return MakeSplit(FlaggedCharacters(kPunctuation), *behavior);
+  ASSIGN_OR_RETURN(const SplitBehavior behavior, LoadBehavior(fields));
+  return MakeSplit(FlaggedCharacters(kPunctuation), behavior);
 }
 
 PreTokenizerOr LoadDigits(const Fields& fields) {
-  absl::StatusOr<bool> individual = fields.Bool("individual_digits");
-  if (!individual.ok()) return individual.status();
+  ASSIGN_OR_RETURN(const bool individual, fields.Bool("individual_digits"));
   return MakeSplit(FlaggedCharacters(kNumeric),
-                   *individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
+                   individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
 }
 
 PreTokenizerOr LoadMetaspace(const Fields& fields) {
-  absl::StatusOr<std::string> replacement = fields.String("replacement");
-  if (!replacement.ok()) return replacement.status();
-  const std::u32string codes = ToCodes(*replacement);
+  ASSIGN_OR_RETURN(const std::string replacement, fields.String("replacement"));
+  const std::u32string codes = ToCodes(replacement);
   if (codes.size() != 1) {
     return Unexpected(fields.PathOf("replacement"), "one character", *fields.Find("replacement"));
   }
@@ -309,17 +299,14 @@ PreTokenizerOr LoadMetaspace(const Fields& fields) {
 }
 
 PreTokenizerOr LoadBytes(const Fields& fields) {
-  absl::StatusOr<bool> prefix = fields.Bool("add_prefix_space");
-  if (!prefix.ok()) return prefix.status();
-  absl::StatusOr<bool> regex = fields.Bool("use_regex", true);
-  if (!regex.ok()) return regex.status();
-  return std::make_unique<BytePieces>(*prefix, *regex);
+  ASSIGN_OR_RETURN(const bool prefix, fields.Bool("add_prefix_space"));
+  ASSIGN_OR_RETURN(const bool regex, fields.Bool("use_regex", true));
+  return std::make_unique<BytePieces>(prefix, regex);
 }
 
 PreTokenizerOr LoadDelimiter(const Fields& fields) {
-  absl::StatusOr<std::string> delimiter = fields.String("delimiter");
-  if (!delimiter.ok()) return delimiter.status();
-  std::u32string codes = ToCodes(*delimiter);
+  ASSIGN_OR_RETURN(const std::string delimiter, fields.String("delimiter"));
+  std::u32string codes = ToCodes(delimiter);
   if (codes.size() != 1) {
     return Unexpected(fields.PathOf("delimiter"), "one character", *fields.Find("delimiter"));
   }
@@ -328,21 +315,19 @@ PreTokenizerOr LoadDelimiter(const Fields& fields) {
 
 PreTokenizerOr LoadFixedLength(const Fields& fields) {
   if (!fields.Find("length").has_value()) return std::make_unique<FixedLength>(5);
-  absl::StatusOr<uint32_t> length = fields.Id("length");
-  if (!length.ok()) return length.status();
-  if (*length == 0) return Unexpected(fields.PathOf("length"), "1 or more", "0");
-  return std::make_unique<FixedLength>(*length);
+  ASSIGN_OR_RETURN(const uint32_t length, fields.Id("length"));
+  if (length == 0) return Unexpected(fields.PathOf("length"), "1 or more", "0");
+  return std::make_unique<FixedLength>(length);
 }
 
 PreTokenizerOr LoadPreSequence(const Fields& fields) {
-  absl::StatusOr<std::vector<JsonValue>> list = fields.Array("pretokenizers");
-  if (!list.ok()) return list.status();
+  ASSIGN_OR_RETURN(const std::vector<JsonValue> list, fields.Array("pretokenizers"));
   std::vector<std::unique_ptr<PreTokenizer>> steps;
-  for (size_t i = 0; i < list->size(); ++i) {
-    PreTokenizerOr step =
-        LoadPreTokenizer((*list)[i], absl::StrCat(fields.PathOf("pretokenizers"), "[", i, "]"));
-    if (!step.ok()) return step.status();
-    steps.push_back(*std::move(step));
+  for (size_t i = 0; i < list.size(); ++i) {
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<PreTokenizer> step,
+        LoadPreTokenizer(list[i], absl::StrCat(fields.PathOf("pretokenizers"), "[", i, "]")));
+    steps.push_back(std::move(step));
   }
   return std::make_unique<PreTokenizerSequence>(std::move(steps));
 }

@@ -123,41 +123,36 @@ std::optional<std::u32string> CharactersOf(absl::string_view regex) {
 }  // namespace
 
 absl::StatusOr<std::u32string> LoadContent(const Fields& fields, absl::string_view key) {
-  absl::StatusOr<std::string> content = fields.String(key);
-  if (!content.ok()) return content.status();
-  if (content->size() > kMaxContent) {
+  ASSIGN_OR_RETURN(const std::string content, fields.String(key));
+  if (content.size() > kMaxContent) {
     return Unexpected(fields.PathOf(key), absl::StrCat("at most ", kMaxContent, " bytes"),
-                      absl::StrCat(content->size()));
+                      absl::StrCat(content.size()));
   }
-  return ToCodes(*content);
+  return ToCodes(content);
 }
 
 absl::StatusOr<std::unique_ptr<Normalizer>> LoadReplace(const Fields& fields) {
-  absl::StatusOr<std::u32string> content = LoadContent(fields, "content");
-  if (!content.ok()) return content.status();
-  absl::StatusOr<Fields> pattern = fields.Object("pattern");
-  if (!pattern.ok()) return pattern.status();
-  if (pattern->Find("Regex").has_value()) {
-    absl::StatusOr<std::string> regex = pattern->String("Regex");
-    if (!regex.ok()) return regex.status();
+  ASSIGN_OR_RETURN(std::u32string content, LoadContent(fields, "content"));
+  ASSIGN_OR_RETURN(const Fields pattern, fields.Object("pattern"));
+  if (pattern.Find("Regex").has_value()) {
+    ASSIGN_OR_RETURN(const std::string regex, pattern.String("Regex"));
     constexpr std::pair<absl::string_view, Replace::Runs> kKnown[] = {
         {" {2,}", Replace::Runs::kSpaces},
         {"\\s+", Replace::Runs::kWhitespace},
         {"\\s{2,}|[\\n\\r\\t]", Replace::Runs::kLong}};
     for (const auto& [known, runs] : kKnown) {
-      if (known == *regex) return std::make_unique<Replace>(U"", runs, *std::move(content));
+      if (known == regex) return std::make_unique<Replace>(U"", runs, std::move(content));
     }
-    if (std::optional<std::u32string> characters = CharactersOf(*regex)) {
-      return std::make_unique<ReplaceCharacters>(*std::move(characters), *std::move(content));
+    if (std::optional<std::u32string> characters = CharactersOf(regex)) {
+      return std::make_unique<ReplaceCharacters>(*std::move(characters), std::move(content));
     }
-    return Unsupported(pattern->PathOf("Regex"), pattern->Find("Regex")->Describe(),
+    return Unsupported(pattern.PathOf("Regex"), pattern.Find("Regex")->Describe(),
                        "a String, \" {2,}\", \"\\\\s+\", \"\\\\s{2,}|[\\\\n\\\\r\\\\t]\" or "
                        "single characters in brackets");
   }
-  absl::StatusOr<std::u32string> text = LoadContent(*pattern, "String");
-  if (!text.ok()) return text.status();
-  if (text->empty()) return Unexpected(pattern->PathOf("String"), "a text", "\"\"");
-  return std::make_unique<Replace>(*std::move(text), Replace::Runs::kNone, *std::move(content));
+  ASSIGN_OR_RETURN(std::u32string text, LoadContent(pattern, "String"));
+  if (text.empty()) return Unexpected(pattern.PathOf("String"), "a text", "\"\"");
+  return std::make_unique<Replace>(std::move(text), Replace::Runs::kNone, std::move(content));
 }
 
 }  // namespace attendant::text

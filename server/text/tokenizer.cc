@@ -223,8 +223,7 @@ absl::StatusOr<Encoding> Tokenizer::EncodeAll(absl::Span<const absl::string_view
   runs.reserve(texts.size());
   for (size_t i = 0; i < texts.size(); ++i) {
     runs.emplace_back(*parts_, texts[i]);
-    absl::Status status = runs[i].Tokenize(options, enough, i == 0 ? "text" : "text_pair");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(runs[i].Tokenize(options, enough, i == 0 ? "text" : "text_pair"));
   }
   if (options.max_length > 0) {
     const auto [first, second] =

@@ -46,18 +46,15 @@ std::string TemplateJson(const std::vector<std::string>& single,
 
 absl::Status BertParts(const TokenizerSettings& settings, TokenizerOverrides& parts) {
   const Fields fields = settings.tokenizer.fields();
-  absl::StatusOr<bool> lowercase = fields.Bool("do_lower_case", true);
-  if (!lowercase.ok()) return lowercase.status();
-  absl::StatusOr<bool> chinese = fields.Bool("tokenize_chinese_chars", true);
-  if (!chinese.ok()) return chinese.status();
-  absl::StatusOr<bool> strip = fields.Bool("strip_accents", *lowercase);
-  if (!strip.ok()) return strip.status();
+  ASSIGN_OR_RETURN(const bool lowercase, fields.Bool("do_lower_case", true));
+  ASSIGN_OR_RETURN(const bool chinese, fields.Bool("tokenize_chinese_chars", true));
+  ASSIGN_OR_RETURN(const bool strip, fields.Bool("strip_accents", lowercase));
   parts.model = absl::StrCat(
       R"({"continuing_subword_prefix":"##","max_input_chars_per_word":100,"unk_token":)",
       QuoteJson(settings.Token("unk_token", "[UNK]")), "}");
   parts.normalizer = absl::StrCat(
-      R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)", BoolJson(*chinese),
-      R"(,"strip_accents":)", BoolJson(*strip), R"(,"lowercase":)", BoolJson(*lowercase), "}");
+      R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)", BoolJson(chinese),
+      R"(,"strip_accents":)", BoolJson(strip), R"(,"lowercase":)", BoolJson(lowercase), "}");
   parts.pre_tokenizer = R"({"type":"BertPreTokenizer"})";
   return absl::OkStatus();
 }
@@ -157,26 +154,23 @@ absl::Status LikeMpnet(const TokenizerSettings& settings, const Fields&,
 
 absl::Status LikeRoberta(const TokenizerSettings& settings, const Fields&,
                          TokenizerOverrides& parts) {
-  absl::StatusOr<bool> prefix = settings.tokenizer.fields().Bool("add_prefix_space", false);
-  if (!prefix.ok()) return prefix.status();
-  absl::StatusOr<bool> trims = settings.tokenizer.fields().Bool("trim_offsets", true);
-  if (!trims.ok()) return trims.status();
+  ASSIGN_OR_RETURN(const bool prefix, settings.tokenizer.fields().Bool("add_prefix_space", false));
+  ASSIGN_OR_RETURN(const bool trims, settings.tokenizer.fields().Bool("trim_offsets", true));
   parts.model = BpeOptions("null", false, false);
   parts.normalizer = "null";
-  parts.pre_tokenizer = ByteLevelJson(*prefix, true);
-  parts.post_processor = RobertaEnds(settings, *trims, *prefix);
+  parts.pre_tokenizer = ByteLevelJson(prefix, true);
+  parts.post_processor = RobertaEnds(settings, trims, prefix);
   return absl::OkStatus();
 }
 
 absl::Status LikeXlmRoberta(const TokenizerSettings& settings, const Fields& file,
                             TokenizerOverrides& parts) {
-  absl::StatusOr<bool> prefix = settings.tokenizer.fields().Bool("add_prefix_space", true);
-  if (!prefix.ok()) return prefix.status();
+  ASSIGN_OR_RETURN(const bool prefix, settings.tokenizer.fields().Bool("add_prefix_space", true));
   const std::string bos = settings.Token("bos_token", "<s>"),
                     eos = settings.Token("eos_token", "</s>");
   parts.model = UnigramOptions(3);
   parts.post_processor = TemplateJson({bos, "$A", eos}, {bos, "$A", eos, eos, "$B", eos});
-  SentencePieceParts(file, *prefix, parts);
+  SentencePieceParts(file, prefix, parts);
   return absl::OkStatus();
 }
 
@@ -190,21 +184,18 @@ absl::Status LikeT5(const TokenizerSettings&, const Fields& file, TokenizerOverr
 absl::Status LikeDeberta(const TokenizerSettings& settings, const Fields& file,
                          TokenizerOverrides& parts) {
   const Fields fields = settings.tokenizer.fields();
-  absl::StatusOr<bool> lowercase = fields.Bool("do_lower_case", false);
-  if (!lowercase.ok()) return lowercase.status();
-  absl::StatusOr<bool> punctuation = fields.Bool("split_by_punct", false);
-  if (!punctuation.ok()) return punctuation.status();
-  absl::StatusOr<bool> prefix = fields.Bool("add_prefix_space", true);
-  if (!prefix.ok()) return prefix.status();
+  ASSIGN_OR_RETURN(const bool lowercase, fields.Bool("do_lower_case", false));
+  ASSIGN_OR_RETURN(const bool punctuation, fields.Bool("split_by_punct", false));
+  ASSIGN_OR_RETURN(const bool prefix, fields.Bool("add_prefix_space", true));
   parts.model = UnigramOptions(UnknownPlace(file, settings.Token("unk_token", "[UNK]"), 1));
   parts.normalizer = absl::StrCat(
-      R"({"type":"Sequence","normalizers":[)", *lowercase ? R"({"type":"Lowercase"},)" : "",
+      R"({"type":"Sequence","normalizers":[)", lowercase ? R"({"type":"Lowercase"},)" : "",
       R"({"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "},{"type":"NFC"},)",
       R"({"type":"Strip","strip_left":false,"strip_right":true}]})");
   parts.pre_tokenizer =
       absl::StrCat(R"({"type":"Sequence","pretokenizers":[)",
-                   *punctuation ? R"({"type":"Punctuation","behavior":"Isolated"},)" : "",
-                   MetaspaceJson(*prefix ? "always" : "first"), "]}");
+                   punctuation ? R"({"type":"Punctuation","behavior":"Isolated"},)" : "",
+                   MetaspaceJson(prefix ? "always" : "first"), "]}");
   parts.post_processor = BertEnds(settings);
   return absl::OkStatus();
 }
@@ -212,13 +203,11 @@ absl::Status LikeDeberta(const TokenizerSettings& settings, const Fields& file,
 absl::Status LikeLlama(const TokenizerSettings& settings, const Fields&,
                        TokenizerOverrides& parts) {
   const Fields fields = settings.tokenizer.fields();
-  absl::StatusOr<bool> prefix = fields.Bool("add_prefix_space", true);
-  if (!prefix.ok()) return prefix.status();
-  absl::StatusOr<bool> legacy = fields.Bool("legacy", false);
-  if (!legacy.ok()) return legacy.status();
+  ASSIGN_OR_RETURN(const bool prefix, fields.Bool("add_prefix_space", true));
+  ASSIGN_OR_RETURN(const bool legacy, fields.Bool("legacy", false));
   parts.model = BpeOptions("null", true, true);
   parts.normalizer = "null";
-  parts.pre_tokenizer = MetaspaceJson(!*prefix ? "never" : *legacy ? "always" : "first", false);
+  parts.pre_tokenizer = MetaspaceJson(!prefix ? "never" : legacy ? "always" : "first", false);
   return absl::OkStatus();
 }
 
@@ -232,13 +221,12 @@ absl::Status LikeGemma(const TokenizerSettings& settings, const Fields&,
 }
 
 absl::Status LikeQwen(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts) {
-  absl::StatusOr<bool> prefix = settings.tokenizer.fields().Bool("add_prefix_space", false);
-  if (!prefix.ok()) return prefix.status();
+  ASSIGN_OR_RETURN(const bool prefix, settings.tokenizer.fields().Bool("add_prefix_space", false));
   parts.model = BpeOptions("null", false, false);
   parts.normalizer = R"({"type":"NFC"})";
   parts.pre_tokenizer = absl::StrCat(
       R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":")", kQwenPattern,
-      R"("},"behavior":"Isolated","invert":false},)", ByteLevelJson(*prefix, false), "]}");
+      R"("},"behavior":"Isolated","invert":false},)", ByteLevelJson(prefix, false), "]}");
   return absl::OkStatus();
 }
 

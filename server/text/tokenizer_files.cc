@@ -23,26 +23,24 @@ size_t MaxLength(const TokenizerSettings& settings) {
 }
 
 absl::StatusOr<TokenizerSettings> ReadSettings(const TokenizerFiles& files) {
-  auto tokenizer = Settings::Read(files.tokenizer_config_json, "tokenizer_config.json");
-  if (!tokenizer.ok()) return tokenizer.status();
-  auto special = Settings::Read(files.special_tokens_map_json, "special_tokens_map.json");
-  if (!special.ok()) return special.status();
-  auto model = Settings::Read(files.config_json, "config.json");
-  if (!model.ok()) return model.status();
-  auto sentence = Settings::Read(files.sentence_bert_config_json, "sentence_bert_config.json");
-  if (!sentence.ok()) return sentence.status();
-  return TokenizerSettings{*std::move(tokenizer), *std::move(special), *std::move(model),
-                           *std::move(sentence)};
+  ASSIGN_OR_RETURN(auto tokenizer,
+                   Settings::Read(files.tokenizer_config_json, "tokenizer_config.json"));
+  ASSIGN_OR_RETURN(auto special,
+                   Settings::Read(files.special_tokens_map_json, "special_tokens_map.json"));
+  ASSIGN_OR_RETURN(auto model, Settings::Read(files.config_json, "config.json"));
+  ASSIGN_OR_RETURN(auto sentence,
+                   Settings::Read(files.sentence_bert_config_json, "sentence_bert_config.json"));
+  return TokenizerSettings{std::move(tokenizer), std::move(special), std::move(model),
+                           std::move(sentence)};
 }
 
 // Sets the tokens that transformers adds to those of a vocabulary.
 absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerClass* known,
                             TokenizerOverrides& overrides) {
-  absl::StatusOr<std::optional<std::vector<AddedTokenSetting>>> listed = settings.AddedTokens();
-  if (!listed.ok()) return listed.status();
-  if (listed->has_value()) overrides.added_tokens = **std::move(listed);
+  ASSIGN_OR_RETURN(std::optional<std::vector<AddedTokenSetting>> listed, settings.AddedTokens());
+  if (listed.has_value()) overrides.added_tokens = *std::move(listed);
   // Such a class builds a tokenizer of the vocabulary alone.
-  overrides.drops_file_tokens = known != nullptr && listed->has_value();
+  overrides.drops_file_tokens = known != nullptr && listed.has_value();
   for (const absl::string_view key : {"bos_token", "eos_token", "unk_token", "sep_token",
                                       "pad_token", "cls_token", "mask_token"}) {
     const auto token = SpecialTokenOf(settings, known, key);
@@ -71,28 +69,22 @@ absl::Status LoadAs(const TokenizerClass* known, const std::string& json, const 
   overrides.reason =
       absl::StrCat("transformers' ", known == nullptr ? "TokenizersBackend" : known->name);
   if (known != nullptr) {
-    const absl::Status status = known->parts(settings, file, overrides);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(known->parts(settings, file, overrides));
   }
-  if (absl::Status status = SetAddedTokens(settings, known, overrides); !status.ok()) return status;
-  absl::StatusOr<bool> lowercase = settings.sentence.fields().Bool("do_lower_case", false);
-  if (!lowercase.ok()) return lowercase.status();
-  overrides.lowercase = *lowercase;
-  auto tokenizer = Tokenizer::Load(json, overrides, notes);
-  if (!tokenizer.ok()) return tokenizer.status();
-  effective.tokenizer = *std::move(tokenizer);
+  RETURN_IF_ERROR(SetAddedTokens(settings, known, overrides));
+  ASSIGN_OR_RETURN(overrides.lowercase, settings.sentence.fields().Bool("do_lower_case", false));
+  ASSIGN_OR_RETURN(effective.tokenizer, Tokenizer::Load(json, overrides, notes));
   return absl::OkStatus();
 }
 
 absl::Status LoadFile(const std::string& json, const TokenizerSettings& settings,
                       EffectiveTokenizer& effective) {
-  absl::StatusOr<Settings> file = Settings::Read(json, "tokenizer.json");
-  if (!file.ok()) return file.status();
-  const std::optional<JsonValue> model = file->Find("model");
+  ASSIGN_OR_RETURN(const Settings file, Settings::Read(json, "tokenizer.json"));
+  const std::optional<JsonValue> model = file.Find("model");
   const std::optional<JsonValue> type = model.has_value() ? model->Find("type") : std::nullopt;
   const TokenizerClass* known =
       ClassFor(settings, json, type.has_value() ? type->text() : absl::string_view());
-  return LoadAs(known, json, file->fields(), settings, &effective.notes, effective);
+  return LoadAs(known, json, file.fields(), settings, &effective.notes, effective);
 }
 
 // Of vocab.json and merges.txt, or of vocab.txt.
@@ -106,35 +98,32 @@ absl::Status LoadVocabulary(const TokenizerFiles& files, const TokenizerSettings
                        "tokenizer.json, which AutoTokenizer's save_pretrained writes");
   }
   if (known == nullptr) known = &BertClass();
-  const absl::StatusOr<std::string> json =
-      is_bpe ? BpeJson(*files.vocab_json, *files.merges_txt) : WordPieceJson(*files.vocab_txt);
-  if (!json.ok()) return json.status();
-  const absl::StatusOr<Settings> file = Settings::Read(*json, name);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(const std::string json, is_bpe ? BpeJson(*files.vocab_json, *files.merges_txt)
+                                                  : WordPieceJson(*files.vocab_txt));
+  ASSIGN_OR_RETURN(const Settings file, Settings::Read(json, name));
   effective.notes.push_back(absl::StrCat("there is no tokenizer.json; transformers' ", known->name,
                                          " is made of ", name));
-  return LoadAs(known, *json, file->fields(), settings, nullptr, effective);
+  return LoadAs(known, json, file.fields(), settings, nullptr, effective);
 }
 
 }  // namespace
 
 absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& files) {
-  absl::StatusOr<TokenizerSettings> settings = ReadSettings(files);
-  if (!settings.ok()) return settings.status();
-  if (absl::Status known = CheckNeedsNoOwnCode(*settings); !known.ok()) return known;
+  ASSIGN_OR_RETURN(const TokenizerSettings settings, ReadSettings(files));
+  RETURN_IF_ERROR(CheckNeedsNoOwnCode(settings));
   EffectiveTokenizer effective;
   absl::Status status = absl::NotFoundError(
       "tokenizer.json: not found; add it, or vocab.txt, or vocab.json and merges.txt");
   if (files.tokenizer_json.has_value()) {
-    status = LoadFile(*files.tokenizer_json, *settings, effective);
+    status = LoadFile(*files.tokenizer_json, settings, effective);
   } else if (files.vocab_txt.has_value() ||
              (files.vocab_json.has_value() && files.merges_txt.has_value())) {
-    status = LoadVocabulary(files, *settings, effective);
+    status = LoadVocabulary(files, settings, effective);
   }
   if (!status.ok()) return status;
-  effective.max_length = MaxLength(*settings);
+  effective.max_length = MaxLength(settings);
   effective.truncation_side = effective.tokenizer->truncation_side();
-  if (const auto side = settings->tokenizer.Text("truncation_side")) {
+  if (const auto side = settings.tokenizer.Text("truncation_side")) {
     effective.truncation_side = *side == "left" ? TruncationSide::kLeft : TruncationSide::kRight;
   }
   return effective;

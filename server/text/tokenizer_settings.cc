@@ -9,22 +9,17 @@ namespace {
 // Reads a token with its flags. Tokens are looked for in normalized texts unless they are special.
 absl::StatusOr<AddedTokenSetting> ReadAdded(JsonValue json, const std::string& field,
                                             bool is_special) {
-  absl::StatusOr<Fields> fields = Fields::Open(json, field);
-  if (!fields.ok()) return fields.status();
-  absl::StatusOr<std::string> content = fields->String("content");
-  if (!content.ok()) return content.status();
-  absl::StatusOr<bool> special = fields->Bool("special", false);
-  if (!special.ok()) return special.status();
-  AddedTokenSetting token = {*std::move(content), {}};
-  token.flags.normalized = !(is_special || *special);
+  ASSIGN_OR_RETURN(const Fields fields, Fields::Open(json, field));
+  ASSIGN_OR_RETURN(std::string content, fields.String("content"));
+  ASSIGN_OR_RETURN(const bool special, fields.Bool("special", false));
+  AddedTokenSetting token = {std::move(content), {}};
+  token.flags.normalized = !(is_special || special);
   const std::pair<absl::string_view, bool*> all[] = {{"single_word", &token.flags.single_word},
                                                      {"lstrip", &token.flags.lstrip},
                                                      {"rstrip", &token.flags.rstrip},
                                                      {"normalized", &token.flags.normalized}};
   for (const auto& [key, flag] : all) {
-    absl::StatusOr<bool> read = fields->Bool(key, *flag);
-    if (!read.ok()) return read.status();
-    *flag = *read;
+    ASSIGN_OR_RETURN(*flag, fields.Bool(key, *flag));
   }
   return token;
 }
@@ -40,10 +35,10 @@ std::optional<AddedTokenSetting> AsSpecial(JsonValue value) {
 
 absl::StatusOr<Settings> Settings::Read(const std::optional<std::string>& json,
                                         absl::string_view file) {
-  auto tree = JsonTree::Parse(json.has_value() ? absl::string_view(*json) : "{}", file);
-  if (!tree.ok()) return tree.status();
-  if (!(*tree)->root().is_object()) return Unexpected(file, "an object", (*tree)->root());
-  return Settings(*std::move(tree), std::string(file));
+  ASSIGN_OR_RETURN(auto tree,
+                   JsonTree::Parse(json.has_value() ? absl::string_view(*json) : "{}", file));
+  if (!tree->root().is_object()) return Unexpected(file, "an object", tree->root());
+  return Settings(std::move(tree), std::string(file));
 }
 
 std::optional<std::string> Settings::Text(absl::string_view key) const {
@@ -67,9 +62,8 @@ absl::StatusOr<std::optional<std::vector<AddedTokenSetting>>> TokenizerSettings:
   const std::vector<absl::string_view> keys = decoder->Keys();
   const std::vector<JsonValue> values = decoder->Elements();
   for (size_t i = 0; i < values.size(); ++i) {
-    absl::StatusOr<AddedTokenSetting> token = ReadAdded(values[i], kField, false);
-    if (!token.ok()) return token.status();
-    by_id.emplace_back(std::strtol(std::string(keys[i]).c_str(), nullptr, 10), *std::move(token));
+    ASSIGN_OR_RETURN(AddedTokenSetting token, ReadAdded(values[i], kField, false));
+    by_id.emplace_back(std::strtol(std::string(keys[i]).c_str(), nullptr, 10), std::move(token));
   }
   std::stable_sort(by_id.begin(), by_id.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

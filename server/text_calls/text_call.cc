@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/account/request_account.h"
 #include "server/base/fault.h"
 #include "server/execution/prepare_request.h"
@@ -92,18 +93,14 @@ absl::Status TextCall::OnMessage(MessageSlices body) {
 }
 
 absl::Status TextCall::ReadTask(MessageSlices slices) {
-  absl::Status status = Charge(memory_.amount() + ReadingBytes(slices), HeldFor::kReceiving);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Charge(memory_.amount() + ReadingBytes(slices), HeldFor::kReceiving));
   const WholeBody body(std::move(slices));
   TextRequest request = {body.text(), target_.model};
   request.main_wish = [this](const std::string& name) -> absl::StatusOr<TextWish> {
-    const auto model = ChooseTextModel(context_.models, name, {TextWish::kTokens});
-    if (!model.ok()) return model.status();
-    return MainWish(**model);
+    ASSIGN_OR_RETURN(const auto model, ChooseTextModel(context_.models, name, {TextWish::kTokens}));
+    return MainWish(*model);
   };
-  absl::StatusOr<TextTask> task = form_->Read(request);
-  if (!task.ok()) return task.status();
-  task_ = *std::move(task);
+  ASSIGN_OR_RETURN(task_, form_->Read(request));
   task_bytes_ = BytesOf(task_);
   return absl::OkStatus();
 }
@@ -111,10 +108,9 @@ absl::Status TextCall::ReadTask(MessageSlices slices) {
 absl::Status TextCall::FindModel() {
   const bool texts = std::any_of(task_.inputs.begin(), task_.inputs.end(),
                                  [](const TextInput& input) { return !input.ids; });
-  auto model =
-      ChooseTextModel(context_.models, task_.model, {task_.wish, task_.query.has_value(), texts});
-  if (!model.ok()) return model.status();
-  model_ = *std::move(model);
+  ASSIGN_OR_RETURN(auto model, ChooseTextModel(context_.models, task_.model,
+                                               {task_.wish, task_.query.has_value(), texts}));
+  model_ = std::move(model);
   entry_.account.SetModel(model_->name);
   // A model with both ranks by its classes, as it was trained to.
   task_.interacts = task_.query && !model_->encoder->description().classifier;
@@ -148,7 +144,7 @@ int64_t TextCall::MostTokens() const {
 
 absl::Status TextCall::BeginResult() {
   collector_.emplace(task_, *model_, task_.model.empty() ? model_->name : task_.model);
-  if (absl::Status status = ChargeResult(); !status.ok()) return status;
+  RETURN_IF_ERROR(ChargeResult());
   collector_->Begin();
   return absl::OkStatus();
 }
@@ -245,9 +241,8 @@ absl::Status TextCall::TokenizeNext() {
   const size_t next = TakeNext();
   const TextFields fields = MakeTextFields(task_, parts_[next], *model_);
   Budget::Hold memory;
-  absl::Status status = context_.admission.Charge(
-      {entry_.peer, 2 * TokenizingBytes(fields, *model_), HeldFor::kRequest}, memory);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(context_.admission.Charge(
+      {entry_.peer, 2 * TokenizingBytes(fields, *model_), HeldFor::kRequest}, memory));
   const auto made = TokenizeTexts(fields, *model_, context_.clock);
   if (!made.ok() && parts_[next].size() == 1) {
     return NameInput(made.status(), task_, parts_[next].front());
@@ -355,10 +350,9 @@ void TextCall::OnComputed(Computed computed) {
 absl::Status TextCall::Answer() {
   TextResult result = collector_->Finish();
   const int64_t bytes = collector_->bytes();
-  absl::StatusOr<HttpAnswer> answer = form_->Write(std::move(task_), std::move(result));
-  if (!answer.ok()) return answer.status();
-  memory_.Change(std::max(bytes, static_cast<int64_t>(answer->body.size())), HeldFor::kAnswer);
-  Finish(*std::move(answer), std::move(memory_), queued_);
+  ASSIGN_OR_RETURN(HttpAnswer answer, form_->Write(std::move(task_), std::move(result)));
+  memory_.Change(std::max(bytes, static_cast<int64_t>(answer.body.size())), HeldFor::kAnswer);
+  Finish(std::move(answer), std::move(memory_), queued_);
   return absl::OkStatus();
 }
 

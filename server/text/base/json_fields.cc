@@ -56,9 +56,8 @@ absl::StatusOr<JsonValue> Fields::Get(absl::string_view key) const {
 }
 
 absl::StatusOr<Fields> Fields::Object(absl::string_view key) const {
-  absl::StatusOr<JsonValue> value = Get(key);
-  if (!value.ok()) return value.status();
-  return Open(*value, PathOf(key));
+  ASSIGN_OR_RETURN(const JsonValue value, Get(key));
+  return Open(value, PathOf(key));
 }
 
 std::optional<JsonValue> Fields::Find(absl::string_view key) const {
@@ -67,10 +66,9 @@ std::optional<JsonValue> Fields::Find(absl::string_view key) const {
 }
 
 absl::StatusOr<bool> Fields::Bool(absl::string_view key) const {
-  absl::StatusOr<JsonValue> value = Get(key);
-  if (!value.ok()) return value.status();
-  const std::optional<bool> read = value->AsBool();
-  if (!read.has_value()) return Unexpected(PathOf(key), "true or false", *value);
+  ASSIGN_OR_RETURN(const JsonValue value, Get(key));
+  const std::optional<bool> read = value.AsBool();
+  if (!read.has_value()) return Unexpected(PathOf(key), "true or false", value);
   return *read;
 }
 
@@ -80,10 +78,9 @@ absl::StatusOr<bool> Fields::Bool(absl::string_view key, bool otherwise) const {
 }
 
 absl::StatusOr<std::string> Fields::String(absl::string_view key) const {
-  absl::StatusOr<JsonValue> value = Get(key);
-  if (!value.ok()) return value.status();
-  if (!value->is_string()) return Unexpected(PathOf(key), "a string", *value);
-  return std::string(value->text());
+  ASSIGN_OR_RETURN(const JsonValue value, Get(key));
+  if (!value.is_string()) return Unexpected(PathOf(key), "a string", value);
+  return std::string(value.text());
 }
 
 absl::StatusOr<std::string> Fields::String(absl::string_view key,
@@ -93,18 +90,16 @@ absl::StatusOr<std::string> Fields::String(absl::string_view key,
 }
 
 absl::StatusOr<uint32_t> Fields::Id(absl::string_view key) const {
-  absl::StatusOr<JsonValue> value = Get(key);
-  if (!value.ok()) return value.status();
-  const std::optional<uint32_t> read = value->AsId();
-  if (!read.has_value()) return Unexpected(PathOf(key), "an integer in 0..4294967295", *value);
+  ASSIGN_OR_RETURN(const JsonValue value, Get(key));
+  const std::optional<uint32_t> read = value.AsId();
+  if (!read.has_value()) return Unexpected(PathOf(key), "an integer in 0..4294967295", value);
   return *read;
 }
 
 absl::StatusOr<std::vector<JsonValue>> Fields::Array(absl::string_view key) const {
-  absl::StatusOr<JsonValue> value = Get(key);
-  if (!value.ok()) return value.status();
-  if (!value->is_array()) return Unexpected(PathOf(key), "an array", *value);
-  return value->Elements();
+  ASSIGN_OR_RETURN(const JsonValue value, Get(key));
+  if (!value.is_array()) return Unexpected(PathOf(key), "an array", value);
+  return value.Elements();
 }
 
 absl::Status Fields::RequireKnown(absl::string_view known) const {

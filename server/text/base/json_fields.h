@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/status_macros.h"
 #include "server/text/base/json_tree.h"
 
 namespace attendant::text {
@@ -76,18 +77,16 @@ struct ComponentType {
 template <typename Made, size_t kCount>
 absl::StatusOr<Made> LoadComponent(const ComponentType<Made> (&types)[kCount], JsonValue json,
                                    const std::string& field) {
-  absl::StatusOr<Fields> fields = Fields::Open(json, field);
-  if (!fields.ok()) return fields.status();
-  absl::StatusOr<std::string> type = fields->String("type");
-  if (!type.ok()) return type.status();
+  ASSIGN_OR_RETURN(const Fields fields, Fields::Open(json, field));
+  ASSIGN_OR_RETURN(const std::string type, fields.String("type"));
   std::string known;
   for (const ComponentType<Made>& each : types) {
     absl::StrAppend(&known, known.empty() ? "" : ", ", each.type);
-    if (each.type != *type) continue;
-    if (absl::Status status = fields->RequireKnown(each.keys); !status.ok()) return status;
-    return each.load(*fields);
+    if (each.type != type) continue;
+    RETURN_IF_ERROR(fields.RequireKnown(each.keys));
+    return each.load(fields);
   }
-  return Unsupported(fields->PathOf("type"), json.Find("type")->Describe(), known);
+  return Unsupported(fields.PathOf("type"), json.Find("type")->Describe(), known);
 }
 
 }  // namespace attendant::text

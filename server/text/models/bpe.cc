@@ -194,16 +194,14 @@ absl::StatusOr<std::pair<std::string, std::string>> ReadMerge(JsonValue merge,
 
 absl::StatusOr<BpeMerges> ReadMerges(const Fields& fields, const TokenIds& ids,
                                      absl::string_view prefix) {
-  absl::StatusOr<std::vector<JsonValue>> list = fields.Array("merges");
-  if (!list.ok()) return list.status();
-  BpeMerges merges(list->size());
+  ASSIGN_OR_RETURN(const std::vector<JsonValue> list, fields.Array("merges"));
+  BpeMerges merges(list.size());
   uint32_t rank = 0;
-  for (size_t i = 0; i < list->size(); ++i) {
+  for (size_t i = 0; i < list.size(); ++i) {
     const std::string field = absl::StrCat(fields.PathOf("merges"), "[", i, "]");
-    if ((*list)[i].is_string() && absl::StartsWith((*list)[i].text(), "#version")) continue;
-    absl::StatusOr<std::pair<std::string, std::string>> pair = ReadMerge((*list)[i], field);
-    if (!pair.ok()) return pair.status();
-    const auto& [left, right] = *pair;
+    if (list[i].is_string() && absl::StartsWith(list[i].text(), "#version")) continue;
+    ASSIGN_OR_RETURN(const auto pair, ReadMerge(list[i], field));
+    const auto& [left, right] = pair;
     if (right.size() < prefix.size()) {
       return Unexpected(field, absl::StrCat("a second token with the prefix ", prefix), right);
     }
@@ -229,17 +227,13 @@ absl::StatusOr<BpeOptions> ReadOptions(const Fields& fields) {
       {"continuing_subword_prefix", &options.prefix},
       {"end_of_word_suffix", &options.suffix}};
   for (const auto& [key, text] : texts) {
-    absl::StatusOr<std::string> read = fields.String(key, "");
-    if (!read.ok()) return read.status();
-    *text = *std::move(read);
+    ASSIGN_OR_RETURN(*text, fields.String(key, ""));
   }
   const std::pair<absl::string_view, bool*> flags[] = {{"fuse_unk", &options.fuse_unk},
                                                        {"byte_fallback", &options.byte_fallback},
                                                        {"ignore_merges", &options.ignore_merges}};
   for (const auto& [key, flag] : flags) {
-    absl::StatusOr<bool> read = fields.Bool(key, false);
-    if (!read.ok()) return read.status();
-    *flag = *read;
+    ASSIGN_OR_RETURN(*flag, fields.Bool(key, false));
   }
   if (options.byte_fallback && !(options.prefix + options.suffix).empty()) {
     return Unexpected(fields.PathOf("byte_fallback"),
@@ -265,27 +259,20 @@ bool HasAllBytes(const TokenIds& ids) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> LoadBpe(const Fields& fields, Vocabulary& vocabulary) {
-  if (absl::Status status = fields.RequireKnown(
-          "dropout,unk_token,continuing_subword_prefix,end_of_word_suffix,fuse_unk,byte_fallback,"
-          "ignore_merges,vocab,merges");
-      !status.ok()) {
-    return status;
-  }
-  absl::StatusOr<BpeOptions> options = ReadOptions(fields);
-  if (!options.ok()) return options.status();
-  absl::StatusOr<Vocabulary> read = LoadVocabulary(fields);
-  if (!read.ok()) return read.status();
-  vocabulary = *std::move(read);
+  RETURN_IF_ERROR(fields.RequireKnown(
+      "dropout,unk_token,continuing_subword_prefix,end_of_word_suffix,fuse_unk,byte_fallback,"
+      "ignore_merges,vocab,merges"));
+  ASSIGN_OR_RETURN(const BpeOptions options, ReadOptions(fields));
+  ASSIGN_OR_RETURN(vocabulary, LoadVocabulary(fields));
   TokenIds ids;
   ids.reserve(vocabulary.size());
   for (const auto& [token, id] : vocabulary) ids[token] = id;
-  if (options->has_unk && !ids.contains(options->unk_token) && !HasAllBytes(ids)) {
+  if (options.has_unk && !ids.contains(options.unk_token) && !HasAllBytes(ids)) {
     return Unexpected(fields.PathOf("unk_token"), "a token of the vocabulary",
-                      absl::StrCat("\"", options->unk_token, "\""));
+                      absl::StrCat("\"", options.unk_token, "\""));
   }
-  absl::StatusOr<BpeMerges> merges = ReadMerges(fields, ids, options->prefix);
-  if (!merges.ok()) return merges.status();
-  return std::make_unique<Bpe>(*options, std::move(ids), *std::move(merges));
+  ASSIGN_OR_RETURN(BpeMerges merges, ReadMerges(fields, ids, options.prefix));
+  return std::make_unique<Bpe>(options, std::move(ids), std::move(merges));
 }
 
 }  // namespace attendant::text

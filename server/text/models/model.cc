@@ -5,13 +5,12 @@
 namespace attendant::text {
 
 absl::StatusOr<Vocabulary> LoadVocabulary(const Fields& fields) {
-  absl::StatusOr<JsonValue> json = fields.Get("vocab");
-  if (!json.ok()) return json.status();
-  if (!json->is_object()) return Unexpected(fields.PathOf("vocab"), "an object", *json);
+  ASSIGN_OR_RETURN(const JsonValue json, fields.Get("vocab"));
+  if (!json.is_object()) return Unexpected(fields.PathOf("vocab"), "an object", json);
   Vocabulary vocabulary;
-  vocabulary.reserve(json->size());
+  vocabulary.reserve(json.size());
   absl::Status status;
-  json->ForEach([&](absl::string_view token, JsonValue value) {
+  json.ForEach([&](absl::string_view token, JsonValue value) {
     const std::optional<uint32_t> id = value.AsId();
     if (!id.has_value() || *id >= Model::kNoId) {
       status = Unexpected(absl::StrCat(fields.PathOf("vocab"), "[\"", token.substr(0, 100), "\"]"),
@@ -37,10 +36,9 @@ absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields, Vocabular
                              {"BPE", LoadBpe},
                              {"Unigram", LoadUnigram},
                              {"WordLevel", LoadWordLevel}};
-  absl::StatusOr<std::string> type = fields.String("type");
-  if (!type.ok()) return type.status();
+  ASSIGN_OR_RETURN(const std::string type, fields.String("type"));
   for (const Kind& kind : kKinds) {
-    if (kind.type == *type) return kind.load(fields, vocabulary);
+    if (kind.type == type) return kind.load(fields, vocabulary);
   }
   return Unsupported(fields.PathOf("type"), fields.Find("type")->Describe(),
                      "WordPiece, BPE, Unigram or WordLevel");

@@ -138,13 +138,12 @@ class Unigram : public Model {
 };
 
 absl::Status LoadPieces(const Fields& fields, Vocabulary& vocabulary, std::vector<double>& scores) {
-  absl::StatusOr<std::vector<JsonValue>> pieces = fields.Array("vocab");
-  if (!pieces.ok()) return pieces.status();
-  for (size_t i = 0; i < pieces->size(); ++i) {
+  ASSIGN_OR_RETURN(const std::vector<JsonValue> pieces, fields.Array("vocab"));
+  for (size_t i = 0; i < pieces.size(); ++i) {
     const std::string field = absl::StrCat(fields.PathOf("vocab"), "[", i, "]");
-    const std::vector<JsonValue> pair = (*pieces)[i].Elements();
-    if (pair.size() != 2 || !(*pieces)[i].is_array() || !pair[0].is_string()) {
-      return Unexpected(field, "a token and its score", (*pieces)[i]);
+    const std::vector<JsonValue> pair = pieces[i].Elements();
+    if (pair.size() != 2 || !pieces[i].is_array() || !pair[0].is_string()) {
+      return Unexpected(field, "a token and its score", pieces[i]);
     }
     if (pair[0].text().size() > kMaxTokenBytes) {
       return Unexpected(field, absl::StrCat("at most ", kMaxTokenBytes, " bytes"),
@@ -162,20 +161,16 @@ absl::Status LoadPieces(const Fields& fields, Vocabulary& vocabulary, std::vecto
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> LoadUnigram(const Fields& fields, Vocabulary& vocabulary) {
-  if (absl::Status status = fields.RequireKnown("unk_id,vocab,byte_fallback"); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(fields.RequireKnown("unk_id,vocab,byte_fallback"));
   std::vector<double> scores;
-  if (absl::Status status = LoadPieces(fields, vocabulary, scores); !status.ok()) return status;
-  absl::StatusOr<uint32_t> unk_id = fields.Id("unk_id");
-  if (!unk_id.ok()) return unk_id.status();
-  if (*unk_id >= scores.size()) {
+  RETURN_IF_ERROR(LoadPieces(fields, vocabulary, scores));
+  ASSIGN_OR_RETURN(const uint32_t unk_id, fields.Id("unk_id"));
+  if (unk_id >= scores.size()) {
     return Unexpected(fields.PathOf("unk_id"), absl::StrCat("less than ", scores.size()),
-                      absl::StrCat(*unk_id));
+                      absl::StrCat(unk_id));
   }
-  absl::StatusOr<bool> byte_fallback = fields.Bool("byte_fallback", false);
-  if (!byte_fallback.ok()) return byte_fallback.status();
-  return std::make_unique<Unigram>(vocabulary, std::move(scores), *unk_id, *byte_fallback);
+  ASSIGN_OR_RETURN(const bool byte_fallback, fields.Bool("byte_fallback", false));
+  return std::make_unique<Unigram>(vocabulary, std::move(scores), unk_id, byte_fallback);
 }
 
 }  // namespace attendant::text

@@ -26,7 +26,7 @@ absl::Status CheckUtf8(absl::string_view text, absl::string_view file) {
 }  // namespace
 
 absl::StatusOr<std::string> WordPieceJson(absl::string_view vocab_txt) {
-  if (absl::Status status = CheckUtf8(vocab_txt, "vocab.txt"); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckUtf8(vocab_txt, "vocab.txt"));
   const std::vector<absl::string_view> lines = absl::StrSplit(vocab_txt, '\n');
   absl::flat_hash_map<absl::string_view, size_t> last;  // line of a token that is on several
   for (size_t id = 0; id < lines.size(); ++id) last[absl::StripSuffix(lines[id], "\r")] = id;
@@ -40,12 +40,11 @@ absl::StatusOr<std::string> WordPieceJson(absl::string_view vocab_txt) {
 }
 
 absl::StatusOr<std::string> BpeJson(absl::string_view vocab_json, absl::string_view merges_txt) {
-  const auto vocabulary = JsonTree::Parse(vocab_json, "vocab.json");
-  if (!vocabulary.ok()) return vocabulary.status();
-  if (!(*vocabulary)->root().is_object()) {
-    return Unexpected("vocab.json", "an object", (*vocabulary)->root());
+  ASSIGN_OR_RETURN(const auto vocabulary, JsonTree::Parse(vocab_json, "vocab.json"));
+  if (!vocabulary->root().is_object()) {
+    return Unexpected("vocab.json", "an object", vocabulary->root());
   }
-  if (absl::Status status = CheckUtf8(merges_txt, "merges.txt"); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckUtf8(merges_txt, "merges.txt"));
   std::string merges;
   size_t number = 0;
   for (absl::string_view line : absl::StrSplit(merges_txt, '\n')) {

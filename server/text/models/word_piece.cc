@@ -103,43 +103,31 @@ absl::StatusOr<uint32_t> FindUnknown(absl::string_view token, const std::string&
 
 absl::StatusOr<std::unique_ptr<Model>> MakeWordPiece(const WordPieceOptions& options,
                                                      const Vocabulary& vocabulary) {
-  absl::StatusOr<uint32_t> unk = FindUnknown(options.unk_token, "model.unk_token", vocabulary);
-  if (!unk.ok()) return unk.status();
+  ASSIGN_OR_RETURN(const uint32_t unk,
+                   FindUnknown(options.unk_token, "model.unk_token", vocabulary));
   if (options.max_input_chars_per_word > kMaxWordCharacters) {
     return Unexpected("model.max_input_chars_per_word", absl::StrCat("0..", kMaxWordCharacters),
                       absl::StrCat(options.max_input_chars_per_word));
   }
-  return std::make_unique<WordPiece>(options, *unk, vocabulary);
+  return std::make_unique<WordPiece>(options, unk, vocabulary);
 }
 
 absl::StatusOr<std::unique_ptr<Model>> LoadWordPiece(const Fields& fields, Vocabulary& vocabulary) {
-  if (absl::Status status =
-          fields.RequireKnown("unk_token,continuing_subword_prefix,max_input_chars_per_word,vocab");
-      !status.ok()) {
-    return status;
-  }
-  absl::StatusOr<std::string> unk = fields.String("unk_token");
-  if (!unk.ok()) return unk.status();
-  absl::StatusOr<std::string> prefix = fields.String("continuing_subword_prefix");
-  if (!prefix.ok()) return prefix.status();
-  absl::StatusOr<uint32_t> longest = fields.Id("max_input_chars_per_word");
-  if (!longest.ok()) return longest.status();
-  absl::StatusOr<Vocabulary> read = LoadVocabulary(fields);
-  if (!read.ok()) return read.status();
-  vocabulary = *std::move(read);
-  return MakeWordPiece({*unk, *prefix, *longest}, vocabulary);
+  RETURN_IF_ERROR(
+      fields.RequireKnown("unk_token,continuing_subword_prefix,max_input_chars_per_word,vocab"));
+  ASSIGN_OR_RETURN(const std::string unk, fields.String("unk_token"));
+  ASSIGN_OR_RETURN(const std::string prefix, fields.String("continuing_subword_prefix"));
+  ASSIGN_OR_RETURN(const uint32_t longest, fields.Id("max_input_chars_per_word"));
+  ASSIGN_OR_RETURN(vocabulary, LoadVocabulary(fields));
+  return MakeWordPiece({unk, prefix, longest}, vocabulary);
 }
 
 absl::StatusOr<std::unique_ptr<Model>> LoadWordLevel(const Fields& fields, Vocabulary& vocabulary) {
-  if (absl::Status status = fields.RequireKnown("unk_token,vocab"); !status.ok()) return status;
-  absl::StatusOr<std::string> unk = fields.String("unk_token");
-  if (!unk.ok()) return unk.status();
-  absl::StatusOr<Vocabulary> read = LoadVocabulary(fields);
-  if (!read.ok()) return read.status();
-  vocabulary = *std::move(read);
-  absl::StatusOr<uint32_t> unk_id = FindUnknown(*unk, fields.PathOf("unk_token"), vocabulary);
-  if (!unk_id.ok()) return unk_id.status();
-  return std::make_unique<WordLevel>(*unk_id, vocabulary);
+  RETURN_IF_ERROR(fields.RequireKnown("unk_token,vocab"));
+  ASSIGN_OR_RETURN(const std::string unk, fields.String("unk_token"));
+  ASSIGN_OR_RETURN(vocabulary, LoadVocabulary(fields));
+  ASSIGN_OR_RETURN(const uint32_t unk_id, FindUnknown(unk, fields.PathOf("unk_token"), vocabulary));
+  return std::make_unique<WordLevel>(unk_id, vocabulary);
 }
 
 }  // namespace attendant::text

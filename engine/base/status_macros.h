@@ -1,0 +1,28 @@
+// Macros that pass errors on to the caller, as Google's code bases have them.
+#pragma once
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+// Returns from the function unless the absl::Status `expression` is OK.
+#define RETURN_IF_ERROR(expression)                              \
+  if (absl::Status status_here = (expression); status_here.ok()) \
+    ;                                                            \
+  else                                                           \
+    return status_here
+
+// Evaluates the absl::StatusOr `expression`, and returns its status from the function unless that
+// is OK. Otherwise assigns its value to `target`, which may declare a variable:
+//   ASSIGN_OR_RETURN(const Header header, ReadHeader(file));
+// A type with commas needs `auto`.
+#define ASSIGN_OR_RETURN(target, ...) \
+  ASSIGN_OR_RETURN_AS(STATUS_MACROS_JOIN(status_or_, __LINE__), target, __VA_ARGS__)
+
+#define STATUS_MACROS_JOIN(a, b) STATUS_MACROS_JOIN_AGAIN(a, b)
+#define STATUS_MACROS_JOIN_AGAIN(a, b) a##b
+#define ASSIGN_OR_RETURN_AS(result, target, ...)       \
+  auto result = (__VA_ARGS__);                         \
+  if (!result.ok()) return std::move(result).status(); \
+  target = *std::move(result)
