@@ -14,6 +14,7 @@
 #include "engine/kernels/isa.h"
 #include "proto/byte_text.h"
 #include "server/admission/admission.h"
+#include "server/base/listening_socket.h"
 #include "server/base/worker_threads.h"
 #include "server/batching/instance_pool.h"
 #include "server/execution/batch_executor.h"
@@ -46,7 +47,6 @@
 #include "server/text_calls/text_models.h"
 #include "server/transport/connection_listener.h"
 #include "server/transport/descriptor_limit.h"
-#include "server/transport/listening_socket.h"
 
 namespace attendant::server {
 namespace {

@@ -13,8 +13,6 @@
 namespace attendant::server {
 namespace {
 
-constexpr size_t kIpv6Network = 8;  // bytes
-
 // ipv4:127.0.0.1:5000, ipv6:%5B::1%5D:5000 or, with a scope, ipv6:%5Bfe80::1%25eth0%5D:5000.
 std::optional<IpAddress> AddressOf(const std::string& transport_peer) {
   const size_t begin = transport_peer.find(':') + 1, end = transport_peer.rfind(':');
@@ -40,8 +38,7 @@ std::string PeerOf(const std::string& transport_peer, const std::string& forward
     if (!next) break;  // nobody says who is before this proxy
     address = next;
   }
-  if (!IsIpv4(*address)) std::fill(address->begin() + kIpv6Network, address->end(), uint8_t{0});
-  return FormatAddress(*address);
+  return FormatAddress(CallerNetwork(*address));
 }
 
 std::string ConnectionOf(const std::string& transport_peer) {

@@ -70,7 +70,7 @@ struct HttpConnection {
   }
 
   int descriptor = -1;
-  std::string address = {};  // AcceptedConnection::address
+  std::string address = {};  // the network of the caller
   std::string peer = {};     // HttpRequest::peer
   Phase phase = Phase::kBrief;
   TimePoint since = {};  // the start of the phase

@@ -18,10 +18,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "server/base/listening_socket.h"
 #include "server/http/http_connections.h"
 #include "server/http/http_daemon.h"
-#include "server/http/http_listener.h"
 #include "server/http/http_routes.h"
+#include "server/settings/network.h"
 
 namespace attendant::server {
 namespace {
@@ -77,6 +78,13 @@ bool OutOfResources(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
+// Returns HttpRequest::peer.
+std::string PeerName(const Endpoint& endpoint) {
+  const std::string host = FormatAddress(endpoint.address);
+  return IsIpv4(endpoint.address) ? absl::StrCat("ipv4:", host, ":", endpoint.port)
+                                  : absl::StrCat("ipv6:[", host, "]:", endpoint.port);
+}
+
 // What to wait for on a connection: the library looks at the others itself. It does not look at one
 // that waits for its answer, and says nothing of the first byte of a head.
 short EventsOf(const HttpConnection& connection) {
@@ -92,7 +100,7 @@ short EventsOf(const HttpConnection& connection) {
 // all places. Everything but the constructor, the destructor and Drain runs on that thread.
 class HttpServer::Impl {
  public:
-  Impl(HttpListener listener, HttpHandlers handlers, const HttpLimits& limits,
+  Impl(std::unique_ptr<ListeningSocket> listener, HttpHandlers handlers, const HttpLimits& limits,
        const ServerSecrets& secrets)
       : listener_(std::move(listener)),
         limits_(limits),
@@ -103,7 +111,7 @@ class HttpServer::Impl {
         open_(limits) {}
 
   ~Impl() {
-    listener_.Stop();
+    shutdown(listener_->descriptor(), SHUT_RDWR);  // at which poll reports POLLHUP
     if (thread_.joinable()) thread_.join();
   }
 
@@ -127,7 +135,7 @@ class HttpServer::Impl {
     draining_ = true;
     waker_->Wake();
   }
-  int port() const { return listener_.port(); }
+  int port() const { return listener_->port(); }
 
  private:
   // Nothing here may throw, as there is nobody to catch it.
@@ -136,7 +144,7 @@ class HttpServer::Impl {
       const Clock::time_point now = Clock::now();
       while (HttpConnection* ended = open_.Ended(now)) Close(*ended);
       if (draining_) EndIdleConnections();
-      ready_.assign({{listener_.descriptor(), 0, 0},
+      ready_.assign({{listener_->descriptor(), 0, 0},
                      {waker_->event(), POLLIN, 0},
                      {daemon_->events(), POLLIN, 0}});
       if (accepts_from_ <= now) ready_[kListener].events = POLLIN;
@@ -217,23 +225,26 @@ class HttpServer::Impl {
   }
 
   void Accept() {
-    const std::optional<AcceptedConnection> accepted = listener_.Accept();
-    if (!accepted) {
+    sockaddr_storage peer = {};
+    socklen_t size = sizeof peer;
+    const int accepted = accept4(listener_->descriptor(), reinterpret_cast<sockaddr*>(&peer), &size,
+                                 SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (accepted < 0) {
       if (OutOfResources(errno)) accepts_from_ = Clock::now() + kAcceptPause;
       return;
     }
     HttpConnection* connection = nullptr;
     try {
-      const std::string address = accepted->address();
+      const Endpoint endpoint = *EndpointOf(peer);
+      const std::string address = FormatAddress(CallerNetwork(endpoint.address));
       if (HttpConnection* in_the_way = open_.InTheWayOf(address)) Close(*in_the_way);
-      connection = &open_.Add({accepted->descriptor, address, accepted->name()});
+      connection = &open_.Add({accepted, address, PeerName(endpoint)});
     } catch (const std::bad_alloc&) {
-      close(accepted->descriptor);
+      close(accepted);
       return;
     }
     connection->Enter(HttpConnection::Phase::kBrief);
-    daemon_->Take(*connection, reinterpret_cast<const sockaddr*>(&accepted->peer),
-                  accepted->peer_size);
+    daemon_->Take(*connection, reinterpret_cast<const sockaddr*>(&peer), size);
   }
 
   // The library closes the descriptor in its next run, which finds that the connection has ended.
@@ -242,7 +253,7 @@ class HttpServer::Impl {
     connection.closing = true;
   }
 
-  HttpListener listener_;
+  const std::unique_ptr<ListeningSocket> listener_;
   const std::shared_ptr<HttpWaker> waker_ = std::make_shared<HttpWaker>();
   const HttpLimits limits_;
   const ServerSecrets secrets_;
@@ -265,14 +276,18 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
                                                               HttpHandlers handlers,
                                                               const HttpLimits& limits,
                                                               const ServerSecrets& secrets) {
-  ASSIGN_OR_RETURN(HttpListener listener, HttpListener::Open(address, port));
-  auto impl = std::make_unique<Impl>(std::move(listener), std::move(handlers), limits, secrets);
-  const absl::Status started = impl->Start();
-  if (absl::IsUnavailable(started)) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", address, " port ", port,
-                                               " for HTTP: ", started.message()));
+  auto listener = ListeningSocket::BindFirst(address, port);
+  absl::Status status = listener.ok() ? (*listener)->Listen() : listener.status();
+  std::unique_ptr<Impl> impl;
+  if (status.ok()) {
+    impl = std::make_unique<Impl>(*std::move(listener), std::move(handlers), limits, secrets);
+    status = impl->Start();
   }
-  if (!started.ok()) return started;
+  if (absl::IsUnavailable(status)) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", address, " port ", port,
+                                               " for HTTP: ", status.message()));
+  }
+  if (!status.ok()) return status;
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 

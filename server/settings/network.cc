@@ -10,7 +10,8 @@
 namespace attendant::server {
 namespace {
 
-constexpr int kMappedBits = 96;  // of the prefix that stands before an IPv4 address
+constexpr int kMappedBits = 96;     // of the prefix that stands before an IPv4 address
+constexpr size_t kCallerBytes = 8;  // of an IPv6 address, its network
 constexpr IpAddress kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 }  // namespace
@@ -29,6 +30,27 @@ std::string FormatAddress(const IpAddress& address) {
   if (IsIpv4(address))
     return inet_ntop(AF_INET, address.data() + kMappedBits / 8, text, sizeof text);
   return inet_ntop(AF_INET6, address.data(), text, sizeof text);
+}
+
+IpAddress CallerNetwork(IpAddress address) {
+  if (!IsIpv4(address)) std::fill(address.begin() + kCallerBytes, address.end(), uint8_t{0});
+  return address;
+}
+
+std::optional<Endpoint> EndpointOf(const sockaddr_storage& peer) {
+  IpAddress address = {};
+  if (peer.ss_family == AF_INET) {
+    sockaddr_in v4;
+    std::memcpy(&v4, &peer, sizeof v4);
+    address = kMapped;
+    std::memcpy(&address[kMappedBits / 8], &v4.sin_addr, sizeof v4.sin_addr);
+    return Endpoint{address, ntohs(v4.sin_port)};
+  }
+  if (peer.ss_family != AF_INET6) return std::nullopt;
+  sockaddr_in6 v6;
+  std::memcpy(&v6, &peer, sizeof v6);
+  std::memcpy(address.data(), &v6.sin6_addr, sizeof v6.sin6_addr);
+  return Endpoint{address, ntohs(v6.sin6_port)};
 }
 
 bool Network::Contains(const IpAddress& other) const {

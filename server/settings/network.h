@@ -1,6 +1,8 @@
 // IP addresses and networks, of settings and of callers.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -15,6 +17,17 @@ using IpAddress = std::array<uint8_t, 16>;
 std::optional<IpAddress> ParseAddress(const std::string& text);
 std::string FormatAddress(const IpAddress& address);
 bool IsIpv4(const IpAddress& address);
+// The network of a caller: an IPv4 address, or the /64 of an IPv6 address, which is what a host
+// has.
+IpAddress CallerNetwork(IpAddress address);
+
+struct Endpoint {
+  IpAddress address;
+  int port;
+};
+
+// Nothing for a Unix socket.
+std::optional<Endpoint> EndpointOf(const sockaddr_storage& peer);
 
 struct Network {
   IpAddress address = {};

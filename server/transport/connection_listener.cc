@@ -20,7 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "server/transport/listening_socket.h"
+#include "server/base/listening_socket.h"
 
 namespace attendant::server {
 namespace {

@@ -19,28 +19,6 @@
 namespace attendant::server {
 namespace {
 
-struct Endpoint {
-  IpAddress address;
-  int port;
-};
-
-// The other end of a connection; none if that is a Unix socket.
-std::optional<Endpoint> EndpointOf(const sockaddr_storage& peer) {
-  IpAddress address = {};
-  if (peer.ss_family == AF_INET) {
-    sockaddr_in v4;
-    std::memcpy(&v4, &peer, sizeof v4);
-    address[10] = address[11] = 0xff;
-    std::memcpy(&address[12], &v4.sin_addr, sizeof v4.sin_addr);
-    return Endpoint{address, ntohs(v4.sin_port)};
-  }
-  if (peer.ss_family != AF_INET6) return std::nullopt;
-  sockaddr_in6 v6;
-  std::memcpy(&v6, &peer, sizeof v6);
-  std::memcpy(address.data(), &v6.sin6_addr, sizeof v6.sin6_addr);
-  return Endpoint{address, ntohs(v6.sin6_port)};
-}
-
 bool HasSentAll(int connection) {
   int unsent = 0;
   return ioctl(connection, SIOCOUTQ, &unsent) != 0 || unsent == 0;

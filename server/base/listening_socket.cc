@@ -1,6 +1,5 @@
-#include "server/transport/listening_socket.h"
+#include "server/base/listening_socket.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -14,12 +13,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 
 namespace attendant::server {
 namespace {
 
 constexpr absl::string_view kUnixPrefix = "unix:";
-constexpr int kBacklog = 512;
+// Connections that have arrived but are not accepted yet take no descriptor.
+constexpr int kBacklog = 1024;
 constexpr mode_t kUnixSocketMode = 0660;
 
 absl::Status Problem(absl::string_view reason) { return absl::UnavailableError(reason); }
@@ -60,6 +61,18 @@ void SetPort(sockaddr& address, int port) {
   }
 }
 
+using Targets = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+absl::StatusOr<Targets> Resolve(const std::string& address) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(address.c_str(), "0", &hints, &found);
+  if (error != 0) return Problem(gai_strerror(error));
+  return Targets(found, freeaddrinfo);
+}
+
 }  // namespace
 
 bool IsUnixAddress(absl::string_view address) { return absl::StartsWith(address, kUnixPrefix); }
@@ -68,33 +81,42 @@ absl::StatusOr<std::vector<std::unique_ptr<ListeningSocket>>> ListeningSocket::B
     const std::string& address, int port) {
   std::vector<std::unique_ptr<ListeningSocket>> sockets;
   if (IsUnixAddress(address)) {
-    absl::StatusOr<std::unique_ptr<ListeningSocket>> bound =
-        BindUnix(std::string(absl::StripPrefix(address, kUnixPrefix)));
-    if (!bound.ok()) return bound.status();
-    sockets.push_back(*std::move(bound));
+    ASSIGN_OR_RETURN(auto bound, BindUnix(std::string(absl::StripPrefix(address, kUnixPrefix))));
+    sockets.push_back(std::move(bound));
     return sockets;
   }
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0) return Problem(gai_strerror(error));
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> targets(found, freeaddrinfo);
-  for (const addrinfo* target = found; target != nullptr; target = target->ai_next) {
-    const int descriptor =
-        ::socket(target->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (descriptor < 0) return ProblemOfErrno();
-    sockets.push_back(std::unique_ptr<ListeningSocket>(new ListeningSocket(descriptor)));
-    const int yes = 1, no = 0;
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (target->ai_family == AF_INET6) {
-      setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-    }
-    SetPort(*target->ai_addr, sockets.size() == 1 ? port : sockets[0]->port());
-    if (bind(descriptor, target->ai_addr, target->ai_addrlen) != 0) return ProblemOfErrno();
+  ASSIGN_OR_RETURN(const Targets targets, Resolve(address));
+  for (const addrinfo* target = targets.get(); target != nullptr; target = target->ai_next) {
+    ASSIGN_OR_RETURN(auto bound, BindTcp(*target, sockets.empty() ? port : sockets[0]->port()));
+    sockets.push_back(std::move(bound));
   }
   return sockets;
+}
+
+absl::StatusOr<std::unique_ptr<ListeningSocket>> ListeningSocket::BindFirst(
+    const std::string& address, int port) {
+  ASSIGN_OR_RETURN(const Targets targets, Resolve(address));
+  absl::StatusOr<std::unique_ptr<ListeningSocket>> bound = BindTcp(*targets, port);
+  for (const addrinfo* next = targets->ai_next; !bound.ok() && next != nullptr;
+       next = next->ai_next) {
+    bound = BindTcp(*next, port);
+  }
+  return bound;
+}
+
+absl::StatusOr<std::unique_ptr<ListeningSocket>> ListeningSocket::BindTcp(const addrinfo& target,
+                                                                          int port) {
+  const int descriptor = ::socket(target.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor < 0) return ProblemOfErrno();
+  std::unique_ptr<ListeningSocket> socket(new ListeningSocket(descriptor));
+  const int yes = 1, no = 0;
+  setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (target.ai_family == AF_INET6) {
+    setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+  }
+  SetPort(*target.ai_addr, port);
+  if (bind(descriptor, target.ai_addr, target.ai_addrlen) != 0) return ProblemOfErrno();
+  return socket;
 }
 
 absl::StatusOr<std::unique_ptr<ListeningSocket>> ListeningSocket::BindUnix(
@@ -106,8 +128,8 @@ absl::StatusOr<std::unique_ptr<ListeningSocket>> ListeningSocket::BindUnix(
         "the path has ", path.size(), " bytes, at most ",
         sizeof sockaddr_un::sun_path - 1 - (unfinished.size() - path.size()), " are possible"));
   }
-  if (absl::Status status = CheckPath(path); !status.ok()) return status;
-  if (absl::Status status = CheckPath(unfinished); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckPath(path));
+  RETURN_IF_ERROR(CheckPath(unfinished));
   unlink(unfinished.c_str());
   const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor < 0) return ProblemOfErrno();
@@ -139,7 +161,7 @@ ListeningSocket::~ListeningSocket() {
 absl::Status ListeningSocket::Listen() {
   if (is_unix()) {
     // Another server may have started in the meantime.
-    if (absl::Status status = CheckPath(path_); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckPath(path_));
   }
   if (listen(descriptor_, kBacklog) != 0) return ProblemOfErrno();
   if (is_unix() && std::rename(NameBeforeListening(path_).c_str(), path_.c_str()) != 0) {

@@ -1,4 +1,4 @@
-#include "server/transport/listening_socket.h"
+#include "server/base/listening_socket.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/tcp_client.h"
 
 namespace attendant::server {
 namespace listening_socket_test {
@@ -146,6 +147,21 @@ TEST(ListeningSocketTest, PathsThatCannotBe) {
   EXPECT_EQ(Error("unix:/" + std::string(200, 'x')),
             "the path has 201 bytes, at most 103 are possible");
   EXPECT_EQ(Error("unix:/nowhere/s"), "No such file or directory");
+}
+
+TEST(ListeningSocketTest, TheFirstAddressTakesIpv4Too) {
+  for (const char* address : {"127.0.0.1", "0.0.0.0", "localhost", "::", "::1"}) {
+    const auto socket = ListeningSocket::BindFirst(address, 0);
+    if (std::string(address).find(':') != std::string::npos && !socket.ok()) continue;  // no IPv6
+    ASSERT_TRUE(socket.ok()) << socket.status();
+    ASSERT_TRUE((*socket)->Listen().ok());
+    EXPECT_GT((*socket)->port(), 0) << address;
+    if (std::string(address) != "::") continue;
+    const TcpClient client((*socket)->port());
+    EXPECT_TRUE(client.connected());
+  }
+  EXPECT_EQ(ListeningSocket::BindFirst("no such host.invalid", 0).status().code(),
+            absl::StatusCode::kUnavailable);
 }
 
 }  // namespace listening_socket_test

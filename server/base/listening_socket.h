@@ -1,6 +1,7 @@
 // ListeningSocket, a socket that waits for connections over TCP or over a Unix socket.
 #pragma once
 
+#include <netdb.h>
 #include <sys/stat.h>
 
 #include <memory>
@@ -24,6 +25,9 @@ class ListeningSocket {
   // IPv4. For a Unix address `port` does not matter. The message of an error is the reason alone.
   static absl::StatusOr<std::vector<std::unique_ptr<ListeningSocket>>> Bind(
       const std::string& address, int port);
+  // The same for the first of the addresses that can be bound, over TCP.
+  static absl::StatusOr<std::unique_ptr<ListeningSocket>> BindFirst(const std::string& address,
+                                                                    int port);
   // Closes the socket and removes the file of a Unix socket, if it still is that of this socket.
   ~ListeningSocket();
   ListeningSocket(const ListeningSocket&) = delete;
@@ -41,6 +45,7 @@ class ListeningSocket {
  private:
   explicit ListeningSocket(int descriptor) : descriptor_(descriptor) {}
   static absl::StatusOr<std::unique_ptr<ListeningSocket>> BindUnix(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<ListeningSocket>> BindTcp(const addrinfo& target, int port);
 
   const int descriptor_;
   // Only for Unix sockets. Until it listens, the file has another name, path_ + ".new".
