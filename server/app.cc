@@ -224,7 +224,7 @@ class App::Impl {
     gauges.stream_sequences = kept.sequences;
     gauges.stream_sequence_bytes = kept.sequence_bytes;
     if (cache_ != nullptr) gauges.cache = cache_->counts();
-    gauges.connections = listener_ == nullptr ? 0 : listener_->open_connections();
+    gauges.connections = listener_ == nullptr ? 0 : listener_->connections().count();
     if (certificates_ != nullptr) gauges.certificate_expiry = certificates_->current()->expiry;
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
     for (const auto& [name, model] : *models)

@@ -89,14 +89,14 @@ void EndGrpcServer(grpc::Server& server, ConnectionListener& listener, absl::Tim
   absl::SleepFor(std::min(kLinger, deadline - absl::Now()));
   // Closing a connection drops what of its answers is still in the kernel if the other end sends
   // anything meanwhile, such as the window updates of a reader.
-  if (const int64_t unsent = listener.AwaitSent(absl::InfinitePast()); unsent > 0) {
+  if (const int64_t unsent = listener.connections().AwaitSent(absl::InfinitePast()); unsent > 0) {
     spdlog::info("draining: {} connections have answers that are not received", unsent);
-    const int64_t cut = listener.AwaitSent(deadline);
+    const int64_t cut = listener.connections().AwaitSent(deadline);
     if (cut > 0) spdlog::warn("drain timeout: the answers of {} connections are cut", cut);
   }
   // A call that comes after Shutdown ends with CANCELLED, which nobody retries. One that comes
   // when its connection is closed is UNAVAILABLE.
-  listener.EndReading(absl::Now() + kLinger);
+  listener.connections().EndReading(absl::Now() + kLinger);
   server.Shutdown(std::chrono::system_clock::now());
 }
 

@@ -12,20 +12,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <utility>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "server/base/listening_socket.h"
 
 namespace attendant::server {
 namespace {
-
-using Sockets = std::vector<std::unique_ptr<ListeningSocket>>;
 
 absl::Status CannotListen(const std::string& name, absl::string_view reason) {
   return absl::UnavailableError(absl::StrCat("cannot listen on ", name, " for gRPC: ", reason));
@@ -38,144 +31,32 @@ void WatchForInput(int epoll, int descriptor) {
   epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &input);
 }
 
+// A descriptor that is given up to accept, and so to close, a connection when there is no other.
+// Without it the connection would stay in the backlog, and the listener would be ready for ever.
+int OpenSpare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
 }  // namespace
 
-class ConnectionListener::Impl {
- public:
-  Impl(std::string name, Sockets sockets, const ConnectionLimits& limits)
-      : name_(std::move(name)),
-        port_(sockets[0]->port()),
-        epoll_(epoll_create1(EPOLL_CLOEXEC)),
-        stop_(eventfd(0, EFD_CLOEXEC)),
-        connections_(epoll_.number, limits),
-        sockets_(std::move(sockets)),
-        spare_(OpenSpare()) {}
+ConnectionListener::ConnectionListener(std::string name, Sockets sockets,
+                                       const ConnectionLimits& limits)
+    : name_(std::move(name)),
+      port_(sockets[0]->port()),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      stop_(eventfd(0, EFD_CLOEXEC)),
+      connections_(epoll_.number, limits),
+      sockets_(std::move(sockets)),
+      spare_(OpenSpare()) {}
 
-  ~Impl() {
-    Close();
-    if (thread_.joinable()) {
-      const uint64_t one = 1;
-      if (write(stop_.number, &one, sizeof one) < 0) std::abort();  // an eventfd always takes it
-      thread_.join();
-    }
-    absl::MutexLock lock(&mutex_);
-    if (spare_ >= 0) close(spare_);
+ConnectionListener::~ConnectionListener() {
+  Close();
+  if (thread_.joinable()) {
+    const uint64_t one = 1;
+    if (write(stop_.number, &one, sizeof one) < 0) std::abort();  // an eventfd always takes it
+    thread_.join();
   }
-
-  absl::Status Start(ConnectionHandlers handlers) {
-    absl::MutexLock lock(&mutex_);
-    if (epoll_.number < 0 || stop_.number < 0 || spare_ < 0) {
-      return CannotListen(name_, std::strerror(EMFILE));
-    }
-    handlers_ = std::move(handlers);
-    WatchForInput(epoll_.number, stop_.number);
-    for (const auto& socket : sockets_) {
-      if (absl::Status status = socket->Listen(); !status.ok()) {
-        return CannotListen(name_, status.message());
-      }
-      WatchForInput(epoll_.number, socket->descriptor());
-    }
-    thread_ = std::thread([this] { Run(); });
-    return absl::OkStatus();
-  }
-
-  void Close() {
-    absl::MutexLock lock(&mutex_);
-    sockets_.clear();  // which the epoll instance forgets with them
-  }
-
-  OpenConnections& connections() { return connections_; }
-  int port() const { return port_; }
-  const std::string& name() const { return name_; }
-
- private:
-  // Closes the descriptor in the end.
-  struct Descriptor {
-    explicit Descriptor(int opened) : number(opened) {}
-    ~Descriptor() {
-      if (number >= 0) close(number);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-
-    const int number;
-  };
-
-  // A descriptor that is given up to accept, and so to close, a connection when there is no other.
-  // Without it the connection would stay in the backlog, and the listener would be ready for ever.
-  static int OpenSpare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
-
-  void Run() {
-    for (;;) {
-      epoll_event event;
-      if (epoll_wait(epoll_.number, &event, 1, -1) <= 0) continue;  // interrupted
-      if (event.data.fd == stop_.number) return;
-      if (!AcceptFrom(event.data.fd)) Forget(event.data.fd);
-    }
-  }
-
-  // Returns false if `descriptor` is not a listener.
-  bool AcceptFrom(int descriptor) {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& socket : sockets_) {
-      if (socket->descriptor() != descriptor) continue;
-      AcceptOne(*socket);
-      return true;
-    }
-    return false;
-  }
-
-  void Forget(int duplicate) {
-    const std::optional<ConnectionRefusal> refusal = connections_.OnHangUp(duplicate);
-    absl::MutexLock lock(&mutex_);
-    if (refusal) handlers_.refused(*refusal);
-  }
-
-  void AcceptOne(const ListeningSocket& socket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    sockaddr_storage peer = {};
-    socklen_t size = sizeof peer;
-    const int connection = accept4(socket.descriptor(), reinterpret_cast<sockaddr*>(&peer), &size,
-                                   SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (connection < 0) {
-      if (errno == EMFILE || errno == ENFILE) CloseOne(socket);
-      return;
-    }
-    if (const auto refusal = connections_.Add(connection, peer)) {
-      close(connection);
-      handlers_.refused(*refusal);
-      return;
-    }
-    const int yes = 1;
-    if (!socket.is_unix()) setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    handlers_.take(socket.descriptor(), connection);
-  }
-
-  void CloseOne(const ListeningSocket& socket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (spare_ >= 0) close(spare_);
-    const int connection = accept4(socket.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
-    if (connection >= 0) {
-      close(connection);
-      handlers_.refused(ConnectionRefusal::kDescriptors);
-    }
-    spare_ = OpenSpare();
-    // Another thread was faster: do not spin until it closes something.
-    if (connection < 0 || spare_ < 0) absl::SleepFor(absl::Milliseconds(10));
-  }
-
-  const std::string name_;
-  const int port_;
-  const Descriptor epoll_;
-  const Descriptor stop_;
-  OpenConnections connections_;
-  absl::Mutex mutex_;  // held while a connection is accepted and handed over
-  ConnectionHandlers handlers_ ABSL_GUARDED_BY(mutex_);
-  Sockets sockets_ ABSL_GUARDED_BY(mutex_);
-  int spare_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;
-};
-
-ConnectionListener::ConnectionListener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-ConnectionListener::~ConnectionListener() = default;
+  absl::MutexLock lock(&mutex_);
+  if (spare_ >= 0) close(spare_);
+}
 
 absl::StatusOr<std::unique_ptr<ConnectionListener>> ConnectionListener::Bind(
     const std::string& address, int port, const ConnectionLimits& limits) {
@@ -187,21 +68,85 @@ absl::StatusOr<std::unique_ptr<ConnectionListener>> ConnectionListener::Bind(
   }
   std::string name = is_unix ? address : absl::StrCat(address, " port ", sockets->front()->port());
   return std::unique_ptr<ConnectionListener>(
-      new ConnectionListener(std::make_unique<Impl>(std::move(name), *std::move(sockets), limits)));
+      new ConnectionListener(std::move(name), *std::move(sockets), limits));
 }
 
 absl::Status ConnectionListener::Start(ConnectionHandlers handlers) {
-  return impl_->Start(std::move(handlers));
+  absl::MutexLock lock(&mutex_);
+  if (epoll_.number < 0 || stop_.number < 0 || spare_ < 0) {
+    return CannotListen(name_, std::strerror(EMFILE));
+  }
+  handlers_ = std::move(handlers);
+  WatchForInput(epoll_.number, stop_.number);
+  for (const auto& socket : sockets_) {
+    if (absl::Status status = socket->Listen(); !status.ok()) {
+      return CannotListen(name_, status.message());
+    }
+    WatchForInput(epoll_.number, socket->descriptor());
+  }
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
 }
-void ConnectionListener::Close() { impl_->Close(); }
-int64_t ConnectionListener::AwaitSent(absl::Time deadline) const {
-  return impl_->connections().AwaitSent(deadline);
+
+void ConnectionListener::Close() {
+  absl::MutexLock lock(&mutex_);
+  sockets_.clear();  // which the epoll instance forgets with them
 }
-int64_t ConnectionListener::EndReading(absl::Time deadline) const {
-  return impl_->connections().EndReading(deadline);
+
+void ConnectionListener::Run() {
+  for (;;) {
+    epoll_event event;
+    if (epoll_wait(epoll_.number, &event, 1, -1) <= 0) continue;  // interrupted
+    if (event.data.fd == stop_.number) return;
+    if (!AcceptFrom(event.data.fd)) Forget(event.data.fd);
+  }
 }
-int ConnectionListener::port() const { return impl_->port(); }
-const std::string& ConnectionListener::name() const { return impl_->name(); }
-int64_t ConnectionListener::open_connections() const { return impl_->connections().count(); }
+
+bool ConnectionListener::AcceptFrom(int descriptor) {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& socket : sockets_) {
+    if (socket->descriptor() != descriptor) continue;
+    AcceptOne(*socket);
+    return true;
+  }
+  return false;
+}
+
+void ConnectionListener::Forget(int duplicate) {
+  const std::optional<ConnectionRefusal> refusal = connections_.OnHangUp(duplicate);
+  absl::MutexLock lock(&mutex_);
+  if (refusal) handlers_.refused(*refusal);
+}
+
+void ConnectionListener::AcceptOne(const ListeningSocket& socket) {
+  sockaddr_storage peer = {};
+  socklen_t size = sizeof peer;
+  const int connection = accept4(socket.descriptor(), reinterpret_cast<sockaddr*>(&peer), &size,
+                                 SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (connection < 0) {
+    if (errno == EMFILE || errno == ENFILE) CloseOne(socket);
+    return;
+  }
+  if (const auto refusal = connections_.Add(connection, peer)) {
+    close(connection);
+    handlers_.refused(*refusal);
+    return;
+  }
+  const int yes = 1;
+  if (!socket.is_unix()) setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  handlers_.take(socket.descriptor(), connection);
+}
+
+void ConnectionListener::CloseOne(const ListeningSocket& socket) {
+  if (spare_ >= 0) close(spare_);
+  const int connection = accept4(socket.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
+  if (connection >= 0) {
+    close(connection);
+    handlers_.refused(ConnectionRefusal::kDescriptors);
+  }
+  spare_ = OpenSpare();
+  // Another thread was faster: do not spin until it closes something.
+  if (connection < 0 || spare_ < 0) absl::SleepFor(absl::Milliseconds(10));
+}
 
 }  // namespace attendant::server

@@ -1,14 +1,19 @@
 // ConnectionListener, the accept loop of the gRPC port.
 #pragma once
 
-#include <cstdint>
+#include <unistd.h>
+
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "absl/synchronization/mutex.h"
+#include "server/base/listening_socket.h"
 #include "server/transport/open_connections.h"
 
 namespace attendant::server {
@@ -43,19 +48,45 @@ class ConnectionListener {
   // Stops listening; what has been accepted stays open. `take` is not called afterwards.
   void Close();
 
-  // Both wait for the connections that were accepted: see OpenConnections.
-  int64_t AwaitSent(absl::Time deadline) const;
-  int64_t EndReading(absl::Time deadline) const;
-
-  int port() const;  // 0 for a Unix socket
+  // The connections that were accepted.
+  OpenConnections& connections() { return connections_; }
+  int port() const { return port_; }  // 0 for a Unix socket
   // Returns "ADDRESS port PORT", or a Unix address as it is.
-  const std::string& name() const;
-  int64_t open_connections() const;
+  const std::string& name() const { return name_; }
 
  private:
-  class Impl;
-  explicit ConnectionListener(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  using Sockets = std::vector<std::unique_ptr<ListeningSocket>>;
+
+  // Closes the descriptor in the end.
+  struct Descriptor {
+    explicit Descriptor(int opened) : number(opened) {}
+    ~Descriptor() {
+      if (number >= 0) close(number);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+
+    const int number;
+  };
+
+  ConnectionListener(std::string name, Sockets sockets, const ConnectionLimits& limits);
+  void Run();
+  // Returns false if `descriptor` is not a listener.
+  bool AcceptFrom(int descriptor);
+  void Forget(int duplicate);
+  void AcceptOne(const ListeningSocket& socket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CloseOne(const ListeningSocket& socket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string name_;
+  const int port_;
+  const Descriptor epoll_;
+  const Descriptor stop_;
+  OpenConnections connections_;
+  absl::Mutex mutex_;  // held while a connection is accepted and handed over
+  ConnectionHandlers handlers_ ABSL_GUARDED_BY(mutex_);
+  Sockets sockets_ ABSL_GUARDED_BY(mutex_);
+  int spare_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
 };
 
 }  // namespace attendant::server

@@ -77,7 +77,7 @@ class Door {
 
   // Polls, since nothing signals it.
   void AwaitOpen(int64_t count) {
-    while (listener_->open_connections() != count) absl::SleepFor(absl::Milliseconds(1));
+    while (listener_->connections().count() != count) absl::SleepFor(absl::Milliseconds(1));
   }
 
   size_t taken() {
@@ -178,7 +178,7 @@ TEST(ConnectionListenerTest, CountsUntilTheOwnerEndsTheConnection) {
   door.Start();
   Caller first(door.listener()), second(door.listener());
   const std::vector<int> taken = door.AwaitTaken(2);
-  EXPECT_EQ(door.listener().open_connections(), 2);
+  EXPECT_EQ(door.listener().connections().count(), 2);
   Door::End(taken[0]);
   door.AwaitOpen(1);
   Door::End(taken[1]);
@@ -277,28 +277,28 @@ TEST(ConnectionListenerTest, WaitsUntilEverythingHasBeenReceived) {
   setsockopt(caller.descriptor(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
   ASSERT_TRUE(caller.Connect(door.listener()));
   const int taken = door.AwaitTaken(1)[0];
-  EXPECT_EQ(door.listener().AwaitSent(absl::InfiniteFuture()), 0);
+  EXPECT_EQ(door.listener().connections().AwaitSent(absl::InfiniteFuture()), 0);
   const std::string answer(100'000, 'x');
   const ssize_t sent = send(taken, answer.data(), answer.size(), MSG_NOSIGNAL);
   ASSERT_GT(sent, 20'000);
-  EXPECT_EQ(door.listener().AwaitSent(absl::InfinitePast()), 1);
+  EXPECT_EQ(door.listener().connections().AwaitSent(absl::InfinitePast()), 1);
   std::string received(static_cast<size_t>(sent), ' ');
   EXPECT_EQ(recv(caller.descriptor(), received.data(), received.size(), MSG_WAITALL), sent);
-  EXPECT_EQ(door.listener().AwaitSent(absl::InfiniteFuture()), 0);
+  EXPECT_EQ(door.listener().connections().AwaitSent(absl::InfiniteFuture()), 0);
 }
 
 TEST(ConnectionListenerTest, EndingToReadWaitsUntilTheOwnersClose) {
   Door door({});
   door.Start();
-  EXPECT_EQ(door.listener().EndReading(absl::InfiniteFuture()), 0);
+  EXPECT_EQ(door.listener().connections().EndReading(absl::InfiniteFuture()), 0);
   Caller caller(door.listener());
   const int taken = door.AwaitTaken(1)[0];
-  EXPECT_EQ(door.listener().EndReading(absl::InfinitePast()), 1);
+  EXPECT_EQ(door.listener().connections().EndReading(absl::InfinitePast()), 1);
   char byte;
   EXPECT_EQ(recv(taken, &byte, 1, 0), 0);  // as if the caller had closed
   EXPECT_EQ(send(taken, "x", 1, MSG_NOSIGNAL), 1);
   Door::End(taken);
-  EXPECT_EQ(door.listener().EndReading(absl::InfiniteFuture()), 0);
+  EXPECT_EQ(door.listener().connections().EndReading(absl::InfiniteFuture()), 0);
   EXPECT_EQ(caller.ReadToEnd(), 1u);
 }
 
