@@ -40,10 +40,45 @@ Boundaries PowersOfTwo(int largest_exponent) {
   return buckets;
 }
 
+// The gauges that show a number as it is.
+struct PlainGauge {
+  const char* name;
+  const char* help;
+  int64_t ServerGauges::*value;
+};
+
+constexpr PlainGauge kPlainGauges[] = {
+    {"attendant_inflight_requests", "Requests from their headers until their answer has left.",
+     &ServerGauges::inflight},
+    {"attendant_queue_requests", "Requests waiting in the queue.", &ServerGauges::queue_requests},
+    {"attendant_queue_tokens", "Kept tokens waiting in the queue.", &ServerGauges::queue_tokens},
+    {"attendant_receiving_bytes", "Memory granted to requests being received.",
+     &ServerGauges::receiving_bytes},
+    {"attendant_request_bytes",
+     "Memory of requests that wait or are computed, with that of their answers.",
+     &ServerGauges::request_bytes},
+    {"attendant_answer_bytes", "Memory of answers that have not left yet.",
+     &ServerGauges::answer_bytes},
+    {"attendant_budget_bytes",
+     "Memory that requests, answers and registered memories may take together.",
+     &ServerGauges::budget_bytes},
+    {"attendant_open_streams", "EncodeStreams and streams of reflection that are open.",
+     &ServerGauges::open_streams},
+    {"attendant_registered_memories", "Memories that PutMemory has registered.",
+     &ServerGauges::registered_memories},
+    {"attendant_registered_memory_bytes",
+     "Bytes of registered memories, also of those that only running requests use.",
+     &ServerGauges::registered_memory_bytes},
+    {"attendant_stream_sequences", "Sequences that come in parts over open EncodeStreams.",
+     &ServerGauges::stream_sequences},
+    {"attendant_stream_sequence_bytes", "Bytes that are kept between the parts of sequences.",
+     &ServerGauges::stream_sequence_bytes},
+    {"attendant_connections", "Open gRPC connections.", &ServerGauges::connections},
+};
+
 }  // namespace
 
-class ServerMetrics::Impl {
- public:
+struct ServerMetrics::Series {
   // The series of one model, created when the model is first recorded. Their number is bounded,
   // because only the names of served models are recorded.
   struct ModelSeries {
@@ -61,286 +96,191 @@ class ServerMetrics::Impl {
     Histogram& slack_seconds;
   };
 
-  const ModelSeries& ForModel(const std::string& model) {
-    return by_model_.Get(model, [&] { return MakeModelSeries({{"model", model}}); });
-  }
-
-  int64_t answered() const { return answered_; }
-  FiguresByModel& figures() { return figures_; }
-
-  void CountRequest(const RequestRecord& record) {
-    const EndSeries& ends = by_end_.Get(std::tie(record.method, record.model, record.code), [&] {
-      const prometheus::Labels labels = {{"method", record.method},
-                                         {"model", record.model},
-                                         {"code", absl::StatusCodeToString(record.code)}};
-      return EndSeries{requests_.Add(labels), request_seconds_.Add(labels, SecondsBuckets())};
-    });
-    ends.requests.Increment();
-    if (record.code == absl::StatusCode::kOk) ++answered_;
-    ends.seconds.Observe(absl::ToDoubleSeconds(record.elapsed));
-    if (record.reason.empty()) return;
-    by_refusal_
-        .Get(std::tie(record.method, record.reason),
-             [&] {
-               return &refusals_.Add({{"method", record.method}, {"reason", record.reason}});
-             })
-        ->Increment();
-  }
-
-  void CountBatch(const BatchRecord& record) {
-    by_close_
-        .Get(std::tie(record.model, record.close),
-             [&] {
-               return &batches_.Add({{"model", record.model}, {"close", record.close}});
-             })
-        ->Increment();
-  }
-
-  void CountRefusedToken(const std::string& scope, absl::StatusCode code) {
-    token_refusals_.Add({{"scope", scope}, {"code", absl::StatusCodeToString(code)}}).Increment();
-  }
-
-  void CountRefusedConnection(const std::string& reason) {
-    refused_connections_.Add({{"reason", reason}}).Increment();
-  }
-
-  void CountReload(const std::string& what, bool ok) {
-    reloads_.Add({{"what", what}, {"result", ok ? "ok" : "failed"}}).Increment();
-  }
-
-  void CountModelLoad(const std::string& model, bool ok) {
-    model_loads_.Add({{"model", model}, {"result", ok ? "ok" : "failed"}}).Increment();
-  }
-
-  void CountUnsentAnswer() { unsent_answers_.Increment(); }
-
-  void SetBuildInfo(const std::string& version, const std::string& isa, const std::string& onednn) {
-    MakeGauge("attendant_build_info", "1, with the versions as labels.",
-              {{"version", version}, {"isa", isa}, {"onednn", onednn}})
-        .Set(1);
-    start_time_.Set(static_cast<double>(std::time(nullptr)));
-  }
-
-  std::string Scrape(const ServerGauges& gauges) {
-    inflight_.Set(static_cast<double>(gauges.inflight));
-    queue_requests_.Set(static_cast<double>(gauges.queue_requests));
-    queue_tokens_.Set(static_cast<double>(gauges.queue_tokens));
-    open_streams_.Set(static_cast<double>(gauges.open_streams));
-    queue_seconds_waiting_.Set(gauges.queue_seconds);
-    receiving_bytes_.Set(static_cast<double>(gauges.receiving_bytes));
-    request_bytes_.Set(static_cast<double>(gauges.request_bytes));
-    answer_bytes_.Set(static_cast<double>(gauges.answer_bytes));
-    budget_bytes_.Set(static_cast<double>(gauges.budget_bytes));
-    ready_.Set(gauges.ready ? 1 : 0);
-    registered_memories_.Set(static_cast<double>(gauges.registered_memories));
-    registered_memory_bytes_.Set(static_cast<double>(gauges.registered_memory_bytes));
-    stream_sequences_.Set(static_cast<double>(gauges.stream_sequences));
-    stream_sequence_bytes_.Set(static_cast<double>(gauges.stream_sequence_bytes));
-    connections_.Set(static_cast<double>(gauges.connections));
-    cache_entries_.Set(static_cast<double>(gauges.cache.entries));
-    cache_bytes_.Set(static_cast<double>(gauges.cache.bytes));
-    for (size_t kind = 0; kind < std::size(kCacheKinds); ++kind) {
-      const CacheCounts::Lookups& lookups = gauges.cache.lookups[kind];
-      RaiseTo(static_cast<double>(lookups.hits), cache_hits_.Add({{"kind", kCacheKinds[kind]}}));
-      RaiseTo(static_cast<double>(lookups.misses),
-              cache_misses_.Add({{"kind", kCacheKinds[kind]}}));
-    }
-    models_.Set(gauges.models);
-    if (gauges.certificate_expiry) {
-      certificate_expiry_.Add({}).Set(
-          static_cast<double>(absl::ToUnixSeconds(*gauges.certificate_expiry)));
-    }
-    resident_.Set(static_cast<double>(ResidentBytes()));
-    descriptors_.Set(static_cast<double>(OpenDescriptors()));
-    RaiseTo(ProcessorSeconds(), processor_seconds_);
-    return prometheus::TextSerializer().Serialize(registry_.Collect());
-  }
-
- private:
   struct EndSeries {
     Counter& requests;
     Histogram& seconds;
   };
 
+  const ModelSeries& ForModel(const std::string& model) {
+    return by_model.Get(model, [&] { return MakeModelSeries({{"model", model}}); });
+  }
+
+  const EndSeries& ForEnd(const RequestRecord& record) {
+    return by_end.Get(std::tie(record.method, record.model, record.code), [&] {
+      const prometheus::Labels labels = {{"method", record.method},
+                                         {"model", record.model},
+                                         {"code", absl::StatusCodeToString(record.code)}};
+      return EndSeries{requests.Add(labels), request_seconds.Add(labels, SecondsBuckets())};
+    });
+  }
+
   ModelSeries MakeModelSeries(const prometheus::Labels& labels) {
-    return {tokens_.Add(labels),
-            padding_avoided_.Add(labels),
-            fully_masked_rows_.Add(labels),
-            dead_rows_.Add(labels),
-            nonfinite_requests_.Add(labels),
-            queue_seconds_.Add(labels, SecondsBuckets()),
-            copy_seconds_.Add(labels, SecondsBuckets()),
-            compute_seconds_.Add(labels, SecondsBuckets()),
-            batch_tokens_.Add(labels, token_buckets_),
-            batch_requests_.Add(labels, request_buckets_),
-            cost_ratio_.Add(labels, ratio_buckets_),
-            slack_seconds_.Add(labels, SecondsBuckets())};
+    return {tokens.Add(labels),
+            padding_avoided.Add(labels),
+            fully_masked_rows.Add(labels),
+            dead_rows.Add(labels),
+            nonfinite_requests.Add(labels),
+            queue_seconds.Add(labels, SecondsBuckets()),
+            copy_seconds.Add(labels, SecondsBuckets()),
+            compute_seconds.Add(labels, SecondsBuckets()),
+            batch_tokens.Add(labels, token_buckets),
+            batch_requests.Add(labels, request_buckets),
+            cost_ratio.Add(labels, ratio_buckets),
+            slack_seconds.Add(labels, SecondsBuckets())};
   }
 
   // Sets a counter, of a total that is kept elsewhere. It never goes down, also if another scrape
   // has read a later total in the meantime.
   void RaiseTo(double total, Counter& counter) {
-    absl::MutexLock lock(&raise_mutex_);
+    absl::MutexLock lock(&raise_mutex);
     counter.Increment(std::max(0.0, total - counter.Value()));
   }
 
   Family<Counter>& MakeCounters(const char* name, const char* help) {
-    return prometheus::BuildCounter().Name(name).Help(help).Register(registry_);
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
   }
   Family<Histogram>& MakeHistograms(const char* name, const char* help) {
-    return prometheus::BuildHistogram().Name(name).Help(help).Register(registry_);
+    return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
   }
   Family<Gauge>& MakeGauges(const char* name, const char* help) {
-    return prometheus::BuildGauge().Name(name).Help(help).Register(registry_);
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
   }
   Gauge& MakeGauge(const char* name, const char* help, const prometheus::Labels& labels = {}) {
     return MakeGauges(name, help).Add(labels);
   }
 
-  std::atomic<int64_t> answered_ = 0;
-  FiguresByModel figures_;
-  prometheus::Registry registry_;
-  const Boundaries token_buckets_ = PowersOfTwo(16);
-  const Boundaries request_buckets_ = PowersOfTwo(8);
-  const Boundaries ratio_buckets_ = {0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4};
-  Family<Counter>& requests_ =
+  std::atomic<int64_t> answered = 0;
+  FiguresByModel figures;
+  prometheus::Registry registry;
+  const Boundaries token_buckets = PowersOfTwo(16);
+  const Boundaries request_buckets = PowersOfTwo(8);
+  const Boundaries ratio_buckets = {0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4};
+  Family<Counter>& requests =
       MakeCounters("attendant_requests_total", "Requests that have ended, by status code.");
-  Family<Histogram>& request_seconds_ = MakeHistograms(
+  Family<Histogram>& request_seconds = MakeHistograms(
       "attendant_request_seconds",
       "Time from the headers of a request, or the arrival of a stream's item, to its end.");
-  Family<Counter>& refusals_ =
+  Family<Counter>& refusals =
       MakeCounters("attendant_refusals_total",
                    "Requests that might be served at another time, by reason of the refusal.");
-  Counter& unsent_answers_ =
+  Counter& unsent_answers =
       MakeCounters("attendant_unsent_answers_total",
                    "Calls that were ended because their answer did not leave in time.")
           .Add({});
-  Family<Counter>& tokens_ =
+  Family<Counter>& tokens =
       MakeCounters("attendant_tokens_total", "Kept tokens of answered requests.");
-  Family<Counter>& padding_avoided_ =
+  Family<Counter>& padding_avoided =
       MakeCounters("attendant_padding_tokens_avoided_total",
                    "Padded tokens of answered requests, never computed.");
-  Family<Counter>& fully_masked_rows_ =
+  Family<Counter>& fully_masked_rows =
       MakeCounters("attendant_keyless_rows_total",
                    "Query rows, times heads, that had no key left: their context is zero.");
-  Family<Counter>& dead_rows_ = MakeCounters(
+  Family<Counter>& dead_rows = MakeCounters(
       "attendant_dead_rows_total",
       "Tokens computed for requests whose deadline had passed before their batch began.");
-  Family<Counter>& nonfinite_requests_ = MakeCounters(
+  Family<Counter>& nonfinite_requests = MakeCounters(
       "attendant_nonfinite_requests_total", "Requests with NaN or infinity in their input.");
-  Family<Histogram>& queue_seconds_ = MakeHistograms(
+  Family<Histogram>& queue_seconds = MakeHistograms(
       "attendant_queue_seconds", "Time that an answered request waited in the queue.");
-  Family<Histogram>& copy_seconds_ =
+  Family<Histogram>& copy_seconds =
       MakeHistograms("attendant_batch_copy_seconds", "Time for a batch's rows in and results out.");
-  Family<Histogram>& compute_seconds_ =
+  Family<Histogram>& compute_seconds =
       MakeHistograms("attendant_batch_compute_seconds", "Time to compute a batch.");
-  Family<Histogram>& batch_tokens_ =
+  Family<Histogram>& batch_tokens =
       MakeHistograms("attendant_batch_tokens", "Kept tokens of a batch.");
-  Family<Histogram>& batch_requests_ =
+  Family<Histogram>& batch_requests =
       MakeHistograms("attendant_batch_requests", "Requests of a batch.");
-  Family<Histogram>& cost_ratio_ = MakeHistograms(
-      "attendant_batch_cost_ratio",
-      "Measured time that a batch takes its instance, over the predicted time.");
-  Family<Histogram>& slack_seconds_ =
+  Family<Histogram>& cost_ratio =
+      MakeHistograms("attendant_batch_cost_ratio",
+                     "Measured time that a batch takes its instance, over the predicted time.");
+  Family<Histogram>& slack_seconds =
       MakeHistograms("attendant_deadline_slack_seconds",
                      "Time left to the deadline of a request, or of a part, when it was computed.");
-  Family<Counter>& batches_ = MakeCounters(
+  Family<Counter>& batches = MakeCounters(
       "attendant_batches_total", "Batches that were computed, by what kept more from joining.");
-  Gauge& inflight_ = MakeGauge("attendant_inflight_requests",
-                               "Requests from their headers until their answer has left.");
-  Gauge& queue_requests_ = MakeGauge("attendant_queue_requests", "Requests waiting in the queue.");
-  Gauge& queue_tokens_ = MakeGauge("attendant_queue_tokens", "Kept tokens waiting in the queue.");
-  Gauge& queue_seconds_waiting_ =
+  Gauge& queue_seconds_waiting =
       MakeGauge("attendant_queue_predicted_seconds",
                 "Predicted time of one instance for what waits in the queue.");
-  Gauge& receiving_bytes_ =
-      MakeGauge("attendant_receiving_bytes", "Memory granted to requests being received.");
-  Gauge& request_bytes_ =
-      MakeGauge("attendant_request_bytes",
-                "Memory of requests that wait or are computed, with that of their answers.");
-  Gauge& answer_bytes_ =
-      MakeGauge("attendant_answer_bytes", "Memory of answers that have not left yet.");
-  Gauge& budget_bytes_ =
-      MakeGauge("attendant_budget_bytes",
-                "Memory that requests, answers and registered memories may take together.");
-  Gauge& open_streams_ =
-      MakeGauge("attendant_open_streams", "EncodeStreams and streams of reflection that are open.");
-  Gauge& ready_ = MakeGauge("attendant_ready", "1 if the server takes requests.");
-  Gauge& registered_memories_ =
-      MakeGauge("attendant_registered_memories", "Memories that PutMemory has registered.");
-  Gauge& registered_memory_bytes_ =
-      MakeGauge("attendant_registered_memory_bytes",
-                "Bytes of registered memories, also of those that only running requests use.");
-  Gauge& stream_sequences_ = MakeGauge("attendant_stream_sequences",
-                                       "Sequences that come in parts over open EncodeStreams.");
-  Gauge& stream_sequence_bytes_ = MakeGauge("attendant_stream_sequence_bytes",
-                                            "Bytes that are kept between the parts of sequences.");
-  Family<Counter>& cache_hits_ = MakeCounters(
+  Gauge& ready = MakeGauge("attendant_ready", "1 if the server takes requests.");
+  Family<Counter>& cache_hits = MakeCounters(
       "attendant_cache_hits_total", "Results that were found in the cache: of sequences or texts.");
-  Family<Counter>& cache_misses_ = MakeCounters(
+  Family<Counter>& cache_misses = MakeCounters(
       "attendant_cache_misses_total", "Results that were looked for in the cache in vain.");
-  Gauge& cache_entries_ = MakeGauge("attendant_cache_entries", "Results in the cache.");
-  Gauge& cache_bytes_ = MakeGauge("attendant_cache_bytes",
-                                  "Memory of the results in the cache, of at most --cache-bytes.");
-  Gauge& connections_ = MakeGauge("attendant_connections", "Open gRPC connections.");
-  Family<Counter>& refused_connections_ = MakeCounters(
+  Gauge& cache_entries = MakeGauge("attendant_cache_entries", "Results in the cache.");
+  Gauge& cache_bytes = MakeGauge("attendant_cache_bytes",
+                                 "Memory of the results in the cache, of at most --cache-bytes.");
+  Family<Counter>& refused_connections = MakeCounters(
       "attendant_refused_connections_total",
       "gRPC connections that were closed at once, or cut later for a flood of frames.");
-  Family<Counter>& model_loads_ =
+  Family<Counter>& model_loads =
       MakeCounters("attendant_model_loads_total", "Versions of the model repository, by result.");
-  Family<Counter>& reloads_ =
+  Family<Counter>& reloads =
       MakeCounters("attendant_reloads_total",
                    "Times that changed files were read again; failed: the last good ones stay.");
-  Family<Counter>& token_refusals_ =
+  Family<Counter>& token_refusals =
       MakeCounters("attendant_token_refusals_total",
                    "Calls whose bearer token was missing, unknown or for something else.");
-  Family<Gauge>& certificate_expiry_ =
+  Family<Gauge>& certificate_expiry =
       MakeGauges("attendant_certificate_expiry_timestamp_seconds",
                  "When the first of the server's certificates in use expires, since unix epoch.");
-  ModelGaugeFamilies models_{registry_};
-  Gauge& descriptors_ = MakeGauge("process_open_fds", "Number of open file descriptors.");
-  absl::Mutex raise_mutex_;
-  Counter& processor_seconds_ =
+  std::vector<Gauge*> plain_gauges;  // of kPlainGauges
+  ModelGaugeFamilies models{registry};
+  Gauge& descriptors = MakeGauge("process_open_fds", "Number of open file descriptors.");
+  absl::Mutex raise_mutex;
+  Counter& processor_seconds =
       MakeCounters("process_cpu_seconds_total", "Total user and system CPU time in seconds.")
           .Add({});
-  Gauge& resident_ = MakeGauge("process_resident_memory_bytes", "Resident memory size in bytes.");
-  Gauge& start_time_ = MakeGauge("process_start_time_seconds",
-                                 "Start time of the process since unix epoch in seconds.");
+  Gauge& resident = MakeGauge("process_resident_memory_bytes", "Resident memory size in bytes.");
+  Gauge& start_time = MakeGauge("process_start_time_seconds",
+                                "Start time of the process since unix epoch in seconds.");
 
-  SeriesCache<std::string, ModelSeries> by_model_;
-  SeriesCache<std::tuple<std::string, std::string, absl::StatusCode>, EndSeries> by_end_;
-  SeriesCache<std::tuple<std::string, std::string>, Counter*> by_refusal_;  // method, reason
-  SeriesCache<std::tuple<std::string, std::string>, Counter*> by_close_;    // model, close
+  SeriesCache<std::string, ModelSeries> by_model;
+  SeriesCache<std::tuple<std::string, std::string, absl::StatusCode>, EndSeries> by_end;
+  SeriesCache<std::tuple<std::string, std::string>, Counter*> by_refusal;  // method, reason
+  SeriesCache<std::tuple<std::string, std::string>, Counter*> by_close;    // model, close
 };
 
 ServerMetrics::ServerMetrics(const std::string& version, const std::string& isa,
                              const std::string& onednn)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->SetBuildInfo(version, isa, onednn);
+    : series_(std::make_unique<Series>()) {
+  for (const PlainGauge& gauge : kPlainGauges) {
+    series_->plain_gauges.push_back(&series_->MakeGauge(gauge.name, gauge.help));
+  }
+  series_
+      ->MakeGauge("attendant_build_info", "1, with the versions as labels.",
+                  {{"version", version}, {"isa", isa}, {"onednn", onednn}})
+      .Set(1);
+  series_->start_time.Set(static_cast<double>(std::time(nullptr)));
 }
 
 ServerMetrics::~ServerMetrics() = default;
 
 void ServerMetrics::RecordRequest(const RequestRecord& record) {
-  impl_->CountRequest(record);
-  impl_->figures().Add(record);
+  const Series::EndSeries& ends = series_->ForEnd(record);
+  ends.requests.Increment();
+  if (record.code == absl::StatusCode::kOk) ++series_->answered;
+  ends.seconds.Observe(absl::ToDoubleSeconds(record.elapsed));
+  if (!record.reason.empty()) {
+    series_->by_refusal
+        .Get(
+            std::tie(record.method, record.reason),
+            [&] {
+              return &series_->refusals.Add({{"method", record.method}, {"reason", record.reason}});
+            })
+        ->Increment();
+  }
+  series_->figures.Add(record);
   if (record.code != absl::StatusCode::kOk || record.model.empty()) return;
-  const Impl::ModelSeries& series = impl_->ForModel(record.model);
+  const Series::ModelSeries& series = series_->ForModel(record.model);
   series.tokens.Increment(static_cast<double>(record.tokens));
   series.padding_avoided.Increment(static_cast<double>(record.padded_tokens - record.tokens));
   if (record.queued) series.queue_seconds.Observe(absl::ToDoubleSeconds(*record.queued));
 }
 
-void ServerMetrics::RecordRefusedToken(const std::string& scope, absl::StatusCode code) {
-  impl_->CountRefusedToken(scope, code);
-}
-
-void ServerMetrics::CountUnsentAnswer() { impl_->CountUnsentAnswer(); }
-
-int64_t ServerMetrics::answered() const { return impl_->answered(); }
+int64_t ServerMetrics::answered() const { return series_->answered; }
 
 void ServerMetrics::RecordBatch(const BatchRecord& record) {
-  const Impl::ModelSeries& series = impl_->ForModel(record.model);
+  const Series::ModelSeries& series = series_->ForModel(record.model);
   series.copy_seconds.Observe(absl::ToDoubleSeconds(record.copy_in + record.copy_out));
   series.compute_seconds.Observe(absl::ToDoubleSeconds(record.compute));
   series.batch_tokens.Observe(static_cast<double>(record.tokens));
@@ -348,8 +288,13 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
   for (const absl::Duration slack : record.slacks) {
     series.slack_seconds.Observe(absl::ToDoubleSeconds(slack));
   }
-  impl_->CountBatch(record);
-  impl_->figures().Add(record);
+  series_->by_close
+      .Get(std::tie(record.model, record.close),
+           [&] {
+             return &series_->batches.Add({{"model", record.model}, {"close", record.close}});
+           })
+      ->Increment();
+  series_->figures.Add(record);
   if (record.cost_ratio > 0) series.cost_ratio.Observe(record.cost_ratio);
   series.fully_masked_rows.Increment(static_cast<double>(record.fully_masked_rows));
   series.dead_rows.Increment(static_cast<double>(record.dead_rows));
@@ -357,21 +302,52 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
 }
 
 ModelFigures ServerMetrics::FiguresOf(const std::string& model) const {
-  return impl_->figures().Find(model);
+  return series_->figures.Find(model);
 }
 
-void ServerMetrics::RecordRefusedConnection(const std::string& reason) {
-  impl_->CountRefusedConnection(reason);
+void ServerMetrics::RecordReload(const std::string& what, bool ok) {
+  series_->reloads.Add({{"what", what}, {"result", ok ? "ok" : "failed"}}).Increment();
 }
 
 void ServerMetrics::RecordModelLoad(const std::string& model, bool ok) {
-  impl_->CountModelLoad(model, ok);
+  series_->model_loads.Add({{"model", model}, {"result", ok ? "ok" : "failed"}}).Increment();
 }
 
-void ServerMetrics::RecordReload(const std::string& what, bool ok) { impl_->CountReload(what, ok); }
+void ServerMetrics::RecordRefusedConnection(const std::string& reason) {
+  series_->refused_connections.Add({{"reason", reason}}).Increment();
+}
+
+void ServerMetrics::RecordRefusedToken(const std::string& scope, absl::StatusCode code) {
+  series_->token_refusals.Add({{"scope", scope}, {"code", absl::StatusCodeToString(code)}})
+      .Increment();
+}
+
+void ServerMetrics::CountUnsentAnswer() { series_->unsent_answers.Increment(); }
 
 std::string ServerMetrics::Scrape(const ServerGauges& gauges) const {
-  return impl_->Scrape(gauges);
+  for (size_t i = 0; i < std::size(kPlainGauges); ++i) {
+    series_->plain_gauges[i]->Set(static_cast<double>(gauges.*kPlainGauges[i].value));
+  }
+  series_->queue_seconds_waiting.Set(gauges.queue_seconds);
+  series_->cache_entries.Set(static_cast<double>(gauges.cache.entries));
+  series_->cache_bytes.Set(static_cast<double>(gauges.cache.bytes));
+  for (size_t kind = 0; kind < std::size(kCacheKinds); ++kind) {
+    const CacheCounts::Lookups& lookups = gauges.cache.lookups[kind];
+    series_->RaiseTo(static_cast<double>(lookups.hits),
+                     series_->cache_hits.Add({{"kind", kCacheKinds[kind]}}));
+    series_->RaiseTo(static_cast<double>(lookups.misses),
+                     series_->cache_misses.Add({{"kind", kCacheKinds[kind]}}));
+  }
+  series_->ready.Set(gauges.ready ? 1 : 0);
+  series_->models.Set(gauges.models);
+  if (gauges.certificate_expiry) {
+    series_->certificate_expiry.Add({}).Set(
+        static_cast<double>(absl::ToUnixSeconds(*gauges.certificate_expiry)));
+  }
+  series_->resident.Set(static_cast<double>(ResidentBytes()));
+  series_->descriptors.Set(static_cast<double>(OpenDescriptors()));
+  series_->RaiseTo(ProcessorSeconds(), series_->processor_seconds);
+  return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }
 
 }  // namespace attendant::server

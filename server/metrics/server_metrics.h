@@ -121,8 +121,8 @@ class ServerMetrics {
   std::string Scrape(const ServerGauges& gauges) const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Series;
+  std::unique_ptr<Series> series_;
 };
 
 }  // namespace attendant::server
