@@ -22,12 +22,6 @@ namespace {
 using inference::InferTensorContents;
 using Tensor = inference::ModelInferRequest::InferInputTensor;
 
-Payload PayloadOf(const std::string& bytes) {
-  auto message = std::make_shared<MessageSlices>();
-  message->emplace_back(bytes);
-  return Payload(std::move(message), 0, static_cast<int64_t>(bytes.size()));
-}
-
 int64_t ElementsIn(const InferTensorContents& contents) {
   return int64_t{contents.bool_contents_size()} + contents.int_contents_size() +
          contents.int64_contents_size() + contents.uint_contents_size() +
@@ -58,7 +52,7 @@ class Packer {
     return absl::OkStatus();
   }
 
-  Payload payload() const { return PayloadOf(bytes_); }
+  Payload payload() const { return Payload(MessageSlices{grpc::Slice(bytes_)}); }
 
  private:
   const std::string& name_;
@@ -85,7 +79,7 @@ absl::StatusOr<std::vector<Payload>> SplitRaw(const std::string& name, const Pay
     }
     std::string text(static_cast<size_t>(bytes), '\0');
     raw.CopyTo(at + kLengthBytes, bytes, text.data());
-    texts.push_back(PayloadOf(text));
+    texts.emplace_back(MessageSlices{grpc::Slice(text)});
     at += kLengthBytes + bytes;
     if (static_cast<int64_t>(texts.size()) > kMostRepeatedPayloads)
       break;  // too many for a request
@@ -103,7 +97,9 @@ absl::StatusOr<std::vector<Payload>> ReadTexts(const Tensor& tensor, const Paylo
     if (ElementsIn(contents) > contents.bytes_contents_size()) {
       return InvalidField(tensor.name() + ".contents", "bytes_contents", "another list");
     }
-    for (const std::string& text : contents.bytes_contents()) texts.push_back(PayloadOf(text));
+    for (const std::string& text : contents.bytes_contents()) {
+      texts.emplace_back(MessageSlices{grpc::Slice(text)});
+    }
   }
   const bool is_column = tensor.shape_size() == 2 && tensor.shape(1) == 1;
   if (tensor.shape_size() != 1 && !is_column) {

@@ -56,13 +56,10 @@ CheckedTensor TensorOf(const TokenizedTexts& tokenized, std::vector<uint32_t> te
     std::copy(ids.begin(), ids.end(), row);
     row += layout.packed ? static_cast<int64_t>(ids.size()) : layout.padded_length;
   }
-  const size_t bytes = elements.size() * sizeof(uint32_t);
-  auto message =
-      std::make_shared<const MessageSlices>(MessageSlices{grpc::Slice(elements.data(), bytes)});
   std::vector<int64_t> shape = {layout.rows};
   if (!layout.packed) shape = {layout.sequences, layout.padded_length};
   return {DataType::kUInt32, std::move(shape),
-          Payload(std::move(message), 0, static_cast<int64_t>(bytes))};
+          Payload(MessageSlices{grpc::Slice(elements.data(), elements.size() * sizeof(uint32_t))})};
 }
 
 // A bias by which no token attends to those that were added to queries, which are still computed.

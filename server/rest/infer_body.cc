@@ -29,12 +29,6 @@ absl::Status Expected(const std::string& what, const InferValue& value) {
   return absl::InvalidArgumentError(absl::StrCat("expected ", what, "; got ", Describe(value)));
 }
 
-int64_t ByteSize(const MessageSlices& slices) {
-  int64_t size = 0;
-  for (const grpc::Slice& slice : slices) size += static_cast<int64_t>(slice.size());
-  return size;
-}
-
 class InferBodyReader final : public InferJsonReader {
  public:
   explicit InferBodyReader(const std::function<absl::Status(int64_t)>& reserve)

@@ -14,12 +14,6 @@ namespace {
 
 constexpr char kJsonLength[] = "Inference-Header-Content-Length";
 
-int64_t BytesOf(const MessageSlices& slices) {
-  int64_t bytes = 0;
-  for (const grpc::Slice& slice : slices) bytes += static_cast<int64_t>(slice.size());
-  return bytes;
-}
-
 // Outputs in JSON are FP32: the other float types have no form there.
 absl::Status CheckOutputForms(const inference::ModelInferRequest& message,
                               const std::vector<bool>& binary, bool binary_by_default) {
@@ -44,7 +38,7 @@ absl::Status InferCall::OnMessage(MessageSlices body) {
 
 absl::StatusOr<PreparedInfer> InferCall::ReadMessage(MessageSlices slices) {
   auto body = std::make_shared<const MessageSlices>(std::move(slices));
-  const int64_t bytes = BytesOf(*body);
+  const int64_t bytes = ByteSize(*body);
   const int64_t json_bytes = target_.json_bytes.value_or(bytes);
   if (json_bytes > bytes) {
     return InvalidField(kJsonLength, absl::StrCat("at most the ", bytes, " bytes of the body"),

@@ -24,8 +24,7 @@ void InferElements::PackAs(const Datatype& type, int64_t most) {
   to_ = static_cast<char*>(std::malloc(bytes));
   if (to_ == nullptr) throw std::bad_alloc();
   end_ = to_ + bytes;
-  const grpc::Slice slice(to_, bytes, std::free);
-  packed_ = Payload(std::make_shared<MessageSlices>(1, slice), 0, static_cast<int64_t>(bytes));
+  packed_ = Payload(MessageSlices{grpc::Slice(to_, bytes, std::free)});
 }
 
 void InferElements::PackTexts() {
@@ -34,9 +33,7 @@ void InferElements::PackTexts() {
 }
 
 Payload InferElements::packed() const {
-  if (!is_text_) return packed_;
-  auto message = std::make_shared<const MessageSlices>(1, grpc::Slice(texts_));
-  return Payload(std::move(message), 0, static_cast<int64_t>(texts_.size()));
+  return is_text_ ? Payload(MessageSlices{grpc::Slice(texts_)}) : packed_;
 }
 
 absl::Status InferElements::AddText(const InferValue& value) {

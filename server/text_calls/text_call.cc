@@ -23,17 +23,11 @@ class WholeBody {
  public:
   explicit WholeBody(MessageSlices slices) : slices_(std::move(slices)) {
     if (slices_.size() < 2) return;
-    joined_.reserve(static_cast<size_t>(size()));
+    joined_.reserve(static_cast<size_t>(ByteSize(slices_)));
     for (const grpc::Slice& slice : slices_) joined_.append(View(slice));
     slices_.clear();
   }
   std::string_view text() const { return slices_.empty() ? joined_ : View(slices_.front()); }
-
-  int64_t size() const {
-    int64_t bytes = 0;
-    for (const grpc::Slice& slice : slices_) bytes += static_cast<int64_t>(slice.size());
-    return bytes;
-  }
 
  private:
   static std::string_view View(const grpc::Slice& slice) {

@@ -236,10 +236,8 @@ void TextCollector::TakeQuery(Response response) {
   ResponseTensor& tensor = *response.token_vectors;
   query_.shape = {tensor.dim(0), tensor.dim(1)};
   result_.query_tokens = tensor.dim(0);
-  auto slices = std::make_shared<MessageSlices>(MessageSlices{tensor.TakeData()});
-  const auto bytes = static_cast<int64_t>(slices->front().size());
-  query_.data = Payload(std::move(slices), 0, bytes);
-  Grow(bytes, 0);
+  query_.data = Payload(MessageSlices{tensor.TakeData()});
+  Grow(query_.data.size(), 0);
 }
 
 void TextCollector::TakeScores(const TextPart& part, ResponseTensor& tensor) {

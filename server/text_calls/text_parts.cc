@@ -74,9 +74,7 @@ class PartSize {
 };
 
 Payload PayloadOf(const std::string& text) {
-  auto slices = std::make_shared<MessageSlices>();
-  slices->emplace_back(text.data(), text.size(), grpc::Slice::STATIC_SLICE);
-  return Payload(std::move(slices), 0, static_cast<int64_t>(text.size()));
+  return Payload(MessageSlices{grpc::Slice(text.data(), text.size(), grpc::Slice::STATIC_SLICE)});
 }
 
 const std::string& FirstText(const TextTask& task, size_t input) {
@@ -108,20 +106,19 @@ void AddTexts(const TextTask& task, const TextPart& part, PartMessage& message) 
 }
 
 void AddIds(const TextTask& task, const TextPart& part, PartMessage& message) {
-  auto slices = std::make_shared<MessageSlices>();
+  MessageSlices slices;
   int64_t tokens = 0;
   for (const size_t input : part) {
     const std::vector<int32_t>& ids = *task.inputs[input].ids;
     message.request.add_lengths(static_cast<int64_t>(ids.size()));
-    slices->emplace_back(ids.data(), ids.size() * sizeof(int32_t));
+    slices.emplace_back(ids.data(), ids.size() * sizeof(int32_t));
     tokens += static_cast<int64_t>(ids.size());
   }
   v1::Tensor& tensor = *message.request.mutable_token_ids();
   tensor.set_dtype(v1::INT32);
   tensor.add_shape(tokens);
   message.payloads.push_back(
-      {{v1::EncodeRequest::kTokenIdsFieldNumber},
-       Payload(std::move(slices), 0, tokens * static_cast<int64_t>(sizeof(int32_t)))});
+      {{v1::EncodeRequest::kTokenIdsFieldNumber}, Payload(std::move(slices))});
 }
 
 void SetOutputs(const TextTask& task, const ServedModel& model, v1::EncodeRequest& request) {

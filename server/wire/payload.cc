@@ -7,6 +7,17 @@
 
 namespace attendant::server {
 
+int64_t ByteSize(const MessageSlices& slices) {
+  int64_t bytes = 0;
+  for (const grpc::Slice& slice : slices) bytes += static_cast<int64_t>(slice.size());
+  return bytes;
+}
+
+Payload::Payload(MessageSlices message) {
+  const int64_t size = ByteSize(message);
+  *this = Payload(std::make_shared<const MessageSlices>(std::move(message)), 0, size);
+}
+
 Payload::Payload(std::shared_ptr<const MessageSlices> message, int64_t offset, int64_t size)
     : size_(size) {
   auto layout = std::make_shared<Layout>();

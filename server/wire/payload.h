@@ -15,12 +15,16 @@ namespace attendant::server {
 // the payloads that point into the message.
 using MessageSlices = std::vector<grpc::Slice>;
 
+int64_t ByteSize(const MessageSlices& slices);
+
 // A range of bytes of a message. A payload keeps the message alive. Copying one is cheap, because
 // the bytes are shared. Concurrent reads are safe; each read finds its first slice in O(log
 // slices).
 class Payload {
  public:
   Payload() = default;  // empty
+  // All of `message`.
+  explicit Payload(MessageSlices message);
   // Refers to the bytes [offset, offset + size) of `message`, which must contain them.
   Payload(std::shared_ptr<const MessageSlices> message, int64_t offset, int64_t size);
 

@@ -13,9 +13,7 @@ namespace attendant::server {
 // beyond size().
 class SliceReader {
  public:
-  explicit SliceReader(const MessageSlices& slices) : slices_(slices) {
-    for (const grpc::Slice& slice : slices) size_ += static_cast<int64_t>(slice.size());
-  }
+  explicit SliceReader(const MessageSlices& slices) : slices_(slices), size_(ByteSize(slices)) {}
 
   int64_t size() const { return size_; }
   int64_t position() const { return position_; }
