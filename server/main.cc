@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_split.h"
-#include "absl/synchronization/mutex.h"
 #include "server/app.h"
 #include "server/describe/describe_model.h"
 #include "server/host/freed_memory.h"

@@ -1,7 +1,6 @@
 #include "server/batching/batch_queue.h"
 
 #include <new>
-#include <utility>
 
 namespace attendant::server {
 namespace {

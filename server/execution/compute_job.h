@@ -1,7 +1,6 @@
 // ComputeJob: a request of this service on its way through the queue.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>

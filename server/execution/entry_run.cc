@@ -1,18 +1,12 @@
 #include "server/execution/entry_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "engine/base/shape.h"
-#include "engine/kernels/convert.h"
 #include "server/base/fault.h"
-#include "server/models/compute_dtype.h"
 #include "server/request/request_slice.h"
-#include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 namespace {

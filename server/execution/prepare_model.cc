@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <future>
-#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "server/metrics/refusal.h"
-#include "server/tensors/status_mapping.h"
 #include "server/wire/response_codec.h"
 
 namespace attendant::server {

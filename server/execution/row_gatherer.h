@@ -1,8 +1,6 @@
 // Copies the rows of one request's tensors into the inputs of a run.
 #pragma once
 
-#include <cstdint>
-
 #include "absl/status/status.h"
 #include "engine/base/matrix_view.h"
 #include "engine/layers/encoder.h"

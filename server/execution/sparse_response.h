@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 #include "server/request/compute_request.h"
 #include "server/tensors/response_tensor.h"

@@ -16,8 +16,6 @@
 #include <variant>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-
 namespace attendant::server {
 namespace {
 

@@ -1,7 +1,5 @@
 #include "server/hub/hub_api.h"
 
-#include <utility>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"

@@ -1,8 +1,6 @@
 #include "server/inference/infer.h"
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <string>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "server/inference/infer_inputs.h"
 
 #include <cstdint>
-#include <memory>
 #include <set>
 #include <utility>
 

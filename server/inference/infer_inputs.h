@@ -1,7 +1,6 @@
 // The inputs of a ModelInfer as tensors of attendant.v1.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "server/inference/inference_methods.h"
 
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

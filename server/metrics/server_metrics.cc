@@ -11,7 +11,6 @@
 #include <ctime>
 #include <tuple>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/metrics/process_figures.h"
 #include "server/metrics/series_cache.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <future>
 #include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 

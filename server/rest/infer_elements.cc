@@ -2,9 +2,7 @@
 
 #include <cstdlib>
 #include <limits>
-#include <memory>
 #include <new>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/data_type.h"

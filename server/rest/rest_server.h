@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <string>
 
 #include "server/http/http_call.h"
 #include "server/request/quick_method.h"

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/calls.h"
-#include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 

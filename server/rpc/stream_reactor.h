@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/execution/compute_job.h"
 #include "server/execution/prepare_request.h"

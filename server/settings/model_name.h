@@ -2,8 +2,6 @@
 // be told apart from the rest of a path.
 #pragma once
 
-#include <string>
-
 #include "absl/strings/string_view.h"
 
 namespace attendant::server {

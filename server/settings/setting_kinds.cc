@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"

@@ -5,7 +5,6 @@
 #include "absl/strings/str_join.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
-#include "server/text/base/unicode.h"
 #include "server/text/tokenizer_parts.h"
 
 namespace attendant::text {

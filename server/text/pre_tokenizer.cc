@@ -1,7 +1,6 @@
 #include "server/text/pre_tokenizer.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "server/text/split_pattern.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

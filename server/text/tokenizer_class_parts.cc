@@ -1,12 +1,9 @@
 #include "server/text/tokenizer_class_parts.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "server/text/base/json_tree.h"
 #include "server/text/models/score.h"
 

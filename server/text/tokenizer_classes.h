@@ -2,8 +2,6 @@
 // tokenizer by themselves, with settings beside the file.
 #pragma once
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/text/base/json_fields.h"

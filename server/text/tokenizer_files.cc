@@ -7,7 +7,6 @@
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
 #include "server/text/models/vocabulary_files.h"
-#include "server/text/tokenizer_class_parts.h"
 #include "server/text/tokenizer_classes.h"
 #include "server/text/tokenizer_settings.h"
 

@@ -1,6 +1,5 @@
 #include "server/text/word_pattern.h"
 
-#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_replace.h"

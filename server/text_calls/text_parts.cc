@@ -1,12 +1,10 @@
 #include "server/text_calls/text_parts.h"
 
 #include <algorithm>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"

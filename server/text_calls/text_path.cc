@@ -1,7 +1,6 @@
 #include "server/text_calls/text_path.h"
 
 #include <utility>
-#include <vector>
 
 namespace attendant::server {
 namespace {

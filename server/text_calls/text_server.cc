@@ -1,6 +1,5 @@
 #include "server/text_calls/text_server.h"
 
-#include <cmath>
 #include <optional>
 #include <utility>
 

@@ -6,11 +6,8 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/wire/payload.h"
 

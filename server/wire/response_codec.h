@@ -6,8 +6,6 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 namespace attendant::server {

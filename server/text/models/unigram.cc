@@ -1,8 +1,6 @@
 // Unigram: of all ways to split a piece into tokens, the one with the highest sum of scores.
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "server/text/models/vocabulary_files.h"
 
 #include <cstddef>
-#include <memory>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
