@@ -88,7 +88,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
     if (tokens_[i].flags.normalized) {
       Items items;
       AppendItems(content, items);
-      normalizer.Apply(items);
+      normalizer.apply(items);
       content = ToUtf8(items);
     }
     if (content.empty()) continue;

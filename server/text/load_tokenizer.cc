@@ -195,12 +195,12 @@ absl::Status Tokenizer::Assemble(const TokenizerOverrides& overrides, const Fiel
   }
   ASSIGN_OR_RETURN(const PartJson pre, read("pre_tokenizer", overrides.pre_tokenizer));
   ASSIGN_OR_RETURN(parts.pre_tokenizer, LoadPreTokenizer(pre.value(), "pre_tokenizer"));
-  const uint64_t growth = uint64_t{parts.normalizer->growth()} * parts.pre_tokenizer->growth();
+  const uint64_t growth = uint64_t{parts.normalizer.growth} * parts.pre_tokenizer.growth;
   if (growth > kMaxGrowth) {
     return Unsupported("normalizer", absl::StrCat("a character that may become ", growth, " is"),
                        absl::StrCat(kMaxGrowth, " or less"));
   }
-  parts.growth.emplace(*parts.normalizer);
+  parts.growth.emplace(parts.normalizer);
   ASSIGN_OR_RETURN(const PartJson added, read("added_tokens", std::nullopt));
   AddedTokenList tokens(*parts.model);
   RETURN_IF_ERROR(AddTokens(added.value(), overrides, tokens, notes));
@@ -210,7 +210,7 @@ absl::Status Tokenizer::Assemble(const TokenizerOverrides& overrides, const Fiel
   ASSIGN_OR_RETURN(const PartJson post, read("post_processor", processor));
   ASSIGN_OR_RETURN(parts.post_processor, LoadPostProcessor(post.value(), "post_processor"));
   parts.id_limit = FindIdLimit(vocabulary, tokens.tokens(), parts.post_processor);
-  parts.added = AddedTokens(tokens.tokens(), *parts.normalizer);
+  parts.added = AddedTokens(tokens.tokens(), parts.normalizer);
   if (!parts.post_processor.trims.empty()) parts.padding = FindPadding(vocabulary);
   return absl::OkStatus();
 }

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,18 +15,11 @@
 namespace attendant::text {
 
 // Immutable; thread-safe.
-class Normalizer {
- public:
-  virtual ~Normalizer() = default;
-
-  // Changes the text in place. Takes linear time.
-  virtual void Apply(Items& items) const = 0;
-
-  // The most items that one may become.
-  virtual uint32_t growth() const { return 1; }
-
-  // An estimate of the memory that tables take.
-  virtual size_t memory_bytes() const { return 0; }
+struct Normalizer {
+  // Changes a text in place. Takes linear time.
+  std::function<void(Items& items)> apply = [](Items&) {};
+  uint32_t growth = 1;      // the most items that one may become
+  size_t memory_bytes = 0;  // an estimate, of tables
 };
 
 // The number of items that a code point becomes: asks the normalizer once for each, when it
@@ -51,10 +44,9 @@ class CodeGrowth {
 
 // Reads a normalizer; null gives one that changes nothing. INVALID_ARGUMENT names the key below
 // `field` that is not as expected, UNIMPLEMENTED what is not supported.
-absl::StatusOr<std::unique_ptr<Normalizer>> LoadNormalizer(JsonValue json,
-                                                           const std::string& field);
+absl::StatusOr<Normalizer> LoadNormalizer(JsonValue json, const std::string& field);
 
 // Normalizers that settings beside the file add.
-std::unique_ptr<Normalizer> LowercaseBefore(std::unique_ptr<Normalizer> next);
+Normalizer LowercaseBefore(Normalizer next);
 
 }  // namespace attendant::text

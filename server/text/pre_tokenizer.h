@@ -2,7 +2,8 @@
 // the model tokenizes by itself.
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -12,22 +13,15 @@
 namespace attendant::text {
 
 // Immutable; thread-safe.
-class PreTokenizer {
- public:
-  virtual ~PreTokenizer() = default;
-
+struct PreTokenizer {
   // Splits pieces of text, and may change their items. Takes linear time.
-  virtual void Apply(Pieces& pieces) const = 0;
-
-  // The most items that one may become.
-  virtual uint32_t growth() const { return 1; }
-  // The same for an item of ASCII.
-  virtual uint32_t ascii_growth() const { return 1; }
+  std::function<void(Pieces& pieces)> apply = [](Pieces&) {};
+  uint32_t growth = 1;        // the most items that one may become
+  uint32_t ascii_growth = 1;  // the same for an item of ASCII
 };
 
 // Reads a pre-tokenizer; null gives one that splits nothing. INVALID_ARGUMENT names the key below
 // `field` that is not as expected, UNIMPLEMENTED what is not supported.
-absl::StatusOr<std::unique_ptr<PreTokenizer>> LoadPreTokenizer(JsonValue json,
-                                                               const std::string& field);
+absl::StatusOr<PreTokenizer> LoadPreTokenizer(JsonValue json, const std::string& field);
 
 }  // namespace attendant::text

@@ -1,7 +1,6 @@
 // The normalizer that replaces texts by others.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -12,7 +11,7 @@
 namespace attendant::text {
 
 // Reads a "Replace". Regular expressions are known ones; UNIMPLEMENTED for any other.
-absl::StatusOr<std::unique_ptr<Normalizer>> LoadReplace(const Fields& fields);
+absl::StatusOr<Normalizer> LoadReplace(const Fields& fields);
 
 // Reads a text that is put in the place of others: of 64 bytes at most.
 absl::StatusOr<std::u32string> LoadContent(const Fields& fields, absl::string_view key);

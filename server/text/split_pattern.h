@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,26 +19,23 @@ struct Match {
   bool is_match;
 };
 
-// Immutable; thread-safe.
-class SplitPattern {
- public:
-  virtual ~SplitPattern() = default;
-  // Appends parts that cover the text, which is not empty, in order.
-  virtual void Find(ItemSpan text, std::vector<Match>& matches) const = 0;
-};
+// Appends parts that cover a text, which is not empty, in order. Thread-safe.
+using SplitPattern = std::function<void(ItemSpan text, std::vector<Match>& matches)>;
 
 // Single characters that have any of the flags of unicode.h.
-std::unique_ptr<SplitPattern> FlaggedCharacters(uint16_t any_flag);
+SplitPattern FlaggedCharacters(uint16_t any_flag);
 
 // `\w+|[^\w\s]+`
-std::unique_ptr<SplitPattern> WordsAndSymbols();
+SplitPattern WordsAndSymbols();
+
+// Each run of `length` characters.
+SplitPattern RunsOf(size_t length);
 
 // A text that is not empty.
-std::unique_ptr<SplitPattern> Literal(std::u32string text);
+SplitPattern Literal(std::u32string text);
 
 // A known regular expression. UNIMPLEMENTED names `field` for any other.
-absl::StatusOr<std::unique_ptr<SplitPattern>> KnownPattern(absl::string_view regex,
-                                                           absl::string_view field);
+absl::StatusOr<SplitPattern> KnownPattern(absl::string_view regex, absl::string_view field);
 
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 

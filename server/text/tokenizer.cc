@@ -60,7 +60,7 @@ class Tokenizer::Run {
           absl::StrCat(field, ": expected UTF-8; got something else at byte ", ValidPrefix(text_)));
     }
     SplitText();
-    parts_.pre_tokenizer->Apply(pieces_);
+    parts_.pre_tokenizer.apply(pieces_);
     ApplyModel(options.truncation_side, enough);
     if (options.places) FindPlaces();
     return absl::OkStatus();
@@ -115,7 +115,7 @@ class Tokenizer::Run {
         continue;
       }
       Items normalized(begin, end);
-      parts_.normalizer->Apply(normalized);
+      parts_.normalizer.apply(normalized);
       if (items.empty()) {
         items.swap(normalized);
       } else {
@@ -249,11 +249,11 @@ absl::StatusOr<Encoding> Tokenizer::EncodeAll(absl::Span<const absl::string_view
 }
 
 size_t Tokenizer::MaxEncodeBytes(absl::string_view text) const {
-  const PreTokenizer& pre_tokenizer = *parts_->pre_tokenizer;
+  const PreTokenizer& pre_tokenizer = parts_->pre_tokenizer;
   size_t items = 64;
   ForEachCode(text, [&](char32_t code) {
     items += size_t{parts_->growth->Of(code)} *
-             (code < 0x80 ? pre_tokenizer.ascii_growth() : pre_tokenizer.growth());
+             (code < 0x80 ? pre_tokenizer.ascii_growth : pre_tokenizer.growth);
   });
   const size_t per_item =
       3 * sizeof(Item) + 2 * sizeof(Piece) + 2 * sizeof(Match) + 4 * parts_->model->scratch_bytes();
@@ -263,10 +263,9 @@ size_t Tokenizer::MaxEncodeBytes(absl::string_view text) const {
 }
 
 size_t Tokenizer::memory_bytes() const {
-  size_t bytes = sizeof(Parts) + parts_->model->memory_bytes() +
-                 parts_->normalizer->memory_bytes() + parts_->added.heap_bytes() +
-                 parts_->growth->heap_bytes() + TableBytes(parts_->added_ids) +
-                 TableBytes(parts_->padding);
+  size_t bytes = sizeof(Parts) + parts_->model->memory_bytes() + parts_->normalizer.memory_bytes +
+                 parts_->added.heap_bytes() + parts_->growth->heap_bytes() +
+                 TableBytes(parts_->added_ids) + TableBytes(parts_->padding);
   for (const auto& [token, id] : parts_->added_ids) bytes += HeapBytes(token);
   return bytes;
 }

@@ -16,11 +16,11 @@
 namespace attendant::text {
 
 struct Tokenizer::Parts {
-  std::unique_ptr<Normalizer> normalizer;
+  Normalizer normalizer;
   std::optional<CodeGrowth> growth;  // by the normalizer
   AddedTokens added;
   absl::flat_hash_map<std::string, uint32_t> added_ids;
-  std::unique_ptr<PreTokenizer> pre_tokenizer;
+  PreTokenizer pre_tokenizer;
   std::unique_ptr<Model> model;
   PostProcessor post_processor;
   // Of tokens of the vocabulary that begin or end with whitespace, where places are trimmed.

@@ -56,13 +56,15 @@ bool StartsWith(ItemSpan text, absl::string_view start, bool ignores_case) {
   return true;
 }
 
-// A pattern that looks for a match at one place after the other.
-class ScannedPattern : public SplitPattern {
- public:
-  void Find(ItemSpan text, std::vector<Match>& matches) const override {
+// A pattern that looks for a match at one place after the other. `match_at` returns the number of
+// items at the front that match, 0 if none do, and looks at no more items than a few times as many
+// as it returns, in all.
+template <typename MatchAt>
+SplitPattern Scan(MatchAt match_at) {
+  return [match_at](ItemSpan text, std::vector<Match>& matches) {
     const Categories categories;
     for (size_t at = 0; at < text.size();) {
-      size_t size = MatchAt(text.subspan(at), categories);
+      size_t size = match_at(text.subspan(at), categories);
       const bool is_match = size != 0;
       if (!is_match) size = 1;
       const auto first = static_cast<uint32_t>(at), last = static_cast<uint32_t>(at + size);
@@ -73,13 +75,8 @@ class ScannedPattern : public SplitPattern {
       }
       at += size;
     }
-  }
-
- private:
-  // The number of items at the front that match; 0: none do. Looks at no more items than a few
-  // times as many as it returns, in all.
-  virtual size_t MatchAt(ItemSpan text, const Categories& categories) const = 0;
-};
+  };
+}
 
 // How the patterns of GPT-2 and its successors differ.
 struct WordRules {
@@ -97,12 +94,11 @@ struct WordRules {
   bool splits_case = false;       // upper-case letters begin a word, marks are of either case
 };
 
-class WordPattern : public ScannedPattern {
+class WordMatcher {
  public:
-  explicit WordPattern(const WordRules& rules) : rules_(rules) {}
+  explicit WordMatcher(const WordRules& rules) : rules_(rules) {}
 
- private:
-  size_t MatchAt(ItemSpan text, const Categories& categories) const override {
+  size_t operator()(ItemSpan text, const Categories& categories) const {
     if (const size_t name = TextsEnd(text); name > 0) return name;
     if (const size_t end = rules_.ends_follow_words ? 0 : WordsEnd(text); end > 0) return end;
     if (const size_t letters = Letters(text, categories); letters > 0) {
@@ -128,6 +124,7 @@ class WordPattern : public ScannedPattern {
     return rules_.splits_at_space ? 0 : Spaces(text, categories, rules_.takes_line_ends);
   }
 
+ private:
   size_t TextsEnd(ItemSpan text) const {
     if (!rules_.names_texts_ends || text[0].code != '<') return 0;
     for (const absl::string_view name : {"<|startoftext|>", "<|endoftext|>"}) {
@@ -186,24 +183,22 @@ class WordPattern : public ScannedPattern {
 };
 
 // The pattern of DeepSeek-V3, in which symbols are categories of their own.
-class DeepSeekPattern : public ScannedPattern {
-  size_t MatchAt(ItemSpan text, const Categories& categories) const override {
-    const char32_t first = text[0].code;
-    if (HasFlag(categories.flags, first, kPunctuation) && first < 0x80) {
-      if (const size_t run = Run(text, 1, IsAsciiLetter); run > 0) return 1 + run;
-    }
-    const bool takes_first =
-        !IsLineEnd(first) && !categories.IsLetter(first) && !IsPatternSymbol(first);
-    if (const size_t run = takes_first ? Run(text, 1, categories.LettersOrMarks()) : 0; run > 0)
-      return 1 + run;
-    if (const size_t run = Run(text, 0, categories.LettersOrMarks()); run > 0) return run;
-    const size_t space = first == ' ' ? 1 : 0;
-    if (const size_t run = Run(text, space, IsPatternSymbol); run > 0) {
-      return space + run + Run(text, space + run, IsLineEnd);
-    }
-    return Spaces(text, categories, true);
+size_t DeepSeekMatchAt(ItemSpan text, const Categories& categories) {
+  const char32_t first = text[0].code;
+  if (HasFlag(categories.flags, first, kPunctuation) && first < 0x80) {
+    if (const size_t run = Run(text, 1, IsAsciiLetter); run > 0) return 1 + run;
   }
-};
+  const bool takes_first =
+      !IsLineEnd(first) && !categories.IsLetter(first) && !IsPatternSymbol(first);
+  if (const size_t run = takes_first ? Run(text, 1, categories.LettersOrMarks()) : 0; run > 0)
+    return 1 + run;
+  if (const size_t run = Run(text, 0, categories.LettersOrMarks()); run > 0) return run;
+  const size_t space = first == ' ' ? 1 : 0;
+  if (const size_t run = Run(text, space, IsPatternSymbol); run > 0) {
+    return space + run + Run(text, space + run, IsLineEnd);
+  }
+  return Spaces(text, categories, true);
+}
 
 #define ATTENDANT_ENDINGS "'s|'t|'re|'ve|'m|'ll|'d"
 #define ATTENDANT_SPACES R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"
@@ -282,14 +277,14 @@ constexpr absl::string_view kDeepSeek =
 
 }  // namespace
 
-std::unique_ptr<SplitPattern> Gpt2Words() { return std::make_unique<WordPattern>(WordRules{}); }
+SplitPattern Gpt2Words() { return Scan(WordMatcher(WordRules{})); }
 
-std::unique_ptr<SplitPattern> KnownWords(absl::string_view regex) {
+SplitPattern KnownWords(absl::string_view regex) {
   const std::string escaped = absl::StrReplaceAll(regex, {{"\r", "\\r"}, {"\n", "\\n"}});
   for (const KnownWordPattern& known : kKnown) {
-    if (known.regex == escaped) return std::make_unique<WordPattern>(known.rules);
+    if (known.regex == escaped) return Scan(WordMatcher(known.rules));
   }
-  return escaped == kDeepSeek ? std::make_unique<DeepSeekPattern>() : nullptr;
+  return escaped == kDeepSeek ? Scan(DeepSeekMatchAt) : nullptr;
 }
 
 }  // namespace attendant::text

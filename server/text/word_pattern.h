@@ -2,18 +2,16 @@
 // scanned by hand in linear time.
 #pragma once
 
-#include <memory>
-
 #include "absl/strings/string_view.h"
 #include "server/text/split_pattern.h"
 
 namespace attendant::text {
 
 // The pattern by which GPT-2 splits texts.
-std::unique_ptr<SplitPattern> Gpt2Words();
+SplitPattern Gpt2Words();
 
-// The pattern with a regular expression as tokenizer.json writes it; null for any other. Ends of
+// The pattern with a regular expression as tokenizer.json writes it; empty for any other. Ends of
 // lines may stand in it as they are, or as \r and \n.
-std::unique_ptr<SplitPattern> KnownWords(absl::string_view regex);
+SplitPattern KnownWords(absl::string_view regex);
 
 }  // namespace attendant::text

@@ -89,4 +89,18 @@ absl::StatusOr<Made> LoadComponent(const ComponentType<Made> (&types)[kCount], J
   return Unsupported(fields.PathOf("type"), json.Find("type")->Describe(), known);
 }
 
+// Reads the array at `key`, each element by `load`.
+template <typename Made>
+absl::StatusOr<std::vector<Made>> LoadEach(const Fields& fields, absl::string_view key,
+                                           absl::StatusOr<Made> (*load)(JsonValue json,
+                                                                        const std::string& field)) {
+  ASSIGN_OR_RETURN(const std::vector<JsonValue> list, fields.Array(key));
+  std::vector<Made> made;
+  for (size_t i = 0; i < list.size(); ++i) {
+    ASSIGN_OR_RETURN(Made one, load(list[i], absl::StrCat(fields.PathOf(key), "[", i, "]")));
+    made.push_back(std::move(one));
+  }
+  return made;
+}
+
 }  // namespace attendant::text

@@ -132,7 +132,7 @@ TEST(NormalizerTest, AlternatingMarksTakeLinearTime) {
   ASSERT_TRUE(normalizer.ok());
   Items items;
   ASSERT_TRUE(AppendItems(text, items));
-  (*normalizer)->Apply(items);
+  normalizer->apply(items);
   EXPECT_EQ(items.size(), 400'000u);  // à takes one of them
 }
 

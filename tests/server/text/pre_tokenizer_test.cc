@@ -122,7 +122,7 @@ TEST(PreTokenizerTest, LongNumbersTakeLinearTime) {
   Pieces pieces;
   ASSERT_TRUE(AppendItems(std::string(1 << 20, '7'), pieces.items));
   pieces.pieces = {{0, 1 << 20}};
-  (*pre_tokenizer)->Apply(pieces);
+  pre_tokenizer->apply(pieces);
   EXPECT_EQ(pieces.pieces.size(), size_t{1} << 20);
 }
 

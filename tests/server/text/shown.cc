@@ -42,7 +42,7 @@ std::string ShowNormalized(const std::string& json, absl::string_view text) {
   const auto normalizer = LoadNormalizer((*tree)->root(), "normalizer");
   if (!normalizer.ok()) return std::string(normalizer.status().message());
   Items items = ItemsOf(text);
-  (*normalizer)->Apply(items);
+  normalizer->apply(items);
   std::string shown;
   for (const Item& item : items) {
     AppendShown(shown, absl::StrCat(ShowItems({&item, 1}), Place(text, item.begin, item.end)));
@@ -56,7 +56,7 @@ std::string ShowPieces(const std::string& json, absl::string_view text, bool pla
   if (!pre_tokenizer.ok()) return std::string(pre_tokenizer.status().message());
   Pieces pieces = {ItemsOf(text), {}};
   pieces.pieces = {{0, static_cast<uint32_t>(pieces.items.size())}};
-  (*pre_tokenizer)->Apply(pieces);
+  pre_tokenizer->apply(pieces);
   std::string shown;
   for (const Piece& piece : pieces.pieces) {
     const Item &first = pieces.items[piece.first], &last = pieces.items[piece.last - 1];
