@@ -65,59 +65,7 @@ HttpAnswer AnswerIndex(const std::string& body, const MethodContext& context) {
                   [](const auto& response) { return ToJson(response)["models"]; });
 }
 
-}  // namespace
-
-HttpStart RestServer::Begin(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
-  const bool ours =
-      request.path == "/v2" ||
-      absl::StartsWith(absl::string_view(request.path.data(), request.path.size()), "/v2/");
-  if (!ours) return std::monostate();
-  const std::optional<RestPath> path = ParseRestPath(request.path);
-  if (!path) return Refuse(JsonAnswer({{"error", "not found"}}, /*status=*/404), request);
-  if (request.method != path->verb && !(path->verb == "GET" && request.method == "HEAD") &&
-      path->method != RestMethod::kRefused) {
-    return Refuse(RefusedVerb(*path), request);
-  }
-  if (path->verb == "GET" && request.has_body && path->method != RestMethod::kRefused) {
-    return ErrorAnswer(absl::OutOfRangeError("expected a request without a body"));
-  }
-  return Start(request, *path, reply);
-}
-
-HttpStart RestServer::Start(const HttpRequest& request, const RestPath& path,
-                            const std::shared_ptr<HttpReply>& reply) {
-  const MethodContext* context = context_;
-  if (path.method == RestMethod::kServerLive) return JsonAnswer({{"live", true}});
-  if (path.method == RestMethod::kServerReady) {
-    return ReadyAnswer(context != nullptr && context->health.Find("").value_or(false),
-                       RestJson::object());
-  }
-  const absl::StatusOr<std::string> token = Authorize(request, secrets_);
-  if (!token.ok()) return Refuse(ErrorAnswer(token.status()), request);
-  if (context == nullptr) {
-    return Refuse(ErrorAnswer(absl::UnavailableError("the server is starting")), request);
-  }
-  switch (path.method) {
-    case RestMethod::kRefused:
-      return Refuse(ErrorAnswer(absl::UnimplementedError(path.why)), request);
-    case RestMethod::kModelInfer:
-      return StartCall({request, context->service, "ModelInfer", *token, ErrorAnswer}, reply,
-                       [&](BodyCallEntry entry) {
-                         return std::make_shared<InferCall>(
-                             std::move(entry),
-                             InferTarget{path.model, path.version,
-                                         LengthIn(request, "Inference-Header-Content-Length")});
-                       });
-    case RestMethod::kRepositoryIndex:
-      return [context](const std::string& body) { return AnswerIndex(body, *context); };
-    case RestMethod::kSharedMemoryUnregister:
-      return [](const std::string&) { return JsonAnswer(RestJson::object()); };
-    default:
-      return AnswerQuick(path, *context);
-  }
-}
-
-HttpAnswer RestServer::AnswerQuick(const RestPath& path, const MethodContext& context) const {
+HttpAnswer AnswerQuick(const RestPath& path, const MethodContext& context) {
   const auto all = [](const auto& response) { return ToJson(response); };
   switch (path.method) {
     case RestMethod::kServerMetadata:
@@ -140,6 +88,59 @@ HttpAnswer RestServer::AnswerQuick(const RestPath& path, const MethodContext& co
     default:  // kSharedMemoryStatus: there is none
       return JsonAnswer(RestJson::array());
   }
+}
+
+// `token` is the name of the caller's.
+HttpStart Start(const HttpRequest& request, const RestPath& path, const std::string& token,
+                const std::shared_ptr<HttpReply>& reply, const MethodContext& context) {
+  switch (path.method) {
+    case RestMethod::kRefused:
+      return Refuse(ErrorAnswer(absl::UnimplementedError(path.why)), request);
+    case RestMethod::kModelInfer:
+      return StartCall({request, context.service, "ModelInfer", token, ErrorAnswer}, reply,
+                       [&](BodyCallEntry entry) {
+                         return std::make_shared<InferCall>(
+                             std::move(entry),
+                             InferTarget{path.model, path.version,
+                                         LengthIn(request, "Inference-Header-Content-Length")});
+                       });
+    case RestMethod::kRepositoryIndex:
+      return [&context](const std::string& body) { return AnswerIndex(body, context); };
+    case RestMethod::kSharedMemoryUnregister:
+      return [](const std::string&) { return JsonAnswer(RestJson::object()); };
+    default:
+      return AnswerQuick(path, context);
+  }
+}
+
+}  // namespace
+
+HttpStart StartRestCall(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply,
+                        const ServerSecrets& secrets, const MethodContext* context) {
+  const bool ours =
+      request.path == "/v2" ||
+      absl::StartsWith(absl::string_view(request.path.data(), request.path.size()), "/v2/");
+  if (!ours) return std::monostate();
+  const std::optional<RestPath> path = ParseRestPath(request.path);
+  if (!path) return Refuse(JsonAnswer({{"error", "not found"}}, /*status=*/404), request);
+  if (request.method != path->verb && !(path->verb == "GET" && request.method == "HEAD") &&
+      path->method != RestMethod::kRefused) {
+    return Refuse(RefusedVerb(*path), request);
+  }
+  if (path->verb == "GET" && request.has_body && path->method != RestMethod::kRefused) {
+    return ErrorAnswer(absl::OutOfRangeError("expected a request without a body"));
+  }
+  if (path->method == RestMethod::kServerLive) return JsonAnswer({{"live", true}});
+  if (path->method == RestMethod::kServerReady) {
+    return ReadyAnswer(context != nullptr && context->health.Find("").value_or(false),
+                       RestJson::object());
+  }
+  const absl::StatusOr<std::string> token = Authorize(request, secrets);
+  if (!token.ok()) return Refuse(ErrorAnswer(token.status()), request);
+  if (context == nullptr) {
+    return Refuse(ErrorAnswer(absl::UnavailableError("the server is starting")), request);
+  }
+  return Start(request, *path, *token, reply, *context);
 }
 
 }  // namespace attendant::server

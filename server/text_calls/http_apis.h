@@ -1,6 +1,7 @@
 // HttpApis, all that takes calls on the HTTP port: the text APIs and the Open Inference Protocol.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,25 +12,27 @@
 
 namespace attendant::server {
 
-// As its parts.
+// Thread-safe, except for the destructor: stop calling Begin first, and end all jobs.
 class HttpApis {
  public:
   HttpApis(const ServerSecrets& secrets, std::string version)
-      : texts_(secrets, std::move(version)), rest_(secrets) {}
+      : secrets_(secrets), version_(std::move(version)) {}
 
-  void Open(const MethodContext& context) {
-    texts_.Open(context);
-    rest_.Open(context);
-  }
+  // From now on models are served. `context` outlives this.
+  void Open(const MethodContext& context) { context_ = &context; }
 
+  // An HttpCallHandler.
   HttpStart Begin(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
-    HttpStart start = texts_.Begin(request, reply);
-    return std::holds_alternative<std::monostate>(start) ? rest_.Begin(request, reply) : start;
+    HttpStart start = StartTextCall(request, reply, secrets_, version_, context_);
+    return std::holds_alternative<std::monostate>(start)
+               ? StartRestCall(request, reply, secrets_, context_)
+               : start;
   }
 
  private:
-  TextServer texts_;
-  RestServer rest_;
+  const ServerSecrets secrets_;
+  const std::string version_;
+  std::atomic<const MethodContext*> context_ = nullptr;
 };
 
 }  // namespace attendant::server

@@ -1,6 +1,7 @@
 #include "server/text_calls/text_server.h"
 
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -48,10 +49,23 @@ HttpAnswer RefusedVerb(const TextPath& path, std::string_view method) {
   return answer;
 }
 
+HttpAnswer AnswerPage(const TextPath& path, const std::string& version,
+                      const ServiceContext& service) {
+  if (path.page == TextPage::kModels) return ModelListAnswer(TextModelNames(service.models));
+  const bool lists = path.page == TextPage::kModel;
+  const auto model = ChooseTextModel(service.models, path.model, {TextWish::kTokens});
+  if (!model.ok()) return TextErrorAnswer(StyleOf(path), model.status());
+  const std::string name = path.model.empty() ? (*model)->name : path.model;
+  if (lists) return ModelAnswer(name);
+  return InfoAnswer(FactsOf(**model, name, service.limits.max_batch_tokens),
+                    {version, service.limits.max_inflight}, TextLimits());
+}
+
 }  // namespace
 
-HttpStart TextServer::Begin(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
-  const MethodContext* context = context_;
+HttpStart StartTextCall(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply,
+                        const ServerSecrets& secrets, const std::string& version,
+                        const MethodContext* context) {
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (request.path == "/" && reads) return std::monostate();  // the page's
   const std::optional<TextPath> path =
@@ -62,52 +76,34 @@ HttpStart TextServer::Begin(const HttpRequest& request, const std::shared_ptr<Ht
   if (path->route == nullptr ? !reads : request.method != "POST") {
     return Refuse(RefusedVerb(*path, request.method), request);
   }
+  const auto error_answer = [style = StyleOf(*path)](const absl::Status& error,
+                                                     absl::Duration retry_after) {
+    return TextErrorAnswer(style, error, retry_after);
+  };
   if (reads && request.has_body) {
     return TextErrorAnswer(StyleOf(*path),
                            absl::OutOfRangeError("expected a request without a body"));
   }
-  return Start(request, *path, reply);
-}
-
-HttpStart TextServer::Start(const HttpRequest& request, const TextPath& path,
-                            const std::shared_ptr<HttpReply>& reply) {
-  const ErrorStyle style = StyleOf(path);
   const auto refuse = [&](const absl::Status& status) {
-    return Refuse(TextErrorAnswer(style, status), request);
+    return Refuse(TextErrorAnswer(StyleOf(*path), status), request);
   };
-  if (path.route == nullptr && path.page == TextPage::kOpenApi) return OpenApiAnswer();
-  const MethodContext* context = context_;
+  if (path->route == nullptr && path->page == TextPage::kOpenApi) return OpenApiAnswer();
   const bool ready = context != nullptr && context->health.Find("").value_or(false);
-  if (path.route == nullptr && path.page == TextPage::kHealth) {
+  if (path->route == nullptr && path->page == TextPage::kHealth) {
     return ready ? HttpStart(HttpAnswer{200})
                  : refuse(absl::UnavailableError("the server is not ready"));
   }
-  const absl::StatusOr<std::string> token = Authorize(request, secrets_);
+  const absl::StatusOr<std::string> token = Authorize(request, secrets);
   if (!token.ok()) return refuse(token.status());
   if (context == nullptr) return refuse(absl::UnavailableError("the server is starting"));
-  if (path.route == nullptr) return AnswerPage(path, *context);
+  if (path->route == nullptr) return AnswerPage(*path, version, context->service);
   const absl::StatusOr<absl::Duration> timeout = TimeoutOf(request);
   if (!timeout.ok()) return refuse(timeout.status());
-  const auto error_answer = [style](const absl::Status& error, absl::Duration retry_after) {
-    return TextErrorAnswer(style, error, retry_after);
-  };
-  return StartCall({request, context->service, path.route->name, *token, error_answer}, reply,
+  return StartCall({request, context->service, path->route->name, *token, error_answer}, reply,
                    [&](BodyCallEntry entry) {
                      return std::make_shared<TextCall>(
-                         std::move(entry), TextTarget{*path.route, path.model, *timeout});
+                         std::move(entry), TextTarget{*path->route, path->model, *timeout});
                    });
-}
-
-HttpAnswer TextServer::AnswerPage(const TextPath& path, const MethodContext& context) const {
-  const ServiceContext& service = context.service;
-  if (path.page == TextPage::kModels) return ModelListAnswer(TextModelNames(service.models));
-  const bool lists = path.page == TextPage::kModel;
-  const auto model = ChooseTextModel(service.models, path.model, {TextWish::kTokens});
-  if (!model.ok()) return TextErrorAnswer(StyleOf(path), model.status());
-  const std::string name = path.model.empty() ? (*model)->name : path.model;
-  if (lists) return ModelAnswer(name);
-  return InfoAnswer(FactsOf(**model, name, service.limits.max_batch_tokens),
-                    {version_, service.limits.max_inflight}, TextLimits());
 }
 
 }  // namespace attendant::server

@@ -172,12 +172,11 @@ TEST_F(RestMethodsTest, AModelIsNotReadyWhenTheServerIsNot) {
   EXPECT_EQ(rest.Get("/v2/health/live").status, 200);
 }
 
-TEST(RestServerTest, IsStartingUntilItIsOpen) {
-  RestServer rest{ServerSecrets()};
+TEST(StartRestCallTest, IsStartingWithoutModels) {
   HttpHandlers handlers;
   handlers.ready = [] { return false; };
   handlers.call = [&](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
-    return rest.Begin(request, reply);
+    return StartRestCall(request, reply, ServerSecrets(), nullptr);
   };
   const auto http = HttpServer::Start("127.0.0.1", 0, handlers).value();
   const auto get = [&](const std::string& path) {
