@@ -8,7 +8,7 @@
 #include "server/batching/batch_queue.h"
 #include "server/host/memory_limit.h"
 #include "server/host/thread_plan.h"
-#include "server/http/http_server.h"
+#include "server/http/http_connections.h"
 #include "server/settings/settings.h"
 
 namespace attendant::server {

@@ -1,16 +1,13 @@
 #include "server/http/http_server.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,10 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/base/listening_socket.h"
-#include "server/http/http_connections.h"
-#include "server/http/http_daemon.h"
-#include "server/http/http_routes.h"
 #include "server/settings/network.h"
 
 namespace attendant::server {
@@ -95,182 +88,153 @@ short EventsOf(const HttpConnection& connection) {
 
 }  // namespace
 
-// The thread here accepts the connections and decides when they are closed, because libmicrohttpd
-// only has a time-out that every byte starts anew, and refuses new connections when old ones take
-// all places. Everything but the constructor, the destructor and Drain runs on that thread.
-class HttpServer::Impl {
- public:
-  Impl(std::unique_ptr<ListeningSocket> listener, HttpHandlers handlers, const HttpLimits& limits,
-       const ServerSecrets& secrets)
-      : listener_(std::move(listener)),
-        limits_(limits),
-        secrets_(secrets),
-        call_handler_(handlers.call),
-        cors_(handlers.cors_origins),
-        routes_(RoutesOf(std::move(handlers), secrets)),
-        open_(limits) {}
+HttpServer::HttpServer(std::unique_ptr<ListeningSocket> listener, HttpHandlers handlers,
+                       const HttpLimits& limits, const ServerSecrets& secrets)
+    : listener_(std::move(listener)),
+      limits_(limits),
+      secrets_(secrets),
+      call_handler_(handlers.call),
+      cors_(handlers.cors_origins),
+      routes_(RoutesOf(std::move(handlers), secrets)),
+      open_(limits) {}
 
-  ~Impl() {
-    shutdown(listener_->descriptor(), SHUT_RDWR);  // at which poll reports POLLHUP
-    if (thread_.joinable()) thread_.join();
-  }
+HttpServer::~HttpServer() {
+  shutdown(listener_->descriptor(), SHUT_RDWR);  // at which poll reports POLLHUP
+  if (thread_.joinable()) thread_.join();
+}
 
-  absl::Status Start() {
-    const HttpCallHandler begin = [this](const HttpRequest& request,
-                                         const std::shared_ptr<HttpReply>& reply) {
-      HttpStart start;
-      if (call_handler_ != nullptr) start = call_handler_(request, reply);
-      if (std::holds_alternative<std::monostate>(start)) start = AnswerFrom(routes_, request);
-      return start;
-    };
-    ASSIGN_OR_RETURN(daemon_,
-                     HttpDaemon::Start({open_, waker_, begin, secrets_.certificates, cors_},
-                                       limits_.connections));
-    ready_.reserve(kOwnEvents + 2 * static_cast<size_t>(limits_.connections));
-    thread_ = std::thread([this] { Run(); });
-    return absl::OkStatus();
-  }
+absl::Status HttpServer::StartThread() {
+  const HttpCallHandler begin = [this](const HttpRequest& request,
+                                       const std::shared_ptr<HttpReply>& reply) {
+    HttpStart start;
+    if (call_handler_ != nullptr) start = call_handler_(request, reply);
+    if (std::holds_alternative<std::monostate>(start)) start = AnswerFrom(routes_, request);
+    return start;
+  };
+  ASSIGN_OR_RETURN(daemon_, HttpDaemon::Start({open_, waker_, begin, secrets_.certificates, cors_},
+                                              limits_.connections));
+  ready_.reserve(kOwnEvents + 2 * static_cast<size_t>(limits_.connections));
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
 
-  void Drain() {
-    draining_ = true;
-    waker_->Wake();
-  }
-  int port() const { return listener_->port(); }
+void HttpServer::Drain() {
+  draining_ = true;
+  waker_->Wake();
+}
 
- private:
-  // Nothing here may throw, as there is nobody to catch it.
-  void Run() {
-    while (true) {
-      const Clock::time_point now = Clock::now();
-      while (HttpConnection* ended = open_.Ended(now)) Close(*ended);
-      if (draining_) EndIdleConnections();
-      ready_.assign({{listener_->descriptor(), 0, 0},
-                     {waker_->event(), POLLIN, 0},
-                     {daemon_->events(), POLLIN, 0}});
-      if (accepts_from_ <= now) ready_[kListener].events = POLLIN;
-      for (const auto& connection : open_.all()) {
-        const short events = EventsOf(*connection);
-        if (events != 0) ready_.push_back({connection->descriptor, events, 0});
-      }
-      const int found = poll(ready_.data(), ready_.size(), MillisecondsToWait(now));
-      if (found < 0) continue;
-      idle_rounds_ = found == 0 && !daemon_->TakeWorks() ? idle_rounds_ + 1 : 0;
-      if ((ready_[kListener].revents & POLLHUP) != 0) return AbandonCalls();
-      FollowConnections();
-      if ((ready_[kListener].revents & POLLIN) != 0) Accept();
-      if (ready_[kWaker].revents != 0) ResumeAnswered();
-      daemon_->Run();
-    }
-  }
-
-  void FollowConnections() {
-    auto event = ready_.begin() + kOwnEvents;
+// Nothing here may throw, as there is nobody to catch it.
+void HttpServer::Run() {
+  while (true) {
+    const Clock::time_point now = Clock::now();
+    while (HttpConnection* ended = open_.Ended(now)) Close(*ended);
+    if (draining_) EndIdleConnections();
+    ready_.assign({{listener_->descriptor(), 0, 0},
+                   {waker_->event(), POLLIN, 0},
+                   {daemon_->events(), POLLIN, 0}});
+    if (accepts_from_ <= now) ready_[kListener].events = POLLIN;
     for (const auto& connection : open_.all()) {
-      if (EventsOf(*connection) == 0 || (event++)->revents == 0) continue;
-      if (connection->phase == HttpConnection::Phase::kIdle) {
-        connection->Enter(HttpConnection::Phase::kBrief);
-      } else {
-        TellGone(*connection);
-      }
+      const short events = EventsOf(*connection);
+      if (events != 0) ready_.push_back({connection->descriptor, events, 0});
+    }
+    const int found = poll(ready_.data(), ready_.size(), MillisecondsToWait(now));
+    if (found < 0) continue;
+    idle_rounds_ = found == 0 && !daemon_->TakeWorks() ? idle_rounds_ + 1 : 0;
+    if ((ready_[kListener].revents & POLLHUP) != 0) return AbandonCalls();
+    FollowConnections();
+    if ((ready_[kListener].revents & POLLIN) != 0) Accept();
+    if (ready_[kWaker].revents != 0) ResumeAnswered();
+    daemon_->Run();
+  }
+}
+
+void HttpServer::FollowConnections() {
+  auto event = ready_.begin() + kOwnEvents;
+  for (const auto& connection : open_.all()) {
+    if (EventsOf(*connection) == 0 || (event++)->revents == 0) continue;
+    if (connection->phase == HttpConnection::Phase::kIdle) {
+      connection->Enter(HttpConnection::Phase::kBrief);
+    } else {
+      TellGone(*connection);
     }
   }
+}
 
-  static void TellGone(HttpConnection& connection) {
-    connection.gone = true;
-    try {
-      connection.exchange->call->OnGone();
-    } catch (const std::exception&) {
-      // Its answer comes nevertheless.
-    }
+void HttpServer::TellGone(HttpConnection& connection) {
+  connection.gone = true;
+  try {
+    connection.exchange->call->OnGone();
+  } catch (const std::exception&) {
+    // Its answer comes nevertheless.
   }
+}
 
-  void EndIdleConnections() {
-    daemon_->EndConnections();
-    for (const auto& connection : open_.all()) {
-      if (connection->phase == HttpConnection::Phase::kIdle) Close(*connection);
-    }
+void HttpServer::EndIdleConnections() {
+  daemon_->EndConnections();
+  for (const auto& connection : open_.all()) {
+    if (connection->phase == HttpConnection::Phase::kIdle) Close(*connection);
   }
+}
 
-  void ResumeAnswered() {
-    waker_->Reset();
-    for (const auto& connection : open_.all()) {
-      const bool waits = connection->phase == HttpConnection::Phase::kWaiting;
-      if (waits && connection->exchange->reply->sent()) HttpDaemon::Resume(*connection);
-    }
+void HttpServer::ResumeAnswered() {
+  waker_->Reset();
+  for (const auto& connection : open_.all()) {
+    const bool waits = connection->phase == HttpConnection::Phase::kWaiting;
+    if (waits && connection->exchange->reply->sent()) HttpDaemon::Resume(*connection);
   }
+}
 
-  // The library cannot end while a connection is suspended.
-  void AbandonCalls() {
-    for (const auto& connection : open_.all()) {
-      connection->closing = true;
-      if (connection->phase != HttpConnection::Phase::kWaiting) continue;
-      if (!connection->gone) TellGone(*connection);
-      HttpDaemon::Resume(*connection);
-    }
+// The library cannot end while a connection is suspended.
+void HttpServer::AbandonCalls() {
+  for (const auto& connection : open_.all()) {
+    connection->closing = true;
+    if (connection->phase != HttpConnection::Phase::kWaiting) continue;
+    if (!connection->gone) TellGone(*connection);
+    HttpDaemon::Resume(*connection);
   }
+}
 
-  int MillisecondsToWait(Clock::time_point now) const {
-    // The library also says that it has work while a TLS handshake waits for its client.
-    const bool has_work = daemon_->has_work();
-    if (has_work && idle_rounds_ < kIdleRounds) return 0;
-    std::optional<Clock::time_point> wake = open_.next_end();
-    const auto wake_by = [&](Clock::time_point time) {
-      wake = std::min(wake.value_or(time), time);
-    };
-    if (has_work) wake_by(now + kWorkPause);
-    if (accepts_from_ > now) wake_by(accepts_from_);
-    if (!wake) return -1;
-    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*wake - now);
-    return static_cast<int>(std::max<int64_t>(wait.count(), 0));
+int HttpServer::MillisecondsToWait(Clock::time_point now) const {
+  // The library also says that it has work while a TLS handshake waits for its client.
+  const bool has_work = daemon_->has_work();
+  if (has_work && idle_rounds_ < kIdleRounds) return 0;
+  std::optional<Clock::time_point> wake = open_.next_end();
+  const auto wake_by = [&](Clock::time_point time) { wake = std::min(wake.value_or(time), time); };
+  if (has_work) wake_by(now + kWorkPause);
+  if (accepts_from_ > now) wake_by(accepts_from_);
+  if (!wake) return -1;
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*wake - now);
+  return static_cast<int>(std::max<int64_t>(wait.count(), 0));
+}
+
+void HttpServer::Accept() {
+  sockaddr_storage peer = {};
+  socklen_t size = sizeof peer;
+  const int accepted = accept4(listener_->descriptor(), reinterpret_cast<sockaddr*>(&peer), &size,
+                               SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (accepted < 0) {
+    if (OutOfResources(errno)) accepts_from_ = Clock::now() + kAcceptPause;
+    return;
   }
-
-  void Accept() {
-    sockaddr_storage peer = {};
-    socklen_t size = sizeof peer;
-    const int accepted = accept4(listener_->descriptor(), reinterpret_cast<sockaddr*>(&peer), &size,
-                                 SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (accepted < 0) {
-      if (OutOfResources(errno)) accepts_from_ = Clock::now() + kAcceptPause;
-      return;
-    }
-    HttpConnection* connection = nullptr;
-    try {
-      const Endpoint endpoint = *EndpointOf(peer);
-      const std::string address = FormatAddress(CallerNetwork(endpoint.address));
-      if (HttpConnection* in_the_way = open_.InTheWayOf(address)) Close(*in_the_way);
-      connection = &open_.Add({accepted, address, PeerName(endpoint)});
-    } catch (const std::bad_alloc&) {
-      close(accepted);
-      return;
-    }
-    connection->Enter(HttpConnection::Phase::kBrief);
-    daemon_->Take(*connection, reinterpret_cast<const sockaddr*>(&peer), size);
+  HttpConnection* connection = nullptr;
+  try {
+    const Endpoint endpoint = *EndpointOf(peer);
+    const std::string address = FormatAddress(CallerNetwork(endpoint.address));
+    if (HttpConnection* in_the_way = open_.InTheWayOf(address)) Close(*in_the_way);
+    connection = &open_.Add({accepted, address, PeerName(endpoint)});
+  } catch (const std::bad_alloc&) {
+    close(accepted);
+    return;
   }
+  connection->Enter(HttpConnection::Phase::kBrief);
+  daemon_->Take(*connection, reinterpret_cast<const sockaddr*>(&peer), size);
+}
 
-  // The library closes the descriptor in its next run, which finds that the connection has ended.
-  static void Close(HttpConnection& connection) {
-    shutdown(connection.descriptor, SHUT_RDWR);
-    connection.closing = true;
-  }
-
-  const std::unique_ptr<ListeningSocket> listener_;
-  const std::shared_ptr<HttpWaker> waker_ = std::make_shared<HttpWaker>();
-  const HttpLimits limits_;
-  const ServerSecrets secrets_;
-  const HttpCallHandler call_handler_;
-  const CorsPolicy cors_;
-  const std::vector<HttpRoute> routes_;
-  HttpConnections open_;
-  std::unique_ptr<HttpDaemon> daemon_;
-  std::atomic<bool> draining_ = false;
-  Clock::time_point accepts_from_ = Clock::time_point::min();
-  int idle_rounds_ = 0;        // since poll has last found something, or the library worked
-  std::vector<pollfd> ready_;  // what Run waits for
-  std::thread thread_;
-};
-
-HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-HttpServer::~HttpServer() = default;
+// The library closes the descriptor in its next run, which finds that the connection has ended.
+void HttpServer::Close(HttpConnection& connection) {
+  shutdown(connection.descriptor, SHUT_RDWR);
+  connection.closing = true;
+}
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address, int port,
                                                               HttpHandlers handlers,
@@ -278,20 +242,17 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
                                                               const ServerSecrets& secrets) {
   auto listener = ListeningSocket::BindFirst(address, port);
   absl::Status status = listener.ok() ? (*listener)->Listen() : listener.status();
-  std::unique_ptr<Impl> impl;
+  std::unique_ptr<HttpServer> server;
   if (status.ok()) {
-    impl = std::make_unique<Impl>(*std::move(listener), std::move(handlers), limits, secrets);
-    status = impl->Start();
+    server.reset(new HttpServer(*std::move(listener), std::move(handlers), limits, secrets));
+    status = server->StartThread();
   }
   if (absl::IsUnavailable(status)) {
     return absl::UnavailableError(absl::StrCat("cannot listen on ", address, " port ", port,
                                                " for HTTP: ", status.message()));
   }
   if (!status.ok()) return status;
-  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+  return server;
 }
-
-void HttpServer::Drain() { impl_->Drain(); }
-int HttpServer::port() const { return impl_->port(); }
 
 }  // namespace attendant::server

@@ -2,14 +2,22 @@
 // calls that it is given handlers for.
 #pragma once
 
+#include <poll.h>
+
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/base/listening_socket.h"
+#include "server/http/cors.h"
 #include "server/http/http_call.h"
 #include "server/http/http_connections.h"
+#include "server/http/http_daemon.h"
 #include "server/http/http_routes.h"
 #include "server/security/server_secrets.h"
 
@@ -54,12 +62,43 @@ class HttpServer {
   // Closes the connections that are between two requests, and those with a request after its
   // answer. Goes on serving: one request on each connection.
   void Drain();
-  int port() const;  // the port in use
+  int port() const { return listener_->port(); }
 
  private:
-  class Impl;
-  explicit HttpServer(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  using TimePoint = HttpConnection::TimePoint;
+
+  HttpServer(std::unique_ptr<ListeningSocket> listener, HttpHandlers handlers,
+             const HttpLimits& limits, const ServerSecrets& secrets);
+
+  absl::Status StartThread();
+
+  // The thread here accepts the connections and decides when they are closed, because libmicrohttpd
+  // only has a time-out that every byte starts anew, and refuses new connections when old ones take
+  // all places. Everything but the constructor, the destructor and Drain runs on that thread.
+  void Run();
+  void FollowConnections();
+  static void TellGone(HttpConnection& connection);
+  void EndIdleConnections();
+  void ResumeAnswered();
+  void AbandonCalls();
+  int MillisecondsToWait(TimePoint now) const;
+  void Accept();
+  static void Close(HttpConnection& connection);
+
+  const std::unique_ptr<ListeningSocket> listener_;
+  const std::shared_ptr<HttpWaker> waker_ = std::make_shared<HttpWaker>();
+  const HttpLimits limits_;
+  const ServerSecrets secrets_;
+  const HttpCallHandler call_handler_;
+  const CorsPolicy cors_;
+  const std::vector<HttpRoute> routes_;
+  HttpConnections open_;
+  std::unique_ptr<HttpDaemon> daemon_;
+  std::atomic<bool> draining_ = false;
+  TimePoint accepts_from_ = TimePoint::min();
+  int idle_rounds_ = 0;        // since poll has last found something, or the library worked
+  std::vector<pollfd> ready_;  // what Run waits for
+  std::thread thread_;
 };
 
 }  // namespace attendant::server
