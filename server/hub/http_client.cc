@@ -76,10 +76,6 @@ absl::Status TransferError(CURLcode code, const std::string& url, const char* wh
   }
 }
 
-struct CurlLibrary {
-  CurlLibrary() { curl_global_init(CURL_GLOBAL_DEFAULT); }
-};
-
 }  // namespace
 
 std::string HttpResponse::header(const std::string& name) const {
@@ -90,15 +86,15 @@ std::string HttpResponse::header(const std::string& name) const {
 // One request with its redirects.
 struct HttpClient::Transfer {
   std::string url;
-  int64_t from = 0;
+  int64_t from;
   absl::Duration timeout;
-  HttpSink* sink = nullptr;  // null: only headers are asked for
+  HttpSink* sink;  // null: only headers are asked for
 
   CURL* curl = nullptr;
-  HttpResponse response;
+  HttpResponse response = {};
   size_t header_bytes = 0;
   bool begun = false;
-  absl::Status status;  // of the sink
+  absl::Status status = {};  // of the sink
 
   bool is_success() const { return response.status == 200 || response.status == 206; }
 
@@ -149,33 +145,21 @@ struct HttpClient::Transfer {
 };
 
 HttpClient::HttpClient(const HubOptions& options)
-    : endpoint_(options.endpoint),
-      token_(options.token),
-      ca_file_(options.ca_file),
-      user_agent_(options.user_agent),
-      connect_timeout_(options.connect_timeout),
-      stall_timeout_(options.stall_timeout),
-      handle_(nullptr, curl_easy_cleanup) {
-  static const CurlLibrary library;
-  handle_.reset(curl_easy_init());
+    : options_(options), handle_(nullptr, curl_easy_cleanup) {
+  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (started == CURLE_OK) handle_.reset(curl_easy_init());
 }
 
 HttpClient::~HttpClient() = default;
 
 absl::StatusOr<HttpResponse> HttpClient::Get(const std::string& url, int64_t from,
                                              absl::Duration timeout, HttpSink& sink) {
-  Transfer transfer;
-  transfer.url = url;
-  transfer.from = from;
-  transfer.timeout = timeout;
-  transfer.sink = &sink;
+  Transfer transfer = {url, from, timeout, &sink};
   return Ask(transfer);
 }
 
 absl::StatusOr<HttpResponse> HttpClient::Head(const std::string& url, absl::Duration timeout) {
-  Transfer transfer;
-  transfer.url = url;
-  transfer.timeout = timeout;
+  Transfer transfer = {url, 0, timeout, nullptr};
   return Ask(transfer);
 }
 
@@ -214,20 +198,20 @@ absl::Status HttpClient::AskOnce(Transfer& transfer) {
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, kBufferBytes);
-  curl_easy_setopt(curl, CURLOPT_USERAGENT, user_agent_.c_str());
+  curl_easy_setopt(curl, CURLOPT_USERAGENT, options_.user_agent.c_str());
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
-                   static_cast<long>(absl::ToInt64Milliseconds(connect_timeout_)));
+                   static_cast<long>(absl::ToInt64Milliseconds(options_.connect_timeout)));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME,
-                   static_cast<long>(absl::ToInt64Seconds(stall_timeout_)));
+                   static_cast<long>(absl::ToInt64Seconds(options_.stall_timeout)));
   if (transfer.timeout != absl::InfiniteDuration()) {
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
                      static_cast<long>(absl::ToInt64Milliseconds(transfer.timeout)));
   }
-  if (!ca_file_.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, ca_file_.c_str());
-  if (!token_.empty() && SameOrigin(transfer.url, endpoint_)) {
+  if (!options_.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, options_.ca_file.c_str());
+  if (!options_.token.empty() && SameOrigin(transfer.url, options_.endpoint)) {
     curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
-    curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, token_.c_str());
+    curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, options_.token.c_str());
   }
   if (transfer.sink == nullptr) curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
   const std::string range = absl::StrCat(transfer.from, "-");

@@ -38,7 +38,6 @@ struct HttpResponse {
 // https_proxy. Not thread-safe.
 class HttpClient {
  public:
-  // Keeps no reference to the options.
   explicit HttpClient(const HubOptions& options);
   ~HttpClient();
 
@@ -57,8 +56,7 @@ class HttpClient {
   absl::StatusOr<HttpResponse> Ask(Transfer& transfer);
   absl::Status AskOnce(Transfer& transfer);
 
-  const std::string endpoint_, token_, ca_file_, user_agent_;
-  const absl::Duration connect_timeout_, stall_timeout_;
+  const HubOptions options_;
   std::unique_ptr<void, void (*)(void*)> handle_;  // a CURL*, which keeps connections
 };
 

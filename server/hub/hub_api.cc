@@ -100,34 +100,32 @@ absl::Status HubRefusal(const HttpResponse& response, const std::string& page, b
 }  // namespace
 
 HubApi::HubApi(const HubOptions& options, const HubReference& reference)
-    : endpoint_(options.endpoint),
-      reference_(reference),
-      has_token_(!options.token.empty()),
-      timeout_(options.api_timeout),
-      http_(options) {}
+    : options_(options), reference_(reference), http_(options) {}
 
 std::string HubApi::FileUrl(const std::string& commit, const std::string& path) const {
-  return absl::StrCat(endpoint_, "/", reference_.repository, "/resolve/", commit, "/",
+  return absl::StrCat(options_.endpoint, "/", reference_.repository, "/resolve/", commit, "/",
                       EncodeUrl(path, '/'));
 }
 
 absl::Status HubApi::Check(const absl::StatusOr<HttpResponse>& response) const {
   if (!response.ok()) return response.status();
   if (response->status == 200 || response->status == 206) return absl::OkStatus();
-  return HubRefusal(*response, absl::StrCat(endpoint_, "/", reference_.repository), has_token_);
+  return HubRefusal(*response, absl::StrCat(options_.endpoint, "/", reference_.repository),
+                    !options_.token.empty());
 }
 
 absl::StatusOr<HubListing> HubApi::List() {
   TextSink sink;
   const std::string url =
-      absl::StrCat(endpoint_, "/api/models/", reference_.repository, "/revision/",
+      absl::StrCat(options_.endpoint, "/api/models/", reference_.repository, "/revision/",
                    EncodeUrl(reference_.revision, '\0'), "?blobs=true");
-  RETURN_IF_ERROR(Check(http_.Get(url, 0, timeout_, sink)));
+  RETURN_IF_ERROR(Check(http_.Get(url, 0, options_.api_timeout, sink)));
   return ParseListing(sink.text);
 }
 
 absl::Status HubApi::Complete(const std::string& commit, const std::string& path, HubFile& file) {
-  const absl::StatusOr<HttpResponse> response = http_.Head(FileUrl(commit, path), timeout_);
+  const absl::StatusOr<HttpResponse> response =
+      http_.Head(FileUrl(commit, path), options_.api_timeout);
   if (!response.ok()) return response.status();
   const bool redirects = response->status / 100 == 3;
   RETURN_IF_ERROR(redirects ? absl::OkStatus() : Check(response));
@@ -139,7 +137,7 @@ absl::Status HubApi::Complete(const std::string& commit, const std::string& path
   if (!file.etag.empty() && has_size && file.size >= 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(path, ": expected headers with its size and its SHA-1 or SHA-256 from ",
-                   endpoint_, "; got none; check that HF_ENDPOINT names a Hub"));
+                   options_.endpoint, "; got none; check that HF_ENDPOINT names a Hub"));
 }
 
 absl::Status HubApi::Download(const std::string& commit, const std::string& path, int64_t from,

@@ -30,10 +30,8 @@ class HubApi {
   std::string FileUrl(const std::string& commit, const std::string& path) const;
   absl::Status Check(const absl::StatusOr<HttpResponse>& response) const;
 
-  const std::string endpoint_;
+  const HubOptions options_;
   const HubReference reference_;
-  const bool has_token_;
-  const absl::Duration timeout_;
   HttpClient http_;
 };
 
