@@ -36,10 +36,10 @@ engine/layers/state
 engine/layers/extras
 engine/layers
 server/hub
+server/text/base
 server/settings
 server/metrics
 server/base
-server/text/base
 server/text/models
 server/text
 server/cache
