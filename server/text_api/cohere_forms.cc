@@ -5,7 +5,6 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,37 +22,34 @@ std::string NewId() {
                          source() & 0xfff, source() & 0xfff, source(), source() & 0xffff);
 }
 
-class CohereEmbed final : public JsonForm {
- protected:
-  void Fill(Members& members, TextTask& task) override {
-    for (const char* other : {"images", "inputs"}) {
-      if (members.Has(other)) members.Refuse(other, "no value (only texts are embedded)", "one");
-    }
-    task.field = "texts";
-    task.inputs = members.Texts("texts");
-    task.normalize = true;
-    task.dimensions = members.Count("output_dimension");
-    task.truncation = members.Truncation();
-    ReadPurpose(members, "input_type", task);
-    types_ = members.Names("embedding_types").value_or(std::vector<std::string>{"float"});
-    for (size_t i = 0; i < types_.size(); ++i) {
-      if (types_[i] == "float" || types_[i] == "base64") continue;
-      members.Refuse(absl::StrCat("embedding_types[", i, "]"), "\"float\" or \"base64\"",
-                     Describe({types_[i]}));
-    }
-    std::sort(types_.begin(), types_.end());
-    types_.erase(std::unique(types_.begin(), types_.end()), types_.end());
-    if (types_.empty()) types_ = {"float"};
-  }
+}  // namespace
 
-  // Lists of vectors of each type, and behind them the texts.
-  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
+// Lists of vectors of each type, and behind them the texts.
+TextWriter ReadCohereEmbed(Members& members, TextTask& task) {
+  for (const char* other : {"images", "inputs"}) {
+    if (members.Has(other)) members.Refuse(other, "no value (only texts are embedded)", "one");
+  }
+  task.field = "texts";
+  task.inputs = members.Texts("texts");
+  task.normalize = true;
+  task.dimensions = members.Count("output_dimension");
+  task.truncation = members.Truncation();
+  ReadPurpose(members, "input_type", task);
+  auto types = members.Names("embedding_types").value_or(std::vector<std::string>{"float"});
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i] == "float" || types[i] == "base64") continue;
+    members.Refuse(absl::StrCat("embedding_types[", i, "]"), "\"float\" or \"base64\"",
+                   Describe({types[i]}));
+  }
+  std::sort(types.begin(), types.end());
+  types.erase(std::unique(types.begin(), types.end()), types.end());
+  if (types.empty()) types = {"float"};
+  return [types](const std::shared_ptr<const DoneText>& done) {
     const int64_t tokens = done->result.total_tokens();
     const std::string head = absl::StrCat(
         "{\"id\":", NewId(), ",\"response_type\":\"embeddings_by_type\",\"meta\":{\"api_version\":",
         "{\"version\":\"2\"},\"billed_units\":{\"input_tokens\":", tokens, "}},\"embeddings\":{");
-    const size_t inputs = done->inputs();
-    const auto append = [done = std::move(done), types = types_](size_t at, std::string* to) {
+    const auto append = [done, types](size_t at, std::string* to) {
       const size_t list = at / done->inputs(), index = at % done->inputs();
       const bool text = list == types.size();
       if (index == 0) absl::StrAppend(to, "\"", text ? "texts" : types[list], "\":[");
@@ -67,58 +63,42 @@ class CohereEmbed final : public JsonForm {
       if (index + 1 < done->inputs()) return;
       *to += list + 1 == types.size() ? "]}" : "]";
     };
-    return ListAnswer(head, inputs * (types_.size() + 1), append, "}");
-  }
-
- private:
-  std::vector<std::string> types_;
-};
+    return ListAnswer(head, done->inputs() * (types.size() + 1), append, "}");
+  };
+}
 
 // The answer has the members of both APIs. Documents are cut where the model's longest sequence
 // ends, whatever max_tokens_per_doc says.
-class Rerank final : public JsonForm {
- protected:
-  void Fill(Members& members, TextTask& task) override {
-    task.wish = TextWish::kScores;
-    task.scores = ScoresFor::kRanking;
-    task.field = "documents";
-    task.query = members.Text("query");
-    task.inputs = members.Texts("documents", true);
-    task.truncation = members.limits().truncate ? v1::TRUNCATE_RIGHT : v1::NO_TRUNCATION;
-    top_n_ = members.Count("top_n").value_or(std::numeric_limits<int64_t>::max());
-    members.Count("max_tokens_per_doc");
-    with_documents_ = members.Flag("return_documents", false);
-  }
-
-  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
+TextWriter ReadRerank(Members& members, TextTask& task) {
+  task.wish = TextWish::kScores;
+  task.scores = ScoresFor::kRanking;
+  task.field = "documents";
+  task.query = members.Text("query");
+  task.inputs = members.Texts("documents", true);
+  task.truncation = members.limits().truncate ? v1::TRUNCATE_RIGHT : v1::NO_TRUNCATION;
+  const int64_t top_n = members.Count("top_n").value_or(std::numeric_limits<int64_t>::max());
+  members.Count("max_tokens_per_doc");
+  const bool with_documents = members.Flag("return_documents", false);
+  return [top_n, with_documents](const std::shared_ptr<const DoneText>& done) {
     const int64_t tokens = done->result.total_tokens();
     const std::string head = absl::StrCat(
         "{\"id\":", NewId(), ",\"object\":\"list\",\"model\":", QuoteJson(done->result.model),
         ",\"usage\":{\"prompt_tokens\":", tokens, ",\"total_tokens\":", tokens,
         "},\"meta\":{\"api_version\":{\"version\":\"2\"},\"billed_units\":{\"search_units\":1},",
         "\"tokens\":{\"input_tokens\":", tokens, "}},\"results\":[");
-    const auto order = BestFirst(done->result.numbers, static_cast<size_t>(top_n_));
-    const auto append = [done, order, with = with_documents_](size_t place, std::string* to) {
+    const auto order = BestFirst(done->result.numbers, static_cast<size_t>(top_n));
+    const auto append = [done, order, with_documents](size_t place, std::string* to) {
       const size_t index = order[place];
       absl::StrAppend(to, "{\"index\":", index, ",\"relevance_score\":");
       AppendNumber(done->result.numbers[index], to);
-      if (with) {
+      if (with_documents) {
         const std::string text = QuoteJson(done->task.inputs[index].text);
         absl::StrAppend(to, ",\"document\":{\"text\":", text, "}");
       }
       *to += '}';
     };
     return ListAnswer(head, order.size(), append, "]}");
-  }
-
- private:
-  int64_t top_n_ = 0;
-  bool with_documents_ = false;
-};
-
-}  // namespace
-
-std::unique_ptr<JsonForm> MakeCohereEmbed() { return std::make_unique<CohereEmbed>(); }
-std::unique_ptr<JsonForm> MakeRerank() { return std::make_unique<Rerank>(); }
+  };
+}
 
 }  // namespace attendant::server

@@ -83,30 +83,43 @@ std::vector<Entity> JoinedEntities(const v1::TextTokens& tokens,
   return joined;
 }
 
+void Append(const std::string& text, const v1::TextTokens& tokens, const Entity& entity,
+            bool joined, std::string* to) {
+  const int first = static_cast<int>(entity.first_token);
+  const int last = static_cast<int>(entity.last_token);
+  absl::StrAppend(to, joined ? "{\"entity_group\":" : "{\"entity\":", QuoteJson(entity.label),
+                  ",\"score\":");
+  AppendNumber(entity.score, to);
+  if (!joined) absl::StrAppend(to, ",\"index\":", first);
+  const std::string word =
+      joined ? std::string(Slice(text, tokens.byte_begins(first), tokens.byte_ends(last)))
+             : tokens.tokens(first);
+  absl::StrAppend(to, ",\"word\":", QuoteJson(word), ",\"start\":", tokens.begins(first),
+                  ",\"end\":", tokens.ends(last), "}");
+}
+
+}  // namespace
+
 // [{"entity_group", "score", "word", "start", "end"}], or with `aggregation_strategy` "none"
 // [{"entity", "score", "index", "word", "start", "end"}]; a list of these for a batch.
-class EntityForm final : public JsonForm {
- protected:
-  void Fill(Members& members, TextTask& task) override {
-    task.wish = TextWish::kEntities;
-    task.field = "inputs";
-    task.inputs = members.TextOrTexts("inputs", &batch_);
-    task.truncation = members.Truncation();
-    joins_ = members.Choice("aggregation_strategy", {"simple", "none"}) == "simple";
-    const auto ignored = members.Names("ignore_labels").value_or(std::vector<std::string>{"O"});
-    ignored_ = {ignored.begin(), ignored.end()};
-  }
-
-  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
+TextWriter ReadEntities(Members& members, TextTask& task) {
+  bool batch = false;
+  task.wish = TextWish::kEntities;
+  task.field = "inputs";
+  task.inputs = members.TextOrTexts("inputs", &batch);
+  task.truncation = members.Truncation();
+  const bool joins = members.Choice("aggregation_strategy", {"simple", "none"}) == "simple";
+  const auto names = members.Names("ignore_labels").value_or(std::vector<std::string>{"O"});
+  const std::set<std::string> ignored(names.begin(), names.end());
+  return [batch, joins, ignored](const std::shared_ptr<const DoneText>& done) {
     std::vector<size_t> first_rows;
     size_t rows = 0;
     for (const v1::TextTokens& tokens : done->result.texts) {
       first_rows.push_back(rows);
       rows += static_cast<size_t>(tokens.ids_size());
     }
-    const size_t inputs = done->inputs();
-    const auto append = [done = std::move(done), first_rows = std::move(first_rows), joins = joins_,
-                         ignored = ignored_](size_t index, std::string* to) {
+    const auto append = [done, first_rows = std::move(first_rows), joins, ignored](
+                            size_t index, std::string* to) {
       const TextResult& result = done->result;
       const v1::TextTokens& tokens = result.texts[index];
       const size_t width = result.labels.size();
@@ -121,32 +134,8 @@ class EntityForm final : public JsonForm {
       }
       *to += ']';
     };
-    return ListAnswer(batch_ ? "[" : "", inputs, append, batch_ ? "]" : "");
-  }
-
- private:
-  static void Append(const std::string& text, const v1::TextTokens& tokens, const Entity& entity,
-                     bool joined, std::string* to) {
-    const int first = static_cast<int>(entity.first_token);
-    const int last = static_cast<int>(entity.last_token);
-    absl::StrAppend(to, joined ? "{\"entity_group\":" : "{\"entity\":", QuoteJson(entity.label),
-                    ",\"score\":");
-    AppendNumber(entity.score, to);
-    if (!joined) absl::StrAppend(to, ",\"index\":", first);
-    const std::string word =
-        joined ? std::string(Slice(text, tokens.byte_begins(first), tokens.byte_ends(last)))
-               : tokens.tokens(first);
-    absl::StrAppend(to, ",\"word\":", QuoteJson(word), ",\"start\":", tokens.begins(first),
-                    ",\"end\":", tokens.ends(last), "}");
-  }
-
-  bool batch_ = false;
-  bool joins_ = true;
-  std::set<std::string> ignored_;
-};
-
-}  // namespace
-
-std::unique_ptr<JsonForm> MakeEntities() { return std::make_unique<EntityForm>(); }
+    return ListAnswer(batch ? "[" : "", done->inputs(), append, batch ? "]" : "");
+  };
+}
 
 }  // namespace attendant::server

@@ -1,36 +1,11 @@
 #include "server/text_api/json_form.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
-#include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 
 namespace attendant::server {
-
-absl::StatusOr<TextTask> JsonForm::ReadMembers(const TextRequest& request, Members& members) {
-  TextTask task;
-  task.model = request.model.empty() ? members.Name("model") : request.model;
-  Fill(members, task);
-  if (!members.status().ok()) return members.status();
-  return task;
-}
-
-absl::StatusOr<HttpAnswer> JsonForm::Write(TextTask task, TextResult result) {
-  const auto finite = [](float number) { return std::isfinite(number); };
-  bool all = absl::c_all_of(result.numbers, finite);
-  for (const auto& of_input : result.sparse) {
-    all = all && absl::c_all_of(of_input, [&](SparseEntry one) { return finite(one.weight); });
-  }
-  if (!all) {
-    return TextError(TextErrorKind::kFailed,
-                     "the model's output has NaN or infinity, which JSON does not have");
-  }
-  auto done = std::make_shared<DoneText>(DoneText{std::move(task), std::move(result)});
-  return Answer(std::move(done));
-}
 
 void ReadPurpose(Members& members, const char* name, TextTask& task) {
   if (!members.Has(name)) return;

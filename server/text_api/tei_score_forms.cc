@@ -3,7 +3,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/text_api/json_answer.h"
@@ -12,89 +11,85 @@
 namespace attendant::server {
 namespace {
 
-// [{"score", "label"}], best first, or a list of these for a batch.
-class TeiPredict final : public JsonForm {
- protected:
-  void Fill(Members& members, TextTask& task) override {
-    task.wish = TextWish::kScores;
-    task.field = "inputs";
-    task.inputs = members.Pairs("inputs", &batch_);
-    // Clients of Hugging Face's Inference API send `parameters`, and expect a list for each text,
-    // even for a single one.
-    batch_ = batch_ || members.Has("parameters");
-    task.truncation = members.Truncation();
-    const bool none =
-        members.Has("function_to_apply") && members.Choice("function_to_apply", {"none"}) == "none";
-    const bool raw = members.Flag("raw_scores", none);
-    task.scores = raw ? ScoresFor::kRaw : ScoresFor::kClasses;
-    top_k_ = members.Count("top_k").value_or(std::numeric_limits<int64_t>::max());
+void AppendToken(const std::string& text, const v1::TextTokens& tokens, int i, std::string* to) {
+  const bool placed = tokens.byte_begins(i) < tokens.byte_ends(i);  // else added, or of a prompt
+  const std::string shown =
+      placed ? std::string(Slice(text, tokens.byte_begins(i), tokens.byte_ends(i)))
+             : tokens.tokens(i);
+  absl::StrAppend(to, "{\"id\":", tokens.ids(i), ",\"text\":", QuoteJson(shown),
+                  ",\"special\":", tokens.sources(i) == 2 ? "true" : "false");
+  if (placed) {
+    absl::StrAppend(to, ",\"start\":", tokens.begins(i), ",\"stop\":", tokens.ends(i), "}");
+  } else {
+    *to += ",\"start\":null,\"stop\":null}";
   }
+}
 
-  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
-    const size_t inputs = done->inputs();
-    const auto append = [done = std::move(done), most = top_k_](size_t index, std::string* to) {
+}  // namespace
+
+// [{"score", "label"}], best first, or a list of these for a batch.
+TextWriter ReadTeiPredict(Members& members, TextTask& task) {
+  bool batch = false;
+  task.wish = TextWish::kScores;
+  task.field = "inputs";
+  task.inputs = members.Pairs("inputs", &batch);
+  // Clients of Hugging Face's Inference API send `parameters`, and expect a list for each text,
+  // even for a single one.
+  batch = batch || members.Has("parameters");
+  task.truncation = members.Truncation();
+  const bool none =
+      members.Has("function_to_apply") && members.Choice("function_to_apply", {"none"}) == "none";
+  const bool raw = members.Flag("raw_scores", none);
+  task.scores = raw ? ScoresFor::kRaw : ScoresFor::kClasses;
+  const int64_t top_k = members.Count("top_k").value_or(std::numeric_limits<int64_t>::max());
+  return [batch, top_k](const std::shared_ptr<const DoneText>& done) {
+    const auto append = [done, top_k](size_t index, std::string* to) {
       const auto scores = done->Row(index);
       *to += '[';
-      for (const size_t place : BestFirst(scores, static_cast<size_t>(most))) {
+      for (const size_t place : BestFirst(scores, static_cast<size_t>(top_k))) {
         *to += to->back() == '[' ? "{\"score\":" : ",{\"score\":";
         AppendNumber(scores[place], to);
         absl::StrAppend(to, ",\"label\":", QuoteJson(done->result.labels[place]), "}");
       }
       *to += ']';
     };
-    return ListAnswer(batch_ ? "[" : "", inputs, append, batch_ ? "]" : "");
-  }
-
- private:
-  bool batch_ = false;
-  int64_t top_k_ = 0;
-};
+    return ListAnswer(batch ? "[" : "", done->inputs(), append, batch ? "]" : "");
+  };
+}
 
 // [{"index", "score"}], best first, with "text" if it is asked for.
-class TeiRerank final : public JsonForm {
- protected:
-  void Fill(Members& members, TextTask& task) override {
-    task.wish = TextWish::kScores;
-    task.field = "texts";
-    task.query = members.Text("query");
-    task.inputs = members.Texts("texts");
-    task.truncation = members.Truncation();
-    task.scores = members.Flag("raw_scores", false) ? ScoresFor::kRaw : ScoresFor::kRanking;
-    with_text_ = members.Flag("return_text", false);
-  }
-
-  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
+TextWriter ReadTeiRerank(Members& members, TextTask& task) {
+  task.wish = TextWish::kScores;
+  task.field = "texts";
+  task.query = members.Text("query");
+  task.inputs = members.Texts("texts");
+  task.truncation = members.Truncation();
+  task.scores = members.Flag("raw_scores", false) ? ScoresFor::kRaw : ScoresFor::kRanking;
+  const bool with_text = members.Flag("return_text", false);
+  return [with_text](const std::shared_ptr<const DoneText>& done) {
     const auto order = BestFirst(done->result.numbers, done->inputs());
-    const auto append = [done, order, with = with_text_](size_t place, std::string* to) {
+    const auto append = [done, order, with_text](size_t place, std::string* to) {
       const size_t index = order[place];
       absl::StrAppend(to, "{\"index\":", index, ",\"score\":");
       AppendNumber(done->result.numbers[index], to);
-      if (with) absl::StrAppend(to, ",\"text\":", QuoteJson(done->task.inputs[index].text));
+      if (with_text) absl::StrAppend(to, ",\"text\":", QuoteJson(done->task.inputs[index].text));
       *to += '}';
     };
     return ListAnswer("[", order.size(), append, "]");
-  }
-
- private:
-  bool with_text_ = false;
-};
+  };
+}
 
 // [[{"id", "text", "special", "start", "stop"}]]: the tokens of each text, none of which are cut
 // off, with their places in code points.
-class TeiTokenize final : public JsonForm {
- protected:
-  void Fill(Members& members, TextTask& task) override {
-    task.wish = TextWish::kTokens;
-    task.field = "inputs";
-    task.inputs = members.TextOrTexts("inputs", nullptr);
-    task.truncation = v1::NO_TRUNCATION;
-    task.prompt_name = members.Name("prompt_name");
-    task.add_special_tokens = members.Flag("add_special_tokens", true);
-  }
-
-  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
-    const size_t inputs = done->inputs();
-    const auto append = [done = std::move(done)](size_t index, std::string* to) {
+TextWriter ReadTeiTokenize(Members& members, TextTask& task) {
+  task.wish = TextWish::kTokens;
+  task.field = "inputs";
+  task.inputs = members.TextOrTexts("inputs", nullptr);
+  task.truncation = v1::NO_TRUNCATION;
+  task.prompt_name = members.Name("prompt_name");
+  task.add_special_tokens = members.Flag("add_special_tokens", true);
+  return [](const std::shared_ptr<const DoneText>& done) {
+    const auto append = [done](size_t index, std::string* to) {
       *to += '[';
       for (int i = 0; i < done->result.texts[index].ids_size(); ++i) {
         if (i > 0) *to += ',';
@@ -102,30 +97,8 @@ class TeiTokenize final : public JsonForm {
       }
       *to += ']';
     };
-    return ListAnswer("[", inputs, append, "]");
-  }
-
- private:
-  static void AppendToken(const std::string& text, const v1::TextTokens& tokens, int i,
-                          std::string* to) {
-    const bool placed = tokens.byte_begins(i) < tokens.byte_ends(i);  // else added, or of a prompt
-    const std::string shown =
-        placed ? std::string(Slice(text, tokens.byte_begins(i), tokens.byte_ends(i)))
-               : tokens.tokens(i);
-    absl::StrAppend(to, "{\"id\":", tokens.ids(i), ",\"text\":", QuoteJson(shown),
-                    ",\"special\":", tokens.sources(i) == 2 ? "true" : "false");
-    if (placed) {
-      absl::StrAppend(to, ",\"start\":", tokens.begins(i), ",\"stop\":", tokens.ends(i), "}");
-    } else {
-      *to += ",\"start\":null,\"stop\":null}";
-    }
-  }
-};
-
-}  // namespace
-
-std::unique_ptr<JsonForm> MakeTeiPredict() { return std::make_unique<TeiPredict>(); }
-std::unique_ptr<JsonForm> MakeTeiRerank() { return std::make_unique<TeiRerank>(); }
-std::unique_ptr<JsonForm> MakeTeiTokenize() { return std::make_unique<TeiTokenize>(); }
+    return ListAnswer("[", done->inputs(), append, "]");
+  };
+}
 
 }  // namespace attendant::server

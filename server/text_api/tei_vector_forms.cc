@@ -19,33 +19,26 @@ void FillVectors(Members& members, TextTask& task) {
   task.prompt_name = members.Name("prompt_name");
 }
 
-// [[…]]: a vector for each input.
-class TeiEmbed final : public JsonForm {
- protected:
-  void Fill(Members& members, TextTask& task) override {
-    FillVectors(members, task);
-    task.normalize = members.Flag("normalize", true);
-    task.dimensions = members.Count("dimensions");
-  }
+}  // namespace
 
-  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
-    const size_t inputs = done->inputs();
-    const auto append = [done = std::move(done)](size_t index, std::string* to) {
+// [[…]]: a vector for each input.
+TextWriter ReadTeiEmbed(Members& members, TextTask& task) {
+  FillVectors(members, task);
+  task.normalize = members.Flag("normalize", true);
+  task.dimensions = members.Count("dimensions");
+  return [](const std::shared_ptr<const DoneText>& done) {
+    const auto append = [done](size_t index, std::string* to) {
       AppendNumbers(done->Row(index), to);
     };
-    return ListAnswer("[", inputs, append, "]");
-  }
-};
+    return ListAnswer("[", done->inputs(), append, "]");
+  };
+}
 
 // [[[…]]]: for each input, the last layer's output for each token.
-class TeiEmbedAll final : public JsonForm {
- protected:
-  void Fill(Members& members, TextTask& task) override {
-    FillVectors(members, task);
-    task.wish = TextWish::kTokenVectors;
-  }
-
-  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
+TextWriter ReadTeiEmbedAll(Members& members, TextTask& task) {
+  FillVectors(members, task);
+  task.wish = TextWish::kTokenVectors;
+  return [](const std::shared_ptr<const DoneText>& done) {
     // An element of the answer is a token, because the tokens of one input may be many.
     struct Element {
       bool opens, closes;  // the list of its input
@@ -58,28 +51,22 @@ class TeiEmbedAll final : public JsonForm {
       for (int64_t i = 0; i < tokens; ++i) elements.push_back({i == 0, i + 1 == tokens, row++});
     }
     const size_t count = elements.size();
-    const auto append = [done = std::move(done), elements = std::move(elements)](size_t index,
-                                                                                 std::string* to) {
+    const auto append = [done, elements = std::move(elements)](size_t index, std::string* to) {
       const Element& element = elements[index];
       if (element.opens) *to += '[';
       if (element.row >= 0) AppendNumbers(done->Row(static_cast<size_t>(element.row)), to);
       if (element.closes) *to += ']';
     };
     return ListAnswer("[", count, append, "]");
-  }
-};
+  };
+}
 
 // [[{"index", "value"}]]: for each input, the words of the vocabulary that count.
-class TeiEmbedSparse final : public JsonForm {
- protected:
-  void Fill(Members& members, TextTask& task) override {
-    FillVectors(members, task);
-    task.wish = TextWish::kSparse;
-  }
-
-  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
-    const size_t inputs = done->result.sparse.size();
-    const auto append = [done = std::move(done)](size_t index, std::string* to) {
+TextWriter ReadTeiEmbedSparse(Members& members, TextTask& task) {
+  FillVectors(members, task);
+  task.wish = TextWish::kSparse;
+  return [](const std::shared_ptr<const DoneText>& done) {
+    const auto append = [done](size_t index, std::string* to) {
       *to += '[';
       for (const SparseEntry& entry : done->result.sparse[index]) {
         absl::StrAppend(to, to->back() == '[' ? "" : ",", "{\"index\":", entry.word, ",\"value\":");
@@ -88,40 +75,29 @@ class TeiEmbedSparse final : public JsonForm {
       }
       *to += ']';
     };
-    return ListAnswer("[", inputs, append, "]");
-  }
-};
+    return ListAnswer("[", done->result.sparse.size(), append, "]");
+  };
+}
 
 // […]: the cosine of each sentence's vector and that of one more sentence, the last input.
-class TeiSimilarity final : public JsonForm {
- protected:
-  void Fill(Members& members, TextTask& task) override {
-    Members inputs = members.Object("inputs");
-    task.field = "inputs.sentences";
-    task.inputs = inputs.Texts("sentences");
-    task.inputs.push_back({inputs.Text("source_sentence")});
-    task.normalize = true;
-    task.truncation = members.Truncation();
-    task.prompt_name = members.Name("prompt_name");
-  }
-
-  HttpAnswer Answer(std::shared_ptr<const DoneText> done) const override {
+TextWriter ReadTeiSimilarity(Members& members, TextTask& task) {
+  Members inputs = members.Object("inputs");
+  task.field = "inputs.sentences";
+  task.inputs = inputs.Texts("sentences");
+  task.inputs.push_back({inputs.Text("source_sentence")});
+  task.normalize = true;
+  task.truncation = members.Truncation();
+  task.prompt_name = members.Name("prompt_name");
+  return [](const std::shared_ptr<const DoneText>& done) {
     const size_t sentences = done->inputs() - 1;
-    const auto append = [done = std::move(done), sentences](size_t index, std::string* to) {
+    const auto append = [done, sentences](size_t index, std::string* to) {
       const auto one = done->Row(index), other = done->Row(sentences);
       double cosine = 0;
       for (size_t i = 0; i < one.size(); ++i) cosine += double{one[i]} * double{other[i]};
       AppendNumber(static_cast<float>(cosine), to);
     };
     return ListAnswer("[", sentences, append, "]");
-  }
-};
-
-}  // namespace
-
-std::unique_ptr<JsonForm> MakeTeiEmbed() { return std::make_unique<TeiEmbed>(); }
-std::unique_ptr<JsonForm> MakeTeiEmbedAll() { return std::make_unique<TeiEmbedAll>(); }
-std::unique_ptr<JsonForm> MakeTeiEmbedSparse() { return std::make_unique<TeiEmbedSparse>(); }
-std::unique_ptr<JsonForm> MakeTeiSimilarity() { return std::make_unique<TeiSimilarity>(); }
+  };
+}
 
 }  // namespace attendant::server

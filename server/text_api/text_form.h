@@ -1,4 +1,4 @@
-// TextForm, the JSON of one of the text APIs' routes: it reads a request's body to a TextTask and
+// The JSON of the text APIs' routes: ReadText reads a request's body to a TextTask, and WriteText
 // writes the answer of its TextResult. No HTTP and no model here.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "server/http/http_message.h"
 #include "server/text_api/text_error.h"
 #include "server/text_api/text_task.h"
@@ -33,29 +34,47 @@ struct TextRequest {
   std::function<absl::StatusOr<TextWish>(const std::string& model)> main_wish = {};
 };
 
-// Made anew for each request, because it keeps members that say how to write the answer. One thread
-// at a time.
-class TextForm {
- public:
-  virtual ~TextForm() = default;
-  // Called once. Errors have a TextErrorKind, except those of `main_wish`. The body is not needed
-  // afterwards.
-  virtual absl::StatusOr<TextTask> Read(const TextRequest& request) = 0;
-  // Called once at most, after Read, with what it returned and the result of it. A large answer has
-  // `content`, which keeps the result and writes it while it is sent; its size is known. kFailed:
-  // the result has numbers that JSON does not have.
-  virtual absl::StatusOr<HttpAnswer> Write(TextTask task, TextResult result) = 0;
+// A task and its result, for an answer that is written while it is sent.
+struct DoneText {
+  TextTask task;
+  TextResult result;
+
+  size_t inputs() const { return task.inputs.size(); }
+  absl::Span<const float> Row(size_t index) const {
+    const auto width = static_cast<size_t>(result.width);
+    return absl::MakeConstSpan(result.numbers).subspan(index * width, width);
+  }
 };
+
+// Writes the answer to a request whose members it has kept. The numbers of the result are finite.
+using TextWriter = std::function<HttpAnswer(std::shared_ptr<const DoneText> done)>;
+
+class Members;
 
 // A route of POST.
 struct TextRoute {
   const char* path;  // at the root, and below /models/NAME; "/" is /models/NAME itself too
   const char* name;  // for metrics and logs
   ErrorStyle errors;
-  std::unique_ptr<TextForm> (*make)();
+  // Fills the task, whose `model` is set. Errors are those of the members. Null: as the route of
+  // what the model is for does.
+  TextWriter (*read)(Members& members, TextTask& task);
 };
 
 const std::vector<TextRoute>& TextRoutes();
+
+// A request that has been read.
+struct TextForm {
+  TextTask task;
+  TextWriter write;
+};
+
+// Errors have a TextErrorKind, except those of `main_wish`. The body is not needed afterwards.
+absl::StatusOr<TextForm> ReadText(const TextRoute& route, const TextRequest& request);
+
+// A large answer has `content`, which keeps the result and writes it while it is sent; its size is
+// known. kFailed: the result has numbers that JSON does not have.
+absl::StatusOr<HttpAnswer> WriteText(TextForm form, TextResult result);
 
 // A model as /info and /v1/models describe it.
 struct TextModelFacts {

@@ -1,10 +1,13 @@
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/status_macros.h"
 #include "server/text_api/json_answer.h"
 #include "server/text_api/json_form.h"
 #include "server/text_api/openapi_document.h"
@@ -13,50 +16,23 @@
 namespace attendant::server {
 namespace {
 
-// text-embeddings-inference's root: whatever the model is for.
-class ByModel final : public TextForm {
- public:
-  absl::StatusOr<TextTask> Read(const TextRequest& request) override {
-    Members members(request);
-    if (!members.status().ok()) return members.status();
-    if (members.Has("query")) {
-      form_ = MakeTeiRerank();
-    } else if (members.HasObject("inputs")) {
-      form_ = MakeTeiSimilarity();
-    } else {
-      const std::string model = request.model.empty() ? members.Name("model") : request.model;
-      if (!members.status().ok()) return members.status();
-      const absl::StatusOr<TextWish> wish = request.main_wish(model);
-      if (!wish.ok()) return wish.status();
-      form_ = FormFor(*wish);
-    }
-    return form_->ReadMembers(request, members);
+// The reader of text-embeddings-inference's root: that of what the model is for.
+absl::StatusOr<decltype(TextRoute::read)> ReaderByModel(const TextRequest& request,
+                                                        Members& members, const TextTask& task) {
+  if (members.Has("query")) return ReadTeiRerank;
+  if (members.HasObject("inputs")) return ReadTeiSimilarity;
+  if (!members.status().ok()) return members.status();
+  ASSIGN_OR_RETURN(const TextWish wish, request.main_wish(task.model));
+  switch (wish) {
+    case TextWish::kScores:
+      return ReadTeiPredict;
+    case TextWish::kSparse:
+      return ReadTeiEmbedSparse;
+    case TextWish::kEntities:
+      return ReadEntities;
+    default:
+      return ReadTeiEmbed;
   }
-
-  absl::StatusOr<HttpAnswer> Write(TextTask task, TextResult result) override {
-    return form_->Write(std::move(task), std::move(result));
-  }
-
- private:
-  static std::unique_ptr<JsonForm> FormFor(TextWish wish) {
-    switch (wish) {
-      case TextWish::kScores:
-        return MakeTeiPredict();
-      case TextWish::kSparse:
-        return MakeTeiEmbedSparse();
-      case TextWish::kEntities:
-        return MakeEntities();
-      default:
-        return MakeTeiEmbed();
-    }
-  }
-
-  std::unique_ptr<JsonForm> form_;
-};
-
-template <std::unique_ptr<JsonForm> (*kMake)()>
-std::unique_ptr<TextForm> Make() {
-  return kMake();
 }
 
 // {"id2label": …, "label2id": …}.
@@ -95,22 +71,47 @@ std::string ModelJson(const std::string& name) {
 
 const std::vector<TextRoute>& TextRoutes() {
   static const auto& routes = *new std::vector<TextRoute>{
-      {"/v1/embeddings", "openai_embeddings", ErrorStyle::kOpenAi, Make<MakeOpenAiEmbeddings>},
-      {"/embeddings", "openai_embeddings", ErrorStyle::kOpenAi, Make<MakeOpenAiEmbeddings>},
-      {"/v2/embed", "cohere_embed", ErrorStyle::kCohere, Make<MakeCohereEmbed>},
-      {"/v2/rerank", "cohere_rerank", ErrorStyle::kCohere, Make<MakeRerank>},
-      {"/v1/rerank", "jina_rerank", ErrorStyle::kJina, Make<MakeRerank>},
-      {"/embed", "embed", ErrorStyle::kTei, Make<MakeTeiEmbed>},
-      {"/embed_all", "embed_all", ErrorStyle::kTei, Make<MakeTeiEmbedAll>},
-      {"/embed_sparse", "embed_sparse", ErrorStyle::kTei, Make<MakeTeiEmbedSparse>},
-      {"/similarity", "similarity", ErrorStyle::kTei, Make<MakeTeiSimilarity>},
-      {"/rerank", "rerank", ErrorStyle::kTei, Make<MakeTeiRerank>},
-      {"/predict", "predict", ErrorStyle::kTei, Make<MakeTeiPredict>},
-      {"/tokenize", "tokenize", ErrorStyle::kTei, Make<MakeTeiTokenize>},
-      {"/entities", "entities", ErrorStyle::kTei, Make<MakeEntities>},
-      {"/", "by_model", ErrorStyle::kTei,
-       []() -> std::unique_ptr<TextForm> { return std::make_unique<ByModel>(); }}};
+      {"/v1/embeddings", "openai_embeddings", ErrorStyle::kOpenAi, ReadOpenAiEmbeddings},
+      {"/embeddings", "openai_embeddings", ErrorStyle::kOpenAi, ReadOpenAiEmbeddings},
+      {"/v2/embed", "cohere_embed", ErrorStyle::kCohere, ReadCohereEmbed},
+      {"/v2/rerank", "cohere_rerank", ErrorStyle::kCohere, ReadRerank},
+      {"/v1/rerank", "jina_rerank", ErrorStyle::kJina, ReadRerank},
+      {"/embed", "embed", ErrorStyle::kTei, ReadTeiEmbed},
+      {"/embed_all", "embed_all", ErrorStyle::kTei, ReadTeiEmbedAll},
+      {"/embed_sparse", "embed_sparse", ErrorStyle::kTei, ReadTeiEmbedSparse},
+      {"/similarity", "similarity", ErrorStyle::kTei, ReadTeiSimilarity},
+      {"/rerank", "rerank", ErrorStyle::kTei, ReadTeiRerank},
+      {"/predict", "predict", ErrorStyle::kTei, ReadTeiPredict},
+      {"/tokenize", "tokenize", ErrorStyle::kTei, ReadTeiTokenize},
+      {"/entities", "entities", ErrorStyle::kTei, ReadEntities},
+      {"/", "by_model", ErrorStyle::kTei, nullptr}};
   return routes;
+}
+
+absl::StatusOr<TextForm> ReadText(const TextRoute& route, const TextRequest& request) {
+  Members members(request);
+  TextForm form;
+  form.task.model = request.model.empty() ? members.Name("model") : request.model;
+  auto read = route.read;
+  if (read == nullptr) {
+    ASSIGN_OR_RETURN(read, ReaderByModel(request, members, form.task));
+  }
+  form.write = read(members, form.task);
+  if (!members.status().ok()) return members.status();
+  return form;
+}
+
+absl::StatusOr<HttpAnswer> WriteText(TextForm form, TextResult result) {
+  const auto finite = [](float number) { return std::isfinite(number); };
+  bool all = absl::c_all_of(result.numbers, finite);
+  for (const auto& of_input : result.sparse) {
+    all = all && absl::c_all_of(of_input, [&](SparseEntry one) { return finite(one.weight); });
+  }
+  if (!all) {
+    return TextError(TextErrorKind::kFailed,
+                     "the model's output has NaN or infinity, which JSON does not have");
+  }
+  return form.write(std::make_shared<DoneText>(DoneText{std::move(form.task), std::move(result)}));
 }
 
 HttpAnswer ModelListAnswer(const std::vector<std::string>& names) {

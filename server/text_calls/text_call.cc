@@ -70,8 +70,7 @@ int64_t BytesOf(const PartMessage& message) {
 TextCall::TextCall(BodyCallEntry entry, TextTarget target)
     : BodyCall(std::move(entry)),
       target_(std::move(target)),
-      deadline_(started_ + target_.timeout),
-      form_(target_.route.make()) {}
+      deadline_(started_ + target_.timeout) {}
 
 HttpAnswer TextCall::AnswerOf(const absl::Status& error) const {
   return TextErrorAnswer(target_.route.errors, error, RetryAfter(context_));
@@ -94,7 +93,9 @@ absl::Status TextCall::ReadTask(MessageSlices slices) {
     ASSIGN_OR_RETURN(const auto model, ChooseTextModel(context_.models, name, {TextWish::kTokens}));
     return MainWish(*model);
   };
-  ASSIGN_OR_RETURN(task_, form_->Read(request));
+  ASSIGN_OR_RETURN(TextForm form, ReadText(target_.route, request));
+  task_ = std::move(form.task);
+  write_ = std::move(form.write);
   task_bytes_ = BytesOf(task_);
   return absl::OkStatus();
 }
@@ -344,7 +345,8 @@ void TextCall::OnComputed(Computed computed) {
 absl::Status TextCall::Answer() {
   TextResult result = collector_->Finish();
   const int64_t bytes = collector_->bytes();
-  ASSIGN_OR_RETURN(HttpAnswer answer, form_->Write(std::move(task_), std::move(result)));
+  ASSIGN_OR_RETURN(HttpAnswer answer,
+                   WriteText({std::move(task_), std::move(write_)}, std::move(result)));
   memory_.Change(std::max(bytes, static_cast<int64_t>(answer.body.size())), HeldFor::kAnswer);
   Finish(std::move(answer), std::move(memory_), queued_);
   return absl::OkStatus();

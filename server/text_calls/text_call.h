@@ -89,8 +89,8 @@ class TextCall final : public BodyCall {
   const absl::Time deadline_;
 
   // Of the worker that does the work.
-  const std::unique_ptr<TextForm> form_;
   TextTask task_;
+  TextWriter write_;  // of the answer
   int64_t task_bytes_ = 0;
   std::shared_ptr<const ServedModel> model_;
   std::optional<TextCollector> collector_;

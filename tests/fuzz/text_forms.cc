@@ -18,17 +18,18 @@ std::string FuzzTextForm(absl::string_view input) {
   server::TextRequest request = {.body = {input.data(), input.size()}};
   request.limits = {.texts = 8, .text_characters = 64};
   request.main_wish = [&](const std::string&) { return main; };
-  const auto task = route.make()->Read(request);
-  if (!task.ok()) {
-    const server::HttpAnswer answer = server::TextErrorAnswer(route.errors, task.status());
+  const auto form = server::ReadText(route, request);
+  if (!form.ok()) {
+    const server::HttpAnswer answer = server::TextErrorAnswer(route.errors, form.status());
     const bool refused = answer.status >= 400 && answer.status < 500;
-    return refused && nlohmann::json::accept(answer.body) ? "" : task.status().ToString();
+    return refused && nlohmann::json::accept(answer.body) ? "" : form.status().ToString();
   }
   // A sentence that others are compared with comes on top.
-  if (task->inputs.empty() || task->inputs.size() > request.limits.texts + 1) {
-    return absl::StrCat(task->inputs.size(), " inputs");
+  const server::TextTask& task = form->task;
+  if (task.inputs.empty() || task.inputs.size() > request.limits.texts + 1) {
+    return absl::StrCat(task.inputs.size(), " inputs");
   }
-  for (const server::TextInput& one : task->inputs) {
+  for (const server::TextInput& one : task.inputs) {
     if (one.ids && (one.ids->empty() || !one.text.empty() || one.pair)) return "two kinds of input";
     if (one.text.size() > 4 * request.limits.text_characters) return "a text beyond the limit";
   }

@@ -142,14 +142,14 @@ TEST(TextAnswersTest, ByModel) {
 TEST(TextAnswersTest, NumbersThatJsonDoesNotHaveAreAnError) {
   for (const float number : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
     FormCall call("/embed", R"({"inputs": "a"})");
-    const auto answer = call.form->Write(*call.Read(), Vectors(2, {1, number}));
+    const auto answer = call.Write(Vectors(2, {1, number}));
     EXPECT_EQ(KindOf(answer.status()), TextErrorKind::kFailed);
     EXPECT_EQ(answer.status().message(),
               "the model's output has NaN or infinity, which JSON does not have");
     FormCall sparse("/embed_sparse", R"({"inputs": "a"})");
     TextResult result;
     result.sparse = {{{3, number}}};
-    EXPECT_FALSE(sparse.form->Write(*sparse.Read(), result).ok());
+    EXPECT_FALSE(sparse.Write(result).ok());
   }
 }
 
@@ -173,7 +173,7 @@ TEST(TextAnswersTest, LargeOnesAreWrittenInPiecesWithTheSameNumbers) {
   const TextResult result = ManyVectors(kInputs, 256);
   for (const size_t most : {size_t{1}, size_t{77}, size_t{1} << 20}) {
     FormCall call("/embed", body);
-    const auto answer = call.form->Write(*call.Read(), result);
+    const auto answer = call.Write(result);
     ASSERT_TRUE(answer.ok()) << answer.status();
     ASSERT_NE(answer->content, nullptr);
     EXPECT_GT(answer->content->size(), 600000);

@@ -6,11 +6,22 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 
 namespace attendant::server {
 
 const TextRoute& RouteOf(const std::string& path) {
   return *absl::c_find_if(TextRoutes(), [&](const TextRoute& route) { return route.path == path; });
+}
+
+absl::StatusOr<TextTask> FormCall::Read() const {
+  ASSIGN_OR_RETURN(TextForm form, ReadText(route, request));
+  return std::move(form.task);
+}
+
+absl::StatusOr<HttpAnswer> FormCall::Write(TextResult result) const {
+  ASSIGN_OR_RETURN(TextForm form, ReadText(route, request));
+  return WriteText(std::move(form), std::move(result));
 }
 
 std::string FormCall::Refused() {
@@ -21,11 +32,7 @@ std::string FormCall::Refused() {
 }
 
 std::string FormCall::Answered(TextResult result) {
-  auto task = Read();
-  EXPECT_TRUE(task.ok()) << task.status();
-  if (!task.ok()) return "";
-  const auto answer = form->Write(*std::move(task), std::move(result));
-  form.reset();  // the answer does not need it
+  const auto answer = Write(std::move(result));
   EXPECT_TRUE(answer.ok()) << answer.status();
   if (!answer.ok()) return "";
   EXPECT_EQ(answer->status, 200u);

@@ -1,8 +1,8 @@
 // Calls of the forms of text APIs, as a route makes them.
 #pragma once
 
-#include <memory>
 #include <string>
+#include <vector>
 
 #include "server/text_api/text_form.h"
 
@@ -13,18 +13,18 @@ const TextRoute& RouteOf(const std::string& path);
 // A request whose body is kept.
 struct FormCall {
   explicit FormCall(const std::string& path, std::string text = "{}")
-      : route(RouteOf(path)), form(route.make()), body(std::move(text)) {
+      : route(RouteOf(path)), body(std::move(text)) {
     request.body = body;
   }
 
-  absl::StatusOr<TextTask> Read() { return form->Read(request); }
+  absl::StatusOr<TextTask> Read() const;
+  absl::StatusOr<HttpAnswer> Write(TextResult result) const;
   // "422 " and the body of the error that Read returns.
   std::string Refused();
   // The body of the answer to the body, which has to be read well.
   std::string Answered(TextResult result);
 
   const TextRoute& route;
-  std::unique_ptr<TextForm> form;
   std::string body;
   TextRequest request;
 };
