@@ -16,6 +16,8 @@
 #include <variant>
 #include <vector>
 
+#include "server/http/http_content.h"
+
 namespace attendant::server {
 namespace {
 
@@ -74,22 +76,6 @@ gnutls_session_t SessionOf(MHD_Connection* library) {
   return static_cast<gnutls_session_t>(info->tls_session);
 }
 
-// The body of an answer that is a text.
-class TextContent final : public HttpContent {
- public:
-  explicit TextContent(std::string text) : text_(std::move(text)) {}
-  int64_t size() const override { return static_cast<int64_t>(text_.size()); }
-  size_t Read(char* to, size_t most) override {
-    const size_t step = text_.copy(to, most, read_);
-    read_ += step;
-    return step;
-  }
-
- private:
-  const std::string text_;
-  size_t read_ = 0;
-};
-
 // `works` is set each time that some of the answer is read.
 MHD_Response* ResponseOf(HttpAnswer& answer, bool& works) {
   if (answer.content == nullptr && answer.body.size() <= kPieceBytes) {
@@ -97,7 +83,7 @@ MHD_Response* ResponseOf(HttpAnswer& answer, bool& works) {
                                            MHD_RESPMEM_MUST_COPY);
   }
   if (answer.content == nullptr) {
-    answer.content = std::make_shared<TextContent>(std::move(answer.body));
+    answer.content = std::make_shared<HttpContent>(std::move(answer.body));
   }
   struct Reading {
     std::shared_ptr<HttpContent> content;

@@ -1,8 +1,6 @@
 // A request as the HTTP port reads it, and the answer to it.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,15 +29,7 @@ struct HttpRequest {
   }
 };
 
-// The body of an answer that is made piece by piece while it is sent. One thread at a time.
-class HttpContent {
- public:
-  virtual ~HttpContent() = default;
-  virtual int64_t size() const = 0;  // bytes in all
-  // Writes the next bytes of the body to `to`, at least one of them and at most `most`, and returns
-  // how many. Not called once all have been read.
-  virtual size_t Read(char* to, size_t most) = 0;
-};
+class HttpContent;
 
 struct HttpAnswer {
   unsigned status = 200;

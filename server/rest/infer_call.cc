@@ -90,13 +90,13 @@ absl::Status InferCall::Answer(ComputeJob::End computed) {
   int64_t bytes = 0;
   for (const grpc::Slice& tensor : made.raw) bytes += static_cast<int64_t>(tensor.size());
   if (binary_outputs_.empty()) binary_outputs_.assign(made.raw.size(), binary_by_default_);
-  const auto content = std::make_shared<InferContent>(std::move(made), binary_outputs_);
+  const InferContent content = MakeInferContent(std::move(made), binary_outputs_);
   HttpAnswer answer;
-  answer.content_type = content->has_binary() ? "application/octet-stream" : "application/json";
-  if (content->has_binary()) {
-    answer.headers.emplace_back(kJsonLength, absl::StrCat(content->json_bytes()));
+  answer.content_type = content.has_binary ? "application/octet-stream" : "application/json";
+  if (content.has_binary) {
+    answer.headers.emplace_back(kJsonLength, absl::StrCat(content.json_bytes));
   }
-  answer.content = content;
+  answer.content = content.content;
   computed.held.memory.Change(bytes, HeldFor::kAnswer);
   Finish(std::move(answer), std::move(computed.held.memory), computed.queued);
   return absl::OkStatus();

@@ -1,29 +1,43 @@
 #include "server/rest/infer_content.h"
 
+#include <grpcpp/support/slice.h>
+
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/http/json_answer.h"
 #include "server/rest/rest_answer.h"
 
 namespace attendant::server {
 namespace {
 
-constexpr ptrdiff_t kMostNumberBytes = 32;  // with its comma
+constexpr size_t kPieceBytes = 16 << 10;  // of a tensor
 
-}  // namespace
+// Some text, and behind it a tensor, as numbers or as it is.
+struct Part {
+  std::string text;
+  grpc::Slice tensor = {};
+  bool as_numbers = false;
+};
 
-InferContent::InferContent(InferAnswer answer, const std::vector<bool>& binary) {
+// The bytes of a part's tensor from `begin` on; the first piece also has the text.
+struct Piece {
+  size_t part, begin;
+};
+
+// The parts of the document, and behind them the tensors that go as they are.
+std::vector<Part> PartsOf(InferAnswer answer, const std::vector<bool>& binary) {
   const inference::ModelInferResponse& message = answer.message;
   std::string text = "{";
   if (!message.id().empty()) absl::StrAppend(&text, "\"id\":", JsonText(message.id()), ",");
   absl::StrAppend(&text, "\"model_name\":", JsonText(message.model_name()),
                   ",\"model_version\":", JsonText(message.model_version()), ",\"outputs\":[");
-  std::vector<Part> behind;
+  std::vector<Part> parts, behind;
   for (int i = 0; i < message.outputs_size(); ++i) {
     const auto& output = message.outputs(i);
     grpc::Slice& tensor = answer.raw[static_cast<size_t>(i)];
@@ -36,76 +50,59 @@ InferContent::InferContent(InferAnswer answer, const std::vector<bool>& binary) 
       continue;
     }
     absl::StrAppend(&text, "\"data\":[");
-    parts_.push_back({std::exchange(text, "]}"), std::move(tensor), true});
+    parts.push_back({std::exchange(text, "]}"), std::move(tensor), true});
   }
-  parts_.push_back({text + "]}"});
-  has_binary_ = !behind.empty();
-  for (Part& part : behind) parts_.push_back(std::move(part));
-  Measure();
+  parts.push_back({text + "]}"});
+  for (Part& part : behind) parts.push_back(std::move(part));
+  return parts;
 }
 
-void InferContent::Measure() {
-  char number[kMostNumberBytes];
-  for (const Part& part : parts_) {
-    json_bytes_ += static_cast<int64_t>(part.text.size());
-    if (!part.as_numbers) {
-      binary_bytes_ += static_cast<int64_t>(part.tensor.size());
-      continue;
-    }
-    for (size_t i = 0; i < Elements(part); ++i) {
-      json_bytes_ += static_cast<int64_t>(Write(part, i, number));
+void AppendPiece(const Part& part, size_t begin, std::string* to) {
+  if (begin == 0) *to += part.text;
+  const size_t end = std::min(begin + kPieceBytes, part.tensor.size());
+  const auto* bytes = reinterpret_cast<const char*>(part.tensor.begin());
+  if (!part.as_numbers) {
+    to->append(bytes + begin, end - begin);
+    return;
+  }
+  for (size_t at = begin; at < end; at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, bytes + at, sizeof value);
+    if (at > 0) *to += ',';
+    if (std::isfinite(value)) {
+      AppendNumber(value, to);
+    } else {
+      *to += "null";
     }
   }
 }
 
-size_t InferContent::Write(const Part& part, size_t index, char* to) {
-  char* end = to;
-  if (index > 0) *end++ = ',';
-  float value;
-  std::memcpy(&value, part.tensor.begin() + index * sizeof value, sizeof value);
-  // JSON has no NaN and no infinity, and many readers take -0 for the integer 0.
-  const char* word = !std::isfinite(value)               ? "null"
-                     : value == 0 && std::signbit(value) ? "-0.0"
-                                                         : "";
-  if (*word != '\0') {
-    std::memcpy(end, word, 4);
-    return static_cast<size_t>(end - to) + 4;
-  }
-  return static_cast<size_t>(std::to_chars(end, to + kMostNumberBytes, value).ptr - to);
-}
+}  // namespace
 
-size_t InferContent::Read(char* to, size_t most) {
-  size_t written = 0;
-  while (written < most && (!piece_.empty() || NextPiece())) {
-    const size_t step = std::min(most - written, piece_.size());
-    std::memcpy(to + written, piece_.data(), step);
-    piece_.remove_prefix(step);
-    written += step;
+InferContent MakeInferContent(InferAnswer answer, const std::vector<bool>& binary) {
+  std::vector<Part> parts = PartsOf(std::move(answer), binary);
+  const auto first_binary =
+      parts.size() - static_cast<size_t>(std::count(binary.begin(), binary.end(), true));
+  std::vector<Piece> pieces;
+  size_t json_pieces = 0;
+  int64_t binary_bytes = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const size_t bytes = parts[i].tensor.size();
+    if (i == first_binary) json_pieces = pieces.size();
+    if (i >= first_binary) binary_bytes += static_cast<int64_t>(bytes);
+    for (size_t at = 0; at == 0 || at < bytes; at += kPieceBytes) pieces.push_back({i, at});
   }
-  return written;
-}
-
-bool InferContent::NextPiece() {
-  if (part_ == parts_.size()) return false;
-  const Part& part = parts_[part_];
-  if (!in_tensor_) {
-    in_tensor_ = true;
-    element_ = 0;
-    piece_ = part.text;
-  } else if (part.as_numbers && element_ < Elements(part)) {
-    char* end = numbers_;
-    while (element_ < Elements(part) && numbers_ + sizeof numbers_ - end >= kMostNumberBytes) {
-      end += Write(part, element_++, end);
-    }
-    piece_ = {numbers_, static_cast<size_t>(end - numbers_)};
-  } else {
-    in_tensor_ = false;
-    ++part_;
-    if (!part.as_numbers) {
-      piece_ = {reinterpret_cast<const char*>(part.tensor.begin()), part.tensor.size()};
-    }
-  }
-  return true;
+  const size_t count = pieces.size();
+  InferContent made;
+  made.has_binary = first_binary < parts.size();
+  if (!made.has_binary) json_pieces = count;
+  const HttpContent::Make make = [parts = std::move(parts), pieces = std::move(pieces)](
+                                     size_t index, std::string* to) {
+    AppendPiece(parts[pieces[index].part], pieces[index].begin, to);
+  };
+  made.json_bytes = HttpContent::Measure(0, json_pieces, make);
+  made.content = std::make_shared<HttpContent>("", 0, count, made.json_bytes + binary_bytes, make);
+  return made;
 }
 
 }  // namespace attendant::server

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "server/http/json_answer.h"
 #include "server/metrics/refusal.h"
 
 namespace attendant::server {
@@ -15,8 +16,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-
-constexpr char kJsonType[] = "application/json";
 
 std::string Dump(const RestJson& document) {
   // What came from a client is UTF-8 or replaced.
@@ -84,8 +83,8 @@ RestJson ValueOf(const Message& message, const FieldDescriptor* field, int index
 }  // namespace
 
 HttpAnswer JsonAnswer(const RestJson& document, unsigned status) {
-  HttpAnswer answer = {status, Dump(document)};
-  answer.content_type = kJsonType;
+  HttpAnswer answer = JsonBody(Dump(document));
+  answer.status = status;
   return answer;
 }
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/text_api/json_answer.h"
+#include "server/http/json_answer.h"
 #include "server/text_api/json_form.h"
 
 namespace attendant::server {

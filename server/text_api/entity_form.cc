@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "server/text_api/json_answer.h"
+#include "server/http/json_answer.h"
 #include "server/text_api/json_form.h"
 
 namespace attendant::server {

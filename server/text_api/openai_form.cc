@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/text_api/json_answer.h"
+#include "server/http/json_answer.h"
 #include "server/text_api/json_form.h"
 
 namespace attendant::server {

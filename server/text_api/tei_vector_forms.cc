@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/text_api/json_answer.h"
+#include "server/http/json_answer.h"
 #include "server/text_api/json_form.h"
 
 namespace attendant::server {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
-#include "server/text_api/json_answer.h"
+#include "server/http/json_answer.h"
 #include "server/text_api/json_form.h"
 #include "server/text_api/openapi_document.h"
 #include "server/text_api/text_form.h"

@@ -23,7 +23,8 @@ void Add(InferAnswer& answer, const std::string& name, const std::vector<float>&
   answer.raw.emplace_back(values.data(), values.size() * sizeof(float));
 }
 
-std::string ReadAll(InferContent& content, size_t most) {
+std::string ReadAll(const InferContent& infer, size_t most) {
+  HttpContent& content = *infer.content;
   std::string all, piece(most, '\0');
   while (static_cast<int64_t>(all.size()) < content.size()) {
     const size_t got = content.Read(piece.data(), most);
@@ -56,16 +57,16 @@ InferAnswer SomeAnswer() {
   return answer;
 }
 
-TEST(InferContentTest, IsTheSameInPiecesOfAnySize) {
-  InferContent whole(SomeAnswer(), {false, true, true, false});
+TEST(MakeInferContentTest, IsTheSameInPiecesOfAnySize) {
+  const InferContent whole = MakeInferContent(SomeAnswer(), {false, true, true, false});
   const std::string text = ReadAll(whole, 1 << 20);
   for (const size_t most : {1, 2, 3, 7, 33, 100, 16384}) {
-    InferContent content(SomeAnswer(), {false, true, true, false});
+    const InferContent content = MakeInferContent(SomeAnswer(), {false, true, true, false});
     EXPECT_EQ(ReadAll(content, most), text) << most;
   }
-  EXPECT_EQ(whole.size(), static_cast<int64_t>(text.size()));
-  EXPECT_TRUE(whole.has_binary());
-  const auto head = static_cast<size_t>(whole.json_bytes());
+  EXPECT_EQ(whole.content->size(), static_cast<int64_t>(text.size()));
+  EXPECT_TRUE(whole.has_binary);
+  const auto head = static_cast<size_t>(whole.json_bytes);
   EXPECT_EQ(text.size() - head, 12u);
   const Json json = Json::parse(text.substr(0, head));
   EXPECT_EQ(json["id"], "an \"id\"");
@@ -77,20 +78,20 @@ TEST(InferContentTest, IsTheSameInPiecesOfAnySize) {
   EXPECT_THAT(behind, testing::ElementsAre(1, 2, 3));
 }
 
-TEST(InferContentTest, FloatsKeepTheirBits) {
-  InferContent content(SomeAnswer(), {false, false, false, false});
+TEST(MakeInferContentTest, FloatsKeepTheirBits) {
+  const InferContent content = MakeInferContent(SomeAnswer(), {false, false, false, false});
   const Json json = Json::parse(ReadAll(content, 1000));
   const auto read = json["outputs"][0]["data"].get<std::vector<float>>();
   const std::vector<float> expected = Difficult();
   ASSERT_EQ(read.size(), expected.size());
   EXPECT_EQ(std::memcmp(read.data(), expected.data(), read.size() * sizeof(float)), 0);
-  EXPECT_FALSE(content.has_binary());
+  EXPECT_FALSE(content.has_binary);
 }
 
-TEST(InferContentTest, WhatJsonDoesNotHaveIsNull) {
+TEST(MakeInferContentTest, WhatJsonDoesNotHaveIsNull) {
   InferAnswer answer;
   Add(answer, "a", {NAN, 1, std::numeric_limits<float>::infinity()});
-  InferContent content(std::move(answer), {false});
+  const InferContent content = MakeInferContent(std::move(answer), {false});
   EXPECT_EQ(Json::parse(ReadAll(content, 10))["outputs"][0]["data"], Json({nullptr, 1.0, nullptr}));
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "server/http/http_content.h"
 #include "tests/server/text_api/form_calls.h"
 
 namespace attendant::server {
