@@ -40,7 +40,7 @@
 #include "server/rpc/grpc_server.h"
 #include "server/security/certificates.h"
 #include "server/security/reloaded.h"
-#include "server/security/reloader.h"
+#include "server/security/report_reload.h"
 #include "server/security/tokens.h"
 #include "server/settings/read_settings.h"
 #include "server/text_calls/http_apis.h"
@@ -315,14 +315,6 @@ class App::Impl {
 
   // What is done every second.
   void StartHousekeeping() {
-    std::vector<ReloadedItem> items;
-    if (certificates_ != nullptr) {
-      items.push_back({"certificates", [this] { return certificates_->Reload(); }});
-    }
-    if (tokens_ != nullptr) items.push_back({"tokens", [this] { return tokens_->Reload(); }});
-    reloader_ = std::make_unique<Reloader>(
-        std::move(items),
-        [this](const std::string& what, bool ok) { metrics_.RecordReload(what, ok); });
     housekeeping_ = std::make_unique<Periodic>(absl::Seconds(1), [this] {
       if (IsShortOfMemory()) {
         freed_memory_.GiveBack();  // all calls are refused meanwhile
@@ -330,7 +322,10 @@ class App::Impl {
         const BudgetCounts calls = admission_.slots().counts();
         freed_memory_.GiveBackIfGrown({calls.all(), calls.taken});
       }
-      reloader_->ReloadAll();
+      if (certificates_ != nullptr) {
+        ReportReload("certificates", certificates_->Reload(), metrics_);
+      }
+      if (tokens_ != nullptr) ReportReload("tokens", tokens_->Reload(), metrics_);
     });
   }
 
@@ -358,7 +353,6 @@ class App::Impl {
       std::make_unique<WorkerThreads>(std::max(2, cpu_budget_.threads / 4));
   std::unique_ptr<Reloaded<Certificates>> certificates_;  // null: no TLS
   std::unique_ptr<Reloaded<Tokens>> tokens_;              // null: calls need none
-  std::unique_ptr<Reloader> reloader_;
   FreedMemory freed_memory_{ResidentBytes};
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<HttpApis> apis_;  // null: --rest off

@@ -48,7 +48,6 @@ class TextCollector {
   // Leaves out the tokens whose vectors are zeros.
   void DropEmptyRows(size_t input);
   void TakeSparse(const TextPart& part, SparseResponse& sparse);
-  void FinishRow(absl::Span<float> row) const;
   void Grow(int64_t bytes, int64_t answer_bytes);
 
   const TextTask& task_;

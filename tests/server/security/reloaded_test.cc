@@ -8,7 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/security/reloader.h"
+#include "server/metrics/server_metrics.h"
+#include "server/security/report_reload.h"
 
 namespace attendant::server {
 namespace reloaded_test {
@@ -86,16 +87,15 @@ TEST_F(ReloadedTest, DoesNotLoadBadFiles) {
   EXPECT_THAT(Load().status().message(), HasSubstr("a: cannot be read: No such file"));
 }
 
-TEST(ReloaderTest, TellsWhatChangedAndWhatFailed) {
-  std::vector<absl::StatusOr<bool>> results = {false, true, absl::InvalidArgumentError("bad")};
-  size_t next = 0;
-  std::vector<std::string> told;
-  const Reloader reloader({{"things", [&] { return results[next++]; }}},
-                          [&](const std::string& name, bool ok) {
-                            told.push_back(absl::StrCat(name, ok ? " ok" : " failed"));
-                          });
-  for (size_t i = 0; i < results.size(); ++i) reloader.ReloadAll();
-  EXPECT_THAT(told, testing::ElementsAre("things ok", "things failed"));
+TEST(ReportReloadTest, CountsWhatChangedAndWhatFailed) {
+  ServerMetrics metrics("1", "isa", "onednn");
+  for (const absl::StatusOr<bool>& changed :
+       std::vector<absl::StatusOr<bool>>{false, true, absl::InvalidArgumentError("bad")}) {
+    ReportReload("things", changed, metrics);
+  }
+  const std::string text = metrics.Scrape({});
+  EXPECT_THAT(text, HasSubstr("attendant_reloads_total{result=\"ok\",what=\"things\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("attendant_reloads_total{result=\"failed\",what=\"things\"} 1\n"));
 }
 
 }  // namespace reloaded_test

@@ -1,0 +1,21 @@
+#include "server/security/report_reload.h"
+
+#include <spdlog/spdlog.h>
+
+#include "server/metrics/server_metrics.h"
+
+namespace attendant::server {
+
+void ReportReload(const std::string& what, const absl::StatusOr<bool>& changed,
+                  ServerMetrics& metrics) {
+  if (changed.ok() && !*changed) return;
+  if (changed.ok()) {
+    spdlog::info("{}: new ones are in use", what);
+  } else {
+    spdlog::warn("{}: the last good ones stay in use: {}", what,
+                 std::string(changed.status().message()));
+  }
+  metrics.RecordReload(what, changed.ok());
+}
+
+}  // namespace attendant::server
