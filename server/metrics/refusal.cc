@@ -1,11 +1,23 @@
 #include "server/metrics/refusal.h"
 
 #include "absl/strings/cord.h"
+#include "engine/base/names.h"
 
 namespace attendant::server {
 namespace {
 
 constexpr char kPayload[] = "attendant-reason";
+
+constexpr Named<Refusal> kNames[] = {{"slots", Refusal::kSlots},
+                                     {"streams", Refusal::kStreams},
+                                     {"memory", Refusal::kMemory},
+                                     {"peer_share", Refusal::kPeerShare},
+                                     {"queue_jobs", Refusal::kQueueJobs},
+                                     {"queue_tokens", Refusal::kQueueTokens},
+                                     {"queue_seconds", Refusal::kQueueSeconds},
+                                     {"deadline_hopeless", Refusal::kDeadlineHopeless},
+                                     {"registered", Refusal::kRegistered},
+                                     {"draining", Refusal::kDraining}};
 
 absl::StatusCode CodeOf(Refusal reason) {
   if (reason == Refusal::kDraining) return absl::StatusCode::kUnavailable;
@@ -15,31 +27,7 @@ absl::StatusCode CodeOf(Refusal reason) {
 
 }  // namespace
 
-const char* Name(Refusal reason) {
-  switch (reason) {
-    case Refusal::kSlots:
-      return "slots";
-    case Refusal::kStreams:
-      return "streams";
-    case Refusal::kMemory:
-      return "memory";
-    case Refusal::kPeerShare:
-      return "peer_share";
-    case Refusal::kQueueJobs:
-      return "queue_jobs";
-    case Refusal::kQueueTokens:
-      return "queue_tokens";
-    case Refusal::kQueueSeconds:
-      return "queue_seconds";
-    case Refusal::kDeadlineHopeless:
-      return "deadline_hopeless";
-    case Refusal::kRegistered:
-      return "registered";
-    case Refusal::kDraining:
-      return "draining";
-  }
-  return "";
-}
+const char* Name(Refusal reason) { return NameIn(kNames, reason); }
 
 absl::Status Refused(Refusal reason, absl::string_view message) {
   absl::Status status(CodeOf(reason), message);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/http/json_answer.h"
@@ -22,34 +23,25 @@ std::string Dump(const RestJson& document) {
   return document.dump(-1, ' ', false, RestJson::error_handler_t::replace);
 }
 
+constexpr std::pair<absl::StatusCode, unsigned> kStatuses[] = {
+    {absl::StatusCode::kOk, 200},
+    {absl::StatusCode::kInvalidArgument, 400},
+    {absl::StatusCode::kFailedPrecondition, 400},
+    {absl::StatusCode::kUnauthenticated, 401},
+    {absl::StatusCode::kPermissionDenied, 403},
+    {absl::StatusCode::kNotFound, 404},
+    {absl::StatusCode::kOutOfRange, 413},
+    {absl::StatusCode::kResourceExhausted, 429},
+    {absl::StatusCode::kCancelled, 499},
+    {absl::StatusCode::kUnimplemented, 501},
+    {absl::StatusCode::kUnavailable, 503},
+    {absl::StatusCode::kDeadlineExceeded, 504}};
+
 unsigned HttpStatusOf(absl::StatusCode code) {
-  switch (code) {
-    case absl::StatusCode::kOk:
-      return 200;
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kFailedPrecondition:
-      return 400;
-    case absl::StatusCode::kUnauthenticated:
-      return 401;
-    case absl::StatusCode::kPermissionDenied:
-      return 403;
-    case absl::StatusCode::kNotFound:
-      return 404;
-    case absl::StatusCode::kOutOfRange:
-      return 413;
-    case absl::StatusCode::kResourceExhausted:
-      return 429;
-    case absl::StatusCode::kCancelled:
-      return 499;
-    case absl::StatusCode::kUnimplemented:
-      return 501;
-    case absl::StatusCode::kUnavailable:
-      return 503;
-    case absl::StatusCode::kDeadlineExceeded:
-      return 504;
-    default:
-      return 500;
+  for (const auto& [known, status] : kStatuses) {
+    if (known == code) return status;
   }
+  return 500;
 }
 
 // One value of a field; `index` is -1 for a field that is not repeated.

@@ -12,11 +12,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/names.h"
 #include "server/settings/network.h"
 #include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {
 namespace {
+
+constexpr Named<ConnectionRefusal> kRefusals[] = {{"total", ConnectionRefusal::kTotal},
+                                                  {"address", ConnectionRefusal::kAddress},
+                                                  {"descriptors", ConnectionRefusal::kDescriptors},
+                                                  {"memory", ConnectionRefusal::kMemory},
+                                                  {"frames", ConnectionRefusal::kFrames}};
 
 bool HasSentAll(int connection) {
   int unsent = 0;
@@ -36,21 +43,7 @@ int Watch(int epoll, int connection) {
 
 }  // namespace
 
-const char* ConnectionRefusalName(ConnectionRefusal refusal) {
-  switch (refusal) {
-    case ConnectionRefusal::kTotal:
-      return "total";
-    case ConnectionRefusal::kAddress:
-      return "address";
-    case ConnectionRefusal::kDescriptors:
-      return "descriptors";
-    case ConnectionRefusal::kMemory:
-      return "memory";
-    case ConnectionRefusal::kFrames:
-      return "frames";
-  }
-  return "";
-}
+const char* ConnectionRefusalName(ConnectionRefusal refusal) { return NameIn(kRefusals, refusal); }
 
 OpenConnections::~OpenConnections() {
   absl::MutexLock lock(&mutex_);
