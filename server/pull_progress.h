@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "server/base/clock.h"
-#include "server/hub/pull_report.h"
+#include "server/hub/pull_model.h"
 
 namespace attendant::server {
 

@@ -1,14 +1,23 @@
 // PullModel, which downloads a model of the Hugging Face Hub into the cache.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "server/hub/hub_options.h"
 #include "server/hub/hub_reference.h"
-#include "server/hub/pull_report.h"
 
 namespace attendant::server {
+
+// The callbacks of a pull.
+struct PullReport {
+  // Called with a line about a retry, a wait or a fallback.
+  std::function<void(const std::string& line)> note;
+  // Called as bytes arrive: those received so far, and all bytes to receive.
+  std::function<void(int64_t done, int64_t total)> progress;
+};
 
 struct PulledModel {
   std::string folder;  // the snapshot in the cache: a folder of links
