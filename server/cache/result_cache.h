@@ -5,9 +5,9 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "server/cache/cache_key.h"
 #include "server/metrics/cache_counts.h"
@@ -56,7 +56,8 @@ class ResultCache {
   const KeyMaker keys_;
   mutable absl::Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // the one that was used last comes first
-  absl::flat_hash_map<CacheKey, Entries::iterator, HashOfKey> by_key_ ABSL_GUARDED_BY(mutex_);
+  // Abseil's tables are broken after an allocation has failed.
+  std::unordered_map<CacheKey, Entries::iterator, HashOfKey> by_key_ ABSL_GUARDED_BY(mutex_);
   CacheCounts counts_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -4,10 +4,10 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/base/fault.h"
@@ -126,7 +126,7 @@ CachedVectors::CachedVectors(const ComputeRequest& request, ResultCache& cache)
       tokens_(request.tokens()) {
   if (request.outputs.pooled) width_ = request.pooled_shape()[1];
   SequenceSources sources(request);
-  absl::flat_hash_map<CacheKey, int64_t, HashOfKey> places;
+  std::unordered_map<CacheKey, int64_t, HashOfKey> places;
   for (int64_t b = 0; b < request.sequences(); ++b) {
     const CacheKey key = cache.KeyOf(sources.Of(b));
     const auto [place, is_new] = places.try_emplace(key, std::ssize(missing_));
