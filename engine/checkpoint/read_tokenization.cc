@@ -197,8 +197,8 @@ void AddPrefixes(const std::vector<std::pair<std::string, std::string>>& prefixe
 void ReadPylate(const Json& json, ConfigReader& config, Problems& problems, Tokenization& read,
                 TextLengths& lengths) {
   std::vector<std::pair<std::string, std::string>> prefixes;
-  for (const auto& [key, task] : {std::pair{"query_prefix", "query"},
-                                  std::pair{"document_prefix", "document"}}) {
+  for (const auto& [key, task] :
+       {std::pair{"query_prefix", "query"}, std::pair{"document_prefix", "document"}}) {
     if (config.Has({key})) prefixes.emplace_back(task, config.Text({key}));
   }
   AddPrefixes(prefixes, read);

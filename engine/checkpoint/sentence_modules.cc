@@ -304,8 +304,7 @@ SentenceModules ModulesOfStanford(const std::string& folder) {
   SentenceModules modules;
   modules.transformer = folder;
   modules.has_token_head = modules.normalizes_tokens = modules.is_stanford = true;
-  modules.mask =
-      MaskFile{absl::StrCat(folder, "/", kStanfordMetadata), MaskFile::Kind::kStanford};
+  modules.mask = MaskFile{absl::StrCat(folder, "/", kStanfordMetadata), MaskFile::Kind::kStanford};
   return modules;
 }
 

@@ -28,11 +28,21 @@ constexpr const char* kMethodOutputs[] = {"last_hidden_state", "pooler_output", 
 // arguments that change no result.
 constexpr const char* kArguments[] = {"model_args",       "model_kwargs", "tokenizer_args",
                                       "processor_kwargs", "config_args",  "config_kwargs"};
-constexpr const char* kHarmlessArguments[] = {
-    "trust_remote_code", "torch_dtype",      "dtype",      "attn_implementation",
-    "revision",          "code_revision",    "token",      "use_auth_token",
-    "cache_dir",         "local_files_only", "device_map", "low_cpu_mem_usage",
-    "use_safetensors",   "use_fast",         "add_pooling_layer"};
+constexpr const char* kHarmlessArguments[] = {"trust_remote_code",
+                                              "torch_dtype",
+                                              "dtype",
+                                              "attn_implementation",
+                                              "revision",
+                                              "code_revision",
+                                              "token",
+                                              "use_auth_token",
+                                              "cache_dir",
+                                              "local_files_only",
+                                              "device_map",
+                                              "low_cpu_mem_usage",
+                                              "use_safetensors",
+                                              "use_fast",
+                                              "add_pooling_layer"};
 
 bool IsOneOf(absl::string_view text, Texts texts) { return absl::c_linear_search(texts, text); }
 

@@ -295,8 +295,7 @@ absl::Status OpenSparseStaticEmbedding(const std::string& folder, const Sentence
   ModelDescription& model = checkpoint.description = Describe(table);
   model.family = "sparse_static_embedding";
   model.lexical_head = {.modes = {}};
-  absl::StatusOr<Tokenization> tokenization =
-      ReadTokenization(folder, module, checkpoint.warnings);
+  absl::StatusOr<Tokenization> tokenization = ReadTokenization(folder, module, checkpoint.warnings);
   if (!tokenization.ok()) return tokenization.status();
   checkpoint.tokenization = *std::move(tokenization);
   LeaveOutSpecialTokens(checkpoint.tokenization);

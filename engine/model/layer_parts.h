@@ -13,16 +13,16 @@
 namespace attendant {
 
 enum class PartKind {
-  kLinear,     // packed for matrix products: weight [out, in] and bias [out], or the bias alone if
-               // `in` is 0
-  kDense,      // a linear layer of a head, or a router, packed for float32 whatever the others
-               // compute in
-  kFolded,     // a linear layer of which others are made while loading: keys or queries of the table
-               // of distances, and those of a pooling that attends
-  kScale,      // [out], multiplied into a linear layer and its bias
-  kNorm,       // weight [out] and bias [out]
-  kVector,     // [out]
-  kTable,      // [out, in]
+  kLinear,  // packed for matrix products: weight [out, in] and bias [out], or the bias alone if
+            // `in` is 0
+  kDense,   // a linear layer of a head, or a router, packed for float32 whatever the others
+            // compute in
+  kFolded,  // a linear layer of which others are made while loading: keys or queries of the table
+            // of distances, and those of a pooling that attends
+  kScale,   // [out], multiplied into a linear layer and its bias
+  kNorm,    // weight [out] and bias [out]
+  kVector,  // [out]
+  kTable,   // [out, in]
 };
 
 struct ModelPart {

@@ -56,8 +56,8 @@ namespace attendant {
 //   residuals, "pooling.dense.residual.weight" and such, of the shape of their layer's weight, the
 //   feed-forward block "pooling.block_norm.{weight,bias}" [width], "pooling.block_in.{weight,bias}"
 //   [block, width] and "pooling.block_out.{weight,bias}" [width, block], and such names with
-//   "classifier", "token_head" or "lexical_head" in place of "pooling"; the last two take one vector
-//   of E;
+//   "classifier", "token_head" or "lexical_head" in place of "pooling"; the last two take one
+//   vector of E;
 // - of a pooling that attends, "pooling.probe" [1, E] and
 //   "pooling.{query,key,value}.{weight,bias}" [E, E];
 // - "vocabulary_head.dense.{weight,bias}" [width, E], "vocabulary_head.dense_norm.{weight,bias}"

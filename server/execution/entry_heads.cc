@@ -121,10 +121,9 @@ void EntryRun::ScoreSequence(int64_t sequence) {
   };
   const auto first = bound(layout.cu_seqlens[sequence]);
   const auto count = bound(layout.cu_seqlens[sequence + 1]) - first;
-  float score =
-      MaxSim({query.data(), query_rows, width, width},
-             {token_vectors_.data(), layout.tokens(), width, width},
-             absl::MakeConstSpan(scored_tokens_).subspan(first, count));
+  float score = MaxSim({query.data(), query_rows, width, width},
+                       {token_vectors_.data(), layout.tokens(), width, width},
+                       absl::MakeConstSpan(scored_tokens_).subspan(first, count));
   if (wanted.takes_mean && query_rows > 0) score /= static_cast<float>(query_rows);
   scores_->Write(request().first_sequence + sequence, &score, 1);
 }

@@ -38,10 +38,10 @@ struct BatchRecord {
   absl::Duration compute;
   absl::Duration copy_out;  // of results
   absl::Time finished = {};
-  double cost_ratio = 0;           // measured over predicted time; 0: not predicted
-  int64_t fully_masked_rows = 0;   // query rows, times heads, without any key
-  int64_t nonfinite_requests = 0;  // requests with NaN or infinity in their input
-  std::string close = {};          // why nothing more joined it
+  double cost_ratio = 0;                    // measured over predicted time; 0: not predicted
+  int64_t fully_masked_rows = 0;            // query rows, times heads, without any key
+  int64_t nonfinite_requests = 0;           // requests with NaN or infinity in their input
+  std::string close = {};                   // why nothing more joined it
   std::vector<absl::Duration> slacks = {};  // what its requests had left until their deadlines
   int64_t dead_rows = 0;  // tokens of requests whose deadline had passed before the batch began
 };

@@ -97,9 +97,8 @@ text::EncodeOptions OptionsOf(const TextFields& fields, const ServedModel& model
       fields.add_special_tokens && !model.tokenization->leaves_out_special_tokens;
   options.places = fields.places;
   if (fields.truncation == v1::NO_TRUNCATION) return options;
-  options.max_length = static_cast<size_t>(
-      MaxSequenceLength(*model.encoder->description().embeddings, *model.tokenization,
-                        fields.task));
+  options.max_length = static_cast<size_t>(MaxSequenceLength(
+      *model.encoder->description().embeddings, *model.tokenization, fields.task));
   if (fields.truncation == v1::TRUNCATE_LEFT) {
     options.truncation_side = text::TruncationSide::kLeft;
   }

@@ -159,7 +159,8 @@ TEST(BertSourceWalk, SharedKeysAndValuesTakeAThirdLess) {
   weights.pop_back();
   ArticleServer tied(description, weights);
   const auto model = tied.Model();
-  // The elements are numbers of bfloat16 too, in which they are kept where that gives the same bits.
+  // The elements are numbers of bfloat16 too, in which they are kept where that gives the same
+  // bits.
   const int64_t bytes = kWidth * kWidth * (model.weight_type() == "bf16" ? 2 : 4);
   EXPECT_NEAR(untied.Model().weight_bytes() - model.weight_bytes(), bytes, bytes / 20);
 }

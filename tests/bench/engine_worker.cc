@@ -188,9 +188,9 @@ absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   if (!attention_alone.ok()) return attention_alone.status();
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
   if (!checkpoint.ok()) return checkpoint.status();
-  auto encoder = Encoder::Load(checkpoint->description, *checkpoint->weights,
-                               [](int64_t, int64_t) {}, {.type = *type, .gemm = *gemm},
-                               options.threads);
+  auto encoder = Encoder::Load(
+      checkpoint->description, *checkpoint->weights, [](int64_t, int64_t) {},
+      {.type = *type, .gemm = *gemm}, options.threads);
   if (!encoder.ok()) return encoder.status();
   malloc_trim(0);  // as the server does after loading a model
   return std::make_unique<EngineContender>(*std::move(encoder), options.threads, *row_policy,

@@ -1,6 +1,6 @@
 // Weights that files have in another form than the description, or need not have: patch
-// embeddings, rows stacked by head or expert, sinusoids of positions, rotary frequencies, and how two
-// towers are compared.
+// embeddings, rows stacked by head or expert, sinusoids of positions, rotary frequencies, and how
+// two towers are compared.
 #pragma once
 
 #include <optional>

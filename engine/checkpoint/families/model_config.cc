@@ -322,9 +322,9 @@ std::vector<PoolingMode> ReadClassifierModes(const Family& family,
   if (family.keys.classifier_pooling.empty()) return family.classifier_modes;
   std::optional<PoolingMode> fallback;
   if (!family.classifier_modes.empty()) fallback = family.classifier_modes.front();
-  const absl::Span<const Named<PoolingMode>> modes =
-      fallback == PoolingMode::kLateMean ? absl::MakeConstSpan(kLateClassifierModes)
-                                         : absl::MakeConstSpan(kClassifierModes);
+  const absl::Span<const Named<PoolingMode>> modes = fallback == PoolingMode::kLateMean
+                                                         ? absl::MakeConstSpan(kLateClassifierModes)
+                                                         : absl::MakeConstSpan(kClassifierModes);
   return {config.Choice<PoolingMode>(family.keys.classifier_pooling, modes, fallback)};
 }
 

@@ -16,9 +16,9 @@ namespace attendant {
 struct TextLengths {
   // How queries are padded with a token that is scored.
   struct Expansion {
-    int64_t length = 0;   // of all shorter queries, special tokens included
-    bool cuts = true;     // longer queries, to the same length
-    bool attends = false;  // whether tokens attend to the added ones
+    int64_t length = 0;      // of all shorter queries, special tokens included
+    bool cuts = true;        // longer queries, to the same length
+    bool attends = false;    // whether tokens attend to the added ones
     std::string token = {};  // empty: the mask token, or else the token at the end of texts
   };
 

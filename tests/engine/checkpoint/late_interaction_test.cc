@@ -142,9 +142,8 @@ TEST_F(LateInteraction, WithoutAMaskOnlyAttendedTokensCount) {
 TEST_F(LateInteraction, OtherModelsHaveNoLengthsByTask) {
   folder_.Write("2_Pooling/config.json", R"({"embedding_dimension": 4, "pooling_mode": "mean"})");
   WriteModules({"Pooling"});
-  for (const char* settings :
-       {R"({"query_length": 5})", R"({"document_length": 5})",
-        R"({"query_expansion": {"strategy": "fixed", "length": 5}})"}) {
+  for (const char* settings : {R"({"query_length": 5})", R"({"document_length": 5})",
+                               R"({"query_expansion": {"strategy": "fixed", "length": 5}})"}) {
     WriteSettings(settings);
     EXPECT_THAT(Refusal(), HasSubstr("query_length, document_length, query_expansion: not "
                                      "supported without vectors of tokens"));
@@ -194,8 +193,8 @@ TEST_F(LateInteraction, StanfordsFolderHasItsLinearLayerAmongTheWeights) {
   EXPECT_EQ(ReadTensor(*checkpoint, "token_head.dense.weight"), TestValues("linear.weight", 8));
   const Tokenization& read = checkpoint->tokenization;
   EXPECT_TRUE(read.is_multi_vector);
-  EXPECT_THAT(read.prompts, UnorderedElementsAre(Pair("query", "[unused0] "),
-                                                 Pair("document", "[unused1] ")));
+  EXPECT_THAT(read.prompts,
+              UnorderedElementsAre(Pair("query", "[unused0] "), Pair("document", "[unused1] ")));
   EXPECT_THAT(read.tokenizer_json, HasSubstr(R"("content":"[unused0]")"));
   EXPECT_EQ(read.query_expansion->length, 5);
   EXPECT_THAT(read.task_lengths, UnorderedElementsAre(Pair("query", 5), Pair("document", 6)));

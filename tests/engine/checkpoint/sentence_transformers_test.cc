@@ -437,12 +437,11 @@ TEST_F(SentenceTransformers, LeavesPoolingOutIfThereIsNone) {
 
 TEST_F(SentenceTransformers, RefusesModulesItDoesNotKnow) {
   WriteModules({Module("Transformer", ""), Module("LSTM", "1_LSTM")});
-  EXPECT_THAT(
-      Refusal(),
-      AllOf(HasSubstr("modules.json: type: expected Transformer, StaticEmbedding, "
-                      "SparseStaticEmbedding, Pooling, Dense, Normalize, MultiVectorMask, "
-                      "SpladePooling or LogitScore of sentence_transformers, found"),
-            HasSubstr("'sentence_transformers.models.LSTM'")));
+  EXPECT_THAT(Refusal(),
+              AllOf(HasSubstr("modules.json: type: expected Transformer, StaticEmbedding, "
+                              "SparseStaticEmbedding, Pooling, Dense, Normalize, MultiVectorMask, "
+                              "SpladePooling or LogitScore of sentence_transformers, found"),
+                    HasSubstr("'sentence_transformers.models.LSTM'")));
   folder_.Write("modules.json", R"([{"path": "", "type": "custom_st.Transformer"}])");
   EXPECT_THAT(Refusal(), HasSubstr("found 'custom_st.Transformer'"));
 }

@@ -53,11 +53,10 @@ TEST(ListWeights, WholeModelInLoadingOrder) {
   description.embeddings->positions = 7;
   description.embeddings->token_types = 2;
   description.has_exit_norm = true;
-  description.pooling =
-      PoolingDescription{.modes = {PoolingMode::kMean, PoolingMode::kMax},
-                         .dense_width = 6,
-                         .dense_activation = Activation::kTanh,
-                         .normalize = true};
+  description.pooling = PoolingDescription{.modes = {PoolingMode::kMean, PoolingMode::kMax},
+                                           .dense_width = 6,
+                                           .dense_activation = Activation::kTanh,
+                                           .normalize = true};
   EXPECT_THAT(
       Listing(description),
       ElementsAre(

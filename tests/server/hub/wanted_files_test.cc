@@ -99,12 +99,12 @@ TEST(WantedFilesTest, ChoosesTheModulesOfARouter) {
               {"query_0_SparseStaticEmbedding/tokenizer.json", ""},
               {"router_config.json", R"({"types": {"document_0_MLMTransformer": "a",
                  "document_1_SpladePooling": "b", "query_0_SparseStaticEmbedding": "c"}})"}}),
-      UnorderedElementsAre(
-          "document_0_MLMTransformer/config.json", "document_0_MLMTransformer/model.safetensors",
-          "document_1_SpladePooling/config.json", "modules.json",
-          "query_0_SparseStaticEmbedding/config.json",
-          "query_0_SparseStaticEmbedding/model.safetensors",
-          "query_0_SparseStaticEmbedding/tokenizer.json", "router_config.json"));
+      UnorderedElementsAre("document_0_MLMTransformer/config.json",
+                           "document_0_MLMTransformer/model.safetensors",
+                           "document_1_SpladePooling/config.json", "modules.json",
+                           "query_0_SparseStaticEmbedding/config.json",
+                           "query_0_SparseStaticEmbedding/model.safetensors",
+                           "query_0_SparseStaticEmbedding/tokenizer.json", "router_config.json"));
 }
 
 TEST(WantedFilesTest, ChoosesTheSettingsOfStanfordsColbert) {

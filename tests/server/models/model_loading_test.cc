@@ -219,7 +219,8 @@ TEST(PredictMemoryTest, SetsTheCacheAside) {
   const MemoryNeed with = *PredictMemory(models, settings, plan);
   EXPECT_EQ(with.total() - without.total(), settings.cache_bytes);
   const MemoryLimit limit = {int64_t{4} << 30, "of the test"};
-  EXPECT_EQ(RequestBudget(without, limit) - RequestBudget(with, limit), settings.cache_bytes / 5 * 4);
+  EXPECT_EQ(RequestBudget(without, limit) - RequestBudget(with, limit),
+            settings.cache_bytes / 5 * 4);
   const MemoryLimit between = {without.total() + (int64_t{299} << 20), "of the test"};
   const absl::Status refused = CheckMemory(models, settings, plan, between);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);

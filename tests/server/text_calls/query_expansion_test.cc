@@ -117,8 +117,7 @@ TEST_F(QueryExpansionTest, LongQueriesAreCutIfTheModelSaysSo) {
   request.set_truncation(v1::TRUNCATE_RIGHT);
   const v1::EncodeResponse cut = Call(request);
   EXPECT_THAT(cut.lengths(), ElementsAre(8));
-  EXPECT_EQ(ToFloats(cut.token_vectors()),
-            VectorsOf("fixed", {2, 5, 10, 11, 12, 13, 14, 3}, 8));
+  EXPECT_EQ(ToFloats(cut.token_vectors()), VectorsOf("fixed", {2, 5, 10, 11, 12, 13, 14, 3}, 8));
   request.set_model("least");
   EXPECT_THAT(Call(request).lengths(), ElementsAre(12));
 }
@@ -211,8 +210,7 @@ TEST_F(QueryExpansionTest, VectorsOfTokensAreThoseOfTheChosenPrompt) {
     if (*prompt != '\0') body["prompt_name"] = prompt;
     return Ask("/models/fixed/embed_all", body).json()[0];
   };
-  const std::vector<float> query =
-      VectorsOf("fixed", {2, 5, 11, 12, 3, kMask, kMask, kMask}, 5);
+  const std::vector<float> query = VectorsOf("fixed", {2, 5, 11, 12, 3, kMask, kMask, kMask}, 5);
   const std::vector<float> passage = VectorsOf("fixed", {2, 6, 11, 12, 3}, 5);
   for (const auto& [prompt, expected] :
        {std::pair{"query", query}, {"passage", passage}, {"", passage}}) {
