@@ -143,7 +143,7 @@ int CountRefused(RawHttp2& caller, const std::vector<uint32_t>& calls) {
 // that on a slow or busy machine, too, the late ones, whose deadlines would come first, take their
 // turn by how long they have waited.
 TEST(OverloadOfTheServerTest, WhatCannotBeDoneInTimeIsRefusedAtOnceAndWithoutItsBody) {
-  constexpr int kConnections = 8, kCalls = 100, kWithoutBody = 20;
+  constexpr int kConnections = 16, kCalls = 100, kWithoutBody = 20;
   ReadyServer server({"--model=m=synthetic:minilm-l6", "--instances=1", "--threads-per-instance=1",
                       "--max-inflight=2000", "--max-queue-requests=2000"});
   const std::string message = Tokens(1, 16).SerializeAsString();
