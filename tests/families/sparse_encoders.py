@@ -92,10 +92,12 @@ def ids_of(model, texts: list) -> tuple:
 
 
 def figures_of(group: str, shares: dict) -> dict:
-    """Returns the figures of a group of models, from the error of each as a share of its bound."""
-    return {f"{group}.passed": sum(share <= 1 for share in shares.values()),
-            f"{group}.failed": sum(not share <= 1 for share in shares.values()),
-            f"{group}.worst_error": max(shares.values())}
+    """Returns the figures of a group of models, from the error of each as a share of its bound. numpy's numbers become
+    Python's, which can be written as JSON."""
+    errors = [float(share) for share in shares.values()]
+    return {f"{group}.passed": sum(error <= 1 for error in errors),
+            f"{group}.failed": sum(not error <= 1 for error in errors),
+            f"{group}.worst_error": max(errors)}
 
 
 def compare(program: str) -> dict:
