@@ -1,7 +1,6 @@
 #include "server/cache/encoding_cache.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -17,8 +16,8 @@ std::string ToBytes(const text::Encoding& encoding) {
   const size_t tokens = encoding.ids.size();
   std::string bytes(1 + tokens * kTokenBytes, encoding.truncated ? '\1' : '\0');
   char* to = bytes.data() + 1;
-  std::memcpy(to, encoding.ids.data(), tokens * kIdBytes);
-  to = std::copy(encoding.type_ids.begin(), encoding.type_ids.end(), to + tokens * kIdBytes);
+  to = std::copy_n(reinterpret_cast<const char*>(encoding.ids.data()), tokens * kIdBytes, to);
+  to = std::copy(encoding.type_ids.begin(), encoding.type_ids.end(), to);
   std::copy(encoding.text_of.begin(), encoding.text_of.end(), to);
   return bytes;
 }
@@ -29,7 +28,7 @@ text::Encoding FromBytes(const std::string& bytes) {
   encoding.truncated = bytes[0] != '\0';
   encoding.ids.resize(tokens);
   const auto* from = reinterpret_cast<const unsigned char*>(bytes.data() + 1);
-  std::memcpy(encoding.ids.data(), from, tokens * kIdBytes);
+  std::copy_n(from, tokens * kIdBytes, reinterpret_cast<unsigned char*>(encoding.ids.data()));
   from += tokens * kIdBytes;
   encoding.type_ids.assign(from, from + tokens);
   encoding.text_of.assign(from + tokens, from + 2 * tokens);
