@@ -39,6 +39,10 @@ void* operator new(size_t bytes) {
   if (void* memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc();
 }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  attendant::test_support::Count(__builtin_return_address(0));
+  return std::malloc(bytes);
+}
 void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
   attendant::test_support::Count(__builtin_return_address(0));
   void* memory = nullptr;
