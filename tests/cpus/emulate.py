@@ -17,6 +17,9 @@ REFUSED = "Haswell,-fma"
 REFUSAL = re.compile(r"attendant-server: CPU: expected avx2, fma, bmi2 and f16c \(x86-64-v3\); got one without fma; .+")
 REFUSED_EXIT_CODE = 2
 SHARDS = 4  # of a program
+# The engine's threads treat denormal numbers as zeros. CPUs widen denormal float16 numbers all the same (VCVTPH2PS ignores
+# MXCSR.DAZ), but qemu 7.2 makes zeros of them.
+EMULATED_WRONGLY = "Types/StoredWeightsTest.*/f16"
 
 
 def emulate(cpu: str, *command, **variables) -> subprocess.CompletedProcess:
@@ -27,7 +30,8 @@ def emulate(cpu: str, *command, **variables) -> subprocess.CompletedProcess:
 
 def run_shard(program: pathlib.Path, shard: int) -> dict:
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        done = emulate(SERVED, program, "--gtest_brief=1", f"--gtest_output=json:{report.name}",
+        done = emulate(SERVED, program, "--gtest_brief=1", f"--gtest_filter=-{EMULATED_WRONGLY}",
+                       f"--gtest_output=json:{report.name}",
                        GTEST_TOTAL_SHARDS=str(SHARDS), GTEST_SHARD_INDEX=str(shard))
         try:
             found = json.loads(pathlib.Path(report.name).read_text(encoding="utf-8"))
