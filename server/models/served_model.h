@@ -23,7 +23,7 @@ class UniqueNumber {
  public:
   UniqueNumber() : value_(Next()) {}
   UniqueNumber(const UniqueNumber&) : UniqueNumber() {}
-  UniqueNumber& operator=(const UniqueNumber&) { return *this; }
+  UniqueNumber& operator=(const UniqueNumber&) = delete;
 
   int64_t value() const { return value_; }
 
