@@ -70,15 +70,12 @@ CheckedTensor MaskAddedTokens(const TokenizedTexts& tokenized, const TokenLayout
     const auto row = bias.begin() + b * length;
     std::fill(row + tokenized.attended[b], row + length, -std::numeric_limits<float>::infinity());
   }
-  const size_t bytes = bias.size() * sizeof(float);
-  auto message =
-      std::make_shared<const MessageSlices>(MessageSlices{grpc::Slice(bias.data(), bytes)});
   return {DataType::kFloat32,
           {layout.sequences, 1, 1, length},
-          Payload(std::move(message), 0, static_cast<int64_t>(bytes))};
+          Payload(MessageSlices{grpc::Slice(bias.data(), bias.size() * sizeof(float))})};
 }
 
-// The vectors of added tokens count in late interaction alone.
+// The vectors of added tokens count only in late interaction.
 absl::Status CheckExpansion(const Request& request, const ComputeRequest& compute) {
   const std::optional<QueryExpansion>& expansion =
       compute.span.model->tokenization->query_expansion;

@@ -163,25 +163,11 @@ const QueryExpansion* ExpansionOf(const TextFields& fields, const Tokenization& 
   return expands ? &*known.query_expansion : nullptr;
 }
 
-// Adds tokens until there are as many as the model's queries have.
-void Expand(const QueryExpansion& expansion, const text::Tokenizer& tokenizer,
-            text::Encoding& encoding) {
-  const auto length = static_cast<size_t>(expansion.length);
-  if (encoding.ids.size() >= length) return;
-  if (encoding.bytes.size() == encoding.ids.size()) {  // places are wanted
-    encoding.bytes.resize(length);
-    encoding.code_points.resize(length);
-  }
-  encoding.ids.resize(length, tokenizer.TokenId(expansion.token));
-  encoding.type_ids.resize(length, 0);
-  encoding.text_of.resize(length, text::Encoding::kNoText);
-}
-
 // As EncodeOne, unless the cache knows the tokens already.
 absl::StatusOr<text::Encoding> EncodeOnce(const TextFields& fields, size_t i,
                                           const std::string& prompt, const ServedModel& model,
+                                          const text::EncodeOptions& options,
                                           EncodingCache& cache) {
-  const text::EncodeOptions options = OptionsOf(fields, model);
   const std::string text = ReadText(fields.texts[i]);
   std::optional<std::string> pair;
   if (!fields.pairs.empty()) pair = ReadText(fields.pairs[i]);
@@ -201,7 +187,7 @@ absl::Status CheckLength(const text::Encoding& encoding, size_t i, const ServedM
                       absl::StrCat(tokens));
 }
 
-// Adds the tokens that shorter texts of the model have.
+// Adds tokens until there are as many as the padding says.
 void Pad(const TextPadding& padding, bool has_places, text::Encoding& encoding) {
   const size_t length = static_cast<size_t>(padding.length);
   if (encoding.ids.size() >= length) return;
@@ -317,14 +303,16 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
   EncodingCache cache(fields.cache, model.number.value(), *prompt, options);
   int64_t tokens = 0;
   for (size_t i = 0; i < fields.texts.size(); ++i) {
-    auto encoding = EncodeOnce(fields, i, *prompt, model, cache);
+    auto encoding = EncodeOnce(fields, i, *prompt, model, options, cache);
     if (!encoding.ok()) return Rename(encoding.status(), static_cast<int64_t>(i));
     if (status = CheckLength(*encoding, i, model); !status.ok()) return status;
     if (expansion != nullptr) {
       if (!expansion->attended) {
         made.attended.push_back(static_cast<int64_t>(encoding->ids.size()));
       }
-      Expand(*expansion, tokenizer, *encoding);
+      Pad({.length = expansion->length,
+           .id = static_cast<int32_t>(tokenizer.TokenId(expansion->token))},
+          options.places, *encoding);
     }
     Pad(model.tokenization->padding, options.places, *encoding);
     tokens += static_cast<int64_t>(encoding->ids.size());
