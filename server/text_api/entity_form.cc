@@ -91,9 +91,7 @@ void Append(const std::string& text, const v1::TextTokens& tokens, const Entity&
                   ",\"score\":");
   AppendNumber(entity.score, to);
   if (!joined) absl::StrAppend(to, ",\"index\":", first);
-  const std::string word =
-      joined ? std::string(Slice(text, tokens.byte_begins(first), tokens.byte_ends(last)))
-             : tokens.tokens(first);
+  const std::string word = joined ? WordOf(text, tokens, first, last) : tokens.tokens(first);
   absl::StrAppend(to, ",\"word\":", QuoteJson(word), ",\"start\":", tokens.begins(first),
                   ",\"end\":", tokens.ends(last), "}");
 }

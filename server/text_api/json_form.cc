@@ -29,12 +29,12 @@ std::vector<size_t> BestFirst(absl::Span<const float> scores, size_t most) {
   return order;
 }
 
-std::string_view Slice(std::string_view text, size_t begin, size_t end) {
+std::string WordOf(const std::string& text, const v1::TextTokens& tokens, int first, int last) {
   const auto inside = [&](size_t at) {
     return at < text.size() && (text[at] & 0xc0) == 0x80;  // a character
   };
-  end = std::min(end, text.size());
-  begin = std::min(begin, end);
+  size_t end = std::min<size_t>(tokens.byte_ends(last), text.size());
+  size_t begin = std::min<size_t>(tokens.byte_begins(first), end);
   while (begin > 0 && inside(begin)) --begin;
   while (inside(end)) ++end;
   return text.substr(begin, end - begin);

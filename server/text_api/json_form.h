@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -30,7 +30,7 @@ void ReadPurpose(Members& members, const char* name, TextTask& task);
 // The places of `scores` from the highest score to the lowest, at most `most` of them.
 std::vector<size_t> BestFirst(absl::Span<const float> scores, size_t most);
 
-// The bytes [begin, end) of a text, and those of characters that are in it in part.
-std::string_view Slice(std::string_view text, size_t begin, size_t end);
+// The characters of a text that the tokens from `first` to `last` contain, whole or in part.
+std::string WordOf(const std::string& text, const v1::TextTokens& tokens, int first, int last);
 
 }  // namespace attendant::server

@@ -13,9 +13,7 @@ namespace {
 
 void AppendToken(const std::string& text, const v1::TextTokens& tokens, int i, std::string* to) {
   const bool placed = tokens.byte_begins(i) < tokens.byte_ends(i);  // else added, or of a prompt
-  const std::string shown =
-      placed ? std::string(Slice(text, tokens.byte_begins(i), tokens.byte_ends(i)))
-             : tokens.tokens(i);
+  const std::string shown = placed ? WordOf(text, tokens, i, i) : tokens.tokens(i);
   absl::StrAppend(to, "{\"id\":", tokens.ids(i), ",\"text\":", QuoteJson(shown),
                   ",\"special\":", tokens.sources(i) == 2 ? "true" : "false");
   if (placed) {
