@@ -10,6 +10,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/engine/checkpoint/model_files.h"
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
 #include "tests/support/memory_weights.h"
@@ -69,10 +70,7 @@ class AttentionTest : public ::testing::Test {
     return response;
   }
   static v1::EncodeResponse Call(const v1::EncodeRequest& request) {
-    v1::EncodeResponse response;
-    const grpc::Status status = server_->Encode(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
+    return EncodeOk(*server_, request);
   }
 
   // Two sequences of 4 rows; the second one has a hole and padding on the left.

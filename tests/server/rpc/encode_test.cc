@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
 #include "tests/support/memory_weights.h"
@@ -20,12 +21,7 @@ constexpr int64_t kE = 32;
 
 class EncodeTest : public ::testing::Test {
  protected:
-  v1::EncodeResponse Call(const v1::EncodeRequest& request) {
-    v1::EncodeResponse response;
-    const grpc::Status status = server_.Encode(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
+  v1::EncodeResponse Call(const v1::EncodeRequest& request) { return EncodeOk(server_, request); }
 
   static v1::EncodeRequest Hidden(std::vector<int64_t> shape, const std::vector<float>& values) {
     v1::EncodeRequest request;

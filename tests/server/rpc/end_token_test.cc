@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/support/text_models.h"
 #include "tests/server/support/wire_tensors.h"
 
@@ -36,24 +37,11 @@ TestServerOptions Serving() {
 
 class EndTokenTest : public ::testing::Test {
  protected:
-  // Two sequences of six and four tokens.
   static v1::EncodeRequest Request(const std::string& model) {
-    v1::EncodeRequest request;
-    request.set_model(model);
-    *request.mutable_token_ids() =
-        IntegerTensor({2, 6}, {11, 15, 13, 30, 15, 30, 21, 22, 23, 20, 15, 40}, v1::INT32);
-    request.add_lengths(6);
-    request.add_lengths(4);
-    request.set_return_pooled(true);
-    return request;
+    return TwoSequences(model, {11, 15, 13, 30, 15, 30, 21, 22, 23, 20, 15, 40});
   }
 
-  v1::EncodeResponse Call(const v1::EncodeRequest& request) {
-    v1::EncodeResponse response;
-    const grpc::Status status = server_.Encode(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
+  v1::EncodeResponse Call(const v1::EncodeRequest& request) { return EncodeOk(server_, request); }
 
   // Expects the rows of the request [2, 6] to be the pooled vectors, also if only they are wanted.
   void ExpectRows(v1::EncodeRequest request, int64_t first, int64_t second) {

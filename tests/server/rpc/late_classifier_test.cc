@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
 #include "tests/support/memory_weights.h"
@@ -45,10 +46,7 @@ class LateClassifierTest : public ::testing::Test {
     request.set_return_pooled(true);
     request.set_pooling(v1::CLASSIFIER);
     request.set_normalize_pooled(normalize);
-    v1::EncodeResponse response;
-    const grpc::Status status = server_.Encode(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
+    return EncodeOk(server_, request);
   }
 
   std::vector<double> Linear(const std::string& name, const std::vector<double>& x) {

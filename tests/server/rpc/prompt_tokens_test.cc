@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/server/inference/infer_requests.h"
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
 
@@ -26,24 +27,11 @@ TestServerOptions Serving() {
 
 class PromptTokensTest : public ::testing::Test {
  protected:
-  // Two sequences of six and four tokens.
   static v1::EncodeRequest Request(const std::string& model) {
-    v1::EncodeRequest request;
-    request.set_model(model);
-    *request.mutable_token_ids() =
-        IntegerTensor({2, 6}, {11, 12, 13, 14, 15, 16, 21, 22, 23, 24, 0, 0}, v1::INT32);
-    request.add_lengths(6);
-    request.add_lengths(4);
-    request.set_return_pooled(true);
-    return request;
+    return TwoSequences(model, {11, 12, 13, 14, 15, 16, 21, 22, 23, 24, 0, 0});
   }
 
-  v1::EncodeResponse Call(const v1::EncodeRequest& request) {
-    v1::EncodeResponse response;
-    const grpc::Status status = server_.Encode(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
+  v1::EncodeResponse Call(const v1::EncodeRequest& request) { return EncodeOk(server_, request); }
 
   // Expects that the vector of a sequence is the mean of these rows of the request.
   static void ExpectMean(const v1::EncodeResponse& response, int64_t sequence, int64_t first,

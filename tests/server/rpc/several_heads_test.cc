@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
 
@@ -50,12 +51,7 @@ class SeveralHeadsTest : public ::testing::Test {
  protected:
   explicit SeveralHeadsTest(bool in_slices = false) : server_(Serving(in_slices)) {}
 
-  v1::EncodeResponse Call(const v1::EncodeRequest& request) {
-    v1::EncodeResponse response;
-    const grpc::Status status = server_.Encode(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
+  v1::EncodeResponse Call(const v1::EncodeRequest& request) { return EncodeOk(server_, request); }
 
   std::string Refusal(const v1::EncodeRequest& request) {
     v1::EncodeResponse response;

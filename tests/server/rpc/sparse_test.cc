@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
 
@@ -61,12 +62,7 @@ class SparseTest : public ::testing::Test {
  protected:
   explicit SparseTest(const TestServerOptions& options = Serving()) : server_(options) {}
 
-  v1::EncodeResponse Call(const v1::EncodeRequest& request) {
-    v1::EncodeResponse response;
-    const grpc::Status status = server_.Encode(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
+  v1::EncodeResponse Call(const v1::EncodeRequest& request) { return EncodeOk(server_, request); }
 
   // Returns what the engine makes of the rows of each sequence.
   Dense Expected(std::vector<float> rows, const std::vector<std::vector<int64_t>>& sequences) {

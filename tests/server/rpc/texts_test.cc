@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/synchronization/notification.h"
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/support/text_models.h"
 #include "tests/server/support/wire_tensors.h"
 
@@ -53,12 +54,7 @@ TestServerOptions Serving() {
 
 class TextsTest : public ::testing::Test {
  protected:
-  v1::EncodeResponse Call(const v1::EncodeRequest& request) {
-    v1::EncodeResponse response;
-    const grpc::Status status = server_.Encode(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
+  v1::EncodeResponse Call(const v1::EncodeRequest& request) { return EncodeOk(server_, request); }
 
   void ExpectSame(const v1::EncodeRequest& texts, const v1::EncodeRequest& ids) {
     const v1::EncodeResponse by_texts = Call(texts), by_ids = Call(ids);

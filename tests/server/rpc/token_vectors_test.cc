@@ -4,6 +4,7 @@
 
 #include "engine/layers/pooling.h"
 #include "tests/server/inference/infer_requests.h"
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
 
@@ -44,12 +45,7 @@ class TokenVectorsTest : public ::testing::Test {
  protected:
   explicit TokenVectorsTest(bool in_slices = false) : server_(Serving(in_slices)) {}
 
-  v1::EncodeResponse Call(const v1::EncodeRequest& request) {
-    v1::EncodeResponse response;
-    const grpc::Status status = server_.Encode(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
+  v1::EncodeResponse Call(const v1::EncodeRequest& request) { return EncodeOk(server_, request); }
 
   // Returns what the engine makes of each of these rows.
   std::vector<float> HeadOf(const std::vector<float>& rows) {

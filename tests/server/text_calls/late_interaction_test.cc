@@ -66,18 +66,7 @@ class LateInteractionTest : public TextFixture, public ::testing::Test {
   }
 
   double Score(const std::vector<int64_t>& query, const std::vector<int64_t>& document) {
-    const std::vector<float> x = VectorsOf(query, "query"), y = VectorsOf(document, "document");
-    double score = 0;
-    for (size_t q = 0; q < x.size(); q += kP) {
-      double most = -1e9;
-      for (size_t d = 0; d < y.size(); d += kP) {
-        double product = 0;
-        for (size_t j = 0; j < kP; ++j) product += double{x[q + j]} * y[d + j];
-        most = std::max(most, product);
-      }
-      score += most;
-    }
-    return score;
+    return MaxSimOf(VectorsOf(query, "query"), VectorsOf(document, "document"), kP);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/text_calls/text_fixture.h"
 
 namespace attendant::server {
@@ -61,12 +62,7 @@ class QueryExpansionTest : public TextFixture, public ::testing::Test {
     return request;
   }
 
-  v1::EncodeResponse Call(const v1::EncodeRequest& request) {
-    v1::EncodeResponse response;
-    const grpc::Status status = server().Encode(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
+  v1::EncodeResponse Call(const v1::EncodeRequest& request) { return EncodeOk(server(), request); }
   std::string Refusal(const v1::EncodeRequest& request) {
     v1::EncodeResponse response;
     const grpc::Status status = server().Encode(request, &response);
@@ -165,29 +161,14 @@ TEST_F(QueryExpansionTest, RefusesWhatCountsTheAddedTokens) {
   Call(request);
 }
 
-// The sum over the query's vectors of the largest product with one of the document's.
-double Score(const std::vector<float>& query, const std::vector<float>& document) {
-  double score = 0;
-  for (size_t q = 0; q < query.size(); q += kP) {
-    double most = -1e9;
-    for (size_t d = 0; d < document.size(); d += kP) {
-      double product = 0;
-      for (size_t j = 0; j < kP; ++j) product += double{query[q + j]} * document[d + j];
-      most = std::max(most, product);
-    }
-    score += most;
-  }
-  return score;
-}
-
 TEST_F(QueryExpansionTest, RerankScoresTheAddedTokens) {
   for (const std::string model : {"fixed", "attended"}) {
     const std::vector<float> query =
         VectorsOf(model, {2, 5, 11, 12, 3, kMask, kMask, kMask}, model == "fixed" ? 5 : 8);
     const double share = model == "fixed" ? 1 : 8;  // of a mean
     const std::vector<double> expected = {
-        Score(query, VectorsOf(model, {2, 6, 48, 3}, 4)) / share,
-        Score(query, VectorsOf(model, {2, 6, 11, 7, 3}, 5)) / share};
+        MaxSimOf(query, VectorsOf(model, {2, 6, 48, 3}, 4), kP) / share,
+        MaxSimOf(query, VectorsOf(model, {2, 6, 11, 7, 3}, 5), kP) / share};
     for (const char* path : {"/rerank", "/v1/rerank", "/v2/rerank"}) {
       const bool is_tei = std::string(path) == "/rerank";
       const RestResult result = Ask(path, {{"model", model},

@@ -1,5 +1,7 @@
 #include "tests/server/text_calls/text_fixture.h"
 
+#include <algorithm>
+
 #include "server/text/tokenizer_files.h"
 #include "tests/support/memory_weights.h"
 
@@ -84,10 +86,25 @@ std::vector<float> TextFixture::LogitsOf(const std::string& model, const std::ve
   return ToFloats(response.pooled());
 }
 
+double MaxSimOf(const std::vector<float>& query, const std::vector<float>& document, size_t width) {
+  double score = 0;
+  for (size_t q = 0; q < query.size(); q += width) {
+    double most = -1e9;
+    for (size_t d = 0; d < document.size(); d += width) {
+      double product = 0;
+      for (size_t j = 0; j < width; ++j) product += double{query[q + j]} * document[d + j];
+      most = std::max(most, product);
+    }
+    score += most;
+  }
+  return score;
+}
+
 std::string Words(int count, int first) {
   std::string text;
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < count; ++i) {
     absl::StrAppend(&text, i == 0 ? "w" : " w", 10 + (first - 10 + i) % 90);
+  }
   return text;
 }
 

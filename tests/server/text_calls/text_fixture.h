@@ -42,6 +42,10 @@ class TextFixture : public RestFixture {
                               const std::vector<int64_t>& types = {});
 };
 
+// The sum over the query's vectors, of this width, of the largest product with one of the
+// document's.
+double MaxSimOf(const std::vector<float>& query, const std::vector<float>& document, size_t width);
+
 // "w10 w11 …" with so many words, from this one on.
 std::string Words(int count, int first = 10);
 
