@@ -227,8 +227,9 @@ class App::Impl {
     gauges.connections = listener_ == nullptr ? 0 : listener_->connections().count();
     if (certificates_ != nullptr) gauges.certificate_expiry = certificates_->current()->expiry;
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
-    for (const auto& [name, model] : *models)
+    for (const auto& [name, model] : *models) {
       gauges.models.push_back(GaugesOf(*model, clock_.Now()));
+    }
     return gauges;
   }
 

@@ -5,7 +5,6 @@
 #include <openssl/params.h>
 #include <sys/random.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <new>
 
@@ -48,8 +47,8 @@ char* KeySource::AddBytes(int64_t size) {
   return bytes_.data() + before;
 }
 
-// SipHash with 128 bits: made for this, and an order of magnitude faster than hashes that resist
-// those who know the secret.
+// SipHash with 128 bits: made for keyed tables, and an order of magnitude faster than hashes that
+// are safe without a secret.
 class KeyMaker::Secret {
  public:
   Secret() {
@@ -59,7 +58,7 @@ class KeyMaker::Secret {
     size_t bytes = sizeof(CacheKey);
     const OSSL_PARAM options[] = {OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_SIZE, &bytes),
                                   OSSL_PARAM_construct_end()};
-    // There is no kernel and no OpenSSL that we run on without these.
+    // All kernels and all versions of OpenSSL that the server runs on have these.
     if (getentropy(secret, sizeof secret) != 0 || mac_ == nullptr ||
         EVP_MAC_init(mac_.get(), secret, sizeof secret, options) != 1) {
       std::abort();

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -34,8 +33,8 @@ class KeySource {
   std::string bytes_;
 };
 
-// Makes keys with a secret of its own, so that nobody outside the process can find two sources with
-// the same key. Thread-safe.
+// Makes keys with a secret of its own, so that a client cannot find two sources with the same key.
+// Thread-safe.
 class KeyMaker {
  public:
   KeyMaker();

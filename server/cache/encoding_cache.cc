@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <new>
-#include <string>
 
 namespace attendant::server {
 namespace {

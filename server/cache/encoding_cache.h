@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "server/cache/result_cache.h"
@@ -13,8 +14,7 @@ namespace attendant::server {
 // For the texts of one request. One thread.
 class EncodingCache {
  public:
-  // `tokenizer` is a number that nothing else has which makes tokens of texts. Encodings with
-  // places are not kept.
+  // `tokenizer` is a number that no other tokenizer has. Encodings with places are not kept.
   EncodingCache(const ClientCache& cache, int64_t tokenizer, absl::string_view prompt,
                 const text::EncodeOptions& options);
 

@@ -1,5 +1,6 @@
 #include "server/cache/result_cache.h"
 
+#include <iterator>
 #include <utility>
 
 namespace attendant::server {

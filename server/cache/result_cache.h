@@ -15,14 +15,14 @@
 namespace attendant::server {
 
 // Thread-safe. Invariant: the entries, with all that it takes to keep them, have at most
-// `most_bytes`. Those that were used least recently make room for new ones. A result that somebody
-// has found outlives its entry.
+// `most_bytes`. Those that were used least recently make room for new ones. A result that Find
+// has returned outlives its entry.
 class ResultCache {
  public:
   using Result = std::shared_ptr<const std::string>;
 
-  // Upper bound of what an entry takes beside its result: its node, its place in the table while
-  // that grows, and what the allocator adds.
+  // Upper bound of the bytes of an entry without its result: its node, its place in the table while
+  // the table grows, and the allocator's overhead.
   static constexpr int64_t kEntryBytes = 256;
 
   explicit ResultCache(int64_t most_bytes) : most_bytes_(most_bytes) {}
@@ -61,8 +61,8 @@ class ResultCache {
   CacheCounts counts_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The part of a cache that a client sees: its own results, whose times tell nothing of those of
-// other clients.
+// The part of a cache that a client sees: its own results, so that the time of a response does not
+// reveal what other clients have sent.
 struct ClientCache {
   ResultCache* cache = nullptr;  // null: there is none
   std::string client = {};       // as the server tells clients apart

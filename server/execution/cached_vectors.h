@@ -23,8 +23,8 @@ class CachedVectors {
   // The sequences that are to be computed, ascending; of equal ones, the first.
   absl::Span<const int64_t> missing() const { return missing_; }
 
-  // Keeps what was computed of those, in their order, and returns the response for all sequences.
-  // RESOURCE_EXHAUSTED: there is no memory for it.
+  // Keeps the results of the missing sequences, in their order, and returns the response for all
+  // sequences. RESOURCE_EXHAUSTED: there is no memory for it.
   absl::StatusOr<Response> Complete(Response computed);
 
   // The same if nothing is missing. `request` is the one that they were found for.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kPieceBytes = 16 << 10;  // of a tensor
 
-// Some text, and behind it a tensor, as numbers or as it is.
+// Some text, and after it a tensor, as numbers or as bytes.
 struct Part {
   std::string text;
   grpc::Slice tensor = {};
@@ -30,7 +30,7 @@ struct Piece {
   size_t part, begin;
 };
 
-// The parts of the document, and behind them the tensors that go as they are.
+// The parts of the document, and after them the tensors that are sent as bytes.
 std::vector<Part> PartsOf(InferAnswer answer, const std::vector<bool>& binary) {
   const inference::ModelInferResponse& message = answer.message;
   std::string text = "{";

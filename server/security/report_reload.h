@@ -1,4 +1,4 @@
-// ReportReload, which tells what has come of files that changed.
+// ReportReload, which logs and counts reloads of changed files.
 #pragma once
 
 #include <string>

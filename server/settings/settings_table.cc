@@ -88,8 +88,7 @@ Rows NetworkRows() {
        "Address to listen on, for gRPC and, unless --http-address names another one, HTTP; :: "
        "takes "
        "IPv4 too. unix:PATH is a Unix socket for gRPC, which the owner and the group of the "
-       "process "
-       "may use; HTTP then listens on 127.0.0.1.",
+       "process may use; HTTP then listens on 127.0.0.1.",
        AddressKind(&Settings::address, false)},
       {group, "port", "PORT", "gRPC port; 0 picks a free one.",
        IntegerKind(&Settings::port, 0, 65535)},
@@ -131,8 +130,7 @@ Rows NetworkRows() {
        IntegerKind(&Settings::max_connections_per_address, 1, kMiB)},
       {group, "max-connection-age", "DURATION",
        "A connection that is older, by up to a tenth more or less, is asked to end, and closed "
-       "five "
-       "minutes later.",
+       "five minutes later.",
        DurationKind(&Settings::max_connection_age, absl::Seconds(1), absl::Hours(24 * 7))},
   };
 }
@@ -142,8 +140,8 @@ Rows SecurityRows() {
   return {
       {group, "tls-cert", "FILE",
        "Certificates in PEM, that of the server first: connections to both ports have to be TLS "
-       "1.2 "
-       "or newer. Files are read again when they change; bad ones change nothing. Empty: no TLS.",
+       "1.2 or newer. Files are read again when they change; bad ones change nothing. Empty: no "
+       "TLS.",
        TextKind(&Settings::tls_cert)},
       {group, "tls-key", "FILE", "Private key of --tls-cert, in PEM without a password.",
        TextKind(&Settings::tls_key)},
@@ -153,11 +151,9 @@ Rows SecurityRows() {
        TextKind(&Settings::tls_client_ca)},
       {group, "token-file", "FILE",
        "Bearer tokens that calls of gRPC and /v2 (scope infer) and of /metrics (scope metrics) "
-       "need, "
-       "health "
-       "checks excepted: a line for each, with its scopes and its SHA-256, such as `infer,metrics "
-       "9f86d0...`. Read again "
-       "when it changes; a bad one changes nothing. Empty: none.",
+       "need, health checks excepted: a line for each, with its scopes and its SHA-256, such as "
+       "`infer,metrics 9f86d0...`. Read again when it changes; a bad one changes nothing. Empty: "
+       "none.",
        TextKind(&Settings::token_file)},
   };
 }
@@ -267,7 +263,7 @@ Rows RequestRows() {
   };
 }
 
-Rows CrossKvRange() {
+Rows RegisteredRows() {
   const std::string group = "Registered memories";
   return {
       {group, "max-registered-bytes", "BYTES",
@@ -323,7 +319,7 @@ Rows LifeRows() {
 Rows MakeTable() {
   Rows table;
   for (auto* rows : {ModelRows, NetworkRows, SecurityRows, ComputeRows, QueueRows, RequestRows,
-                     CrossKvRange, CacheRows, LifeRows}) {
+                     RegisteredRows, CacheRows, LifeRows}) {
     for (SettingRow& row : rows()) table.push_back(std::move(row));
   }
   return table;
