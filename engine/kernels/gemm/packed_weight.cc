@@ -58,7 +58,7 @@ PanelShape ShapeOf(const ComputeMode& mode, int64_t in, int64_t columns, int64_t
           .gemm = UsesVectorGemm(mode) ? Gemm::kVector : Gemm::kOneDnn};
 }
 
-// Whether no element changes in that type.
+// Whether no element changes in that type. Most weights that do not fit differ in their first row.
 bool FitsInto(DataType type, MatrixView<const float> weight) {
   AlignedBuffer<char> narrow(weight.cols * ByteWidth(type));
   AlignedBuffer<float> row(weight.cols);
@@ -143,12 +143,16 @@ absl::Status PackedWeight::ChooseStoredType(MatrixView<const float> weight) {
 }
 
 absl::StatusOr<bool> PackedWeight::HasProductsLikeOneDnn() const {
-  for (const int64_t columns : {std::min(panel_width, out), (out - 1) % panel_width + 1}) {
+  for (const int64_t columns : EndWidths()) {
     const auto kernels = KernelsOf(columns);
     if (!kernels.ok()) return kernels.status();
     if ((*kernels)->sum_block == 0) return false;
   }
   return true;
+}
+
+std::array<int64_t, 2> PackedWeight::EndWidths() const {
+  return {std::min(panel_width, out), (out - 1) % panel_width + 1};
 }
 
 // Takes narrower panels if no bit of a result depends on that.
@@ -157,7 +161,7 @@ absl::Status PackedWeight::Narrow(int64_t narrower) {
   const auto narrow = KernelsOf(narrower);
   if (!narrow.ok()) return narrow.status();
   bool agree = (*narrow)->all_agree;
-  for (const int64_t columns : {std::min(panel_width, out), (out - 1) % panel_width + 1}) {
+  for (const int64_t columns : EndWidths()) {
     const auto wide = KernelsOf(columns);
     if (!wide.ok()) return wide.status();
     agree = agree && (*wide)->all_agree && GiveSameBits(**wide, **narrow);

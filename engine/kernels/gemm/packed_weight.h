@@ -2,6 +2,7 @@
 // matrix products read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -39,7 +40,7 @@ class PackedWeight {
   int64_t out = 0;
   int64_t k_block = 0;                   // columns of x that one product takes
   int64_t panel_width = 0;               // columns of all panels but the last
-  GemmChoice choice;                     // whose products they are
+  GemmChoice choice;                     // of the matrix products
   WeightType stored = WeightType::kF32;  // see PanelShape
   std::vector<Panel> panels;             // all but the last have the same kernels
   AlignedBuffer<float> bias;             // [out]
@@ -51,10 +52,12 @@ class PackedWeight {
   // which the weights are kept.
   absl::Status Choose(MatrixView<const float> weight, int threads);
   absl::Status Narrow(int64_t narrower);
-  // Keeps weights in the type that the mode asks for, with products that have the bits of those of
-  // float32, if there are any.
+  // Chooses the type in which the weights are kept. Where oneDNN serves float32, the vector GEMM
+  // serves 16 bits, with oneDNN's bits if it can have them; if it cannot, kAuto keeps float32.
   absl::Status ChooseStoredType(MatrixView<const float> weight);
   absl::StatusOr<bool> HasProductsLikeOneDnn() const;
+  // The widths of the first and the last panel.
+  std::array<int64_t, 2> EndWidths() const;
   absl::Status FindKernels();
   void LayOut(PageArena& arena);
   void PackPanels(MatrixView<const float> weight, const ThreadTeam& team);

@@ -29,16 +29,12 @@ void ProductRunner::Reserve(const Product& product) {
 MatrixView<float> ProductRunner::Run(const Panel& panel, const RowBlock& block, const Operand& x) {
   const PanelShape& shape = panel.kernels->shape;
   const MatrixView<float> result{y_.data(), block.rows, shape.width, shape.width};
-  if (shape.gemm == Gemm::kTiles) {
-    MultiplyOnAmx(panel, block, x);
-    return result;
-  }
-  if (shape.gemm == Gemm::kVector) {
-    MultiplyOnVectors(panel, block, x);
-    return result;
-  }
   const bool direct = block.rows == block.kernel->rows && x.row_stride == shape.block_row_bytes();
   for (int64_t i = 0; i < shape.products(); ++i) {
+    if (shape.gemm != Gemm::kOneDnn) {
+      RunGemm(panel, block, x, i);
+      continue;
+    }
     const int64_t x_block = shape.product(i).x;
     const char* rows = direct ? x.row(x_block, block.begin) : Stage(shape, block, x, x_block);
     Execute(panel, *block.kernel, i, rows);
@@ -82,48 +78,42 @@ void ProductRunner::Execute(const Panel& panel, const TileKernel& kernel, int64_
 
 namespace {
 
-const float* BiasOf(const Panel& panel) {
-  if (!panel.kernels->shape.has_bias) return nullptr;
-  return static_cast<const float*>(panel.bias.get_data_handle());
+// Returns product `index` of some rows as the AMX GEMM and the vector GEMM both take it.
+template <class GemmOfEngine>
+GemmOfEngine MakeGemm(const Panel& panel, const RowBlock& block, const Operand& x, int64_t index,
+                      float* y) {
+  const PanelShape& shape = panel.kernels->shape;
+  const Factors factors = shape.product(index);
+  GemmOfEngine gemm = {};
+  gemm.in = shape.k_block;
+  gemm.width = shape.width;
+  gemm.rows = block.rows;
+  gemm.x = x.row(factors.x, block.begin);
+  gemm.x_row_bytes = x.row_stride;
+  gemm.weight = panel.blocks[factors.weights];
+  if (shape.has_bias && index == 0) {
+    gemm.bias = static_cast<const float*>(panel.bias.get_data_handle());
+  }
+  gemm.add_to_y = index > 0;
+  gemm.y = y;
+  gemm.y_stride = shape.width;
+  return gemm;
 }
 
 }  // namespace
 
-void ProductRunner::MultiplyOnAmx(const Panel& panel, const RowBlock& block, const Operand& x) {
+void ProductRunner::RunGemm(const Panel& panel, const RowBlock& block, const Operand& x,
+                            int64_t index) {
   const PanelShape& shape = panel.kernels->shape;
-  for (int64_t i = 0; i < shape.products(); ++i) {
-    const Factors factors = shape.product(i);
-    RunAmxGemm({.element = shape.amx_element(),
-                .in = shape.k_block,
-                .width = shape.width,
-                .rows = block.rows,
-                .x = x.row(factors.x, block.begin),
-                .x_row_bytes = x.row_stride,
-                .weight = panel.blocks[factors.weights],
-                .bias = i == 0 ? BiasOf(panel) : nullptr,
-                .add_to_y = i > 0,
-                .y = y_.data(),
-                .y_stride = shape.width});
+  if (shape.gemm == Gemm::kTiles) {
+    auto gemm = MakeGemm<AmxGemm>(panel, block, x, index, y_.data());
+    gemm.element = shape.amx_element();
+    return RunAmxGemm(gemm);
   }
-}
-
-void ProductRunner::MultiplyOnVectors(const Panel& panel, const RowBlock& block, const Operand& x) {
-  const PanelShape& shape = panel.kernels->shape;
-  for (int64_t i = 0; i < shape.products(); ++i) {
-    const Factors factors = shape.product(i);
-    RunVectorGemm({.element = shape.vector_element(),
-                   .in = shape.k_block,
-                   .width = shape.width,
-                   .rows = block.rows,
-                   .x = x.row(factors.x, block.begin),
-                   .x_row_bytes = x.row_stride,
-                   .weight = panel.blocks[factors.weights],
-                   .bias = i == 0 ? BiasOf(panel) : nullptr,
-                   .add_to_y = i > 0,
-                   .sum_block = panel.kernels->sum_block,
-                   .y = y_.data(),
-                   .y_stride = shape.width});
-  }
+  auto gemm = MakeGemm<VectorGemm>(panel, block, x, index, y_.data());
+  gemm.element = shape.vector_element();
+  gemm.sum_block = panel.kernels->sum_block;
+  RunVectorGemm(gemm);
 }
 
 }  // namespace attendant

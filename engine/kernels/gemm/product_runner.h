@@ -35,8 +35,8 @@ class ProductRunner {
   };
 
   void Reserve(const Product& product);
-  void MultiplyOnAmx(const Panel& panel, const RowBlock& block, const Operand& x);
-  void MultiplyOnVectors(const Panel& panel, const RowBlock& block, const Operand& x);
+  // Computes product `index` of the block by the AMX GEMM or the vector GEMM.
+  void RunGemm(const Panel& panel, const RowBlock& block, const Operand& x, int64_t index);
   // Returns the rows of block `x_block` of x, followed by zeros up to the kernel's rows.
   const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x,
                     int64_t x_block);
