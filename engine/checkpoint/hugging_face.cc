@@ -89,8 +89,8 @@ absl::Status ReadHeadsOfModules(const FoundFiles& found, ModelConfig& config,
     TakeOwnPooling(config, found.prefix, binder, checkpoint.description);
     if (!checkpoint.description.pooling) {
       return absl::InvalidArgumentError(absl::StrCat(
-          found.folder, "/modules.json: expected a model with a pooler, as its Transformer makes ",
-          "sentence_embedding, found none in the family ", config.family->name));
+          found.folder, "/modules.json: expected a model with a pooler (its Transformer outputs ",
+          "sentence_embedding), found none in the family ", config.family->name));
     }
   }
   absl::Status status = ReadSentenceHeads(modules, found.options, checkpoint.description, binder);

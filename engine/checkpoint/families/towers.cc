@@ -69,7 +69,7 @@ std::vector<NamePattern> TextTowerNames(const char* head) {
   });
 }
 
-// What the towers of CLIP and SigLIP share.
+// The parts that the towers of CLIP and SigLIP share.
 Family EitherTower() {
   Family family;
   family.parts = {"embeddings.", "encoder."};
@@ -83,6 +83,7 @@ Family EitherTower() {
 Family VisionTower() {
   Family family = EitherTower();
   family.prefixes = {"vision_model."};
+  family.parts.push_back("post_layernorm.");
   family.keys.vocabulary = {};
   family.keys.positions = {};
   family.keys.patch_size = {"patch_size"};
@@ -90,76 +91,77 @@ Family VisionTower() {
   return family;
 }
 
+Family TextTower() {
+  Family family = EitherTower();
+  family.prefixes = {"text_model."};
+  family.parts.push_back("final_layer_norm.");
+  family.pooler_mode = PoolingMode::kLastToken;
+  family.texts_take_pooler = true;
+  return family;
+}
+
+Family OfClip(Family tower) {
+  tower.pools_without_layer = true;
+  tower.keys.pooler_width = {"projection_dim"};
+  tower.norm_epsilon = 1e-5f;
+  tower.activation = Activation::kQuickGelu;
+  return tower;
+}
+
+Family OfSiglip(Family tower) {
+  tower.pooler = "head.";
+  tower.norm_epsilon = 1e-6f;
+  tower.activation = Activation::kGeluTanh;
+  return tower;
+}
+
 // The library's hidden states lack the last norm, which here all rows have: its pooled vector is
 // that of the class token with the norm.
 Family ClipVision() {
-  Family family = VisionTower();
+  Family family = OfClip(VisionTower());
   family.name = "clip_vision";
   family.model_types = {"clip_vision_model"};
   family.architectures = {"CLIPVision"};
-  family.parts.insert(family.parts.end(), {"pre_layrnorm.", "post_layernorm."});
+  family.parts.push_back("pre_layrnorm.");
   family.pooler = "visual_projection.";
-  family.pools_without_layer = true;
-  family.keys.pooler_width = {"projection_dim"};
-  family.norm_epsilon = 1e-5f;
-  family.activation = Activation::kQuickGelu;
   family.norms_patches = true;
   family.names = ClipVisionNames();
   return family;
 }
 
 Family ClipText() {
-  Family family = EitherTower();
+  Family family = OfClip(TextTower());
   family.name = "clip_text";
   family.model_types = {"clip_text_model"};
   family.architectures = {"CLIPText"};
-  family.prefixes = {"text_model."};
-  family.parts.push_back("final_layer_norm.");
   family.pooler = "text_projection.";
-  family.pooler_mode = PoolingMode::kLastToken;
-  family.pools_without_layer = true;
-  family.texts_take_pooler = true;
-  family.keys.pooler_width = {"projection_dim"};
   family.keys.pooler_end = {"eos_token_id"};
-  family.norm_epsilon = 1e-5f;
-  family.activation = Activation::kQuickGelu;
   family.is_causal = true;
   family.names = TextTowerNames("/text_projection");
   return family;
 }
 
 Family SiglipVision() {
-  Family family = VisionTower();
+  Family family = OfSiglip(VisionTower());
   family.name = "siglip_vision";
   family.model_types = {"siglip_vision_model"};
   family.architectures = {"SiglipVision"};
-  family.parts.push_back("post_layernorm.");
-  family.pooler = "head.";
   family.pooler_mode = PoolingMode::kAttention;
   family.pooler_has_block = true;
   family.harmless_keys = {"vision_use_head"};  // the files have the head or do not
-  family.norm_epsilon = 1e-6f;
-  family.activation = Activation::kGeluTanh;
   family.names = SiglipVisionNames();
   return family;
 }
 
 // It was trained on texts that are padded, without a mask: the padding counts.
 Family SiglipText() {
-  Family family = EitherTower();
+  Family family = OfSiglip(TextTower());
   family.name = "siglip_text";
   family.model_types = {"siglip_text_model"};
   family.architectures = {"SiglipText"};
-  family.prefixes = {"text_model."};
-  family.parts.push_back("final_layer_norm.");
-  family.pooler = "head.";
-  family.pooler_mode = PoolingMode::kLastToken;
-  family.texts_take_pooler = true;
   family.pads_texts = true;
   family.padding_id = 1;
   family.keys.pooler_width = {"projection_size"};
-  family.norm_epsilon = 1e-6f;
-  family.activation = Activation::kGeluTanh;
   family.names = TextTowerNames("head");
   return family;
 }
@@ -243,11 +245,11 @@ Json ConfigOfTower(const Json& config, Tower tower, Problems& problems) {
                               ", the towers of ", type,
                               ", found none; set tower=", absl::StrJoin(choices, " or tower=")));
   } else if (!choices.empty()) {
-    problems.Add(absl::StrCat("tower: expected ", choices.front(), ", as ", type,
-                              " is this tower alone, found ", NameOf(tower)));
+    problems.Add(absl::StrCat("tower: expected ", choices.front(), " (a ", type,
+                              " has only this tower), found ", NameOf(tower)));
   } else if (tower != Tower::kOnly) {
-    problems.Add(absl::StrCat("tower: expected none, as the checkpoint has no towers, found ",
-                              NameOf(tower)));
+    problems.Add(
+        absl::StrCat("tower: expected none (the checkpoint has no towers), found ", NameOf(tower)));
   }
   return config;
 }

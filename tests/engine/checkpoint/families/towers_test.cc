@@ -291,8 +291,8 @@ TEST_F(SentenceTowerTest, NeedsAPooler) {
   std::erase_if(tensors_,
                 [](const TestTensor& tensor) { return tensor.name.starts_with("pooler."); });
   EXPECT_THAT(RefusalOf("models.Transformer", "models.Normalize", kPools, Tower::kOnly),
-              HasSubstr("modules.json: expected a model with a pooler, as its Transformer makes "
-                        "sentence_embedding, found none in the family bert"));
+              HasSubstr("modules.json: expected a model with a pooler (its Transformer outputs "
+                        "sentence_embedding), found none in the family bert"));
 }
 
 TEST_F(SentenceTowerTest, MustHaveReadableSettings) {
@@ -348,10 +348,10 @@ TEST(TowerTest, IsRefusedWhereThereIsNone) {
               HasSubstr("tower: expected text or vision, the towers of clip, found none; set "
                         "tower=text or tower=vision"));
   EXPECT_THAT(Refusal(Vision().config, TensorsOf(Vision()), Tower::kText),
-              HasSubstr("tower: expected vision, as clip_vision_model is this tower alone, found "
+              HasSubstr("tower: expected vision (a clip_vision_model has only this tower), found "
                         "text"));
   EXPECT_THAT(Refusal(TinyBertConfig(), TinyBertTensors(), Tower::kVision),
-              HasSubstr("tower: expected none, as the checkpoint has no towers, found vision"));
+              HasSubstr("tower: expected none (the checkpoint has no towers), found vision"));
   CheckpointOptions options;
   options.tower = Tower::kText;
   EXPECT_THAT(std::string(OpenCheckpoint("worked-example", options).status().message()),
