@@ -150,31 +150,20 @@ int64_t ReadModelMaxLength(const Json& config) {
   return length && *length <= kLengthRange.highest ? *length : 0;
 }
 
-// Reads a file of sentence-transformers, if it is there, by `read`.
-template <class Read>
-absl::Status ReadStrictly(const std::string& path, const Read& read) {
-  if (!PathExists(path)) return absl::OkStatus();
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
-  Problems problems(path);
-  ConfigReader config(*json, problems);
-  read(*json, config, problems);
-  return problems.ToStatus();
-}
-
 absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read,
                                 TextLengths& lengths) {
   for (const char* name : kSentenceConfigs) {
     const std::string path = absl::StrCat(folder, "/", name);
     if (!PathExists(path)) continue;
     Keep(path, kSentenceConfigs[0], read);
-    return ReadStrictly(path, [&](const Json& json, ConfigReader& config, Problems& problems) {
-      read.lower_case = config.Boolean({"do_lower_case"}, false);
-      lengths = ReadTextLengths(json, config, problems);
-      CheckTransformerSettings(config, problems);
-      if (!config.Has({"max_seq_length"})) return;
-      read.max_sequence_length = config.Integer({"max_seq_length"}, kLengthRange);
-    });
+    return ReadConfigIfPresent(
+        path, [&](const Json& json, ConfigReader& config, Problems& problems) {
+          read.lower_case = config.Boolean({"do_lower_case"}, false);
+          lengths = ReadTextLengths(json, config, problems);
+          CheckTransformerSettings(config, problems);
+          if (!config.Has({"max_seq_length"})) return;
+          read.max_sequence_length = config.Integer({"max_seq_length"}, kLengthRange);
+        });
   }
   return absl::OkStatus();
 }
@@ -219,7 +208,7 @@ absl::Status ReadStanford(const std::string& folder, Tokenization& read, TextLen
 
 absl::Status ReadPrompts(const std::string& folder, Tokenization& read, TextLengths& lengths) {
   const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
-  return ReadStrictly(path, [&](const Json& json, ConfigReader& config, Problems& problems) {
+  return ReadConfigIfPresent(path, [&](const Json& json, ConfigReader& config, Problems& problems) {
     if (const Json* prompts = config.Object({"prompts"}); prompts != nullptr) {
       for (const auto& [name, prompt] : prompts->items()) {
         if (prompt.is_null()) {

@@ -172,7 +172,7 @@ class ModuleList {
           "expected modules of vectors alone behind StaticEmbedding, which pools, found others");
     }
     if (found_.is_sparse_static && (has_others || !found_.splade_pooling.empty())) {
-      problems_.Add("expected SparseStaticEmbedding alone, found others beside it");
+      problems_.Add("expected SparseStaticEmbedding as the only module, found others");
     }
     if (!mask_.empty()) found_.mask = MaskFile{absl::StrCat(mask_, "/config.json")};
     return std::move(found_);
@@ -287,15 +287,11 @@ class ModuleList {
 // Adds the modules that PyLate implements in code, like MultiVectorEncoder of the library.
 absl::Status AddModulesOfPylate(const std::string& folder, SentenceModules& modules) {
   const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
-  if (!PathExists(path)) return absl::OkStatus();
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
-  Problems problems(path);
-  ConfigReader config(*json, problems);
-  if (!IsPylate(config) || !modules.pooling.empty() || modules.mask) return problems.ToStatus();
-  modules.mask = MaskFile{path, MaskFile::Kind::kPylate};
-  modules.normalizes_tokens = modules.has_token_head = true;
-  return absl::OkStatus();
+  return ReadConfigIfPresent(path, [&](const Json&, ConfigReader& config, Problems&) {
+    if (!IsPylate(config) || !modules.pooling.empty() || modules.mask) return;
+    modules.mask = MaskFile{path, MaskFile::Kind::kPylate};
+    modules.normalizes_tokens = modules.has_token_head = true;
+  });
 }
 
 }  // namespace

@@ -202,30 +202,23 @@ absl::Status AddPooling(const std::string& folder, const std::optional<SentenceM
                         WeightBinder& binder) {
   if (absl::Status status = CheckOptions(folder, options); !status.ok()) return status;
   if (modules) return ReadSentenceHeads(*modules, options, model, binder);
-  const std::string path = absl::StrCat(folder, "/config.json");
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
-  Problems problems(path);
-  ConfigReader config(*json, problems);
-  model.pooling = {.modes = {PoolingMode::kMean},
-                   .normalize = config.Boolean({"normalize"}, false)};
-  return problems.ToStatus();
+  return ReadConfigIfPresent(absl::StrCat(folder, "/config.json"),
+                             [&](const Json&, ConfigReader& config, Problems&) {
+                               model.pooling = {.modes = {PoolingMode::kMean},
+                                                .normalize = config.Boolean({"normalize"}, false)};
+                             });
 }
 
 // The weights may also be in a JSON file with a name of its own, which the library fetches.
 absl::Status CheckSparseConfig(const std::string& module) {
-  const std::string path = absl::StrCat(module, "/config.json");
-  if (!PathExists(path)) return absl::OkStatus();
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
-  Problems problems(path);
-  ConfigReader config(*json, problems);
-  if (config.Has({"path"})) {
-    problems.Add(absl::StrCat("path: not supported: expected the weights in model.safetensors, ",
-                              "found ", Quoted(config.Text({"path"})),
-                              "; load and save the model with sentence-transformers"));
-  }
-  return problems.ToStatus();
+  return ReadConfigIfPresent(
+      absl::StrCat(module, "/config.json"),
+      [](const Json&, ConfigReader& config, Problems& problems) {
+        if (!config.Has({"path"})) return;
+        problems.Add(absl::StrCat("path: not supported: expected the weights in ",
+                                  "model.safetensors, found ", Quoted(config.Text({"path"})),
+                                  "; load and save the model with sentence-transformers"));
+      });
 }
 
 // The library asks transformers' tokenizer for none.

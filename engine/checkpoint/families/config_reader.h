@@ -8,8 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/names.h"
+#include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 
@@ -76,5 +79,17 @@ class ConfigReader {
   Problems& problems_;
   mutable std::set<std::string> named_;  // by any call
 };
+
+// Calls read(json, config, problems) for a file, if it is there. Returns the problems.
+template <class Read>
+absl::Status ReadConfigIfPresent(const std::string& path, const Read& read) {
+  if (!PathExists(path)) return absl::OkStatus();
+  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
+  if (!json.ok()) return json.status();
+  Problems problems(path);
+  ConfigReader config(*json, problems);
+  read(*json, config, problems);
+  return problems.ToStatus();
+}
 
 }  // namespace attendant

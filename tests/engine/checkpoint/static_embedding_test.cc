@@ -241,7 +241,7 @@ TEST_F(SparseStaticEmbeddingTest, IsAlone) {
       {"path": "", "type": "sentence_transformers.sparse_encoder.modules.SparseStaticEmbedding"},
       {"path": "1_Normalize", "type": "sentence_transformers.models.Normalize"}])");
   EXPECT_THAT(Refusal(options_),
-              HasSubstr("expected SparseStaticEmbedding alone, found others beside it"));
+              HasSubstr("expected SparseStaticEmbedding as the only module, found others"));
 }
 
 }  // namespace static_embedding_test
