@@ -89,16 +89,13 @@ void DenseHead::ApplyBlock(MatrixView<float> x, MatrixView<float> y, Workspace& 
 
 void DenseHead::AddResidual(const Layer& layer, MatrixView<float> x, MatrixView<float> room,
                             MatrixView<float> y, Workspace& workspace) {
-  MatrixView<float> residual = x.Columns(0, layer.linear.in_features());
+  const MatrixView<float> input = x.Columns(0, layer.linear.in_features());
+  MatrixView<float> residual = input;
   if (layer.projection) {
     residual = room.Columns(y.cols, y.cols);
-    workspace.Apply(*layer.projection, x.Columns(0, layer.linear.in_features()), residual);
+    workspace.Apply(*layer.projection, input, residual);
   }
-  workspace.team.ParallelFor(y.rows, [&](int, int64_t row) {
-    const float* from = residual.row(row);
-    float* to = y.row(row);
-    for (int64_t column = 0; column < y.cols; ++column) to[column] += from[column];
-  });
+  attendant::Add(workspace.team, y, residual, y);
 }
 
 MatrixView<float> DenseHead::Forward(int64_t rows, HeadRowFunction fill,

@@ -65,7 +65,7 @@ class DenseHead {
   // The block of x, whose columns after the first out_ it overwrites, in the first ones of y.
   void ApplyBlock(MatrixView<float> x, MatrixView<float> y, Workspace& workspace) const;
   // Adds the residual of the layer that has made `y` [rows, out] of `x`; its projection is computed
-  // in the columns of `room` behind those of y.
+  // in the columns of `room` after those of y.
   static void AddResidual(const Layer& layer, MatrixView<float> x, MatrixView<float> room,
                           MatrixView<float> y, Workspace& workspace);
 
