@@ -1,5 +1,7 @@
 #include "tests/support/engine_calls.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -88,6 +90,15 @@ std::vector<Sequence> ApplyHead(EncoderRun& run, HeadKind head, const std::vecto
         outputs[row].assign(output.begin(), output.end());
       });
   return outputs;
+}
+
+void ExpectPredictedMemory(const ModelDescription& model, WeightSource& weights) {
+  const auto encoder = LoadEncoder(model, weights);
+  EXPECT_LE(encoder->weight_bytes(), *Encoder::PredictLoadBytes(model));
+  for (const int64_t tokens : {1, 100, 1024}) {
+    const EncoderRun run(encoder, tokens, 2);
+    EXPECT_LE(run.bytes(), *EncoderRun::PredictBytes(model, tokens, 2));
+  }
 }
 
 bool BitEqual(const Sequence& a, const Sequence& b) {

@@ -44,6 +44,10 @@ std::vector<Sequence> Encode(EncoderRun& run, const Encoder& encoder,
 // one after the other.
 std::vector<Sequence> ApplyHead(EncoderRun& run, HeadKind head, const std::vector<Sequence>& rows);
 
+// Expects the model, and runs of it for several numbers of tokens, to take no more memory than is
+// predicted.
+void ExpectPredictedMemory(const ModelDescription& model, WeightSource& weights);
+
 // Returns whether all bits are equal, those of NaN included.
 bool BitEqual(const Sequence& a, const Sequence& b);
 

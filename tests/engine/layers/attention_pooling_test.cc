@@ -172,12 +172,7 @@ TEST(AttentionPoolingTest, AllocatesNothing) {
 
 TEST(AttentionPoolingTest, TakesNoMoreMemoryThanPredicted) {
   MemoryWeights weights = Weights();
-  const auto encoder = LoadEncoder(Attending(), weights);
-  EXPECT_LE(encoder->weight_bytes(), *Encoder::PredictLoadBytes(Attending()));
-  for (const int64_t tokens : {1, 100, 1024}) {
-    const EncoderRun run(encoder, tokens, 2);
-    EXPECT_LE(run.bytes(), *EncoderRun::PredictBytes(Attending(), tokens, 2));
-  }
+  ExpectPredictedMemory(Attending(), weights);
 }
 
 TEST(AttentionPoolingTest, StandsAloneBeforeALinearLayer) {

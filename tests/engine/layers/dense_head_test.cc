@@ -141,12 +141,7 @@ TEST(DenseHeadTest, AllocatesNothing) {
 TEST(DenseHeadTest, TakesNoMoreMemoryThanPredicted) {
   const ModelDescription model = Headed();
   MemoryWeights weights = RandomWeights(model, 5);
-  const auto encoder = LoadEncoder(model, weights);
-  EXPECT_LE(encoder->weight_bytes(), *Encoder::PredictLoadBytes(model));
-  for (const int64_t tokens : {1, 100, 1024}) {
-    const EncoderRun run(encoder, tokens, 2);
-    EXPECT_LE(run.bytes(), *EncoderRun::PredictBytes(model, tokens, 2));
-  }
+  ExpectPredictedMemory(model, weights);
 }
 
 TEST(DenseHeadTest, NoHeadLeavesVectorsAsTheyAre) {

@@ -33,6 +33,14 @@ class Block {
 
   WeightLoader LoaderOf(MemoryWeights& weights) { return WeightLoader(weights, 0, ignore_, mode_); }
 
+  // Loads the mixture of the only layer. Throws on an error, which fails the test.
+  MixtureOfExperts LoadMixture(MemoryWeights& weights) {
+    WeightLoader loader = LoaderOf(weights);
+    MixtureOfExperts mixture = MixtureOfExperts::Load("layer.0.", model_.layer, loader).value();
+    mixture.ReserveScratch(workspace_);
+    return mixture;
+  }
+
   // Returns the result of the body for the rows [tokens, E], which are in the branch buffer at
   // first if norms come before the body.
   std::vector<float> Compute(const BlockBody& body, const std::vector<float>& x) {
@@ -128,13 +136,9 @@ TEST_P(MixtureTest, HasTheBitsOfEveryExpertComputedForEveryRow) {
     MemoryWeights weights = RandomWeights(model, 1);
     for (const int64_t tokens : {1, 5, 16, 100, 1500}) {
       Block block(model, BestMode(GetParam()), tokens, 2);
-      WeightLoader loader = block.LoaderOf(weights);
-      const absl::StatusOr<MixtureOfExperts> mixture =
-          MixtureOfExperts::Load("layer.0.", model.layer, loader);
-      ASSERT_TRUE(mixture.ok()) << mixture.status();
-      mixture->ReserveScratch(block.workspace());
+      const MixtureOfExperts mixture = block.LoadMixture(weights);
       const std::vector<float> x = RandomValues(tokens * kWidth, 3);
-      const std::vector<float> computed = block.Compute(*mixture, x);
+      const std::vector<float> computed = block.Compute(mixture, x);
       EXPECT_TRUE(BitEqual(computed, Naive(weights, block, model, x))) << tokens;
     }
   }
@@ -148,13 +152,9 @@ TEST_P(MixtureTest, ComputesRowsOfOneChoice) {
   weights.tensors().at("layer.0.router.bias") = {0, 3, 0, 2, 0};
   const int64_t tokens = 1100;
   Block block(model, BestMode(GetParam()), tokens, 2);
-  WeightLoader loader = block.LoaderOf(weights);
-  const absl::StatusOr<MixtureOfExperts> mixture =
-      MixtureOfExperts::Load("layer.0.", model.layer, loader);
-  ASSERT_TRUE(mixture.ok()) << mixture.status();
-  mixture->ReserveScratch(block.workspace());
+  const MixtureOfExperts mixture = block.LoadMixture(weights);
   const std::vector<float> x = RandomValues(tokens * kWidth, 3);
-  const std::vector<float> computed = block.Compute(*mixture, x);
+  const std::vector<float> computed = block.Compute(mixture, x);
   EXPECT_EQ(block.workspace().activations.routing().rows(0), 0);
   EXPECT_EQ(block.workspace().activations.routing().rows(1), tokens - kFeedForwardRows);
   EXPECT_TRUE(BitEqual(computed, Naive(weights, block, model, x)));
@@ -164,15 +164,12 @@ TEST(MixtureOfExpertsTest, CountsItsBytes) {
   const ModelDescription model = MixedModel(NormPlacement::kPost, false);
   MemoryWeights weights = RandomWeights(model, 1);
   Block block(model, {}, 16, 1);
-  WeightLoader loader = block.LoaderOf(weights);
-  const absl::StatusOr<MixtureOfExperts> mixture =
-      MixtureOfExperts::Load("layer.0.", model.layer, loader);
-  ASSERT_TRUE(mixture.ok()) << mixture.status();
+  const MixtureOfExperts mixture = block.LoadMixture(weights);
   int64_t floats = kMixture.experts * (kWidth + 1) + kWidth;
   const int64_t inner = model.layer.feed_forward.width;
   floats += kMixture.experts * (2 * kWidth * inner + kWidth + inner);
-  EXPECT_GE(mixture->bytes(), floats * 4);
-  EXPECT_EQ(mixture->Clone()->bytes(), mixture->bytes());
+  EXPECT_GE(mixture.bytes(), floats * 4);
+  EXPECT_EQ(mixture.Clone()->bytes(), mixture.bytes());
 }
 
 }  // namespace mixture_of_experts_test

@@ -172,12 +172,7 @@ TEST(VocabularyHeadTest, KeepsNan) {
 TEST(VocabularyHeadTest, TakesNoMoreMemoryThanPredicted) {
   const ModelDescription model = Model({.width = 48});
   MemoryWeights weights = RandomWeights(model, 5);
-  const auto encoder = LoadEncoder(model, weights);
-  EXPECT_LE(encoder->weight_bytes(), *Encoder::PredictLoadBytes(model));
-  for (const int64_t tokens : {1, 100, 1024}) {
-    const EncoderRun run(encoder, tokens, 2);
-    EXPECT_LE(run.bytes(), *EncoderRun::PredictBytes(model, tokens, 2));
-  }
+  ExpectPredictedMemory(model, weights);
 }
 
 TEST(VocabularyHeadTest, NeedsEmbeddingsAndAWidth) {
