@@ -54,10 +54,10 @@ constexpr const char* Name(Gemm gemm) { return NameIn(kGemmNames, gemm); }
 // The type in which the weights of linear layers are kept for kF32. The arithmetic is float32 with
 // each of them.
 enum class WeightType : uint8_t {
-  kAuto,  // kBf16 or kF16 for a weight whose elements all are such numbers, else kF32: the results
+  kAuto,  // kBf16 or kF16 if all elements of a weight fit exactly, otherwise kF32: the results
           // have the bits of kF32
   kF32,
-  kBf16,  // rounded to nearest even, if they are no such numbers
+  kBf16,  // elements that do not fit are rounded to nearest even
   kF16,   // likewise
 };
 
@@ -77,7 +77,7 @@ struct ComputeMode {
   // times the time and twice the memory.
   bool emulate = false;
   Gemm gemm = Gemm::kAuto;
-  WeightType weights = WeightType::kAuto;  // kAuto for other types than kF32
+  WeightType weights = WeightType::kAuto;  // kAuto unless `type` is kF32
 
   friend auto operator<=>(const ComputeMode&, const ComputeMode&) = default;
 };

@@ -61,7 +61,7 @@ void CheckModalities(bool generates, ConfigReader& config, Problems& problems) {
   if (modalities->contains("message") && !generates) {
     problems.Add(
         "modality_config: message: not supported: chat templates are not evaluated; save the "
-        "model with the modality text alone");
+        "model with only the modality text");
   }
   const Json text = modalities->value("text", Json());
   if (!text.is_object()) return;

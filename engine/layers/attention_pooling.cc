@@ -32,9 +32,9 @@ double Dot(const float* a, const float* b, int64_t width) {
   return sum;
 }
 
-// The mean of the rows, weighed by the softmax of their products with `query`. The weights refer to
-// the largest product so far.
-void WeighedMean(MatrixView<const float> rows, const float* query, Sums& mean) {
+// The mean of the rows, weighted by the softmax of their products with `query`. The weights are
+// relative to the largest product so far.
+void WeightedMean(MatrixView<const float> rows, const float* query, Sums& mean) {
   std::fill(mean.begin(), mean.end(), 0.0);
   double largest = -std::numeric_limits<double>::infinity(), total = 0;
   for (int64_t r = 0; r < rows.rows; ++r) {
@@ -128,7 +128,7 @@ void AttentionPooling::Pool(MatrixView<const float> hidden_states, absl::Span<fl
   Sums mean(static_cast<size_t>(width)), context(static_cast<size_t>(head_width));
   for (int64_t head = 0; head < heads_; ++head) {
     const int64_t first = head * head_width;
-    WeighedMean(hidden_states, queries_.data() + head * width, mean);
+    WeightedMean(hidden_states, queries_.data() + head * width, mean);
     for (int64_t d = 0; d < head_width; ++d) {
       context[d] = value_bias_.size() > 0 ? value_bias_[first + d] : 0.0;
     }

@@ -1,5 +1,4 @@
-// AttentionPooling: the vector that a learned query makes of a sequence by attending to all of its
-// rows (SigLIP).
+// AttentionPooling: pools a sequence by a learned query, which attends to all of its rows (SigLIP).
 #pragma once
 
 #include <cstdint>
@@ -15,12 +14,12 @@
 namespace attendant {
 
 // Immutable, thread-safe. It makes no keys or values of rows. The query is the same for every
-// sequence, so its product with the projection of keys is made while loading, [H, E], and the bias
-// of keys, which adds the same to all scores, has no effect. A head's probabilities sum up to 1, so
-// the projection of values is applied to the mean of the rows that they weigh.
+// sequence, so its product with the key projection is computed while loading, [H, E], and the key
+// bias, which adds the same to all scores, has no effect. A head's probabilities sum up to 1, so
+// the value projection is applied to the weighted mean of the rows.
 class AttentionPooling {
  public:
-  // `name` is that of the head; the layers say how wide the rows are and how many heads there are.
+  // `name` is the head's name; `layer` has the width of the rows and the number of heads.
   static absl::StatusOr<AttentionPooling> Load(const std::string& name, const LayerShape& layer,
                                                WeightLoader& loader);
 

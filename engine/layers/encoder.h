@@ -88,7 +88,7 @@ class Encoder {
   // and in the order of first use. An overlay has those of its base, then those of its own layers.
   const std::vector<ProductPlan>& product_plans() const;
 
-  // Pools one sequence as the head, kPooling or kClassifier, takes it: see Pool (pooling.h).
+  // Pools one sequence for the head, kPooling or kClassifier: see Pool (pooling.h).
   // target: [input_width(E)] of the head, zeros without rows.
   void Pool(HeadKind head, MatrixView<const float> hidden_states,
             absl::Span<const int32_t> positions, absl::Span<float> target) const;

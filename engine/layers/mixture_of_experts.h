@@ -1,5 +1,5 @@
-// MixtureOfExperts: several feed-forward blocks, of which each token goes through a few: Shazeer et
-// al. 2017.
+// MixtureOfExperts: feed-forward blocks, each token passing through a few of them (Shazeer et al.
+// 2017).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class MixtureOfExperts : public BlockBody {
 
   // Computes sum over e of p_e expert_e(x) + b, where p = softmax(R x), over the experts of the
   // largest p, in ascending order, and returns it as [PaddedRows(T), E] in the branch buffer, which
-  // may also hold x. An expert computes its rows alone. Rows beyond T of the result stay as they
+  // may also hold x. An expert computes only its rows. Rows beyond T of the result stay as they
   // are.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
 
@@ -47,10 +47,10 @@ class MixtureOfExperts : public BlockBody {
 
   // Computes the first y.rows rows of x, at most kFeedForwardRows, into y, which may be x.
   void Compute(MatrixView<const float> x, MatrixView<float> y, Workspace& workspace) const;
-  // Chooses the experts of these rows and copies them there; behind the rows of each expert there
-  // are zeros.
+  // Chooses the experts of these rows and copies the rows there. Zeros follow the rows of each
+  // expert.
   void Distribute(MatrixView<const float> x, int64_t rows, Workspace& workspace) const;
-  // Adds up what the experts have made of the rows.
+  // Adds up the results of the experts.
   void Combine(MatrixView<float> y, Workspace& workspace) const;
 
   PackedLinear router_;  // R [experts, E]

@@ -19,13 +19,13 @@ namespace attendant {
 void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_states,
           absl::Span<const int32_t> positions, absl::Span<float> target, int64_t prefix_tokens = 0);
 
-// Pools one sequence as the model's head, kPooling or kClassifier, takes it, which does not attend;
+// Pools one sequence for the model's head, kPooling or kClassifier, which must not attend;
 // Encoder::Pool is for all heads. target: [input_width(E)].
 void PoolForHead(const ModelDescription& model, HeadKind head,
                  MatrixView<const float> hidden_states, absl::Span<const int32_t> positions,
                  absl::Span<float> target);
 
-// Returns how many of a sequence's tokens, which have these ids, the pooling takes: those up to its
+// Returns how many tokens of a sequence with these ids the pooling takes: the tokens up to its
 // end_id.
 int64_t TokensToEnd(const PoolingDescription& pooling, absl::Span<const int32_t> ids);
 

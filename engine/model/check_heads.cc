@@ -13,7 +13,7 @@ absl::Status HeadRefusal(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
 }
 
-// A query of its own is made for the vectors of sequences alone.
+// Only the pooling may attend: the other heads have no query.
 absl::Status CheckAttention(HeadKind kind, const PoolingDescription& shape,
                             const LayerShape& layer) {
   if (!absl::c_linear_search(shape.modes, PoolingMode::kAttention)) return absl::OkStatus();
@@ -27,7 +27,7 @@ absl::Status CheckAttention(HeadKind kind, const PoolingDescription& shape,
       layer.hidden_size, ", got ", heads, " heads", fits ? "" : " and other modes or another head");
 }
 
-// What a layer takes can be added to what it makes if both are equally wide.
+// A layer's input can only be added to an output of the same width.
 absl::Status CheckResiduals(const PoolingDescription& shape, int64_t hidden_size) {
   int64_t width = shape.input_width(hidden_size);
   const auto check = [&](const DenseShape& dense) {

@@ -19,7 +19,7 @@ enum class PoolingMode {
   kLastToken,
   kFeatureMean,  // the mean without the prefix tokens
   kAttention,    // a learned query attends to all rows; only as the one mode of a model's pooling
-  kLateMean      // the mean of what the head makes of each token
+  kLateMean      // the mean of the head's outputs for each token
 };
 
 const char* Name(PoolingMode mode);
@@ -27,8 +27,8 @@ const char* Name(PoolingMode mode);
 // A term that is added to the outputs of a linear layer, after its activation.
 enum class Residual {
   kNone,
-  kInput,      // what the layer takes, which is as wide
-  kProjection  // what a second linear layer makes of it
+  kInput,      // the layer's input, which has the same width
+  kProjection  // a second linear layer of the input
 };
 
 // A linear layer of a head, with its activation.
@@ -50,7 +50,7 @@ struct DenseShape {
 // the only mode then, each token goes through these, and the results' mean is the vector of the
 // sequence.
 struct PoolingDescription {
-  // Values of end_id that are no ids: nothing is left out, and the first token of the largest id.
+  // Special values of end_id: all tokens are kept; the end is the first token with the largest id.
   static constexpr int64_t kNoEnd = -2, kLargestId = -1;
 
   // Their vectors are concatenated, in this order; empty: each token by itself.

@@ -17,8 +17,8 @@ enum class PartKind {
             // `in` is 0
   kDense,   // a linear layer of a head, or a router, packed for float32 whatever the others
             // compute in
-  kFolded,  // a linear layer of which others are made while loading: keys or queries of the table
-            // of distances, and those of a pooling that attends
+  kFolded,  // a linear layer that is multiplied into a table while loading: keys or queries of
+            // the table of distances, or of a pooling that attends
   kScale,   // [out], multiplied into a linear layer and its bias
   kNorm,    // weight [out] and bias [out]
   kVector,  // [out]

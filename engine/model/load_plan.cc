@@ -94,7 +94,7 @@ void AddDistances(const LayerShape& layer, Footprint& sum) {
              (width * layer.hidden_size + rows * InputProjectionWidth(layer)) * Footprint::kFloat);
 }
 
-// What is left of queries and keys.
+// The query folded into the keys.
 void AddAttentionPooling(const ModelDescription& model, Footprint& sum) {
   if (!model.pooling || !model.pooling->attends()) return;
   sum.AddFloats(CheckedSize(model.layer.attention.heads) * model.layer.hidden_size);

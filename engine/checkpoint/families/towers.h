@@ -1,5 +1,5 @@
-// Checkpoints with two towers, one for texts and one for images: the config of one of them, as what
-// their families (TowerFamilies in families.h) are read of.
+// Checkpoints with two towers, one for texts and one for images: the config of one of them, in the
+// form that its family (TowerFamilies in families.h) is read from.
 #pragma once
 
 #include "engine/checkpoint/files/json.h"

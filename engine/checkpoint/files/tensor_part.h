@@ -15,9 +15,9 @@ struct RowPart {
   int64_t width = 1;
 };
 
-// The things whose rows a tensor stacks.
+// The units whose rows a tensor stacks.
 enum class RowUnit {
-  kTensor,  // one thing: RowPart is of all rows
+  kTensor,  // one unit: RowPart is of all rows
   kHead,    // the heads of the attention: RowPart is of the rows of each head
   kExpert,  // the experts of a mixture: RowPart has the number of one of them, and not how many
 };

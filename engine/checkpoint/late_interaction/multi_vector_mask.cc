@@ -65,7 +65,7 @@ std::vector<std::string> Punctuation() {
   return words;
 }
 
-// Whether the file's own list is not there, or is said by a flag.
+// Whether the skip list is punctuation, by the file's default or flag.
 bool SkipsPunctuation(MaskFile::Kind kind, ConfigReader& config) {
   switch (kind) {
     case MaskFile::Kind::kModule:

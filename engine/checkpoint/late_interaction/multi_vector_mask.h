@@ -9,7 +9,7 @@
 
 namespace attendant {
 
-// The file that says so.
+// The file that selects them.
 struct MaskFile {
   enum class Kind {
     kModule,   // the config.json of a MultiVectorMask

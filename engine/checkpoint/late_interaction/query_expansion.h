@@ -17,9 +17,9 @@ namespace attendant {
 absl::Status SetTextLengths(const TextLengths& lengths, const Json& tokenizer_config,
                             const std::string& path, Tokenization& read);
 
-// Checks that the model can do what its files say of queries and documents, once its heads are
-// known. Without `scores_expansion` (a MultiVectorMask) tokens that nothing attends to make no
-// difference, and are left out. INVALID_ARGUMENT names `folder`.
+// Checks, once the model's heads are known, that it supports the lengths and the expansion that its
+// files ask for. Without `scores_expansion` (a MultiVectorMask) tokens that nothing attends to make
+// no difference, and are left out. INVALID_ARGUMENT names `folder`.
 absl::Status SettleQueryExpansion(const std::string& folder, const ModelDescription& model,
                                   bool scores_expansion, Tokenization& tokenization);
 

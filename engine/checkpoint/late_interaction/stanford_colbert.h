@@ -1,5 +1,5 @@
-// ColBERT checkpoints of Stanford's own library: an encoder's folder with a linear layer beside the
-// encoder's weights, and a file with its settings, artifact.metadata.
+// ColBERT checkpoints of Stanford's library: an encoder's folder, with a linear layer in the same
+// weight files and with settings in artifact.metadata.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@
 
 namespace attendant {
 
-// As a file says; what it leaves out may be in another file.
+// The settings of one file; another file may have those that are absent.
 struct TextLengths {
   // How queries are padded with a token that is scored.
   struct Expansion {

@@ -18,7 +18,7 @@ absl::StatusOr<const PanelKernels*> FindInt8Kernels() {
                            .has_bias = false});
 }
 
-// Checks that there are products as `mode` asks for, on whatever CPU.
+// Checks that the options of `mode` can be combined, on any CPU.
 absl::Status CheckCombination(const ComputeMode& mode) {
   if (mode.emulate && mode.type == ComputeType::kF32) {
     return absl::InvalidArgumentError("compute type f32 cannot be emulated: it runs on every CPU");

@@ -11,9 +11,8 @@ namespace attendant {
 // what it needs and what there is. (kBf16x3 on units for bfloat16 other than AMX would be slower
 // than kF32 and is refused.) The error is FAILED_PRECONDITION too if the AMX GEMM are
 // requested on a CPU without AMX. Returns INVALID_ARGUMENT for emulation of f32, for the AMX GEMM
-// with f32 or with emulation, for the vector GEMM with bf16 or bf16x3 that are not emulated, and
-// for a type of weights with another compute type than f32 or, if it has 16 bits, with oneDNN.
-// Thread-safe.
+// with f32 or with emulation, for the vector GEMM with bf16 or bf16x3 that are not emulated, for a
+// weight type with a compute type other than f32, and for 16-bit weights with oneDNN. Thread-safe.
 absl::Status CheckComputeMode(const ComputeMode& mode);
 
 }  // namespace attendant

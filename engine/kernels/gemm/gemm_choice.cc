@@ -20,10 +20,10 @@
 namespace attendant {
 namespace {
 
-// Which products serve which CPU, by EffectiveIsa. Measured with oneDNN 2.6.3, whose kernels for
-// AVX2 copy the weight in each call and whose int8 sums saturate without VNNI: on a CPU of Zen 5
-// capped to AVX2, the vector GEMM is 1.6 times as fast at 16 rows, 1.07 times at 64, and as fast at
-// 256. From AVX-512 on oneDNN has good kernels.
+// The matrix products used on each CPU, by EffectiveIsa. Measured with oneDNN 2.6.3, whose kernels
+// for AVX2 copy the weight in each call and whose int8 sums saturate without VNNI: on a CPU of Zen
+// 5 capped to AVX2, the vector GEMM is 1.6 times as fast at 16 rows, 1.07 times at 64, and as fast
+// at 256. From AVX-512 on oneDNN has good kernels.
 struct ProductsOfCpu {
   const char* isa;
   Gemm float32;  // and emulated types

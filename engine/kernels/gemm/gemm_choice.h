@@ -26,17 +26,16 @@ struct ProductShape {
 // The least ratio of speeds at which kAuto leaves oneDNN.
 inline constexpr double kWorthwhileSpeedup = 1.15;
 
-// Returns true if the products of `mode` are the vector GEMM's: if the mode asks for it, or says
-// kAuto and the table of gemm_choice.cc names it for this CPU. (Products of float32 by weights of
-// 16 bits are the vector GEMM's on every CPU.)
+// Returns true if `mode` asks for the vector GEMM, or is kAuto and the table in gemm_choice.cc has
+// the vector GEMM for this CPU. (Float32 products with 16-bit weights use the vector GEMM on every
+// CPU.)
 bool UsesVectorGemm(const ComputeMode& mode);
 
 // Returns the matrix product that `mode` asks for. Where UsesVectorGemm is false, kAuto is the AMX
-// GEMM if the CPU has AMX, x
-// fills its tiles, a trial gives the bits that oneDNN's give, and both a few and many rows are
-// faster by kWorthwhileSpeedup: so that the choice, which noise may decide, changes no bit. kTiles
-// is oneDNN's where x does not fill tiles. Trials are made once for each mode and shape, with up to
-// 768 outputs. Thread-safe. Errors are those of PackedLinear::Pack.
+// GEMM if the CPU has AMX, x fills its tiles, a trial gives the bits that oneDNN's give, and both a
+// few and many rows are faster by kWorthwhileSpeedup: so that the choice, which noise may decide,
+// changes no bit. kTiles is oneDNN's where x does not fill tiles. Trials are made once for each
+// mode and shape, with up to 768 outputs. Thread-safe. Errors are those of PackedLinear::Pack.
 absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShape& shape);
 
 // Exposed for its test: how often faster `tiles` is than `onednn`, by the best of some runs of each

@@ -14,7 +14,7 @@
 namespace attendant {
 namespace {
 
-// The packed weight is cut into stripes of up to kInt8Columns columns, which end in zeros to whole
+// The packed weight is cut into stripes of up to kInt8Columns columns, padded with zeros to whole
 // vectors of kInt8VectorColumns. In a stripe, four elements of the depth of one column lie side by
 // side, then those of the next column, and so on, step after step.
 constexpr int64_t kInt8Step = 4;

@@ -176,7 +176,7 @@ int64_t FindSumBlock(const PanelKernels& reference) {
                          .all_agree = true};
   vector.shape.gemm = Gemm::kVector;
   ProbePanel panel(vector, probe);
-  std::vector<int64_t> blocks = {in, 1024, 512, 256};  // what oneDNN 2.6.3 has most often
+  std::vector<int64_t> blocks = {in, 1024, 512, 256};  // the most frequent ones of oneDNN 2.6.3
   constexpr int64_t kStep = 16;
   for (int64_t block = RoundUp(in, kStep); block > 0; block -= kStep) blocks.push_back(block);
   for (const int64_t block : blocks) {

@@ -32,9 +32,9 @@ struct PanelShape {
   int64_t parts = 1;                                 // parts of x and W: 1 or 2
   onednn::DataType element = onednn::DataType::f32;  // the element type of x and W
   bool has_bias = true;
-  Gemm gemm = Gemm::kOneDnn;             // whose products they are, not kAuto
-  WeightType stored = WeightType::kF32;  // of the weights of float32 products of the vector GEMM
-  bool like_onednn = false;              // whether these products have the bits of oneDNN's
+  Gemm gemm = Gemm::kOneDnn;             // not kAuto
+  WeightType stored = WeightType::kF32;  // the weight type of the vector GEMM's float32 products
+  bool like_onednn = false;              // whether these products must have oneDNN's bits
 
   AmxElement amx_element() const {
     return element == onednn::DataType::s8 ? AmxElement::kInt8 : AmxElement::kBf16;
@@ -73,7 +73,7 @@ struct Product {
 // after the other.
 struct TileKernel {
   int64_t rows;
-  // Both products are oneDNN's. They stay empty for the other two, which need nothing prepared.
+  // Both are oneDNN products. Empty for the other GEMMs, which need no preparation.
   Product first = {};  // y = x W + b
   Product next = {};   // y += x W; only if there is more than one product
 };
@@ -87,7 +87,7 @@ struct PanelKernels {
   // computed it nor on its position in the tile.
   std::vector<TileKernel> tiles;
   bool all_agree;  // true if every size that was tried passed the check
-  // Of the vector GEMM; 0 if there is none that gives the bits of oneDNN's products.
+  // For the vector GEMM; 0 if no sum block gives the bits that like_onednn requires.
   int64_t sum_block = kVectorSumBlock;
   // False if sums of int8 may saturate: kernels for CPUs without VNNI add pairs of products in 16
   // bits. The check multiplies the largest elements.

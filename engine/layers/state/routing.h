@@ -1,4 +1,4 @@
-// Routing: which experts of a mixture each row goes through, and where each expert finds its rows.
+// Routing: the experts that each row passes through, and the places of each expert's rows.
 #pragma once
 
 #include <cstdint>
