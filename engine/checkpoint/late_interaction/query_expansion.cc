@@ -16,7 +16,7 @@ namespace {
 // The mask tokens that classes of tokenizers have without naming them, but for these classes.
 constexpr const char* kUsualMasks[] = {"[MASK]", "<mask>"};
 constexpr const char* kPlainClasses[] = {"PreTrainedTokenizerFast", "TokenizersBackend"};
-// Families whose embeddings the library sets to zeros where no token attends to.
+// Families whose embeddings the library sets to zeros at positions that no token attends to.
 constexpr const char* kMaskedEmbeddings[] = {"deberta-v2", "esm"};
 
 // Returns a text, such as that of a special token, which may be an object with its content.
@@ -102,9 +102,9 @@ absl::Status SettleQueryExpansion(const std::string& folder, const ModelDescript
   const bool zeroes = std::find(std::begin(kMaskedEmbeddings), std::end(kMaskedEmbeddings),
                                 model.family) != std::end(kMaskedEmbeddings);
   if (zeroes && !expansion->attended) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder, ": query_expansion: not supported by the family ", model.family,
-                     " without attend: its embeddings are zeros where no token attends to"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, ": query_expansion: not supported by the family ", model.family,
+        " without attend: its embeddings are zeros at positions that no token attends to"));
   }
   const int64_t longest = model.embeddings ? model.embeddings->longest_sequence() : 0;
   if (longest == 0 || expansion->length <= longest) return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tests/engine/checkpoint/model_files.h"
+#include "tests/engine/checkpoint/tiny_families.h"
 
 namespace attendant {
 namespace late_interaction_test {
@@ -137,6 +138,22 @@ TEST_F(LateInteraction, WithoutAMaskOnlyAttendedTokensCount) {
   EXPECT_THAT(Read().task_lengths, UnorderedElementsAre(Pair("query", 5)));
   WriteSettings(R"({"query_expansion": {"strategy": "fixed", "length": 5, "attend": true}})");
   EXPECT_TRUE(Read().query_expansion.has_value());
+}
+
+TEST_F(LateInteraction, FamiliesThatMaskEmbeddingsMustAttendToAddedTokens) {
+  int families = 0;
+  for (const TinyFamily& family : TinyFamilies()) {
+    if (family.name != "deberta" && family.name != "esm") continue;
+    ++families;
+    WriteFamily(folder_, family);
+    WriteSettings(R"({"query_expansion": {"strategy": "fixed", "length": 3}})");
+    EXPECT_THAT(Refusal(), AllOf(HasSubstr("query_expansion: not supported by the family "),
+                                 HasSubstr(" without attend: its embeddings are zeros at positions "
+                                           "that no token attends to")));
+    WriteSettings(R"({"query_expansion": {"strategy": "fixed", "length": 3, "attend": true}})");
+    EXPECT_TRUE(Read().query_expansion->attended);
+  }
+  EXPECT_EQ(families, 2);
 }
 
 TEST_F(LateInteraction, OtherModelsHaveNoLengthsByTask) {
