@@ -364,14 +364,12 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tow
     problems.Add(UnknownFamily(model_type, architectures));
     return problems.ToStatus();
   }
-  ModelConfig read = {family,
-                      {},
-                      {},
-                      ReadClassifierModes(*family, architectures, config),
-                      std::nullopt,
-                      ScoresTokens(architectures),
-                      IsMaskedLanguageModel(architectures),
-                      !architectures.empty() && absl::EndsWith(architectures[0], "ForCausalLM")};
+  ModelConfig read = {.family = family,
+                      .classifier_modes = ReadClassifierModes(*family, architectures, config),
+                      .has_token_head = ScoresTokens(architectures),
+                      .has_vocabulary_head = IsMaskedLanguageModel(architectures),
+                      .is_language_model = !architectures.empty() &&
+                                           absl::EndsWith(architectures[0], "ForCausalLM")};
   if (const Keys& keys = family->keys.classifier_activation; !keys.empty()) {
     read.classifier_activation =
         config.Choice<Activation>(keys, ActivationNames(), family->classifier_activation);

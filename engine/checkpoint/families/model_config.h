@@ -13,9 +13,9 @@
 namespace attendant {
 
 struct ModelConfig {
-  const Family* family;          // never null; lives as long as the process
-  ModelDescription description;  // without the pooling
-  PoolingDescription pooler;     // the pooler, if the weight files have one
+  const Family* family;               // never null; lives as long as the process
+  ModelDescription description = {};  // without the pooling
+  PoolingDescription pooler = {};     // the pooler, if the weight files have one
   // The pooling before a classification head, if the architecture scores classes of whole
   // sequences; else empty.
   std::vector<PoolingMode> classifier_modes = {};
