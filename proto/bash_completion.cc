@@ -37,7 +37,7 @@ constexpr char kEnd[] = R"(  esac
 complete -F @FUNCTION @PROGRAM
 )";
 
-// Returns the names of the flags that fulfil a condition, with a separator between them.
+// Returns the names of the flags that satisfy a condition, joined with a separator.
 template <typename Condition>
 std::string Names(const CompletionCommand& command, const char* separator, Condition fulfils) {
   std::vector<std::string> names;

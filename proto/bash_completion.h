@@ -1,4 +1,4 @@
-// Completion of command lines by bash, for the programs of both sides.
+// Bash completion scripts for the server and the client.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace attendant::proto {
 
-// The candidates for a word.
+// Candidates for a word.
 struct CompletionValue {
   enum class Kind { kNone, kAny, kChoice, kFile } kind = Kind::kNone;
   std::vector<std::string> choices = {};
@@ -18,13 +18,13 @@ struct CompletionFlag {
 };
 
 struct CompletionCommand {
-  std::string name;                   // empty: no command has been typed yet
-  std::vector<CompletionFlag> flags;  // that may be typed there
-  CompletionValue argument;           // a word that is neither a flag nor the value of one
+  std::string name;                   // empty: before a command
+  std::vector<CompletionFlag> flags;  // flags allowed in this place
+  CompletionValue argument;           // a word that is neither a flag nor a flag's value
 };
 
-// Returns a script for bash 4 and later that completes the arguments of a program. Names and
-// choices must be words that need no quotes in a shell.
+// Returns a script for bash 4 or later that completes the arguments of `program`. Names and choices
+// must not need quotes in a shell.
 std::string BashCompletion(const std::string& program,
                            const std::vector<CompletionCommand>& commands);
 

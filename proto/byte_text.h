@@ -1,4 +1,4 @@
-// Numbers of bytes as people read them.
+// Human-readable byte counts.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace attendant::proto {
 
-// "1.5 MiB".
+// Returns, for example, "1.5 MiB".
 inline std::string InMebibytes(int64_t bytes) {
   return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
 }

@@ -33,7 +33,7 @@ Json OfElements(const Message& message, const FieldDescriptor* field) {
   return list;
 }
 
-// These two know the types that descriptions have: a test sees to it that they are all.
+// These two cover all types used in descriptions, as a test checks.
 Json OfRepeated(const Message& message, const FieldDescriptor* field) {
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:

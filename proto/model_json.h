@@ -1,4 +1,4 @@
-// A model's description for scripts.
+// Model descriptions as JSON, for scripts.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,13 +9,13 @@ namespace attendant::proto {
 
 using Json = nlohmann::ordered_json;
 
-// A member for each field, under the field's name in the protocol. A message that is not set and
-// an enum value that says nothing are null; other enum values are their names in lower case, and a
-// BlockPair is [query, key].
+// Returns an object with a member for each field, named as in the protocol. Unset messages and
+// unknown enum values are null; other enum values are their lower-case names, and a BlockPair is
+// [query, key].
 Json ToJson(const v1::GetModelResponse& model);
 
-// The shortest decimal that gives the same float back. JSON has no NaN and no infinity: "NaN",
-// "Infinity" and "-Infinity" stand for them, as in the JSON of protobuf.
+// Returns the shortest decimal that parses to the same float. NaN and infinities, which JSON lacks,
+// become "NaN", "Infinity" and "-Infinity", as in protobuf's JSON.
 Json ToJson(float value);
 
 }  // namespace attendant::proto

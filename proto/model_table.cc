@@ -20,13 +20,13 @@ std::string Count(int64_t number, const char* noun) {
   return absl::StrCat(number, " ", noun, number == 1 ? "" : "s");
 }
 
-// What windows count in.
+// Unit of windows.
 std::string Unit(const Model& model) {
   const int64_t block = model.layer().window_block();
   return block <= 1 ? " tokens" : absl::StrCat(" blocks of ", block, " tokens");
 }
 
-// A layer works at the width of its bottleneck, if it has one; one that needs a memory has none.
+// A layer that needs a memory has no bottleneck.
 bool NeedsMemory(const v1::LayerDescription& layer) {
   return layer.bottleneck() == 0 && (layer.key_input_width() != layer.hidden_size() ||
                                      layer.value_input_width() != layer.hidden_size());
@@ -38,7 +38,7 @@ std::string Norm(const Model& model) {
                           ? "none"
                           : absl::StrCat(layer.norm_kind(), ", ", layer.norm_placement(),
                                          ", epsilon ", layer.norm_epsilon()),
-                      model.has_exit_norm() ? ", one after the last layer" : "");
+                      model.has_exit_norm() ? ", final norm" : "");
 }
 
 std::string Embeddings(const Model& model) {
@@ -55,7 +55,7 @@ std::string Embeddings(const Model& model) {
                           : "");
 }
 
-// Without rank_scores, which differ only for regressions and for models of several classes.
+// Omits rank_scores, which differ only for regressions and for models with several classes.
 std::string Classifier(const Model& model) {
   const char* scores = "";
   if (model.class_scores() == v1::SCORES_SOFTMAX) scores = ", scores by softmax";
@@ -67,11 +67,10 @@ std::string Classifier(const Model& model) {
 std::string Features(const Model& model) {
   if (!model.has_front()) return "";
   const v1::FrontDescription& front = model.front();
-  return absl::StrCat("of width ", front.feature_width(), "; ", front.own_rows(),
-                      " rows of the model before them; ",
-                      front.features() == 0
-                          ? "any number"
-                          : absl::StrCat(front.needs_every() ? "" : "up to ", front.features()));
+  return absl::StrCat(
+      "of width ", front.feature_width(), "; ", front.own_rows(), " prefix tokens; ",
+      front.features() == 0 ? "any number"
+                            : absl::StrCat(front.needs_every() ? "" : "up to ", front.features()));
 }
 
 std::string Pooling(const v1::PoolingDescription& pooling) {
@@ -93,7 +92,7 @@ std::string Pooling(const v1::PoolingDescription& pooling) {
                                                       : absl::StrCat("id ", pooling.end().id()))
           : "",
       pooling.excludes_prompt() ? ", without prompts" : "",
-      pooling.normalize() ? ", normalised" : "", "; ", pooling.width(), " wide");
+      pooling.normalize() ? ", normalized" : "", "; ", pooling.width(), " wide");
 }
 
 std::string Convolution(const Model& model) {
@@ -104,7 +103,7 @@ std::string Convolution(const Model& model) {
                       Count(model.convolution_layers_size(), "layer"));
 }
 
-constexpr absl::string_view kHiddenSize = "hidden size";  // which models without layers have, too
+constexpr absl::string_view kHiddenSize = "hidden size";  // also printed for models without layers
 
 constexpr ModelRow kRows[] = {
     {"name", "name", [](const Model& m) { return m.name(); }},
@@ -114,15 +113,15 @@ constexpr ModelRow kRows[] = {
        return absl::StrCat(m.layers(),
                            m.weight_sets() == m.layers()
                                ? ""
-                               : absl::StrCat(", with ", m.weight_sets(), " sets of weights"));
+                               : absl::StrCat(", with ", m.weight_sets(), " weight sets"));
      }},
     {kHiddenSize.data(), "layer.hidden_size",
      [](const Model& m) { return absl::StrCat(m.layer().hidden_size()); }},
     {"memory", "layer.key_input_width layer.value_input_width",
      [](const Model& m) {
        return NeedsMemory(m.layer())
-                  ? absl::StrCat("needed: keys are made of ", m.layer().key_input_width(),
-                                 " columns, values of ", m.layer().value_input_width())
+                  ? absl::StrCat("required: keys from ", m.layer().key_input_width(),
+                                 " columns, values from ", m.layer().value_input_width())
                   : "";
      }},
     {"input projections", "layer.input_projections",
@@ -213,7 +212,7 @@ constexpr ModelRow kRows[] = {
     {"features", "front", Features},
     {"pooling", "pooling pooled_width",
      [](const Model& m) { return m.has_pooling() ? Pooling(m.pooling()) : ""; }},
-    {"pooling of texts", "text_pooling",
+    {"text pooling", "text_pooling",
      [](const Model& m) { return std::string(m.text_pooling() == v1::MEAN ? "mean" : ""); }},
     {"classifier", "classifier classes class_scores rank_scores labels", Classifier},
     {"token head", "token_head multi_vector",
@@ -230,12 +229,12 @@ constexpr ModelRow kRows[] = {
      }},
     {"sparse vectors", "sparse_width",
      [](const Model& m) { return UnlessZero(m.sparse_width(), " wide"); }},
-    {"sequences in parts", "sequence_state_bytes",
+    {"sequences in chunks", "sequence_state_bytes",
      [](const Model& m) {
        return m.sequence_state_bytes() == 0
                   ? ""
                   : absl::StrCat("over EncodeStream, ", m.sequence_state_bytes(),
-                                 " bytes kept of each");
+                                 " bytes of state each");
      }},
     {"compute type", "compute_type compute_dtype emulate thread_plan.isa",
      [](const Model& m) {
@@ -270,7 +269,7 @@ constexpr ModelRow kRows[] = {
                                             m.limits().max_request_bytes(), " bytes")
                              : "";
      }},
-    {"answer limit", "limits.max_answer_bytes",
+    {"response limit", "limits.max_answer_bytes",
      [](const Model& m) { return UnlessZero(m.limits().max_answer_bytes(), " bytes"); }},
     {"batch limit", "limits.max_batch_tokens",
      [](const Model& m) { return UnlessZero(m.limits().max_batch_tokens(), " tokens"); }},
@@ -281,12 +280,12 @@ constexpr ModelRow kRows[] = {
                                                  ", oneDNN ", m.thread_plan().onednn_version())
                                   : "";
      }},
-    {"rows of each thread", "thread_plan.rows_per_thread_from",
+    {"rows per thread", "thread_plan.rows_per_thread_from",
      [](const Model& m) {
        const int64_t from = m.thread_plan().rows_per_thread_from();
        return from == 0 ? "" : absl::StrCat("from ", from, " tokens on");
      }},
-    {"predicted time of a batch",
+    {"predicted batch time",
      "cost_model.seconds_per_layer cost_model.product_flops_per_second "
      "cost_model.attention_flops_per_second cost_model.correction",
      [](const Model& m) {
@@ -310,7 +309,7 @@ constexpr ModelRow kRows[] = {
      [](const Model& m) { return absl::StrJoin(m.unused_tensors(), ", "); }},
 };
 
-// What each of a cost's three numbers is for.
+// Formats the three numbers of a cost.
 std::string Cost(const v1::StageCost& cost, const char* pair) {
   std::vector<std::string> parts;
   if (cost.flops_per_token() > 0)
@@ -327,7 +326,7 @@ void AddCosts(const Model& model, std::vector<ModelLine>& lines) {
   if (model.stage_costs().empty()) return;
   v1::StageCost all;
   for (const v1::StageCost& cost : model.stage_costs()) {
-    // For return_sparse alone.
+    // Used only for return_sparse.
     if (cost.stage().starts_with("vocabulary_head.") || cost.stage().starts_with("lexical_head."))
       continue;
     all.set_flops_per_token(all.flops_per_token() + cost.flops_per_token());

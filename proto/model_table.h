@@ -1,4 +1,4 @@
-// A model's description for people.
+// Model descriptions as text, for people.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace attendant::proto {
 // A property of models.
 struct ModelRow {
   const char* label;
-  // The fields that the text tells, separated by spaces: "layers weight_sets", "layer.norm_kind".
+  // The fields that the text covers, separated by spaces: "layers weight_sets", "layer.norm_kind".
   const char* fields;
-  // Empty if the model does not have the property.
+  // Returns an empty string if the model does not have the property.
   std::string (*text)(const v1::GetModelResponse& model);
 };
 
-// Every field of the message is in a row, except those that become lines of their own.
+// Every field of the message is in a row, except pruned_layers and stage_costs.
 absl::Span<const ModelRow> ModelTable();
 
 struct ModelLine {
@@ -26,8 +26,8 @@ struct ModelLine {
   std::string text;
 };
 
-// The rows with a text, then a line for each of `pruned_layers` and of `stage_costs`. Names that
-// come from files are as they are there, control characters included.
+// Returns the non-empty rows, then a line for each of `pruned_layers` and `stage_costs`. Names from
+// files are not escaped and may contain control characters.
 std::vector<ModelLine> ModelLines(const v1::GetModelResponse& model);
 
 }  // namespace attendant::proto

@@ -64,7 +64,7 @@ std::vector<double> SingularValues(std::vector<double> matrix, int64_t rows, int
   std::vector<double> work(static_cast<size_t>(room));
   LAPACK_dgesdd("N", &height, &width, matrix.data(), &height, values.data(), nullptr, &one, nullptr,
                 &one, work.data(), &room, integers.data(), &info);
-  if (info != 0) return {};  // it did not converge, which no finite matrix is known to cause
+  if (info != 0) return {};  // no convergence; not known to happen for finite matrices
   return values;
 }
 

@@ -1,5 +1,5 @@
-// Singular values, by LAPACK in float64: the server measures projections of a model with them, the
-// client maps of attention.
+// Singular values, computed by LAPACK in float64. The server uses them for a model's projections,
+// the client for attention maps.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace attendant::proto {
 
-// Return the singular values in descending order, min(rows, cols) of them, of the row-major matrix
-// [rows, cols]; none if an element is not finite. Rows and columns must be below 2^15. Thread-safe.
+// Returns the min(rows, cols) singular values of the row-major matrix [rows, cols] in descending
+// order; empty if an element is not finite. Rows and columns must be below 2^15. Thread-safe.
 std::vector<double> SingularValues(std::vector<double> matrix, int64_t rows, int64_t cols);
 
-// Likewise, those of the product A^T B of the row-major matrices A and B with `rows` rows each. The
-// values beyond `rows` are left out, as they are 0. Never forms the product itself.
+// Likewise for the product A^T B of the row-major matrices A and B with `rows` rows each, without
+// computing the product. Omits the values beyond `rows`, which are 0.
 std::vector<double> SingularValuesOfProduct(absl::Span<const float> a, absl::Span<const float> b,
                                             int64_t rows);
 

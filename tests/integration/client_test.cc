@@ -156,7 +156,7 @@ TEST(ClientAndServerTest, ASequenceInPartsIsAnsweredAsAWhole) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("sequence: expected 0, as the model takes none in parts"));
   const Outcome told = RunWith({"models", "f", "--address", server.address()});
-  EXPECT_THAT(told.out, HasSubstr("sequences in parts       over EncodeStream, "));
+  EXPECT_THAT(told.out, HasSubstr("sequences in chunks      over EncodeStream, "));
 }
 
 }  // namespace client_test

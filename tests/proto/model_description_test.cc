@@ -105,8 +105,7 @@ TEST(ModelLinesTest, TellAMemoryFromABottleneck) {
   model.mutable_layer()->set_hidden_size(512);
   model.mutable_layer()->set_key_input_width(128);
   model.mutable_layer()->set_value_input_width(512);
-  EXPECT_THAT(Lines(model),
-              Contains("memory: needed: keys are made of 128 columns, values of 512"));
+  EXPECT_THAT(Lines(model), Contains("memory: required: keys from 128 columns, values from 512"));
   model.mutable_layer()->set_bottleneck(128);
   EXPECT_THAT(Lines(model), Not(Contains(::testing::StartsWith("memory: "))));
 }
@@ -152,10 +151,10 @@ TEST(ModelLinesTest, TellPoolingLimitsAndThreads) {
       Lines(model),
       IsSupersetOf({"pooling: mean and max, dense layer with tanh and residual, dense layer with "
                     "relu and residual, feed-forward block with gelu, up to the token of id 7, "
-                    "without prompts, normalised; 3 wide",
+                    "without prompts, normalized; 3 wide",
                     "text and image: 100 x cosine + -10.5",
                     "token head: each token, up to the token of the largest id; 0 wide",
-                    "pooling of texts: mean", "weights: 1.5 MiB", "shares weights of: other",
+                    "text pooling: mean", "weights: 1.5 MiB", "shares weights of: other",
                     "request limit: 8 tokens, 9 bytes", "threads: 2 x 4, oneDNN 2.6",
                     "on NUMA nodes: 0 1"}));
 }

@@ -73,8 +73,7 @@ TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
   model.classifier = {.modes = {PoolingMode::kFirstToken}, .dense_width = 3};
   const std::vector<std::string> lines = Lines(report);
   EXPECT_THAT(lines, Contains("window              64 tokens either way, in 1 layers"));
-  EXPECT_THAT(lines,
-              Contains("features            of width 4; 1 rows of the model before them; 9"));
+  EXPECT_THAT(lines, Contains("features            of width 4; 1 prefix tokens; 9"));
   model.layer.attention.pattern = {
       .block = 16, .first_global = 1, .last_global = 2, .full_up_to = 70};
   const std::vector<std::string> in_blocks = Lines(report);
@@ -142,7 +141,7 @@ TEST(ReportTextTest, AddsUpMemoryAndCost) {
   EXPECT_THAT(ToText(report), HasSubstr("loading 1.0 MiB in 2 copies, activations"));
   report.model.checkpoint.description.layer.attention.key_input_width = 7;
   EXPECT_THAT(Lines(report),
-              Contains("memory              needed: keys are made of 7 columns, values of 4"));
+              Contains("memory              required: keys from 7 columns, values from 4"));
 }
 
 TEST(ReportTextTest, ShowsRanksIfThereAreAny) {
@@ -175,10 +174,10 @@ TEST(ReportTextTest, SaysWhatCollaborativeHeadsAreMadeOf) {
 
 TEST(ReportTextTest, TellsWhatIsKeptOfSequencesInParts) {
   ModelReport report = SmallReport();
-  EXPECT_THAT(ToText(report), Not(HasSubstr("sequences in parts")));
+  EXPECT_THAT(ToText(report), Not(HasSubstr("sequences in chunks")));
   report.model.checkpoint.description.layer.attention.kind = AttentionKind::kCausalLinear;
   EXPECT_THAT(Lines(report),
-              Contains("sequences in parts  over EncodeStream, 1024 bytes kept of each"));
+              Contains("sequences in chunks over EncodeStream, 1024 bytes of state each"));
 }
 
 TEST(ReportTextTest, TellsEmulationFromTheTypesOwnMemory) {
