@@ -1,4 +1,4 @@
-// The address of a server, as people write it.
+// The address of a server, as users write it.
 #pragma once
 
 #include <string>
@@ -9,13 +9,12 @@ namespace attendant::client {
 
 struct Address {
   std::string target;  // for gRPC
-  bool tls = false;    // whether it asks for TLS
+  bool tls = false;    // whether it requests TLS
 };
 
-// Reads an address. URLs are taken as what they mean: "http://host:port" and "grpc://host:port" as
-// host:port, "https://" and "grpcs://" as the same over TLS. All else is for gRPC to resolve
-// ("host:port", "dns:///host:port", "unix:/path"). INVALID_ARGUMENT: a URL without a port, or with
-// a path.
+// Parses an address. "http://host:port" and "grpc://host:port" mean host:port; "https://" and
+// "grpcs://" add TLS. gRPC resolves anything else ("host:port", "dns:///host:port", "unix:/path").
+// Returns INVALID_ARGUMENT for a URL without a port or with a path.
 absl::StatusOr<Address> ReadAddress(const std::string& address);
 
 }  // namespace attendant::client

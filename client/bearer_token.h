@@ -8,8 +8,8 @@
 
 namespace attendant::client {
 
-// Returns the factory of interceptors that send `token` with each call. An interceptor does this
-// without TLS too, unlike gRPC's call credentials.
+// Returns a factory of interceptors that send `token` with each call. Unlike gRPC's call
+// credentials, they also do so without TLS.
 std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface> SendToken(
     const std::string& token);
 

@@ -1,4 +1,4 @@
-// The options and the callback type that all calls of the client share.
+// Options and callback type of all calls.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@ namespace attendant::client {
 
 // Options of one call.
 struct CallOptions {
-  // The call fails with DEADLINE_EXCEEDED after this time. The server knows the deadline too and
-  // does not start work that would come too late.
+  // The call fails with DEADLINE_EXCEEDED after this time. The server also receives the deadline
+  // and does not start work that would miss it.
   absl::Duration timeout = absl::InfiniteDuration();
 };
 
-// Receives the result of an asynchronous call. See the call for the thread that it runs on.
+// Receives the result of an asynchronous call, on the thread that the call documents.
 template <typename T>
 using Callback = std::function<void(absl::StatusOr<T>)>;
 

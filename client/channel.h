@@ -12,8 +12,9 @@
 
 namespace attendant::client {
 
-// The messages of grpc.health.v1, replaced by well-known types with the same wire format (one
-// string, one enum), so that an application can link its own health.proto alongside this library.
+// Stand-ins for the messages of grpc.health.v1: well-known types with the same wire format (one
+// string, one enum), so that an application can link its own health.proto together with this
+// library.
 using HealthRequest = google::protobuf::StringValue;
 using HealthResponse = google::protobuf::Int32Value;
 
@@ -22,9 +23,9 @@ class Channel {
  public:
   // Keeps the channel during a call that ends on one of gRPC's threads. The destructor of the last
   // grpc::Channel of a process joins these threads (ReleaseCallbackAlternativeCQ in gRPC), so none
-  // of them may run it: it would wait for itself. If the call is the last user of the channel, the
-  // channel is destroyed on a thread of its own. Everything else in the call that refers to the
-  // channel, such as its ClientContext, must be destroyed before the hold.
+  // of them may run it: it would wait for itself. If the call is the last user of the channel, a
+  // separate thread destroys the channel. Destroy everything else in the call that refers to the
+  // channel, such as its ClientContext, before the hold.
   class Hold {
    public:
     explicit Hold(const Channel& channel);
@@ -48,7 +49,7 @@ class Channel {
   explicit Channel(const std::shared_ptr<grpc::Channel>& channel)
       : stub(channel), generic_stub(channel), health_stub(channel) {}
 
-  // Returns true to the last user.
+  // Returns true for the last user.
   bool Leave() const { return users_.fetch_sub(1) == 1; }
 
   mutable std::atomic<int> users_ = 1;  // the holds, and the shared_ptrs as one

@@ -11,14 +11,13 @@
 
 namespace attendant::client {
 
-// Pipelined Encode calls: requests are sent without waiting for answers, which arrive as they
-// finish, in any order. One thread may write while another one reads, but no two threads may do
-// either at the same time. A caller that writes many requests must read meanwhile, because the
-// server stops taking requests while its answers are not read. Destroying a stream before Finish
-// cancels it.
+// Pipelined Encode calls: requests are sent without waiting for responses, which arrive in order of
+// completion. One thread may write while another one reads, but two threads must not both write or
+// both read. When writing many requests, read at the same time, because the server stops reading
+// requests while its responses are not read. Destroying a stream before Finish cancels it.
 class EncodeStream {
  public:
-  // The answer to one request, or the error of that request alone, which does not end the stream.
+  // The response to one request, or the error of that request, which does not end the stream.
   struct Answer {
     uint64_t id = 0;
     absl::StatusOr<EncodeResult> result;
@@ -26,19 +25,19 @@ class EncodeStream {
 
   virtual ~EncodeStream() = default;
 
-  // Sends a request under an id that the caller chooses. Returns false if the stream is broken;
-  // Finish then returns the reason.
+  // Sends a request with an id chosen by the caller. Returns false if the stream is broken; Finish
+  // then returns the reason.
   bool Write(uint64_t id, EncodeRequest request) { return Write(id, std::move(request), {}); }
-  // As above, for a part of a sequence. The parts of one sequence are computed in the order in
-  // which they are written, and answered with the rows that the whole sequence would have there.
+  // As above, for a chunk of a sequence. The chunks of a sequence are computed in the order in
+  // which they are written; each response contains its rows of the whole sequence.
   virtual bool Write(uint64_t id, EncodeRequest request, const SequencePart& part) = 0;
-  // Tells the server that no more requests follow.
+  // Signals the end of the requests to the server.
   virtual void WritesDone() = 0;
-  // Waits for the next answer. Returns nothing when all answers have been read, after WritesDone,
-  // or when the stream is broken.
+  // Waits for the next response. Returns nullopt after WritesDone when all responses have been
+  // read, or if the stream is broken.
   virtual std::optional<Answer> Read() = 0;
-  // Returns the status of the stream itself, which is OK even if some answers were errors. To be
-  // called once, after Read has returned nothing.
+  // Returns the status of the stream itself, which is OK even if some requests failed. Call it
+  // once, after Read has returned nullopt.
   virtual absl::Status Finish() = 0;
 };
 

@@ -71,7 +71,7 @@ bool Read(CodedInputStream& input, v1::EncodeStreamResponse& item) {
 }
 
 absl::Status NoMessage() {
-  return absl::InternalError("the server's answer is no message of the protocol");
+  return absl::InternalError("the server's response is not a valid message");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Functions that read how a request was computed from the bytes of an answer, without its tensors.
+// Reading the `execution` of a response without parsing its tensors.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -11,12 +11,12 @@
 
 namespace attendant::client {
 
-// Reads field number `field`, the `execution` of an AttendResponse or EncodeResponse. All other
-// fields are skipped, because parsing them would copy megabytes of tensors that a load generator
-// does not look at. INTERNAL: the bytes are not a valid message.
+// Reads field number `field`, the `execution` of an AttendResponse or EncodeResponse. Skips all
+// other fields, because parsing them would copy megabytes of tensors that a load generator does not
+// need. Returns INTERNAL if the bytes are not a valid message.
 absl::StatusOr<Execution> ReadExecution(grpc::ByteBuffer& answer, int field);
 
-// Reads `execution` as ReadExecution does, and copies all other fields as they are.
+// Like ReadExecution, but also copies the bytes of all other fields.
 absl::StatusOr<RawAnswer> ReadRawAnswer(grpc::ByteBuffer& answer, int field);
 
 // An item of an EncodeStream: its id and its execution, or the item's own error.

@@ -10,7 +10,7 @@
 
 namespace attendant::client {
 
-// Opens the stream. It takes the context over and does not need the stub afterwards.
+// Opens the stream, which owns the context. The stub may be destroyed afterwards.
 std::unique_ptr<EncodeStream> MakeEncodeStream(v1::EncoderService::Stub& stub,
                                                std::unique_ptr<grpc::ClientContext> context);
 

@@ -25,7 +25,7 @@ constexpr char kEncodeStream[] = "/attendant.v1.EncoderService/EncodeStream";
 
 using Done = Callback<Execution>;
 
-// Returns an EncodeStreamRequest around a serialized EncodeRequest, whose slices it shares.
+// Returns an EncodeStreamRequest that shares the slices of a serialized EncodeRequest.
 grpc::ByteBuffer Wrap(uint64_t id, const grpc::ByteBuffer& request) {
   using google::protobuf::internal::WireFormatLite;
   using google::protobuf::io::CodedOutputStream;
@@ -100,7 +100,7 @@ class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   void GiveUp(uint64_t id) {
     const Done done = TakePending(id, /*gives_up=*/true);
     if (!done) return;
-    done(absl::DeadlineExceededError("no answer on the stream in time"));
+    done(absl::DeadlineExceededError("no response on the stream in time"));
     absl::MutexLock lock(&mutex_);
     --giving_up_;
   }
@@ -139,7 +139,7 @@ class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
       unanswered.swap(pending_);
     }
     const absl::Status why =
-        status.ok() ? absl::InternalError("the stream ended without an answer") : FromGrpc(status);
+        status.ok() ? absl::InternalError("the stream ended without a response") : FromGrpc(status);
     for (const auto& [id, pending] : unanswered) pending.done(why);
     absl::MutexLock lock(&mutex_);
     ended_ = true;

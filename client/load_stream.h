@@ -8,17 +8,15 @@
 namespace attendant::client {
 
 // Client::SendAsync for Encode requests, over one EncodeStream. Thread-safe. The first request
-// opens the stream, and if it breaks, the next request opens another one. A request that is not
-// answered within the timeout fails with DEADLINE_EXCEEDED; the server goes on computing it,
-// because it knows deadlines only of whole streams. The destructor waits until every request has
-// been answered or has failed.
+// opens the stream, and if it breaks, the next request opens another one. A request without a
+// response within the timeout fails with DEADLINE_EXCEEDED; the server still computes it, because
+// gRPC deadlines apply to whole streams. The destructor waits until every request has completed.
 class LoadStream {
  public:
   virtual ~LoadStream() = default;
 
-  // Sends a request, which must have been made by PreparedRequest::Encode, and returns at once.
-  // `done` runs exactly once, on a thread of gRPC, and must not block. If the stream breaks, it
-  // gets the status of the stream.
+  // Sends a request made by PreparedRequest::Encode and returns at once. `done` runs exactly once,
+  // on a gRPC thread, and must not block. If the stream breaks, `done` receives its status.
   virtual void SendAsync(const PreparedRequest& request, Callback<Execution> done) = 0;
 };
 

@@ -1,6 +1,6 @@
-// The requests and answers of the service as plain structs. Each field has the meaning of the field
-// with its name in attendant/v1/encoder_service.proto, which documents shapes and errors. An empty
-// vector or string, an absent optional and a default value stand for an unset field.
+// The requests and responses of the service as plain structs. Fields are named as in
+// attendant/v1/encoder_service.proto, which documents their meaning, shapes and errors. An empty
+// vector or string, an absent optional or a default value leaves the field unset.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ class GetTokenizerResponse;
 
 namespace attendant::client {
 
-// The part of a layer's attention block that Attend computes. The values are those of the protocol,
-// here and in the enums below.
+// The stage of a layer's attention block that Attend returns. Values are as in the protocol, here
+// and in the enums below.
 enum class AttendStage : int { kContext = 0, kProjected = 1, kBlock = 2 };
 
-// The way in which the tokens of a sequence become one vector.
+// The reduction of a sequence's tokens to one vector.
 enum class Pooling : int {
   kModel = 0,
   kFirstToken = 1,
@@ -34,24 +34,24 @@ enum class Pooling : int {
   kClassifier = 7,
 };
 
-// The side on which token ids are cut if the sequence is longer than the model's positions reach.
+// The side on which texts and token ids are truncated to the model's max_sequence_length.
 enum class Truncation : int { kNone = 0, kRight = 1, kLeft = 2 };
 
-// The form in which attention probabilities are returned.
+// The form of returned attention probabilities.
 enum class AttentionForm : int { kPerHead = 0, kHeadMean = 1, kTopKeys = 2 };
 
-// The order of the first two dimensions of a padded request and of its answer.
+// The order of the first two dimensions of a padded request and its response.
 enum class Layout : int { kBatchFirst = 0, kSequenceFirst = 1 };
 
-// The rows that queries attend to instead of their own sequence, in the layout of the request.
+// Rows that queries attend to instead of their own sequence, in the layout of the request.
 struct Memory {
   Tensor hidden_states;  // [B or 1, M, K], or packed [N, K] with `lengths`
   std::optional<Tensor> attention_mask;
   std::vector<int64_t> lengths;
-  std::optional<Tensor> values;  // what values are made of; default: hidden_states
+  std::optional<Tensor> values;  // input of the value projection; default: hidden_states
 };
 
-// Attention of one layer. An empty `model` stands for the server's only one, here and below.
+// Attention of one layer. An empty `model` means the server's only model, here and below.
 struct AttendRequest {
   std::string model;
   uint32_t layer = 0;
@@ -73,25 +73,24 @@ struct AttendRequest {
   std::string memory_handle;  // a RegisteredMemory::handle, instead of `memory`
 };
 
-// The time that a request took in the server, and the batch in which it was computed. Durations are
-// those of the whole batch, except `queue`.
+// Timings of a request in the server, and the size of its batch. Durations except `queue` and
+// `tokenize` cover the whole batch.
 struct Execution {
   absl::Duration queue;          // waiting in the queue
   absl::Duration copy;           // copying the batch in and its results out
   absl::Duration compute;        // computing the batch
   absl::Duration tokenize;       // tokenizing the request's texts
-  int64_t tokens = 0;            // kept tokens of the request, and rows of its memory
-  int64_t truncated_tokens = 0;  // tokens that `truncation` cut
+  int64_t tokens = 0;            // kept tokens of the request, including memory rows
+  int64_t truncated_tokens = 0;  // tokens removed by `truncation`
   int64_t batch_tokens = 0;      // kept tokens of the batch
   int32_t batch_requests = 0;
   std::optional<DataType> compute_dtype;
-  std::string compute_type;      // as the server's setting names it: "bf16x3"
-  int64_t model_version = 0;     // 0: the model has no versions
-  int32_t cached_sequences = 0;  // those that the server had the vectors of
+  std::string compute_type;      // as in the server's settings: "bf16x3"
+  int64_t model_version = 0;     // 0 for models without versions
+  int32_t cached_sequences = 0;  // sequences with cached vectors
 };
 
-// Tensors are padded or packed as the request was. The optional ones are there if the request asked
-// for them.
+// Tensors have the request's layout. Optional tensors are present if requested.
 struct AttendResult {
   Tensor output;
   std::optional<Tensor> attention_probabilities;
@@ -100,13 +99,14 @@ struct AttendResult {
   Execution execution;
 };
 
-// Keys and values of a memory that the server computes once and keeps for later AttendRequests.
+// Registers a memory: the server computes its keys and values once and keeps them for later
+// AttendRequests.
 struct PutMemoryRequest {
   std::string model;
   uint32_t layer = 0;
   Layout layout = Layout::kBatchFirst;  // the layout of the memory
   Memory memory;
-  absl::Duration time_to_live;  // 0: as long as the server allows
+  absl::Duration time_to_live;  // 0: the server's maximum
   std::string request_id;
 };
 
@@ -124,7 +124,7 @@ struct LayerSpan {
   uint32_t count = 1;
 };
 
-// A span of whole encoder layers, of texts, token ids, features or hidden states.
+// Computes a span of whole encoder layers, from texts, token ids, features or hidden states.
 struct EncodeRequest {
   std::string model;
   std::optional<LayerSpan> layers;  // default: all
@@ -148,17 +148,16 @@ struct EncodeRequest {
   bool return_pooled = false;
   Pooling pooling = Pooling::kModel;
   bool normalize_pooled = false;
-  // The first tokens of each sequence that are a prompt's, which some models leave out of the
-  // pooled vector: one number, or one for each sequence.
+  // Number of prompt tokens at the start of each sequence, which some models exclude from the
+  // pooled vector: one number, or one per sequence.
   std::vector<int64_t> prompt_tokens;
-  // What the checkpoint's token head makes of each token: scores of classes, or its vector.
+  // Also return the output of the checkpoint's token head: class scores or a vector for each token.
   bool return_token_vectors = false;
   bool normalize_token_vectors = false;
   std::string task;  // "query" or "document", for models whose token vectors depend on it
-  // [Q, P], the token vectors of a query: also return the score of each sequence by late
-  // interaction.
+  // [Q, P], the token vectors of a query: also return the late-interaction score of each sequence.
   std::optional<Tensor> query_vectors;
-  // A sparse vector over the vocabulary for each sequence (SPLADE).
+  // Also return a sparse vector over the vocabulary for each sequence (SPLADE).
   bool return_sparse = false;
   std::vector<std::string> texts;
   std::vector<std::string> text_pairs;
@@ -169,11 +168,11 @@ struct EncodeRequest {
   std::string request_id;
 };
 
-// The place of a stream item in a sequence that is sent in parts.
+// Position of a stream item in a sequence that is sent in chunks.
 struct SequencePart {
-  uint64_t sequence = 0;                     // a number that the caller chooses; 0: not a part
-  std::optional<uint64_t> first_token = {};  // number of tokens before this part
-  bool ends = false;                         // this part is the last one of its sequence
+  uint64_t sequence = 0;                     // chosen by the caller; 0: not a chunk
+  std::optional<uint64_t> first_token = {};  // number of tokens before this chunk
+  bool ends = false;                         // the last chunk of its sequence
 };
 
 // A tensor of one layer.
@@ -182,25 +181,25 @@ struct LayerTensor {
   Tensor tensor;
 };
 
-// Vectors of mostly zeros, one after the other.
+// Sparse vectors, one after the other.
 struct SparseVectors {
-  std::vector<int64_t> counts;  // [B]: how many elements of each vector are not zero
+  std::vector<int64_t> counts;  // [B]: number of non-zero elements of each vector
   Tensor indices;               // int32 [sum of counts], ascending within a vector, none negative
   Tensor weights;               // [sum of counts]
 };
 
-// The tokens of a text, or of a pair of texts: an element for each token in all lists.
+// The tokens of a text or a pair of texts. All lists have one element per token.
 struct TextTokens {
   std::vector<uint32_t> ids;
   std::vector<uint32_t> token_type_ids;
-  std::vector<uint32_t> sources;       // 0 and 1: the texts; 2: none, the token was added
+  std::vector<uint32_t> sources;       // 0 and 1: the texts; 2: an added special token
   std::vector<uint32_t> begins, ends;  // in code points of the text
   std::vector<uint32_t> byte_begins, byte_ends;
-  std::vector<std::string> tokens;  // as the vocabulary writes them
-  bool truncated = false;           // of the whole text
+  std::vector<std::string> tokens;  // as spelled in the vocabulary
+  bool truncated = false;           // tokens were removed
 };
 
-// Tensors are there if the request asked for them; hidden_states unless it omitted them.
+// Tensors are present if requested; hidden_states unless omitted.
 struct EncodeResult {
   std::optional<Tensor> hidden_states;
   std::optional<Tensor> pooled;
@@ -215,7 +214,7 @@ struct EncodeResult {
   Execution execution;
 };
 
-// The tokens of texts, as Encode makes them.
+// Tokenizes texts as Encode does.
 struct TokenizeRequest {
   std::string model;
   std::vector<std::string> texts;
@@ -231,14 +230,14 @@ struct TokenizeResult {
   int64_t model_version = 0;
 };
 
-// The answer of GetModel, which is the protocol's own message. Include
-// attendant/v1/encoder_service.pb.h to read it.
+// The response of GetModel, a message of the protocol. Include attendant/v1/encoder_service.pb.h to
+// read it.
 using ModelInfo = v1::GetModelResponse;
 
-// The answer of GetTokenizer, likewise.
+// The response of GetTokenizer, likewise.
 using TokenizerInfo = v1::GetTokenizerResponse;
 
-// The serving status of grpc.health.v1, with its values there.
+// The serving status of grpc.health.v1, with the same values.
 enum class Health : int { kUnknown = 0, kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
 
 }  // namespace attendant::client

@@ -9,17 +9,17 @@
 
 namespace attendant::client {
 
-// A request that has been serialised once and can be sent any number of times without being copied.
-// Immutable and thread-safe; copies share the bytes.
+// A request that is serialized once and can be sent any number of times without a copy. Immutable
+// and thread-safe; copies share the bytes.
 class PreparedRequest {
  public:
   static PreparedRequest Attend(AttendRequest request);
   static PreparedRequest Encode(EncodeRequest request);
-  // Returns a request of any unary method, "/package.Service/Method", with its serialised message.
-  // Its answers have no Execution: SendAsync gives an empty one.
+  // Returns a request of any unary method, "/package.Service/Method", with a serialized message.
+  // Its responses have no Execution: SendAsync returns an empty one.
   static PreparedRequest Raw(std::string method, const std::string& message);
 
-  // Returns the size of the serialised message.
+  // Returns the size of the serialized message.
   int64_t bytes() const;
 
   // For use inside this library only.
@@ -31,10 +31,10 @@ class PreparedRequest {
   std::shared_ptr<const Wire> wire_;
 };
 
-// An answer as it came.
+// An unparsed response.
 struct RawAnswer {
   Execution execution;
-  std::string content;  // the serialised message without its `execution`
+  std::string content;  // the serialized message without its `execution`
 };
 
 }  // namespace attendant::client

@@ -11,7 +11,7 @@ namespace attendant::client {
 
 struct PreparedRequest::Wire {
   std::string method;
-  int execution_field;  // number of `execution` in the answer; 0: it has none
+  int execution_field;  // field number of `execution` in the response; 0 if it has none
   grpc::ByteBuffer message;
 };
 

@@ -47,7 +47,7 @@ absl::Status MoveChecked(v1::Tensor* from, const char* field, Tensor& to) {
   const absl::Status status = Validate(to);
   if (status.ok()) return status;
   return absl::InternalError(
-      absl::StrCat("the server's answer has an unsound ", field, ": ", status.message()));
+      absl::StrCat("the server's response has an invalid ", field, ": ", status.message()));
 }
 
 absl::Status MoveChecked(google::protobuf::RepeatedPtrField<v1::LayerTensor>* from,
@@ -71,10 +71,8 @@ absl::Status CheckSparse(const SparseVectors& vectors) {
   const std::vector<int64_t> shape = {sum};
   if (vectors.indices.dtype != DataType::kInt32 || !IsFloat(vectors.weights.dtype) ||
       vectors.indices.shape != shape || vectors.weights.shape != shape) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected as many int32 indices and weights of a float type as the counts' "
-                     "sum ",
-                     sum));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected int32 indices and float weights, as many as the sum of the counts, ", sum));
   }
   const absl::StatusOr<std::vector<int64_t>> indices = ToInt64s(vectors.indices);
   if (!indices.ok()) return indices.status();
@@ -84,7 +82,7 @@ absl::Status CheckSparse(const SparseVectors& vectors) {
     for (const auto end = next + count; next != end; before = *next++) {
       if (*next <= before) {
         return absl::InvalidArgumentError(
-            absl::StrCat("expected indices from 0 on that ascend in each vector, found ", *next,
+            absl::StrCat("expected non-negative, ascending indices in each vector; got ", *next,
                          " after ", before));
       }
     }
@@ -100,7 +98,7 @@ absl::Status MoveChecked(v1::SparseVectors* from, SparseVectors& to) {
   status = CheckSparse(to);
   if (status.ok()) return status;
   return absl::InternalError(
-      absl::StrCat("the server's answer has an unsound sparse: ", status.message()));
+      absl::StrCat("the server's response has an invalid sparse: ", status.message()));
 }
 
 absl::Status MoveChecked(v1::TextTokens* from, TextTokens& to) {
@@ -115,7 +113,8 @@ absl::Status MoveChecked(v1::TextTokens* from, TextTokens& to) {
   for (const auto& [list, copy] : lists) {
     copy.assign(list.begin(), list.end());
     if (copy.size() != to.ids.size() || from->tokens_size() != from->ids_size()) {
-      return absl::InternalError("the server's answer has an unsound tokens: lists of two lengths");
+      return absl::InternalError(
+          "the server's response has an invalid tokens: lists of two lengths");
     }
   }
   to.tokens.assign(std::make_move_iterator(from->mutable_tokens()->begin()),

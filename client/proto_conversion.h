@@ -16,8 +16,8 @@ v1::EncodeRequest ToProto(EncodeRequest request);
 v1::PutMemoryRequest ToProto(PutMemoryRequest request);
 v1::TokenizeRequest ToProto(TokenizeRequest request);
 
-// These return INTERNAL if the bytes of a tensor do not match its shape and type, or the lists of
-// a text's tokens have several lengths.
+// These return INTERNAL if the bytes of a tensor do not match its shape and type, or if the lists
+// of a text's tokens differ in length.
 absl::StatusOr<AttendResult> FromProto(v1::AttendResponse response);
 absl::StatusOr<EncodeResult> FromProto(v1::EncodeResponse response);
 absl::StatusOr<TokenizeResult> FromProto(v1::TokenizeResponse response);

@@ -181,7 +181,7 @@ absl::Status Validate(const Tensor& tensor) {
   const std::optional<int64_t> bytes = ByteCount(tensor.shape, width);
   if (!bytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a tensor has the impossible shape ", ShapeToString(tensor.shape)));
+        absl::StrCat("a tensor has the invalid shape ", ShapeToString(tensor.shape)));
   }
   if (static_cast<int64_t>(tensor.data.size()) != *bytes) {
     return absl::InvalidArgumentError(absl::StrCat("a ", Name(tensor.dtype), " tensor of shape ",
@@ -206,7 +206,7 @@ absl::StatusOr<std::vector<float>> ToFloats(const Tensor& tensor) {
   if (absl::Status status = Validate(tensor); !status.ok()) return status;
   if (!IsFloat(tensor.dtype)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("expected a float tensor, got ", Name(tensor.dtype)));
+        absl::StrCat("expected a float tensor; got ", Name(tensor.dtype)));
   }
   std::vector<float> values(tensor.data.size() / ByteWidth(tensor.dtype));
   for (size_t i = 0; i < values.size(); ++i) {
@@ -228,7 +228,7 @@ absl::StatusOr<std::vector<int64_t>> ToInt64s(const Tensor& tensor) {
   if (absl::Status status = Validate(tensor); !status.ok()) return status;
   if (IsFloat(tensor.dtype)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("expected a tensor of integers, got ", Name(tensor.dtype)));
+        absl::StrCat("expected an integer tensor; got ", Name(tensor.dtype)));
   }
   std::vector<int64_t> values(tensor.data.size() / ByteWidth(tensor.dtype));
   for (size_t i = 0; i < values.size(); ++i) {
@@ -243,7 +243,7 @@ absl::StatusOr<std::vector<int64_t>> ToInt64s(const Tensor& tensor) {
 
 absl::StatusOr<Tensor> ConvertFloat(const Tensor& tensor, DataType dtype) {
   if (!IsFloat(dtype)) {
-    return absl::InvalidArgumentError(absl::StrCat(Name(dtype), " is no float type"));
+    return absl::InvalidArgumentError(absl::StrCat(Name(dtype), " is not a float type"));
   }
   absl::StatusOr<std::vector<float>> values = ToFloats(tensor);
   if (!values.ok()) return values.status();

@@ -1,5 +1,5 @@
-// Tensor, the type in which the client library takes and returns arrays, and its conversions. All
-// functions are pure and thread-safe.
+// Tensor, the client library's array type, and its conversions. All functions are pure and
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -45,36 +45,35 @@ struct Tensor {
   std::string data;
 };
 
-// Returns the number of elements of `shape`; nothing if a dimension is negative or the product
+// Returns the number of elements of `shape`; nullopt if a dimension is negative or the product
 // overflows int64.
 std::optional<int64_t> ElementCount(absl::Span<const int64_t> shape);
 
-// Returns the bytes of `shape` with elements of `width` bytes; nothing in the cases of ElementCount
-// or if the bytes overflow int64.
+// Returns the size in bytes of `shape` with elements of `width` bytes; nullopt as in ElementCount,
+// or if the size overflows int64.
 std::optional<int64_t> ByteCount(absl::Span<const int64_t> shape, int64_t width);
 
 // Returns the shape as text: "[2, 3, 4]".
 std::string ShapeToString(absl::Span<const int64_t> shape);
 
-// Returns INVALID_ARGUMENT unless `tensor.data` has exactly the bytes that its shape and dtype
-// require.
+// Returns INVALID_ARGUMENT unless `tensor.data` has the size that its shape and dtype require.
 absl::Status Validate(const Tensor& tensor);
 
-// Return a float32 or int64 tensor that copies `values`. The caller must pass as many as `shape`
-// has elements; Validate tells.
+// Return a float32 or int64 tensor with a copy of `values`, which must have as many elements as
+// `shape`; Validate checks this.
 Tensor FloatTensor(std::vector<int64_t> shape, absl::Span<const float> values);
 Tensor Int64Tensor(std::vector<int64_t> shape, absl::Span<const int64_t> values);
 
-// Returns the elements of a float tensor, widened to float32. INVALID_ARGUMENT: another type, or a
-// tensor that Validate refuses.
+// Returns the elements of a float tensor, widened to float32. INVALID_ARGUMENT for another type, or
+// a tensor that fails Validate.
 absl::StatusOr<std::vector<float>> ToFloats(const Tensor& tensor);
 
-// Returns the elements of a bool or integer tensor. INVALID_ARGUMENT: another type, a tensor that
-// Validate refuses, or an element that int64 cannot hold.
+// Returns the elements of a bool or integer tensor. INVALID_ARGUMENT for another type, a tensor
+// that fails Validate, or an element that exceeds int64.
 absl::StatusOr<std::vector<int64_t>> ToInt64s(const Tensor& tensor);
 
-// Returns a float tensor in another float type, rounded to nearest even. INVALID_ARGUMENT: either
-// type is not a float type, or Validate refuses the tensor.
+// Converts a float tensor to another float type, rounding to nearest even. INVALID_ARGUMENT if
+// either type is not a float type, or if the tensor fails Validate.
 absl::StatusOr<Tensor> ConvertFloat(const Tensor& tensor, DataType dtype);
 
 }  // namespace attendant::client

@@ -21,10 +21,10 @@ void PrintExecution(std::ostream& out, const Execution& execution) {
       absl::ToDoubleMilliseconds(execution.queue), absl::ToDoubleMilliseconds(execution.copy),
       absl::ToDoubleMilliseconds(execution.compute));
   if (execution.truncated_tokens > 0) {
-    out << absl::StrFormat("%d tokens were cut\n", execution.truncated_tokens);
+    out << absl::StrFormat("%d tokens were truncated\n", execution.truncated_tokens);
   }
   if (execution.cached_sequences > 0) {
-    out << absl::StrFormat("sequences in the server's cache: %d\n", execution.cached_sequences);
+    out << absl::StrFormat("cached sequences: %d\n", execution.cached_sequences);
   }
 }
 

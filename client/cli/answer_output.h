@@ -1,4 +1,4 @@
-// AnswerOutput, which writes the tensors of an answer to a file or prints them.
+// AnswerOutput, which writes the tensors of a response to a file or prints them.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace attendant::client {
 
-// Adds the execution of one of several requests to that of all.
+// Adds the execution of one of several requests to the total.
 void Add(const Execution& part, Execution& whole);
 
-// The flag --output and what it means.
+// The flag --output and its implementation.
 class AnswerOutput {
  public:
   // Returns the flag, which writes into this object.
   Flag OutputFlag();
 
-  // Returns INVALID_ARGUMENT if the file cannot hold this number of tensors. To be called before
-  // the request is sent, so that no answer is lost.
+  // Returns INVALID_ARGUMENT if the file cannot hold this number of tensors. Call it before sending
+  // the request, so that no response is lost.
   absl::Status Check(size_t tensors) const;
 
   // Writes the tensors to the file, if one was named, and prints the rest: the tensors or their

@@ -16,9 +16,9 @@ namespace attendant::client {
 // The exit codes of attendant-client. Scripts rely on them, and the help documents them.
 enum ExitCode : int {
   kSucceeded = 0,
-  kRefused = 1,         // the server answered with an error
+  kRefused = 1,         // the server returned an error
   kBadUsage = 2,        // wrong flags or files
-  kUnreachable = 3,     // no server, or one that is not serving
+  kUnreachable = 3,     // no server, or a server that is not serving
   kLoadTestFailed = 4,  // the load test ran, with errors or beyond a threshold
 };
 
@@ -33,8 +33,7 @@ struct Session {
   ClientOptions connection = {};
   std::vector<std::string> command_line = {};  // with the name of the program
 
-  // A connection of its own is for load tests, which would not see the errors of calls that are
-  // tried again.
+  // Load tests use their own connection without retries, to see all errors.
   Client Connect(bool own_connection = false) const {
     ClientOptions options = connection;
     options.own_connection = own_connection;

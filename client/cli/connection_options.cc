@@ -30,18 +30,16 @@ bool IsToken(const std::string& text) {
 
 Flags ConnectionOptions::ConnectionFlags() {
   return {
-      {"--tls-ca", "FILE",
-       "Connect over TLS; one of these certificates must have signed the server's",
+      {"--tls-ca", "FILE", "Connect over TLS and trust the certificate authorities in FILE",
        TextKind(tls_ca_)},
-      {"--tls-cert", "FILE", "Client certificate to show to the server, over TLS",
-       TextKind(tls_certificate_), "--tls-key"},
+      {"--tls-cert", "FILE", "Client certificate, for TLS", TextKind(tls_certificate_),
+       "--tls-key"},
       {"--tls-key", "FILE", "Private key of the client certificate", TextKind(tls_key_),
        "--tls-cert"},
-      {"--token-file", "FILE", "File that holds the bearer token to send, and nothing else",
+      {"--token-file", "FILE", "File that contains only the bearer token to send",
        TextKind(token_file_)},
       {"--proxy", "",
-       "Connect through the HTTP proxy that the environment names (grpc_proxy, https_proxy, "
-       "http_proxy, no_proxy)",
+       "Use the HTTP proxy from the environment (grpc_proxy, https_proxy, http_proxy, no_proxy)",
        SwitchKind(proxy_)},
   };
 }

@@ -1,5 +1,5 @@
-// Parsers of values that are written out on the command line: rows of numbers such as
-// "1,0,1,0;0,2,0,2", shapes and spans. Their errors are INVALID_ARGUMENT.
+// Parsers of values given on the command line: rows of numbers such as "1,0,1,0;0,2,0,2", shapes
+// and spans. Their errors are INVALID_ARGUMENT.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace attendant::client {
 // Returns float32 [rows, columns]. All rows must have the same length.
 absl::StatusOr<Tensor> ParseFloatRows(const std::string& text);
 
-// Returns rows of integers, whose lengths may differ.
+// Returns rows of integers, possibly of different lengths.
 absl::StatusOr<std::vector<std::vector<int64_t>>> ParseIntRows(const std::string& text);
 
 // Returns whether `text` can only be numbers, and not the name of a file.

@@ -61,30 +61,31 @@ Flags InputOptions::TensorFlags() {
        "Hidden states [B, S, E], or [T, E] with --lengths, from FILE.npy or "
        "FILE.safetensors[:NAME]; float64 is read as float32",
        TextKind(input_)},
-      {"--values", "ROWS",
-       "Hidden states written out, one row of numbers for each token: \"1,0,1,0;0,2,0,2\"",
+      {"--values", "ROWS", "Hidden states, one row of numbers per token: \"1,0,1,0;0,2,0,2\"",
        TextKind(values_), "", "--input"},
       {"--generate", "SHAPE",
-       "Standard normal hidden states: BxSxE, or BxS as wide as the model; T with --lengths",
+       "Random (standard normal) hidden states: BxSxE, or BxS with the model's width; T with "
+       "--lengths",
        TextKind(generate_), "", "--input --values"},
       {"--seed", "SEED", "Seed of --generate", IntegerKind(seed_)},
       {"--wire-dtype", "", "Send the hidden states in this type",
        FloatTypeKind(wire_dtype_, "as they are")},
       {"--mask", "FILE|ROWS",
-       "Attention mask [B, S], where non-zero keeps a token: a file, or rows written out: "
+       "Attention mask [B, S], non-zero keeps a token: a file, or rows such as "
        "\"1,1,0;1,1,1\"",
        TextKind(mask_)},
-      {"--lengths", "N,...", "Kept tokens of each sequence, such as 3,2", ListKind(lengths_)},
+      {"--lengths", "N,...", "Number of kept tokens of each sequence, such as 3,2",
+       ListKind(lengths_)},
       {"--bias", "FILE", "Additive attention bias, broadcastable to [B, H, S, S]", TextKind(bias_)},
-      {"--show-input", "", "Print the input as well; ignored with --json", SwitchKind(show_)},
+      {"--show-input", "", "Also print the input; ignored with --json", SwitchKind(show_)},
   };
 }
 
 Flags InputOptions::TokenFlags() {
   return {
       {"--token-ids", "FILE|ROWS",
-       "Token ids [B, S] as the input, or [T] with --lengths: a file, or rows written out, one for "
-       "each sequence: \"101,2023,102;101,102\"",
+       "Token ids [B, S] as the input, or [T] with --lengths: a file, or one row per sequence: "
+       "\"101,2023,102;101,102\"",
        TextKind(token_ids_)},
       {"--token-type-ids", "FILE|ROWS", "Token types of --token-ids", TextKind(token_type_ids_)},
       {"--position-ids", "FILE|ROWS", "Positions of --token-ids", TextKind(position_ids_)},
@@ -95,7 +96,7 @@ Flag InputOptions::TextFlag() {
   return {
       "--text",
       "TEXT",
-      "A text as the input, which the server tokenizes; may be given again, for several",
+      "Input text, which the server tokenizes",
       TextsKind(texts_),
       "",
       "--input --values --generate --token-ids --token-type-ids --position-ids --mask --lengths "
@@ -104,8 +105,8 @@ Flag InputOptions::TextFlag() {
 
 Flag InputOptions::FeaturesFlag() {
   return {"--features", "",
-          "The input is features: rows of patches or frames, to which the model adds rows and "
-          "positions of its own",
+          "Treat the input as features: rows of patches or frames, to which the model adds prefix "
+          "tokens and positions",
           SwitchKind(features_)};
 }
 
@@ -132,8 +133,8 @@ absl::StatusOr<RequestInput> InputOptions::Read(int64_t width) const {
   const int inputs = input.hidden_states.has_value() + input.token_ids.has_value();
   if (inputs != (texts_.empty() ? 1 : 0)) {
     return absl::InvalidArgumentError(
-        inputs > 1 ? "give either hidden states or --token-ids, not both"
-                   : "no input: give one of --input, --values, --generate or --token-ids");
+        inputs > 1 ? "--token-ids: cannot be combined with hidden states"
+                   : "expected one of --input, --values, --generate or --token-ids; got none");
   }
   if (!bias_.empty()) {
     absl::StatusOr<Tensor> bias = ReadTensor(bias_);
@@ -142,8 +143,7 @@ absl::StatusOr<RequestInput> InputOptions::Read(int64_t width) const {
   }
   if (input.attention_mask) AddBatchDimension(2, Layout::kBatchFirst, *input.attention_mask);
   if (features_ && !input.hidden_states) {
-    return absl::InvalidArgumentError(
-        "--features: no rows: give one of --input, --values or --generate");
+    return absl::InvalidArgumentError("--features: requires --input, --values or --generate");
   }
   const bool packed = !input.lengths.empty();
   if (input.hidden_states && !packed) AddBatchDimension(3, layout_, *input.hidden_states);
@@ -192,7 +192,7 @@ absl::Status InputOptions::ReadTokens(RequestInput& input) const {
   if (!token_ids_.empty() && !LooksInline(token_ids_) && !IsTensorFile(token_ids_)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--token-ids: expected FILE.npy, FILE.safetensors or ids such as 101,7592,102; got \"",
-        token_ids_, "\"; texts go to `encode --text`, and `tokenize` prints their ids"));
+        token_ids_, "\"; use `encode --text` for texts, or `tokenize` to get their ids"));
   }
   absl::Status status = ReadIntegers("--token-ids", token_ids_, input.token_ids, &input.lengths);
   status.Update(ReadIntegers("--token-type-ids", token_type_ids_, input.token_type_ids, nullptr));
@@ -207,7 +207,7 @@ absl::StatusOr<Tensor> InputOptions::Generate(int64_t width) const {
   const std::optional<int64_t> count = ElementCount(*shape);
   if (!count || *count > kMaxMessageBytes / ByteWidth(DataType::kFloat32)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(ShapeToString(*shape), " is more than the 2 GiB that one message holds"));
+        absl::StrCat(ShapeToString(*shape), " exceeds the 2 GiB of one message"));
   }
   std::mt19937_64 random(seed_);
   std::normal_distribution<float> normal;

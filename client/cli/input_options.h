@@ -1,4 +1,4 @@
-// InputOptions, the flags that say where the tensors of a request come from.
+// InputOptions, the flags for the input tensors of a request.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace attendant::client {
 
-// The tensors that the flags have given, as the fields of a request.
+// The tensors given by the flags, as fields of a request.
 struct RequestInput {
   Layout layout = Layout::kBatchFirst;
   std::optional<Tensor> hidden_states;

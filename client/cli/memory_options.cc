@@ -12,15 +12,15 @@ Flags MemoryOptions::MemoryFlags(bool required) {
       {.name = "--memory",
        .placeholder = "FILE|ROWS",
        .help = "Rows to attend to instead of the input, [B or 1, M, K], or [N, K] with "
-               "--memory-lengths: a file, or rows written out: \"1,0,1,0;0,2,0,2\"",
+               "--memory-lengths: a file, or rows such as \"1,0,1,0;0,2,0,2\"",
        .kind = TextKind(memory_),
        .required = required},
-      {"--memory-values", "FILE|ROWS", "Rows that the values are made of",
+      {"--memory-values", "FILE|ROWS", "Rows for the value projection",
        TextKind(values_, "the rows of --memory"), "--memory"},
       {"--memory-mask", "FILE|ROWS", "Attention mask of the memory, [B or 1, M]", TextKind(mask_),
        "--memory"},
-      {"--memory-lengths", "N,...", "Kept rows of each memory, such as 3,2", ListKind(lengths_),
-       "--memory"},
+      {"--memory-lengths", "N,...", "Number of kept rows of each memory, such as 3,2",
+       ListKind(lengths_), "--memory"},
   };
 }
 

@@ -1,4 +1,4 @@
-// MemoryOptions, the flags that say what a memory is made of.
+// MemoryOptions, the flags of a memory.
 #pragma once
 
 #include <cstdint>

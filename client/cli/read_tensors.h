@@ -1,4 +1,4 @@
-// Readers of the tensors that flags give, in a file or written out on the command line.
+// Readers of tensors given by flags, in a file or on the command line.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,11 @@ absl::Status Named(const std::string& flag, const absl::Status& status);
 // [S] becomes [1, S], or [S, 1] with sequences first.
 void AddBatchDimension(size_t full_rank, Layout layout, Tensor& tensor);
 
-// Reads floats from a file, or written out. Errors name the flag, here and below.
+// Reads floats from a file or the command line. Errors name the flag, here and below.
 absl::StatusOr<Tensor> ReadFloats(const std::string& flag, const std::string& source);
 
-// Reads integers from a file, or written out. Rows of different lengths become packed ones, whose
-// lengths go into `lengths` unless it is null or has some already. Reads nothing if `source` is
-// empty.
+// Reads integers from a file or the command line. Packs rows of different lengths and stores the
+// lengths in `lengths`, unless it is null or not empty. Reads nothing if `source` is empty.
 absl::Status ReadIntegers(const std::string& flag, const std::string& source,
                           std::optional<Tensor>& tensor, std::vector<int64_t>* lengths);
 

@@ -24,17 +24,17 @@ Flag LayersFlag(std::string& span) {
 }
 
 Flag RequestIdFlag(std::string& id) {
-  return {"--request-id", "ID", "Name of the request in the server's log", TextKind(id)};
+  return {"--request-id", "ID", "Request id for the server's log", TextKind(id)};
 }
 
 Flag HtmlFlag(std::string& path) {
-  return {"--html", "FILE", "Also write one self-contained page there", TextKind(path)};
+  return {"--html", "FILE", "Also write one self-contained page to FILE", TextKind(path)};
 }
 
 Flag SequenceFirstFlag(Layout& layout) {
   return {"--sequence-first", "",
-          "Tensors of the request and the response are [S, B, ...], as torch's modules take them "
-          "by default; masks, biases and probabilities stay batch first",
+          "Send and return tensors as [S, B, ...], the default order of torch's modules; masks, "
+          "biases and probabilities stay batch-first",
           SetKind(layout, Layout::kSequenceFirst)};
 }
 

@@ -18,8 +18,7 @@ Flag RequestIdFlag(std::string& id);
 Flag HtmlFlag(std::string& path);
 Flag SequenceFirstFlag(Layout& layout);
 
-// The kind of a float type. For an optional one, `initial` says in the help what is used without
-// the flag.
+// The kind of a float type. For an optional type, the help shows `initial` as the default.
 FlagKind FloatTypeKind(DataType& type);
 FlagKind FloatTypeKind(std::optional<DataType>& type, const std::string& initial);
 
@@ -27,8 +26,8 @@ FlagKind FloatTypeKind(std::optional<DataType>& type, const std::string& initial
 template <typename Request>
 Flag HeadGatesFlag(Request& request) {
   return {"--head-gates", "GATE,...",
-          "Weight of each head, from 0 (left out) to 1: one number for each head, or for each head "
-          "of each layer in turn",
+          "Weight of each head, from 0 (skipped) to 1: one number per head, or per head of each "
+          "layer, layer by layer",
           ListKind(request.head_gates)};
 }
 
@@ -46,7 +45,7 @@ Flags AttentionFlags(Request& request) {
       {"--query-rows", "ROW,...",
        "Return only these rows of the input, numbered across all its sequences, such as 0,5",
        ListKind(request.query_rows)},
-      {"--head-mean", "", "Return attention probabilities as their mean over the heads",
+      {"--head-mean", "", "Return attention probabilities averaged over the heads",
        SetKind(request.attention_form, AttentionForm::kHeadMean)},
       {"--top-keys", "K",
        "Return only the K largest attention probabilities of each query, with their keys",

@@ -26,8 +26,7 @@ class AttendCommand : public Command {
 CommandTable AttendCommand::Table() {
   CommandTable table = {
       "Compute", "attend", "Compute the attention of one layer",
-      "Prints the context layer, or as much of the attention block as --stage says, and how long "
-      "the server took for it.",
+      "Prints the output of the stage given by --stage, and the server's timings.",
       "attendant-client attend --model worked-example \\\n"
       "  --values \"1,0,1,0;0,2,0,2;1,1,1,1\"\n"
       "attendant-client attend --model m --generate 1x5 --probabilities --top-keys 2"};
@@ -35,8 +34,8 @@ CommandTable AttendCommand::Table() {
             {ModelFlag(request_.model),
              LayerFlag(request_.layer),
              {"--stage", "",
-              "How far to compute: the context layer, its output projection, or the whole "
-              "block with residual and norm",
+              "Stage to return: the context layer, its output projection, or the whole block with "
+              "residual and norm",
               ChoiceKind<AttendStage>(request_.stage, {{"context", AttendStage::kContext},
                                                        {"projected", AttendStage::kProjected},
                                                        {"block", AttendStage::kBlock}})}});
@@ -44,7 +43,7 @@ CommandTable AttendCommand::Table() {
   table.Add("Input", {input_.LayoutFlag()});
   table.Add("Memory", memory_.MemoryFlags(/*required=*/false));
   table.Add("Memory", {{"--memory-handle", "HANDLE",
-                        "Attend to this registered memory, whose handle put-memory printed",
+                        "Attend to the registered memory with this handle, printed by put-memory",
                         TextKind(request_.memory_handle), "", "--memory"}});
   table.Add("Attention", {{"--probabilities", "", "Also return the attention probabilities",
                            SwitchKind(request_.return_attention_probabilities)},

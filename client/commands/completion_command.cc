@@ -11,7 +11,7 @@ class CompletionCommand : public Command {
 
   CommandTable Table() override {
     CommandTable table = {
-        "Shell", "completion", "Print a script that completes commands and flags in a shell",
+        "Shell", "completion", "Print a shell script that completes commands and flags",
         "Packages install it into /usr/share/bash-completion/completions. Calls no server.",
         "source <(attendant-client completion bash)"};
     table.Add("Arguments", {{.name = "SHELL",

@@ -79,18 +79,17 @@ CommandTable EncodeCommand::Table() {
   table.Add("Input", TextFlags());
   table.Add("Input", input_.TokenFlags());
   table.Add("Input", input_.TensorFlags());
-  table.Add("Input",
-            {input_.FeaturesFlag(),
-             input_.LayoutFlag(),
-             {"--chunk", "TOKENS",
-              "Send the one sequence in chunks of this many tokens, over EncodeStream; for "
-              "models that take sequences in chunks",
-              IntegerKind<int64_t>(chunk_, 1)}});
+  table.Add("Input", {input_.FeaturesFlag(),
+                      input_.LayoutFlag(),
+                      {"--chunk", "TOKENS",
+                       "Send the sequence in chunks of this many tokens over EncodeStream; for "
+                       "models that support it",
+                       IntegerKind<int64_t>(chunk_, 1)}});
   table.Add("Returned tensors", ReturnFlags());
   table.Add("Returned tensors", PoolingFlags());
   table.Add("Attention", AttentionFlags(request_));
   table.Add("Output", {output_.OutputFlag(), RequestIdFlag(request_.request_id)});
-  table.instead = "; texts go to --text";
+  table.instead = "; use --text for texts";
   return table;
 }
 
@@ -106,34 +105,35 @@ Flags EncodeCommand::TextFlags() {
   return {
       input_.TextFlag(),
       {"--prompt-name", "NAME", "Put the model's prompt of this name before each text",
-       TextKind(request_.prompt_name, "that of --task, else the model's default one"), "--text"},
+       TextKind(request_.prompt_name, "the prompt for --task, or else the model's default prompt"),
+       "--text"},
       {"--prompt", "TEXT", "Put this before each text; \"\": no prompt", std::move(prompt),
        "--text", "--prompt-name"},
       {"--truncate", "",
-       "Cut texts and sequences of token ids that are longer than the model's max_sequence_length "
-       "(`attendant-client models NAME` shows it): right keeps their first tokens, left their "
-       "last ones. With none, sequences up to the model's longest_sequence are computed whole, "
-       "and longer ones refused",
+       "Truncate texts and token ids to the model's max_sequence_length (shown by "
+       "`attendant-client models NAME`), on the right or on the left. With none, sequences up to "
+       "the model's longest_sequence are computed in full, and longer ones are refused",
        std::move(truncate)},
   };
 }
 
 Flags EncodeCommand::ReturnFlags() {
   return {
-      {"--no-hidden-states", "", "Leave out the hidden states of the last layer",
+      {"--no-hidden-states", "", "Omit the hidden states of the last layer",
        SwitchKind(request_.omit_hidden_states)},
       {"--intermediate", "LAYER,...", "Also return the output of these layers, such as 0,5",
        ListKind(request_.intermediate_layers)},
       {"--attention-layers", "LAYER,...", "Also return the attention probabilities of these layers",
        ListKind(request_.attention_layers)},
       {"--token-vectors", "",
-       "Also return the result of the checkpoint's head for each token: class scores, or a vector",
+       "Also return the output of the checkpoint's token head: class scores, or a vector, for each "
+       "token",
        SwitchKind(request_.return_token_vectors)},
       {"--normalize-tokens", "", "Scale token vectors to length 1",
        SwitchKind(request_.normalize_token_vectors)},
       {"--task", "TASK",
-       "What the sequences are for, query or document; some models return no vectors of certain "
-       "tokens of documents",
+       "Purpose of the sequences, query or document; some models return no vectors for certain "
+       "document tokens",
        TextKind(request_.task, "")},
       {"--output-dtype", "", "Type of the returned tensors",
        FloatTypeKind(request_.output_dtype, "the type of the input, float32 for token ids")},
@@ -154,14 +154,14 @@ Flags EncodeCommand::PoolingFlags() {
   pooling.implied = "model";
   return {
       {"--pooled", "POOLING",
-       "Also return one vector for each sequence; POOLING is model, as the checkpoint says, unless "
-       "it is given",
+       "Also return one vector per sequence; the default POOLING is model, as defined by the "
+       "checkpoint",
        pooling},
       {"--normalize", "", "Scale pooled vectors to length 1",
        SwitchKind(request_.normalize_pooled)},
       {"--prompt-tokens", "COUNT,...",
-       "How many of each sequence's first tokens are a prompt's: one number for all sequences, or "
-       "one for each. They are left out of the pooled vector, by model if the model does so",
+       "Number of prompt tokens at the start of each sequence: one number for all sequences, or "
+       "one for each. The pooled vector excludes them; with model, only if the model does so",
        ListKind(request_.prompt_tokens)},
       {"--sparse", "",
        "Also return a sparse vector over the vocabulary for each sequence (SPLADE): sparse_counts, "

@@ -40,7 +40,7 @@ void Append(const Tensor& part, Tensor& whole) {
   whole.data += part.data;
 }
 
-// Appends the rows of a part, whose tensors are those of every part.
+// Appends the rows of a chunk, which has the same tensors as every other chunk.
 void Append(EncodeResult part, std::optional<EncodeResult>& whole) {
   if (!whole) {
     whole = std::move(part);
@@ -77,11 +77,11 @@ EncodeRequest WithoutInput(const EncodeRequest& request) {
   return bare;
 }
 
-// Returns the reason why the stream ended before its last answer.
+// Returns the reason why the stream ended before its last response.
 absl::Status EndOf(EncodeStream& stream) {
   const absl::Status status = stream.Finish();
   if (!status.ok()) return status;
-  return absl::InternalError("the stream ended before every part was answered");
+  return absl::InternalError("the stream ended before the response to every chunk");
 }
 
 }  // namespace
@@ -93,8 +93,9 @@ absl::Status CheckInParts(const EncodeRequest& request) {
       request.return_token_vectors || request.return_sparse ||
       request.truncation != Truncation::kNone || request.layout != Layout::kBatchFirst) {
     return absl::InvalidArgumentError(
-        "--chunk: expected none of --mask, --lengths, --bias, --attention-layers, --query-rows, "
-        "--pooled, --token-vectors, --sparse, --truncate and --sequence-first beside it");
+        "--chunk: cannot be combined with --mask, --lengths, --bias, --attention-layers, "
+        "--query-rows, "
+        "--pooled, --token-vectors, --sparse, --truncate and --sequence-first");
   }
   for (const auto field : kInputs) {
     const std::optional<Tensor>& tensor = request.*field;
@@ -102,7 +103,7 @@ absl::Status CheckInParts(const EncodeRequest& request) {
     if (tensor->shape.size() < 2 || tensor->shape[0] != 1 || tensor->shape[1] < 1 ||
         tensor->shape[1] != input.shape[1]) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--chunk: expected one sequence, with one row for each token, got ",
+          absl::StrCat("--chunk: expected one sequence, with one row for each token; got ",
                        ShapeToString(tensor->shape)));
     }
   }
@@ -136,7 +137,7 @@ absl::StatusOr<EncodeResult> EncodeInParts(const Client& client, const EncodeReq
     if (!answer) return EndOf(*stream);
     if (!answer->result.ok()) return answer->result.status();
     if (answer->id != static_cast<uint64_t>(answered) || !IsSound(*answer->result, request)) {
-      return absl::InternalError("the server's answer is not that of the next part");
+      return absl::InternalError("the server's response is not for the next chunk");
     }
     Append(*std::move(answer->result), whole);
     ++answered;

@@ -1,4 +1,4 @@
-// Encoding of one sequence in parts over a stream, for models that can take it so.
+// Encoding of one sequence in chunks over a stream, for models that support it.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace attendant::client {
 
-// Returns INVALID_ARGUMENT if the request does not have exactly one sequence, or asks for something
-// that parts cannot answer.
+// Returns INVALID_ARGUMENT unless the request has exactly one sequence and only outputs that chunks
+// support.
 absl::Status CheckInParts(const EncodeRequest& request);
 
-// Sends the request, which CheckInParts must have accepted, in parts of up to `tokens` tokens, and
-// returns the answer that it would have as a whole. The execution is that of all parts together.
+// Sends the request, which CheckInParts must have accepted, in chunks of up to `tokens` tokens, and
+// returns the response of the whole. The execution is the sum over all chunks.
 absl::StatusOr<EncodeResult> EncodeInParts(const Client& client, const EncodeRequest& request,
                                            int64_t tokens, const CallOptions& call);
 

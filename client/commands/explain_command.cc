@@ -35,7 +35,7 @@ struct Step {
 
 absl::Status Unexpected(const Tensor& tensor) {
   return absl::InternalError(
-      absl::StrCat("the server's answer has an unexpected shape: ", ShapeToString(tensor.shape)));
+      absl::StrCat("the server's response has an unexpected shape: ", ShapeToString(tensor.shape)));
 }
 
 absl::Status TakeProbabilities(const AttendResult& result, Attention& attention) {
@@ -51,7 +51,7 @@ absl::Status TakeProbabilities(const AttendResult& result, Attention& attention)
   return floats.status();
 }
 
-// Takes the values, which are the context of tokens that attend to nothing but themselves.
+// Computes the values: the context of tokens that attend only to themselves.
 absl::Status TakeValues(const AttendResult& result, Attention& attention) {
   const std::vector<int64_t>& shape = result.output.shape;
   if (shape.size() != 3 || shape[0] != attention.sequences || shape[1] != attention.length ||
@@ -179,18 +179,18 @@ class ExplainCommand : public Command {
 };
 
 CommandTable ExplainCommand::Table() {
-  CommandTable table = {
-      "Look inside", "explain", "Show the steps from probabilities to the context layer",
-      "Prints, as on paper, the probabilities of each query, each value times its probability, and "
-      "their sum. For few tokens.",
-      "attendant-client explain --values \"1,0,1,0;0,2,0,2;1,1,1,1\" --round 1"};
+  CommandTable table = {"Look inside", "explain",
+                        "Show the steps from probabilities to the context layer",
+                        "Prints the probabilities of each query, each value times its probability, "
+                        "and their sum. For few tokens.",
+                        "attendant-client explain --values \"1,0,1,0;0,2,0,2;1,1,1,1\" --round 1"};
   table.Add("Model", {ModelFlag(model_), LayerFlag(layer_)});
   table.Add("Input", input_.TensorFlags());
   FlagKind digits = IntegerKind(digits_, 0, kMostDigits);
   digits.initial = "no rounding";
   table.Add("Output", {{"--round", "DECIMALS",
-                        "First round probabilities to this many decimals, as on paper, so that the "
-                        "probabilities of each query still sum to 1",
+                        "First round probabilities to this many decimals, so that they still sum "
+                        "to 1 for each query",
                         std::move(digits)}});
   return table;
 }
@@ -207,9 +207,10 @@ ExitCode ExplainCommand::Run(Session& session) {
   request.attention_mask = std::move(input.attention_mask);
   request.output_dtype = DataType::kFloat32;
   if (request.hidden_states.shape.size() != 3 || input.attention_bias) {
-    return ReportBadUsage(session, absl::InvalidArgumentError(
-                                       "explain takes hidden states [B, S, E], without --bias or "
-                                       "packed --lengths"));
+    return ReportBadUsage(
+        session,
+        absl::InvalidArgumentError(
+            "explain: expected hidden states [B, S, E], without --bias or packed --lengths"));
   }
   request.lengths = std::move(input.lengths);
   const absl::StatusOr<Attention> attention = Ask(session, std::move(request));

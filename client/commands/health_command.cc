@@ -22,7 +22,7 @@ class HealthCommand : public Command {
  public:
   CommandTable Table() override {
     CommandTable table = {"Server", "health", "Check whether the server is serving",
-                          "Asks grpc.health.v1, as Kubernetes and load balancers do.",
+                          "Calls grpc.health.v1, like Kubernetes and load balancers.",
                           "attendant-client health && echo ready"};
     table.Add("Arguments", {{"SERVICE", "", "A model or a gRPC service",
                              TextKind(service_, "the whole server")}});

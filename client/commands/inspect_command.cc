@@ -82,8 +82,8 @@ class InspectCommand : public Command {
 CommandTable InspectCommand::Table() {
   CommandTable table = {
       "Look inside", "inspect", "Show statistics and maps of every attention head for an input",
-      "Prints a table of confidence, symmetry, ranks and positional heads; with token ids also how "
-      "many queries look most at the least frequent ids, counted over all sequences.",
+      "Prints a table of confidence, symmetry, ranks and positional heads; with token ids, also "
+      "the number of queries that attend most to the least frequent ids of all sequences.",
       "attendant-client inspect --model minilm --text \"hello world\" --html a.html\n"
       "attendant-client inspect --model minilm --token-ids 101,7592,2088,102 \\\n"
       "  --tokens \"[CLS] hello world [SEP]\" --html attention.html"};
@@ -94,17 +94,16 @@ CommandTable InspectCommand::Table() {
   table.Add("Input",
             {input_.FeaturesFlag(),
              {"--tokens", "TEXTS",
-              "Texts of the tokens, which label the page: with spaces between them, a line "
-              "for each sequence; --text has its own",
+              "Token labels, separated by spaces, one line per sequence; --text has its own",
               TextKind(tokens_), "", "--text"},
-             {"--tokens-file", "FILE", "The same, in a file", TextKind(tokens_file_), "",
+             {"--tokens-file", "FILE", "Like --tokens, from a file", TextKind(tokens_file_), "",
               "--tokens --text"}});
-  table.Add("Attention", {HeadGatesFlag(request_),
-                          {"--cells", "COUNT",
-                           "Largest side of an attention map; more tokens share cells, which hold "
-                           "what their queries give to their keys together, as the mean of the "
-                           "queries",
-                           IntegerKind<int64_t>(cells_, 8, 1024)}});
+  table.Add("Attention",
+            {HeadGatesFlag(request_),
+             {"--cells", "COUNT",
+              "Maximum side length of an attention map; for more tokens, a cell is the probability "
+              "from a group of queries to a group of keys, averaged over the queries",
+              IntegerKind<int64_t>(cells_, 8, 1024)}});
   table.Add("Output", {HtmlFlag(html_)});
   return table;
 }
@@ -206,7 +205,7 @@ absl::Status InspectCommand::AskForLayers(const Session& session, const LayerSpa
         session.Connect().Encode(std::move(part), session.call);
     if (!result.ok()) return result.status();
     if (result->attention_probabilities.size() != end - done) {
-      return absl::InternalError("the server's answer lacks attention probabilities");
+      return absl::InternalError("the server's response lacks attention probabilities");
     }
     if (absl::Status status = inspector.Add(*result); !status.ok()) return status;
   }

@@ -22,17 +22,17 @@ class PutMemoryCommand : public Command {
 
 CommandTable PutMemoryCommand::Table() {
   CommandTable table = {
-      "Compute", "put-memory", "Register a memory for attend, and print its handle",
+      "Compute", "put-memory", "Register a memory for attend and print its handle",
       "The server keeps the keys and values of the memory until it expires or is dropped; attend "
       "--memory-handle uses them.",
       "attendant-client put-memory --model worked-example \\\n"
       "  --memory \"1,1,1,1;0,1,0,1\" --time-to-live 5m"};
   table.Add("Model", {ModelFlag(request_.model), LayerFlag(request_.layer)});
   table.Add("Memory", memory_.MemoryFlags(/*required=*/true));
-  table.Add("Memory",
-            {SequenceFirstFlag(request_.layout),
-             {"--time-to-live", "DURATION", "Time until the memory expires; 0: the server's limit",
-              DurationKind(request_.time_to_live)}});
+  table.Add("Memory", {SequenceFirstFlag(request_.layout),
+                       {"--time-to-live", "DURATION",
+                        "Time until the memory expires; 0: the server's maximum",
+                        DurationKind(request_.time_to_live)}});
   table.Add("Output", {RequestIdFlag(request_.request_id)});
   return table;
 }
@@ -75,7 +75,7 @@ CommandTable DropMemoryCommand::Table() {
                         "attendant-client drop-memory \"$handle\""};
   table.Add("Arguments", {{.name = "HANDLE",
                            .placeholder = "",
-                           .help = "The handle that put-memory printed",
+                           .help = "The handle printed by put-memory",
                            .kind = TextKind(handle_),
                            .required = true}});
   return table;

@@ -78,11 +78,11 @@ class ModelsCommand : public Command {
 CommandTable ModelsCommand::Table() {
   CommandTable table = {
       "Server", "models", "List the models, or describe one",
-      "The description has layers, inputs, limits, compute type, threads and costs.",
+      "The description contains layers, inputs, limits, compute type, threads and costs.",
       "attendant-client models\n"
       "attendant-client models minilm"};
   table.Add("Arguments", {{"NAME", "", "The model to describe", TextKind(name_, "list all")}});
-  table.Add("Output", {{"--names", "", "Print only the names, one on each line",
+  table.Add("Output", {{"--names", "", "Print only the names, one per line",
                         SwitchKind(names_only_), "", "NAME"}});
   return table;
 }

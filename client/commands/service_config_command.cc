@@ -8,14 +8,14 @@ namespace {
 class ServiceConfigCommand : public Command {
  public:
   CommandTable Table() override {
-    CommandTable table = {
-        "Server", "service-config", "Print the gRPC service config for clients of several servers",
-        "With these retries, balancing and health checks, clients in any language do not notice "
-        "that one of several servers restarts. Calls no server.",
-        "attendant-client service-config > service_config.json"};
+    CommandTable table = {"Server", "service-config",
+                          "Print the gRPC service config for clients of several servers",
+                          "With its retries, balancing and health checks, clients in any language "
+                          "keep working while one of several servers restarts. Calls no server.",
+                          "attendant-client service-config > service_config.json"};
     table.Add("Balancing",
               {{"--behind-proxy", "",
-                "Leave out health checks, for clients of a proxy that checks the servers",
+                "Omit health checks, for clients behind a proxy that checks the servers",
                 SetKind(checks_, HealthChecks::kOfProxy)}});
     return table;
   }

@@ -64,11 +64,10 @@ class TokenizerCommand : public Command {
 };
 
 CommandTable TokenizerCommand::Table() {
-  CommandTable table = {
-      "Server", "tokenizer", "Show a model's tokenizer, and save tokenizer.json",
-      "Shows the longest sequence, prompts, labels and special tokens, for models "
-      "that are served from a directory with a tokenizer.json.",
-      "attendant-client tokenizer minilm --output tokenizer.json"};
+  CommandTable table = {"Server", "tokenizer", "Show a model's tokenizer and save tokenizer.json",
+                        "Shows the longest sequence, prompts, labels and special tokens of a model "
+                        "whose directory has a tokenizer.json.",
+                        "attendant-client tokenizer minilm --output tokenizer.json"};
   table.Add("Arguments", {{"NAME", "", "The model", TextKind(name_, "the server's only one")}});
   table.Add("Output",
             {{"--output", "FILE", "Write tokenizer.json to this file", TextKind(output_)}});

@@ -1,5 +1,5 @@
-// Reading and writing of files that may come from anywhere: no size that a file states is believed
-// before it is checked against the size of the file.
+// Reading and writing of untrusted files: sizes stated in a file are checked against the size of
+// the file before use.
 #pragma once
 
 #include <cstdint>

@@ -154,7 +154,7 @@ absl::StatusOr<Extent> FindHeader(InputFile& file) {
   }
   const int version = static_cast<uint8_t>((*start)[kMagicBytes]);
   if (version != 1 && version != 2) {
-    return file.Error(absl::StrCat("has .npy format version ", version, ", expected 1 or 2"));
+    return file.Error(absl::StrCat("has .npy format version ", version, "; expected 1 or 2"));
   }
   const int64_t width = version == 1 ? 2 : 4;
   const auto length = file.Read(kMagicBytes + 2, width);
@@ -178,7 +178,7 @@ absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
   const auto text = file->Read(extent->offset, extent->bytes);
   if (!text.ok()) return text.status();
   std::optional<NpyHeader> header = HeaderParser(*text).Parse();
-  if (!header) return file->Error("has a header that is not understood");
+  if (!header) return file->Error("has an unsupported header");
   if (*header->fortran_order) {
     return file->Error("is in Fortran order; save numpy.ascontiguousarray(array) instead");
   }
@@ -191,7 +191,7 @@ absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
   const int64_t width = is_float64 ? 8 : ByteWidth(*dtype);
   const int64_t present = file->size() - extent->offset - extent->bytes;
   if (ByteCount(*header->shape, width) != present) {
-    return file->Error(absl::StrCat("has ", present, " bytes of data, which is not what shape ",
+    return file->Error(absl::StrCat("has ", present, " bytes of data, which does not match shape ",
                                     ShapeToString(*header->shape), " of '", header->descr,
                                     "' takes"));
   }

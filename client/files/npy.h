@@ -10,11 +10,11 @@
 namespace attendant::client {
 
 // Reads a little-endian array in C order, of bool, integers, float16, float32, or float64, which
-// becomes float32. Anything else, such as Fortran order or pickled objects, is INVALID_ARGUMENT,
-// with a message that names the file and what it contains.
+// becomes float32. Returns INVALID_ARGUMENT for anything else, such as Fortran order or pickled
+// objects, with the name and content type of the file.
 absl::StatusOr<Tensor> ReadNpy(const std::string& path);
 
-// Writes a tensor of any type but bfloat16, which NumPy does not have.
+// Writes a tensor of any type except bfloat16, which NumPy does not have.
 absl::Status WriteNpy(const std::string& path, const Tensor& tensor);
 
 }  // namespace attendant::client

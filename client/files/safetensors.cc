@@ -88,7 +88,7 @@ absl::StatusOr<Header> ReadHeader(InputFile& file) {
   if (!text.ok()) return text.status();
   if (NestsTooDeep(*text)) return file.Error("has a header that nests too deep");
   Json entries = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!entries.is_object()) return file.Error("has a header that is no JSON object");
+  if (!entries.is_object()) return file.Error("has a header that is not a JSON object");
   return Header{std::move(entries), kLengthBytes + static_cast<int64_t>(length)};
 }
 
@@ -158,7 +158,7 @@ absl::StatusOr<Entry> ParseEntry(const InputFile& file, const Header& header,
   }
   const int64_t bytes = end - begin;
   if (ByteCount(*shape, is_float64 ? 8 : ByteWidth(*dtype)) != bytes) {
-    return file.Error(absl::StrCat(subject, "has ", bytes, " bytes, which is not what shape ",
+    return file.Error(absl::StrCat(subject, "has ", bytes, " bytes, which does not match shape ",
                                    ShapeToString(*shape), " of ", type_name, " takes"));
   }
   return Entry{*dtype, is_float64, *std::move(shape), begin, bytes};

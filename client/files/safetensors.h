@@ -17,11 +17,11 @@ struct NamedTensor {
 };
 
 // Reads the tensor of this name; with an empty name, the only tensor of the file. float64 becomes
-// float32. Reads no bytes but the header and those of the tensor, so that a large checkpoint can be
-// the source. Errors name the file, what was expected and what was found.
+// float32. Reads only the header and the tensor, so it is fast for large checkpoints. Errors name
+// the file, the expected and the actual content.
 absl::StatusOr<Tensor> ReadSafetensors(const std::string& path, const std::string& name);
 
-// Writes the tensors, whose names must be distinct.
+// Writes the tensors, which must have distinct names.
 absl::Status WriteSafetensors(const std::string& path, const std::vector<NamedTensor>& tensors);
 
 }  // namespace attendant::client

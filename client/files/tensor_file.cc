@@ -32,7 +32,7 @@ absl::Status CheckWritable(const std::string& path, size_t tensors) {
         absl::StrCat(path, ": expected a name ending in .npy or .safetensors"));
   }
   if (tensors == 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(path, ": .npy holds one tensor, the answer has ",
+  return absl::InvalidArgumentError(absl::StrCat(path, ": expected one tensor for .npy; got ",
                                                  tensors, "; write to .safetensors"));
 }
 

@@ -1,4 +1,4 @@
-// Reading and writing of tensor files, whose format is chosen by their extension.
+// Reading and writing of tensor files, in the format given by the extension.
 #pragma once
 
 #include <string>

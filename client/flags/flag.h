@@ -9,7 +9,7 @@
 
 namespace attendant::client {
 
-// The form of a flag's value, and the way from texts to it.
+// The form of a flag's value, and how to parse it.
 struct FlagKind {
   enum class Takes {
     kNothing,   // a switch
@@ -24,7 +24,7 @@ struct FlagKind {
   std::string initial = {};               // without the flag, for the help; empty: as `bounds`
   std::string implied = {};               // for kMaybeOne
   std::vector<std::string> choices = {};  // the only texts allowed; empty: `read` decides
-  // Stores a value, and returns false if the text is none. Called for each text in turn.
+  // Stores a value; returns false if the text is invalid. Called for each text in turn.
   std::function<bool(const std::string& text)> read = {};
 };
 

@@ -40,7 +40,7 @@ FlagKind SetKind(T& target, T value) {
 }
 inline FlagKind SwitchKind(bool& target) { return SetKind(target, true); }
 
-// An integer of least..most. What the target holds is the default if it is one of these.
+// An integer of least..most. The target's initial value is the default if it is in the range.
 template <typename T>
 FlagKind IntegerKind(T& target, T least = std::numeric_limits<T>::min(),
                      T most = std::numeric_limits<T>::max()) {

@@ -22,11 +22,11 @@ constexpr size_t kCommandColumns = 18;
 constexpr size_t kFlagColumns = 26;
 constexpr char kExitCodes[] =
     "\nExit codes\n"
-    "  0  it worked; health: the server serves\n"
-    "  1  the server refused the request or answered an error\n"
+    "  0  success; health: the server is serving\n"
+    "  1  the server refused the request or returned an error\n"
     "  2  bad usage, or a file that cannot be read or written\n"
-    "  3  the server cannot be reached, or does not serve (yet, or any more)\n"
-    "  4  the load test finished, but with errors, beyond --require, or without a\n"
+    "  3  the server cannot be reached or is not serving\n"
+    "  4  the load test had errors, missed --require, or found no\n"
     "     rate for --find-rate\n";
 
 bool IsArgument(const Flag& flag) { return !absl::StartsWith(flag.name, "-"); }

@@ -22,7 +22,7 @@ absl::Status NoSuchInput(const std::string& what) {
 
 absl::Status UnsoundAnswer(uint32_t layer, const char* tensor) {
   return absl::InternalError(
-      absl::StrCat("the server's answer has no sound ", tensor, " of layer ", layer));
+      absl::StrCat("the server's response has no valid ", tensor, " of layer ", layer));
 }
 
 // Returns the rows `rows` and the columns `columns` of a float32 matrix with `width` columns.
@@ -60,15 +60,15 @@ absl::StatusOr<Inspector> Inspector::Create(const EncodeRequest& request, const 
   inspector.inspection_.cells = cells;
   if (request.features && model.has_front()) inspector.own_rows_ = model.front().own_rows();
   if (inspector.own_rows_ < 0 || inspector.own_rows_ > kMostOwnRows) {
-    return NoSuchInput(
-        absl::StrCat("the server says that ", inspector.own_rows_, " rows come before it"));
+    return NoSuchInput(absl::StrCat("the server says that ", inspector.own_rows_,
+                                    " prefix tokens come before it"));
   }
   const bool has_ids = request.token_ids.has_value();
   const std::optional<Tensor>& tokens = has_ids            ? request.token_ids
                                         : request.features ? request.features
                                                            : request.hidden_states;
   if (!tokens) return NoSuchInput("there is none");
-  if (request.layout != Layout::kBatchFirst) return NoSuchInput("its sequences are first");
+  if (request.layout != Layout::kBatchFirst) return NoSuchInput("its layout is sequence-first");
   absl::Status status = inspector.FindRows(request, *tokens, has_ids ? 1 : 2);
   if (status.ok()) status = inspector.AddInput(request);
   if (!status.ok()) return status;
@@ -95,7 +95,7 @@ absl::Status Inspector::FindRows(const EncodeRequest& request, const Tensor& tok
   const bool has_lengths = packed || !lengths.empty();
   if ((request.attention_mask && static_cast<int64_t>(mask->size()) != token_rows) ||
       (has_lengths && static_cast<int64_t>(lengths.size()) != sequences)) {
-    return NoSuchInput("its mask or lengths are not of its sequences");
+    return NoSuchInput("its mask or lengths do not match its sequences");
   }
   length_ = longest + own_rows_;
   int64_t input_row = 0;
@@ -106,7 +106,7 @@ absl::Status Inspector::FindRows(const EncodeRequest& request, const Tensor& tok
     rows.first_row = token_rows_;
     const int64_t length = has_lengths ? lengths[static_cast<size_t>(b)] : longest;
     const int64_t room = packed ? token_rows - input_row : longest;
-    if (length < 0 || length > room) return NoSuchInput("its lengths do not fit its tokens");
+    if (length < 0 || length > room) return NoSuchInput("its lengths do not match its tokens");
     rows.length = packed ? length : longest;
     for (int64_t i = 0; i < length; ++i) {
       const auto at = static_cast<size_t>(input_row + i);
@@ -169,7 +169,7 @@ void Inspector::FindRareIds() {
 
 absl::Status Inspector::NameTokens(const std::vector<std::vector<std::string>>& texts) {
   if (texts.size() != rows_.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("expected a line of texts for each sequence, ",
+    return absl::InvalidArgumentError(absl::StrCat("expected one line of labels per sequence, ",
                                                    rows_.size(), "; got ", texts.size()));
   }
   for (size_t b = 0; b < texts.size(); ++b) {

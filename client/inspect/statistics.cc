@@ -36,7 +36,7 @@ double ShareLookingAt(const Matrix& p, int offset) {
   return Share(looking, queries);
 }
 
-// Returns the share of queries whose largest probability is that of a rare key.
+// Returns the share of queries that attend most to a rare key.
 std::optional<double> ShareLookingAtRare(const Matrix& p, const std::vector<bool>& rare) {
   if (std::find(rare.begin(), rare.end(), true) == rare.end()) return std::nullopt;
   int64_t looking = 0, queries = 0;

@@ -12,8 +12,8 @@
 
 namespace attendant::client {
 
-// Covers nlohmann::ordered_json, whose header takes longer to compile than most files here, and
-// converts from it and to it where that is included. Immutable; copies share the value.
+// Wraps nlohmann::ordered_json, because its header takes longer to compile than most files here,
+// and converts from it and to it where that is included. Immutable; copies share the value.
 class JsonValue {
  public:
   JsonValue();  // null

@@ -53,7 +53,7 @@ std::string StepInFull(const StepResult& step) {
     table += Line("", absl::StrCat(absl::StatusCodeToString(code), ": ", count));
   }
   if (step.mismatches > 0) {
-    table += Line("", absl::StrCat("different bits than alone: ", step.mismatches));
+    table += Line("", absl::StrCat("different bits: ", step.mismatches));
   }
   table += Line("throughput", absl::StrFormat("%.1f kept tokens/s, %.2f requests/s",
                                               step.tokens_per_second(), step.throughput()));
@@ -98,11 +98,11 @@ std::string StepLines(const std::vector<StepResult>& steps, bool searched) {
 }
 
 std::string SearchLines(const FoundRate& search) {
-  std::string found = "none that was tried";
+  std::string found = "none of the rates tried";
   if (search.found > 0) {
     found = absl::StrFormat("%.6g requests/s", search.found);
     if (search.failed) absl::StrAppendFormat(&found, "; it fails at %.6g", *search.failed);
-    if (!search.converged) found += "; the search ended before it came closer";
+    if (!search.converged) found += "; the search ended early";
   }
   return absl::StrCat("\n", Line("objectives", absl::StrJoin(search.objectives, ", ")),
                       Line("closed loop", absl::StrFormat("%.2f requests/s", search.capacity)),

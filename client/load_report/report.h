@@ -14,17 +14,17 @@
 
 namespace attendant::client {
 
-// The outcome of --find-rate; its steps are those of the report.
+// The outcome of --find-rate; the report contains its steps.
 struct FoundRate {
   std::vector<std::string> objectives = {};
   double width = 0;
   double capacity = 0;  // requests per second of the closed loop before the search
-  double found = 0;     // 0: no rate held
+  double found = 0;     // 0: no rate passed
   std::optional<double> failed = {};
   bool converged = false;
 };
 
-// Where, when and by what a report was made, so that the test can be run again.
+// Origin of a report: place, time and programs, so that the test can be repeated.
 struct RunFacts {
   std::vector<std::string> command_line;
   absl::Time started;
@@ -46,8 +46,8 @@ struct LoadReport {
   std::optional<JsonValue> metrics = {};  // the server's, as MetricsJson returns them
 };
 
-// Returns the plan, then one step in full or one line for each of several, and what a search found.
-// Warns if more than 1 % of the requests were sent late: then the generator was the bottleneck, and
+// Returns the plan, then one step in full or one line per step, and the result of a search. Warns
+// if more than 1 % of the requests were sent late: then the generator was the bottleneck, and
 // latencies include its own delay.
 std::string ReportTable(const LoadReport& report);
 

@@ -20,7 +20,7 @@ constexpr Figure kFigures[] = {
     {"answered/s", "/requests_per_s"}, {"goodput/s", "/goodput/requests_per_s"},
     {"mean ms", "/latency_ms/mean"},   {"p50 ms", "/latency_ms/p50"},
     {"p99 ms", "/latency_ms/p99"},     {"compute ms", "/server_ms/compute"}};
-// What the page reads beside the figures.
+// Members that the page reads in addition to the figures.
 constexpr const char* kStepParts[] = {"load",         "missed",       "errors",     "ok",
                                       "tokens_per_s", "histogram_ms", "late_share", "batch",
                                       "seconds",      "server_ms"};
@@ -35,7 +35,7 @@ std::string LoadName(const Json& step) {
                                : absl::StrCat(load.at("concurrency").get<int>(), " under way");
 }
 
-// Throws what the JSON library throws unless the page and the tables can show the document.
+// Throws the JSON library's exception unless the page and the tables can show the document.
 void Check(const Json& document) {
   for (const char* part : {"command_line", "started", "address", "server", "server_version"}) {
     static_cast<void>(document.at("run").at(part));
@@ -60,7 +60,7 @@ absl::StatusOr<NamedReport> ReadReport(const std::string& path) {
     Check(document);
     return NamedReport{path.substr(path.rfind('/') + 1), std::move(document)};
   } catch (const Json::exception& error) {
-    return file->Error(absl::StrCat("is no report of load-test --json: ", error.what()));
+    return file->Error(absl::StrCat("is not a report of load-test --json: ", error.what()));
   }
 }
 
@@ -93,7 +93,7 @@ std::string ComparisonTable(const JsonValue& a, const JsonValue& b) {
       break;
     }
   }
-  if (table.empty()) return "The two have no step of the same load.\n";
+  if (table.empty()) return "The reports have no step with the same load.\n";
   return absl::StrCat(
       absl::StrFormat("%-24s %-12s %12s %12s  %s\n", "load", "figure", "A", "B", "B to A"), table);
 }

@@ -8,8 +8,8 @@
 
 namespace attendant::client {
 
-// Reads what `load-test --json` printed into a file. The name is that of the file. The error begins
-// with its path; INVALID_ARGUMENT: it holds something else.
+// Reads a file with the output of `load-test --json`. The report gets the name of the file. The
+// error begins with its path; INVALID_ARGUMENT: it holds something else.
 absl::StatusOr<NamedReport> ReadReport(const std::string& path);
 
 // Returns a table of the figures of one report.

@@ -59,7 +59,7 @@ absl::StatusOr<std::string> Get(const MetricsSource& source, absl::Duration time
   return body;
 }
 
-// Returns the end of a series' name and labels: that of the closing brace, or of the name.
+// Returns the end of a series' name and labels: the closing brace, or the end of the name.
 size_t EndOfSeries(absl::string_view line) {
   bool quoted = false;
   const size_t brace = line.find('{');
@@ -107,7 +107,8 @@ absl::StatusOr<MetricsSample> ParseMetrics(const std::string& text) {
             ? std::vector<absl::string_view>()
             : absl::StrSplit(line.substr(end), absl::ByAnyChar(" \r"), absl::SkipEmpty());
     if (numbers.empty() || !absl::SimpleAtod(numbers[0], &value)) {
-      return absl::InvalidArgumentError(absl::StrCat("no metrics of Prometheus: '", line, "'"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected Prometheus metrics; got '", line, "'"));
     }
     if (!std::isfinite(value)) continue;
     const std::string series(line.substr(0, end));

@@ -12,12 +12,12 @@ namespace attendant::client {
 
 // The values of all series at one time, by name with labels: `requests_total{code="OK"}`.
 struct MetricsSample {
-  std::map<std::string, double> counters;  // those of histograms and summaries too
+  std::map<std::string, double> counters;  // including histograms and summaries
   std::map<std::string, double> gauges;    // and series without a type
 };
 
-// Parses the text format of Prometheus. Values that are no number are left out. INVALID_ARGUMENT:
-// a line is neither a comment nor a sample.
+// Parses the text format of Prometheus. Non-numeric values are omitted. INVALID_ARGUMENT: a line is
+// neither a comment nor a sample.
 absl::StatusOr<MetricsSample> ParseMetrics(const std::string& text);
 
 // Where metrics come from.

@@ -20,8 +20,8 @@ absl::StatusOr<std::vector<int64_t>> ReadLengths(const std::string& path);
 // as `input_ids`.
 absl::StatusOr<std::vector<std::vector<int64_t>>> ReadIds(const std::string& path);
 
-// The time of one request a line, in seconds, of which none is before the one above it. The first
-// becomes 0, the others what has passed since.
+// One request time per line, in seconds, in ascending order. Returned times are relative to the
+// first.
 absl::StatusOr<std::vector<double>> ReadTimestamps(const std::string& path);
 
 }  // namespace attendant::client

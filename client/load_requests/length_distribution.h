@@ -1,4 +1,4 @@
-// LengthDistribution, from which a load test draws the lengths of its sequences.
+// LengthDistribution, the distribution of sequence lengths in a load test.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ struct OipRequest {
   std::string output;            // the only one that is asked for
 };
 
-// Returns a call of ModelInfer whose tensors are raw contents. It has an attention_mask if any row
-// is padded.
+// Returns a call of ModelInfer with raw tensor contents. It has an attention_mask if any row is
+// padded.
 PreparedRequest MakeOipRequest(OipRequest request);
 
 }  // namespace attendant::client

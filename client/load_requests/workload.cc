@@ -140,10 +140,10 @@ absl::Status CheckIds(const std::vector<std::vector<int64_t>>& ids, const ModelI
 absl::Status Check(const WorkloadOptions& options, const Sequences& sequences,
                    const ModelInfo& model) {
   if (options.token_ids && options.method == Method::kAttend) {
-    return absl::InvalidArgumentError("attend takes hidden states, not token ids");
+    return absl::InvalidArgumentError("attend: expected hidden states; got token ids");
   }
   if (options.pooled && options.method == Method::kAttend) {
-    return absl::InvalidArgumentError("attend has no pooled vectors");
+    return absl::InvalidArgumentError("attend: pooled vectors not supported");
   }
   if (options.token_ids && model.embeddings().vocabulary() < 1) {
     return absl::InvalidArgumentError(absl::StrCat(model.name(), " takes no token ids"));
@@ -172,9 +172,8 @@ absl::StatusOr<Workload> Workload::Make(const WorkloadOptions& options, const Se
     workload.items_.push_back(maker.Make());
     bytes += workload.items_.back().request.bytes();
     if (listed && bytes > kMostRequestBytes) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the requests of the file are more than 1 GiB: it has room for about ",
-                       workload.size(), " of them"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "expected requests of at most 1 GiB, which is about ", workload.size(), " of them"));
     }
   }
   return workload;

@@ -13,7 +13,7 @@ namespace attendant::client {
 
 enum class Method { kAttend, kEncode };
 
-// The service whose calls are sent: attendant.v1.EncoderService, or the Open Inference Protocol.
+// The service to call: attendant.v1.EncoderService, or the Open Inference Protocol.
 enum class Protocol { kNative, kOip };
 
 // The form of the requests.

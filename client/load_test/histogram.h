@@ -27,8 +27,7 @@ class Histogram {
   // were recorded. 100 gives the maximum.
   absl::Duration Percentile(double percent) const;
 
-  // One that is not empty: how many durations are at most `upper`, and above that of the bucket
-  // before.
+  // A non-empty bucket: the number of durations in (previous upper, upper].
   struct Bucket {
     absl::Duration upper;
     int64_t count;

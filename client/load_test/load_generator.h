@@ -44,7 +44,7 @@ struct LoadContext {
   Recorder& recorder;
   // Called by Run about every 20 ms; false stops the sending.
   std::function<bool()> tick;
-  // Gets a record of every request, those of the warm-up too; null: nobody does.
+  // Receives a record of every request, including the warm-up; optional.
   RequestLog* log = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Objective, a bound on what a load test measures, such as "p99<50ms".
+// Objective, a bound on a measured value of a load test, such as "p99<50ms".
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class Objective {
   // Parses "p99<50ms" (any percentile above 0 and below 100: "p99.9<1s"), "mean<20ms", "max<2s",
   // "throughput>100" and "goodput>100" (answered requests a second, and those answered within the
   // deadline), or "errors<0.1%" (share of failed requests). Spaces are ignored. INVALID_ARGUMENT
-  // for anything else, with a message that says what is wrong.
+  // for anything else, with the reason.
   static absl::StatusOr<Objective> Parse(const std::string& text);
 
   const std::string& text() const { return text_; }
@@ -24,7 +24,7 @@ class Objective {
   bool is_errors() const { return unit_ == Unit::kShare; }
   absl::Duration latency() const { return absl::Milliseconds(bound_); }  // if is_latency()
 
-  // Returns whether `result` keeps the bound. A step in which nothing was measured keeps none.
+  // Returns whether `result` meets the bound. A step without measurements meets none.
   bool HoldsIn(const StepResult& result) const;
 
   // Returns "p99<50ms: expected below 50 ms, measured 73.2 ms".
@@ -47,10 +47,10 @@ class Objective {
   double bound_ = 0;    // in units of `unit_`
 };
 
-// Parses each text; the first error is that of all.
+// Parses each text; returns the first error.
 absl::StatusOr<std::vector<Objective>> ParseObjectives(const std::vector<std::string>& texts);
 
-// Returns what `Compare` says about those that do not hold.
+// Returns `Compare` for each objective that is missed.
 std::vector<std::string> MissedIn(const StepResult& result,
                                   const std::vector<Objective>& objectives);
 

@@ -9,7 +9,7 @@
 namespace attendant::client {
 namespace {
 
-// A closed loop finds what the server can do at one concurrency. Above it an open loop may find a
+// A closed loop measures the server's rate at one concurrency. Above it an open loop may find a
 // little more, below it any latency may be out of reach.
 constexpr double kFirst = 0.5;
 constexpr double kUp = 1.5;
@@ -34,7 +34,7 @@ absl::Duration Late(const std::vector<Objective>& objectives) {
 // Returns the bounds that `result` misses.
 std::vector<std::string> Missed(const RateSearchOptions& options, const StepResult& result) {
   std::vector<std::string> missed = MissedIn(result, options.objectives);
-  if (result.measured.ok == 0) missed.emplace_back("no request was answered");
+  if (result.measured.ok == 0) missed.emplace_back("no request succeeded");
   if (result.error_share() > options.most_errors) {
     missed.push_back(Exceeded("errors", result.error_share(), options.most_errors));
   }

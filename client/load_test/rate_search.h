@@ -28,21 +28,21 @@ struct RateSearchOptions {
 };
 
 struct RateSearch {
-  // The highest rate that held below every rate that failed; 0 if none did.
+  // The highest rate that passed below every rate that failed; 0 if none did.
   double found = 0;
   // The lowest rate that failed; absent if none did.
   std::optional<double> failed = {};
   std::vector<StepResult> steps =
-      {};                  // in the order in which they ran; `missed` is empty where it held
-  bool converged = false;  // found and failed are no further apart than `width`
+      {};                  // in the order in which they ran; `missed` is empty if the rate passed
+  bool converged = false;  // found and failed are at most `width` apart
 };
 
-// Measures one rate. Nothing: the user has interrupted, and the search ends.
+// Measures one rate. Returns nullopt if the user interrupted it, which ends the search.
 using MeasureRate = std::function<std::optional<StepResult>(double rate)>;
 
-// Begins at half of `capacity`, the requests per second of a closed loop, goes up or down from
-// there until one rate holds and one fails, and then halves the interval between these two (by the
-// geometric mean). Assumes that a server which fails at one rate fails at every higher one.
+// Starts at half of `capacity`, the requests per second of a closed loop, goes up or down until one
+// rate passes and one fails, and then halves the interval between them (at the geometric mean).
+// Assumes that a server which fails at one rate fails at every higher rate.
 RateSearch SearchRate(const RateSearchOptions& options, double capacity,
                       const MeasureRate& measure);
 

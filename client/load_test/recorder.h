@@ -42,10 +42,10 @@ struct Statistics {
 // Collects the outcomes. Thread-safe.
 class Recorder {
  public:
-  // An answer is in time if it comes within `deadline` of the intended time.
+  // A response is in time if it arrives within `deadline` of the intended time.
   explicit Recorder(absl::Duration deadline = absl::InfiniteDuration()) : deadline_(deadline) {}
 
-  // Sets the start of the measurement, from which the seconds of Seconds() count.
+  // Sets the start of the measurement and of Seconds().
   void Begin(absl::Time start);
 
   // `tokens` is the number of kept tokens of the request.
@@ -54,7 +54,7 @@ class Recorder {
   // Counts a request of the warm-up, which is not measured.
   void RecordWarmup();
 
-  // Returns what has been recorded since the last call.
+  // Returns the outcomes since the last call.
   Statistics TakeInterval();
   // Returns everything that has been recorded.
   Statistics Total() const;

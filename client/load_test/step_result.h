@@ -29,7 +29,7 @@ struct StepResult {
   double throughput() const;  // answered requests per second
   double goodput() const;     // answered within the deadline, per second
   double tokens_per_second() const;
-  double in_time_share() const;  // of all requests, as the shares below
+  double in_time_share() const;  // of all requests, like the shares below
   double error_share() const;
   // Sent more than `late` after they were due.
   double late_share(absl::Duration late = kLate) const;
@@ -37,14 +37,14 @@ struct StepResult {
   LoadStep load = {};
   Statistics measured = {};
   int64_t warmup_requests = 0;
-  // Each call's; later answers are no goodput.
+  // Deadline of each call; later responses do not count as goodput.
   absl::Duration deadline = absl::InfiniteDuration();
-  // From the start of the measurement to the last answer.
+  // From the start of the measurement to the last response.
   absl::Duration elapsed = absl::ZeroDuration();
   std::vector<SecondOfLoad> seconds = {};
-  // Answers that --verify found to differ; they count among the errors, as DATA_LOSS.
+  // Responses that --verify found to differ; they count as errors (DATA_LOSS).
   int64_t mismatches = 0;
-  // The bounds that it misses, each with what was measured.
+  // The missed bounds, each with the measured value.
   std::vector<std::string> missed = {};
 };
 

@@ -32,10 +32,10 @@ class Timeline {
   // Sets the time from which seconds count. Until then, nothing is recorded.
   void Begin(absl::Time start) { start_ = start; }
 
-  // An answer counts in the second in which it came, or in a later one if that has begun here.
+  // A response counts in the second in which it arrived, or in the current second if that is later.
   void Record(const RequestTimes& times, const absl::StatusOr<Execution>& answer);
 
-  // Returns all seconds from the first to that of the last answer.
+  // Returns all seconds from the first to the second of the last response.
   std::vector<SecondOfLoad> Seconds() const;
 
  private:

@@ -40,7 +40,8 @@ absl::StatusOr<Execution> Verifier::Check(int64_t index, const absl::StatusOr<Ra
     return answer->execution;
   }
   ++mismatches_;
-  return absl::DataLossError("the answer differs from that of the same request alone");
+  return absl::DataLossError(
+      "the response differs from the response to the same request by itself");
 }
 
 }  // namespace attendant::client

@@ -1,4 +1,5 @@
-// Verifier, which compares each answer of a load test with the one that its request got alone.
+// Verifier, which compares each response of a load test with the response to the same request by
+// itself.
 #pragma once
 
 #include <atomic>
@@ -16,17 +17,17 @@ namespace attendant::client {
 // Thread-safe.
 class Verifier {
  public:
-  // Sends every request of the workload once, one after the other, so that none shares a batch with
-  // another one of this client, and keeps the answers. Returns the first error.
+  // Sends every request of the workload once, one after the other, so that no two share a batch,
+  // and keeps the responses. Returns the first error.
   static absl::StatusOr<std::unique_ptr<Verifier>> Make(const Client& client,
                                                         const CallOptions& call,
                                                         const Workload& workload);
 
-  // Returns the execution of an answer to the workload's request `index`, or its error; DATA_LOSS
-  // if it does not have the bits of the first one.
+  // Returns the execution of a response to the workload's request `index`, or its error; DATA_LOSS
+  // if its bits differ from the first response.
   absl::StatusOr<Execution> Check(int64_t index, const absl::StatusOr<RawAnswer>& answer);
 
-  // Returns how many answers, those of the warm-up too, have differed since the last call.
+  // Returns the number of differing responses since the last call, including the warm-up.
   int64_t TakeMismatches() { return mismatches_.exchange(0); }
 
  private:

@@ -41,7 +41,7 @@ class LoadTestCommand : public Command {
 
 CommandTable LoadTestCommand::Table() {
   CommandTable table = {
-      "Load tests", "load-test", "Send requests for a while, and measure",
+      "Load tests", "load-test", "Send requests and measure",
       "Prints throughput, goodput (responses within --deadline), and latencies of all calls, "
       "including failed ones, counted from their intended send times.",
       "attendant-client load-test --model m --lengths 5..100 --duration 30s\n"
@@ -55,7 +55,7 @@ CommandTable LoadTestCommand::Table() {
 
 ExitCode LoadTestCommand::Run(Session& session) {
   if (absl::Status status = ReadFlags(); !status.ok()) return ReportBadUsage(session, status);
-  // The deadline is that of the calls that are measured, and may be shorter than this one takes.
+  // The deadline applies to the measured calls and may be shorter than this call takes.
   const CallOptions patient = {.timeout = std::max(session.call.timeout, kSetUpTimeout)};
   const absl::StatusOr<ModelInfo> model = session.Connect().GetModel(requests_.model(), patient);
   if (!model.ok()) return ReportServerError(session, model.status());
@@ -85,7 +85,7 @@ ExitCode LoadTestCommand::Run(Session& session) {
   loop_.search ? Search(runner, report) : Measure(runner, report);
   const absl::StatusOr<MetricsSample> after = FetchServerMetrics(session);
   if (!after.ok()) {
-    // What has been measured is worth more than this.
+    // The measurements matter more than this.
     session.err << "attendant-client: " << after.status().message() << "\n";
   } else if (!results_.metrics_url().empty()) {
     report.metrics = MetricsJson(results_.metrics_url(), *before, *after);
@@ -163,7 +163,7 @@ ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const
   for (const StepResult& step : report.steps) {
     if (step.mismatches > 0) {
       session.err << "attendant-client: at " << Name(step.load) << ": " << step.mismatches
-                  << " answers differ from those of the same requests alone\n";
+                  << " responses differ from the responses to the same requests by themselves\n";
     }
     if (report.search) continue;  // a search misses bounds on purpose
     for (const std::string& missed : step.missed) {

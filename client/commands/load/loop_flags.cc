@@ -56,44 +56,44 @@ std::string LoopOptions::Describe() const {
 void LoopFlags::AddTo(CommandTable& load_test) {
   load_test.Add("Load", StepFlags());
   load_test.Add(
-      "Load", {{"--arrival", "", "Arrivals of an open loop: at constant intervals, or independent",
-                ChoiceKind<Arrival>(
-                    arrival_, {{kConstant, Arrival::kConstant}, {kPoisson, Arrival::kPoisson}})},
-               {"--duration", "DURATION",
-                "Measure each step for this long; unless it is given, --requests or "
-                "--timestamps-file ends a step",
-                DurationKind(duration_, kUsualDuration)},
-               {"--requests", "COUNT", "Measure at most this many requests in each step",
-                IntegerKind<int64_t>(requests_, 1)},
-               {"--warmup", "DURATION",
-                "First send for this long in each step without measuring; 0 with --timestamps-file",
-                DurationKind(warmup_, kUsualWarmup)},
-               {"--connections", "COUNT", "TCP connections to spread the requests over",
-                IntegerKind(connections_, 1, 1000)}});
+      "Load",
+      {{"--arrival", "", "Arrivals of an open loop: at constant intervals, or independent (random)",
+        ChoiceKind<Arrival>(arrival_,
+                            {{kConstant, Arrival::kConstant}, {kPoisson, Arrival::kPoisson}})},
+       {"--duration", "DURATION",
+        "Duration of each step; if omitted, --requests or --timestamps-file can end a step",
+        DurationKind(duration_, kUsualDuration)},
+       {"--requests", "COUNT", "Maximum number of measured requests per step",
+        IntegerKind<int64_t>(requests_, 1)},
+       {"--warmup", "DURATION",
+        "Duration of sending without measuring at the start of each step; 0 with --timestamps-file",
+        DurationKind(warmup_, kUsualWarmup)},
+       {"--connections", "COUNT", "Number of TCP connections for the requests",
+        IntegerKind(connections_, 1, 1000)}});
 }
 
 Flags LoopFlags::StepFlags() {
   return {
       {"--concurrency", "STEPS",
-       "Closed loop: requests in flight at any time. STEPS: one number, a list such as 1,8,32, or "
-       "a ramp such as 4..32:8 of 8 steps",
+       "Closed loop: number of requests in flight. STEPS: one number, a list such as 1,8,32, or a "
+       "ramp such as 4..32:8 with 8 steps",
        TextKind(concurrency_, absl::StrCat(kUsualConcurrency))},
       {"--rate", "STEPS",
-       "Open loop: requests per second, however fast the responses come; one step after the other",
+       "Open loop: requests per second, independent of the responses; one step after the other",
        TextKind(rate_), "", "--concurrency"},
       {"--find-rate", "OBJECTIVE",
-       "Search for the highest rate of an open loop that keeps this objective (as for --require), "
-       "beginning at half of what a closed loop reaches",
+       "Search for the highest rate of an open loop that meets this objective (as for --require), "
+       "starting at half the rate of a closed loop",
        TextsKind(find_rate_), "", "--rate"},
       {"--find-width", "PERCENT",
-       "End the search when the lowest rate that failed is at most this much higher than the "
-       "highest rate that held",
+       "Stop when the lowest rate that fails is at most this much higher than the highest rate "
+       "that passes",
        TextKind(find_width_), "--find-rate"},
       {"--timestamps-file", "FILE",
-       "Open loop: send a request at each of these recorded times, in seconds, one on each line; "
-       "to their end unless --duration is given",
+       "Open loop: send a request at each of these recorded times, in seconds, one per line; all "
+       "of them unless --duration is given",
        TextKind(timestamps_file_), "", "--concurrency --rate --find-rate"},
-      {"--speed", "FACTOR", "Replay --timestamps-file this many times as fast as recorded",
+      {"--speed", "FACTOR", "Replay --timestamps-file at this multiple of the recorded speed",
        RealKind(speed_, 1e-3, 1e6), "--timestamps-file"},
   };
 }

@@ -1,4 +1,4 @@
-// LoopFlags, the flags of load-test that say when requests are sent, and for how long.
+// LoopFlags, the load-test flags for the times of requests and the duration.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ struct LoopOptions {
   // Returns "open, 50..400:8 requests/s, poisson".
   std::string Describe() const;
 
-  std::vector<LoadStep> steps;              // that of the probe if there is a search
+  std::vector<LoadStep> steps;              // with a search: the closed loop before it
   std::optional<RateSearchOptions> search;  // of --find-rate
   std::string step_text;                    // the flag that gave the steps
-  // Of a replay, which has one step with its mean rate; null: there is none.
+  // Times of a replay, which has one step with its mean rate; null without a replay.
   std::shared_ptr<const std::vector<double>> timestamps;
   double speed = 1;
   Arrival arrival = Arrival::kConstant;
   absl::Duration warmup;
   absl::Duration duration;
-  int64_t requests = 0;  // 0: limited by the duration only
+  int64_t requests = 0;  // 0: no limit but the duration
   int connections = 1;
   uint64_t seed = 1;
 };
@@ -61,7 +61,7 @@ class LoopFlags {
   double speed_ = 1;
   std::optional<absl::Duration> warmup_;
   std::optional<absl::Duration> duration_;
-  int64_t requests_ = 0;  // 0: any number
+  int64_t requests_ = 0;  // 0: unlimited
   int connections_ = 1;
 };
 

@@ -39,7 +39,7 @@ void RequestFlags::AddTo(CommandTable& load_test) {
         SwitchKind(workload_.padded)},
        {"--token-ids", "", "Send token ids instead of hidden states",
         SwitchKind(workload_.token_ids)},
-       {"--pooled", "", "Let encode return pooled vectors instead of hidden states",
+       {"--pooled", "", "Request pooled vectors instead of hidden states",
         SwitchKind(workload_.pooled)},
        {"--wire-dtype", "", "Type of hidden states on the wire", FloatTypeKind(workload_.dtype)},
        {"--seed", "SEED", "Seed of lengths, values and arrivals", IntegerKind(workload_.seed)}});

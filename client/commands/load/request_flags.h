@@ -1,4 +1,4 @@
-// RequestFlags, the flags of load-test that say what is sent.
+// RequestFlags, the load-test flags for the requests.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class RequestFlags {
   uint64_t seed() const { return workload_.seed; }
   bool stream() const { return stream_; }
 
-  // Reads what the flags and their files say, without a server. The error tells which is wrong.
+  // Reads the flags and their files, without a server. The error names the wrong one.
   absl::Status Read();
 
   // Makes the requests, after Read. INVALID_ARGUMENT: the model cannot take them.

@@ -14,7 +14,8 @@ void ResultFlags::AddTo(CommandTable& load_test) {
   load_test.Add(
       "Results",
       {{"--require", "OBJECTIVE",
-        "Exit with 4 unless every step keeps this objective: p99<50ms (or any other percentile), "
+        "Exit with code 4 unless every step meets this objective: p99<50ms (or any other "
+        "percentile), "
         "mean<20ms, max<1s, throughput>100 (responses per second), goodput>100, errors<0.1%",
         TextsKind(require_), "", "--find-rate"},
        {"--verify", "",
@@ -22,21 +23,21 @@ void ResultFlags::AddTo(CommandTable& load_test) {
         "have the same bits",
         SwitchKind(verify_), "", "--stream"},
        {"--metrics-url", "URL",
-        "Put the server's metrics before and after the test into the report, such as those of "
+        "Add the server's metrics before and after the test to the report, for example from "
         "http://localhost:8002/metrics",
         TextKind(metrics_url_)},
        {"--metrics-token-file", "FILE",
-        "File that holds the bearer token to send to --metrics-url, and nothing else",
-        TextKind(metrics_token_file_), "--metrics-url"}});
+        "File that contains only the bearer token for --metrics-url", TextKind(metrics_token_file_),
+        "--metrics-url"}});
   load_test.Add(
       "Output",
       {{"--progress", "", "Print a line per second on stderr, even if it is not a terminal",
         SwitchKind(progress_)},
        HtmlFlag(html_),
-       {"--json-out", "FILE", "Also write the report as JSON there", TextKind(json_out_)},
+       {"--json-out", "FILE", "Also write the report as JSON to FILE", TextKind(json_out_)},
        {"--requests-out", "FILE",
-        "Also write a line of JSON for each request: when it was due, sent and answered, its "
-        "status, tokens and times in the server",
+        "Also write a line of JSON per request: when it was due, sent and answered, its status, "
+        "tokens and server times",
         TextKind(requests_out_)}});
 }
 

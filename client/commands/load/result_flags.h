@@ -1,4 +1,4 @@
-// ResultFlags, the flags of load-test that say what is made of its results.
+// ResultFlags, the load-test flags for the results.
 #pragma once
 
 #include <memory>
@@ -25,13 +25,13 @@ class ResultFlags {
   bool verify() const { return verify_; }
   // Returns the file of --requests-out; null without it.
   RequestLog* request_log() const { return log_.get(); }
-  // Writes the files that the flags name, of a report as ReportJson makes it, and ends the request
-  // log. Returns the first error.
+  // Writes a report made by ReportJson to the files of the flags, and closes the request log.
+  // Returns the first error.
   absl::Status Write(const JsonValue& document) const;
 
-  // Returns what the flag of this name says; empty without it.
+  // Returns the value of the flag; empty without it.
   const std::string& metrics_url() const { return metrics_url_; }
-  // Returns what is in the file of --metrics-token-file.
+  // Returns the content of --metrics-token-file.
   const std::string& metrics_token() const { return metrics_token_; }
 
  private:
@@ -44,7 +44,7 @@ class ResultFlags {
   std::string metrics_url_;
   std::string metrics_token_file_;
 
-  // What Read makes of the flags.
+  // Set by Read.
   std::vector<Objective> required_;
   std::unique_ptr<RequestLog> log_;
   std::string metrics_token_;

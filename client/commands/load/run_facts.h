@@ -1,4 +1,4 @@
-// Functions that ask a server for what a report says about it.
+// Queries the server for the facts in a report.
 #pragma once
 
 #include "client/cli/command.h"
@@ -6,8 +6,8 @@
 
 namespace attendant::client {
 
-// Returns the facts of a run that begins now. A server without ServerMetadata of the Open Inference
-// Protocol does not say its version, which is no error.
+// Returns the facts of a run that starts now. Without ServerMetadata of the Open Inference
+// Protocol, the server's version is unknown, which is not an error.
 RunFacts AskForFacts(const Session& session, const CallOptions& call, const ModelInfo& model);
 
 }  // namespace attendant::client

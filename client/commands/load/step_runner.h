@@ -13,27 +13,27 @@
 
 namespace attendant::client {
 
-// Returns the function that sends over connections of its own: by unary calls, or over one stream
-// per connection.
+// Returns a function that sends over its own connections: unary calls, or one stream per
+// connection.
 decltype(LoadContext::send) OpenCalls(const Session& session, int connections);
 decltype(LoadContext::send) OpenStreams(const Session& session, int connections);
-// Returns the function that sends unary calls, whose answers `verifier` then checks.
+// Returns a function that sends unary calls and checks the responses with `verifier`.
 decltype(LoadContext::send) OpenVerifiedCalls(const Session& session, int connections,
                                               Verifier& verifier);
 
-// Not thread-safe. What it is made with must outlive it.
+// Not thread-safe. The constructor's arguments must outlive it.
 class StepRunner {
  public:
   struct Options {
     decltype(LoadContext::send) send;
-    RequestLog* log = nullptr;     // null: none
-    Verifier* verifier = nullptr;  // whose mismatches are counted; null: none
+    RequestLog* log = nullptr;     // optional
+    Verifier* verifier = nullptr;  // optional; its mismatches are counted
     bool progress = false;         // prints a line per second on stderr; a terminal gets it anyway
   };
   StepRunner(const Session& session, const LoopOptions& loop, const Workload& workload,
              Options options);
 
-  // Returns when all requests of the step have been answered. The first Ctrl-C ends the sending.
+  // Returns when all requests of the step have completed. The first Ctrl-C stops sending.
   StepResult Run(const LoadStep& step);
 
   // Returns whether there has been a Ctrl-C.

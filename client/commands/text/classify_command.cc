@@ -28,7 +28,7 @@ class ClassifyCommand : public Command {
 
   EncodeRequest request_;
   TextInput input_;
-  size_t top_n_ = 0;  // 0: all
+  size_t top_n_ = 0;  // 0: unlimited
   bool raw_scores_ = false;
 };
 
@@ -39,16 +39,15 @@ CommandTable ClassifyCommand::Table() {
       "classification head.",
       "attendant-client classify \"what a lovely day\" \"my train is late\"\n"
       "attendant-client classify --pairs --file pairs.tsv --json"};
-  table.Add("Input", input_.TextFlags("A text; several are classified one by one"));
+  table.Add("Input", input_.TextFlags("Text to classify; repeat for more"));
   table.Add("Input", {input_.PairsFlag()});
   table.Add("Input", input_.PromptFlags());
   table.Add("Input", {input_.TruncateFlag()});
   table.Add("Model", {ModelFlag(request_.model)});
-  table.Add("Output", {{"--top-n", "N", "Print the best N classes of each text alone",
+  table.Add("Output", {{"--top-n", "N", "Print only the best N classes of each text",
                         IntegerKind<size_t>(top_n_, 1)},
                        {"--raw-scores", "",
-                        "Print the outputs of the model's head, without the softmax or sigmoid "
-                        "that makes probabilities of them",
+                        "Print the raw outputs of the model's head, without softmax or sigmoid",
                         SwitchKind(raw_scores_)},
                        RequestIdFlag(request_.request_id)});
   return table;
@@ -85,7 +84,7 @@ absl::StatusOr<std::vector<std::string>> ClassifyCommand::Labels(const Client& c
   std::vector<std::string> labels;
   if (tokenizer.ok()) {
     labels.assign(tokenizer->labels().begin(), tokenizer->labels().end());
-  } else if (!absl::IsNotFound(tokenizer.status())) {  // its directory may have vocab.txt alone
+  } else if (!absl::IsNotFound(tokenizer.status())) {  // its directory may have only vocab.txt
     return tokenizer.status();
   }
   for (auto i = static_cast<int64_t>(labels.size()); i < model.classes(); ++i) {

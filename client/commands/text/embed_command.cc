@@ -23,12 +23,12 @@ class EmbedCommand : public Command {
 
 CommandTable EmbedCommand::Table() {
   CommandTable table = {
-      "Texts", "embed", "Make vectors of texts",
-      "Prints a vector for each text, pooled as sentence-transformers does it for the model.",
+      "Texts", "embed", "Compute the vectors of texts",
+      "Prints one vector per text, pooled as in sentence-transformers.",
       "attendant-client embed \"hello world\" \"good morning\"\n"
       "attendant-client embed --model minilm --file texts.txt --output vectors.npy\n"
       "echo \"how do magnets work\" | attendant-client embed --prompt-name query --json"};
-  table.Add("Input", input_.TextFlags("A text; several give several vectors"));
+  table.Add("Input", input_.TextFlags("Text to embed; repeat for more"));
   table.Add("Input", input_.PromptFlags());
   table.Add("Input", {input_.TruncateFlag()});
   table.Add("Model", {ModelFlag(request_.model)});

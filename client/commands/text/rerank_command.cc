@@ -33,15 +33,15 @@ class RerankCommand : public Command {
   EncodeRequest request_;
   TextInput input_;
   std::string query_;
-  size_t top_n_ = 0;  // 0: all
+  size_t top_n_ = 0;  // 0: unlimited
   bool raw_scores_ = false;
 };
 
 CommandTable RerankCommand::Table() {
   CommandTable table = {
-      "Texts", "rerank", "Order texts by how well they fit a query",
-      "Prints the texts with their scores, best first. For models with one class, such as cross "
-      "encoders, and for models that make a vector of each token, such as ColBERT.",
+      "Texts", "rerank", "Rank texts by their relevance to a query",
+      "Prints the texts with their scores, best first. For models with one class, such as "
+      "cross-encoders, and models with token vectors, such as ColBERT.",
       "attendant-client rerank \"how do magnets work\" \"Magnets pull iron.\" \"It rains.\"\n"
       "attendant-client rerank \"how do magnets work\" --file texts.txt --top-n 3"};
   table.Add("Input", {{.name = "QUERY",
@@ -49,16 +49,14 @@ CommandTable RerankCommand::Table() {
                        .help = "The query",
                        .kind = TextKind(query_),
                        .required = true}});
-  table.Add("Input", input_.TextFlags("A text that may fit the query"));
+  table.Add("Input", input_.TextFlags("Text to rank; repeat for more"));
   table.Add("Input", {input_.TruncateFlag()});
   table.Add("Model", {ModelFlag(request_.model)});
-  table.Add("Output",
-            {{"--top-n", "N", "Print the best N texts alone", IntegerKind<size_t>(top_n_, 1)},
-             {"--raw-scores", "",
-              "Print the outputs of the model's head, without the function that makes scores of "
-              "them",
-              SwitchKind(raw_scores_)},
-             RequestIdFlag(request_.request_id)});
+  table.Add(
+      "Output",
+      {{"--top-n", "N", "Print only the best N texts", IntegerKind<size_t>(top_n_, 1)},
+       {"--raw-scores", "", "Print the raw outputs of the model's head", SwitchKind(raw_scores_)},
+       RequestIdFlag(request_.request_id)});
   return table;
 }
 

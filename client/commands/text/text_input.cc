@@ -42,7 +42,7 @@ absl::Status SplitPairs(Texts& texts) {
     const std::vector<std::string> parts = absl::StrSplit(text, kPairSeparator);
     if (parts.size() != 2) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--pairs: expected two texts with a tab between them; got ", parts.size(),
+          absl::StrCat("--pairs: expected two texts separated by a tab; got ", parts.size(),
                        " in text ", i, ", \"", Shortened(text, 60), "\""));
     }
     texts.pairs.push_back(parts[1]);
@@ -58,14 +58,12 @@ Flags TextInput::TextFlags(const char* help) {
   texts.takes = FlagKind::Takes::kList;
   return {{"TEXT", "", help, std::move(texts)},
           {"--file", "FILE",
-           "Read the texts from this file, one a line; - is stdin, which is also read if no text "
-           "is given",
+           "Read the texts from this file, one per line; - or no text at all: read stdin",
            TextKind(file_), "", "TEXT"}};
 }
 
 Flag TextInput::PairsFlag() {
-  return {"--pairs", "",
-          "Each text is two, with a tab between them, which the model reads together",
+  return {"--pairs", "", "Each text is a pair, separated by a tab, which the model reads together",
           SwitchKind(pairs_)};
 }
 
@@ -84,8 +82,8 @@ Flags TextInput::PromptFlags() {
 
 Flag TextInput::TruncateFlag() {
   return {"--truncate", "",
-          "Cut texts of more tokens than the model's max_sequence_length: right keeps their first "
-          "tokens, left their last ones; with none, the server computes or refuses them whole",
+          "Truncate texts to the model's max_sequence_length on the right or on the left; with "
+          "none, the server computes them in full or refuses them",
           ChoiceKind<Truncation>(truncation_, {{"right", Truncation::kRight},
                                                {"left", Truncation::kLeft},
                                                {"none", Truncation::kNone}})};
@@ -96,14 +94,14 @@ absl::StatusOr<Texts> TextInput::Read() const {
   if (texts_.empty()) {
     if (file_.empty() && isatty(STDIN_FILENO) != 0) {
       return absl::InvalidArgumentError(
-          "expected a TEXT, --file FILE, or texts on stdin, one a line; got none");
+          "expected a TEXT, --file FILE, or texts on stdin, one per line; got none");
     }
     const std::string path = file_.empty() ? "-" : file_;
     const absl::StatusOr<std::string> bytes = ReadAll(path);
     if (!bytes.ok()) return bytes.status();
     if (bytes->empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path == "-" ? "stdin" : path, ": expected texts, one a line; got nothing"));
+          absl::StrCat(path == "-" ? "stdin" : path, ": expected texts, one per line; got none"));
     }
     texts.texts = Lines(*bytes);
   }

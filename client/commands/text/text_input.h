@@ -27,8 +27,8 @@ class TextInput {
   Flags PromptFlags();
   Flag TruncateFlag();
 
-  // Returns the texts: the arguments, the lines of the file, or those of stdin. INVALID_ARGUMENT if
-  // there are none, or if one is no pair. Errors name the flag or the file.
+  // Returns the texts: the arguments, the lines of the file, or the lines of stdin.
+  // INVALID_ARGUMENT if there are none, or if one is no pair. Errors name the flag or the file.
   absl::StatusOr<Texts> Read() const;
 
   // Sets the fields of EncodeRequest or TokenizeRequest that the flags give, except for the texts.

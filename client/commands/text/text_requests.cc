@@ -90,7 +90,7 @@ absl::Status AppendRows(absl::StatusOr<EncodeResult> result, size_t count, TextV
   const std::optional<Tensor>& rows = result->pooled;
   if (!rows || rows->shape.size() != 2 || rows->shape[0] != static_cast<int64_t>(count) ||
       rows->dtype != DataType::kFloat32 || (!is_first && rows->shape[1] != all.rows.shape[1])) {
-    return absl::InternalError("the server's answer has no vector for each text");
+    return absl::InternalError("the server's response does not have a vector for each text");
   }
   if (is_first) {
     all = {*std::move(result->pooled), result->execution};
@@ -109,10 +109,10 @@ absl::StatusOr<ModelInfo> GetTextModel(const Client& client, const std::string& 
   absl::StatusOr<ModelInfo> model = client.GetModel(name, call);
   if (!model.ok() || model->takes_texts()) return model;
   const std::string& why = model->why_no_texts();
-  return absl::FailedPreconditionError(
-      absl::StrCat("model \"", model->name(), "\" takes no texts: ",
-                   why.empty() ? "the server does not tokenize texts; a newer one does" : why,
-                   "; `attendant-client encode --token-ids` sends token ids"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "model \"", model->name(),
+      "\" takes no texts: ", why.empty() ? "the server does not support texts; upgrade it" : why,
+      "; `attendant-client encode --token-ids` sends token ids"));
 }
 
 absl::StatusOr<TextVectors> EncodeTexts(const Client& client, EncodeRequest request,
@@ -152,7 +152,7 @@ absl::Status AddQuery(const Client& client, const std::string& query, const Call
                         absl::StrCat("the query: ", result.status().message()));
   }
   if (!result->token_vectors) {
-    return absl::InternalError("the server's answer has no vectors of the query's tokens");
+    return absl::InternalError("the server's response has no query token vectors");
   }
   request.query_vectors = *std::move(result->token_vectors);
   request.task = "document";
@@ -167,7 +167,7 @@ absl::StatusOr<TokenizeResult> TokenizeTexts(const Client& client, TokenizeReque
   for (const TextSpan& span : spans) {
     absl::StatusOr<TokenizeResult> part = client.Tokenize(WithTexts(request, texts, span), call);
     if (part.ok() && part->texts.size() != span.last - span.first) {
-      part = absl::InternalError("the server's answer has no tokens for each text");
+      part = absl::InternalError("the server's response does not have tokens for each text");
     }
     if (!part.ok()) return OfTexts(part.status(), span, spans.size());
     all.model_version = part->model_version;

@@ -23,9 +23,9 @@ struct TextVectors {
   Execution execution;
 };
 
-// Returns the pooled vectors of texts, as `request`, which has no texts of its own, asks for them,
-// or their scores [texts, 1] if it has the vectors of a query. Keeps several requests under way.
-// Errors name the texts of the request that failed.
+// Returns the pooled vectors of texts, according to `request`, whose texts are unset, or their
+// scores [texts, 1] if it has the vectors of a query. Keeps several requests under way. Errors name
+// the texts of the request that failed.
 absl::StatusOr<TextVectors> EncodeTexts(const Client& client, EncodeRequest request,
                                         const Texts& texts, const ModelInfo& model,
                                         const CallOptions& call);

@@ -23,19 +23,17 @@ class TokenizeCommand : public Command {
 };
 
 CommandTable TokenizeCommand::Table() {
-  CommandTable table = {
-      "Texts", "tokenize", "Show the tokens of texts",
-      "Prints the id of each token, how the vocabulary writes it, and its place in the text, in "
-      "characters from 0 on.",
-      "attendant-client tokenize \"hello world\"\n"
-      "attendant-client tokenize --file texts.txt --no-special-tokens --json"};
-  table.Add("Input", input_.TextFlags("A text; several are tokenized one by one"));
+  CommandTable table = {"Texts", "tokenize", "Show the tokens of texts",
+                        "Prints the id of each token, its spelling in the vocabulary, and its "
+                        "position in the text, in characters from 0.",
+                        "attendant-client tokenize \"hello world\"\n"
+                        "attendant-client tokenize --file texts.txt --no-special-tokens --json"};
+  table.Add("Input", input_.TextFlags("Text to tokenize; repeat for more"));
   table.Add("Input", {input_.PairsFlag()});
   table.Add("Input", input_.PromptFlags());
-  table.Add("Input",
-            {input_.TruncateFlag(),
-             {"--no-special-tokens", "", "Leave out the special tokens that are added to a text",
-              SwitchKind(request_.omit_special_tokens)}});
+  table.Add("Input", {input_.TruncateFlag(),
+                      {"--no-special-tokens", "", "Omit the special tokens added to a text",
+                       SwitchKind(request_.omit_special_tokens)}});
   table.Add("Model", {ModelFlag(request_.model)});
   return table;
 }

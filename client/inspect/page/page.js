@@ -6,18 +6,18 @@ let ownScale = true;
 
 const STATISTICS = {
   confidence: {title: "Confidence", digits: 3, of: head => head.confidence,
-    note: "Mean over the queries of their largest probability."},
-  neighbour: {title: "Looks at a neighbour", digits: 2, of: head => head.neighbour_share,
-    note: "Share of the queries whose largest probability is that of the token before (←) or after (→) them. From 0.9 on " +
-      "the head is positional: framed."},
-  rare: {title: "Looks at rare tokens", digits: 2, of: head => head.rare_share,
-    note: "Share of the queries whose largest probability is that of one of the sequence’s least frequent ids, counted over all " +
-      "sequences of the input. – without ids, or where all are equally frequent."},
-  symmetry: {title: "Symmetry", digits: 2, of: head => head.symmetry, note: "‖(P + Pᵀ) ∕ 2‖² ∕ ‖P‖²: 1 when P is symmetric."},
+    note: "The largest probability of each query, averaged over the queries."},
+  neighbour: {title: "Attends to an adjacent token", digits: 2, of: head => head.neighbour_share,
+    note: "Share of the queries that attend most to the previous (←) or the next (→) token. From 0.9 on the head is " +
+      "positional: framed."},
+  rare: {title: "Attends to rare tokens", digits: 2, of: head => head.rare_share,
+    note: "Share of the queries that attend most to one of the sequence’s least frequent ids, counted over all sequences " +
+      "of the input. – without ids, or if all are equally frequent."},
+  symmetry: {title: "Symmetry", digits: 2, of: head => head.symmetry, note: "‖(P + Pᵀ) ∕ 2‖² ∕ ‖P‖²: 1 if P is symmetric."},
   asymmetry: {title: "Largest asymmetry", digits: 2, of: head => head.largest_asymmetry,
     note: "The largest |P(i, j) − P(j, i)|."},
   rank: {title: "Rank", digits: 0, of: head => head.rank_of_90_percent, most: () => sequence.tokens,
-    note: "How many singular values make up 90 % of the sum of all; out of as many as there are tokens."},
+    note: "Number of singular values that make up 90 % of the sum, out of the number of tokens."},
 };
 
 const readable = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#101418" : "#ffffff";

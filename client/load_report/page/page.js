@@ -69,7 +69,7 @@ function showChange() {
     }
   }
   if (rows.length > 1) table(byId("change"), rows);
-  else element("p", byId("change"), "The two have no step of the same load.", {class: "note"});
+  else element("p", byId("change"), "The reports have no step with the same load.", {class: "note"});
 }
 
 function drawRates() {
@@ -157,7 +157,7 @@ function showErrors() {
 
 function showTime() {
   const told = steps.filter(({step}) => step.batch.requests > 0);
-  if (told.length === 0) return void element("p", byId("time"), "The answers tell no times.", {class: "note"});
+  if (told.length === 0) return void element("p", byId("time"), "The responses contain no times.", {class: "note"});
   const parts = [["queue", 0], ["copy", 1], ["compute", 2], ["rest", 7]];
   for (const [name, at] of parts) {
     const item = element("span", byId("time-legend"));

@@ -27,7 +27,7 @@ A = TypeVar("A")
 
 
 class AsyncClient:
-    """A connection to a server, or to several, for one event loop. Its arguments and calls are those of Client."""
+    """A connection to one or several servers, for one event loop. Arguments and calls are the same as in Client."""
 
     def __init__(self, address: str = "localhost:8001", *, timeout: Optional[float] = DEFAULT, tls: Union[Tls, bool] = False,
                  token: str = "", retry: bool = True, wait: bool = True, max_message_bytes: int = MAX_MESSAGE_BYTES,
@@ -43,7 +43,7 @@ class AsyncClient:
                               else grpc.aio.secure_channel(connection.target, credentials, connection.options()))
 
     async def close(self) -> None:
-        """Ends the connection; calls that are under way fail."""
+        """Closes the connection; running calls fail."""
         await self._channel.close()
 
     async def __aenter__(self) -> AsyncClient:
@@ -212,7 +212,7 @@ async def _aiter_of(items: Union[Iterable[StreamItem], AsyncIterable[StreamItem]
 
 
 async def _write_items(stream: Any, codec: StreamCodec, items: AsyncIterator[StreamItem]) -> Optional[Exception]:
-    """Writes what is left of the items to the stream. Returns what they raise, which is for when those before are answered."""
+    """Writes the remaining items to the stream. Returns their exception, to raise after the responses to earlier items."""
     try:
         for message in codec.write_again():
             await stream.write(message)

@@ -1,4 +1,4 @@
-"""Answers, from the bytes that came to arrays."""
+"""Responses, from the received bytes to arrays."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -15,20 +15,20 @@ Lengths = Optional[List[int]]
 
 @dataclass(frozen=True)
 class Encoded:
-    """What `encode` answers. Rows are an array in the layout of the request or, if that had a list or texts, a list of arrays.
+    """The result of `encode`. Rows are an array in the layout of the request or, if that had a list or texts, a list of arrays.
 
-    hidden_states: [B, S, E], [S, B, E], [T, E], a list of [n, E], or [R, E] with query_rows; None if not asked for. Padded
+    hidden_states: [B, S, E], [S, B, E], [T, E], a list of [n, E], or [R, E] with query_rows; None if not requested. Padded
         rows are zeros.
-    pooled: [B, P], one vector for each sequence; None if not asked for.
-    token_vectors: of the shape of hidden_states, P wide; None if not asked for.
-    scores: [B], with query_vectors; else None.
-    sparse: SparseVectors, one vector for each sequence; None if not asked for.
-    intermediate: by layer, of the shapes of hidden_states.
+    pooled: [B, P], one vector per sequence; None if not requested.
+    token_vectors: shaped like hidden_states, with width P; None if not requested.
+    scores: [B], with query_vectors; otherwise None.
+    sparse: SparseVectors, one vector per sequence; None if not requested.
+    intermediate: by layer, shaped like hidden_states.
     attention_probabilities: by layer, [B, H, S, S], [B, S, S] or [B, H, S, k] as attention_form says, or a list of these
         without B and padding.
-    attention_keys: by layer, int32, the keys of "top_keys"; -1: there is none.
-    lengths: of texts, the number of tokens that each has, special ones included, after truncation; else None.
-    tokens: of texts, a TextTokens for each, whose lists have one element for each token; None if not asked for.
+    attention_keys: by layer, int32, the keys of "top_keys"; -1: no key.
+    lengths: with texts, the number of tokens of each, including special tokens, after truncation; otherwise None.
+    tokens: with texts, a TextTokens for each, with one element per token in its lists; None if not requested.
     execution: how the request was computed: times in nanoseconds, tokens, the batch, the compute type.
     """
 
@@ -47,13 +47,13 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Attended:
-    """What `attend` answers. Rows are an array in the layout of the request or, if that had a list, a list of arrays.
+    """The result of `attend`. Rows are an array in the layout of the request or, if that had a list, a list of arrays.
 
     output: [B, S, W], [S, B, W], [T, W], a list of [n, W], or [R, W] with query_rows. W is the width of the stage.
     attention_probabilities: [B, H, S, M], [B, S, M] or [B, H, S, k], where M is S without a memory; with a list and without
         a memory a list of these without B and padding; None if not asked for.
-    attention_keys: int32, the keys of "top_keys"; -1: there is none.
-    weighted_values: [B, H, keys, queries, D], padded with zeros; None if not asked for.
+    attention_keys: int32, the keys of "top_keys"; -1: no key.
+    weighted_values: [B, H, keys, queries, D], padded with zeros; None if not requested.
     execution: how the request was computed.
     """
 
@@ -87,9 +87,9 @@ def _read_layers(buffer: bytes, spans: List[Span]) -> Dict[int, Array]:
 
 
 def read_encoded(buffer: bytes, *, lengths: Lengths, all_rows: bool, span: Optional[Span] = None) -> Encoded:
-    """Returns the answer in a serialised EncodeResponse.
+    """Parses a serialized EncodeResponse.
 
-    lengths: those of the list in the request. all_rows: it named no query_rows. span: where the message is in the buffer.
+    lengths: the sequence lengths of a list. all_rows: no query_rows requested. span: the message's place in the buffer.
     """
     fields = wire.read_fields(messages.EncodeResponse, buffer, span or Span(0, len(buffer)))
     counted = list(read_numbers(buffer, fields["lengths"])) if "lengths" in fields else None
@@ -97,7 +97,7 @@ def read_encoded(buffer: bytes, *, lengths: Lengths, all_rows: bool, span: Optio
     of_rows = lengths if all_rows else None
     layers = {name: _read_layers(buffer, fields.get(name, []))
               for name in ("intermediate", "attention_probabilities", "attention_keys")}
-    # Of "top_keys", the last dimension is k, which is the same for all sequences.
+    # With "top_keys", the last dimension is k, the same for all sequences.
     keys = next((array.shape[-1] for array in layers["attention_keys"].values()), None)
     tensors = {name: read_tensor(buffer, fields[name][-1])
                for name in ("hidden_states", "pooled", "token_vectors", "scores") if name in fields}
@@ -117,7 +117,7 @@ def read_encoded(buffer: bytes, *, lengths: Lengths, all_rows: bool, span: Optio
 
 
 def read_attended(buffer: bytes, *, lengths: Lengths, all_rows: bool, own_keys: bool) -> Attended:
-    """Returns the answer in a serialised AttendResponse. own_keys: the sequences attended to themselves."""
+    """Parses a serialized AttendResponse. own_keys: the sequences attended to themselves."""
     fields = wire.read_fields(messages.AttendResponse, buffer, Span(0, len(buffer)))
     found = {name: read_tensor(buffer, fields[name][-1])
              for name in ("output", "attention_probabilities", "attention_keys", "weighted_values") if name in fields}

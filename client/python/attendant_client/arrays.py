@@ -24,7 +24,7 @@ FLOATS = ("float32", "float16", "bfloat16")
 
 @dataclass(frozen=True)
 class WireArray:
-    """An array in the form in which its bytes go on the wire: little-endian, and of integers where NumPy lacks the type."""
+    """An array with the bytes of the wire format: little-endian, with integers in place of types that NumPy lacks."""
 
     dtype: str
     array: Array
@@ -52,7 +52,7 @@ def _is_torch(value: Any) -> bool:
 
 
 def materialized(value: Any) -> Any:
-    """Returns a list of what comes from a generator, a map or another iterable that is only read once; all else as it is."""
+    """Returns a list for a generator, map or other single-use iterable; returns anything else unchanged."""
     once = isinstance(value, Iterable) and not hasattr(value, "__getitem__") and not isinstance(value, Set)
     return list(value) if once else value
 
@@ -68,7 +68,7 @@ def _as_wire_array(field: str, value: Any) -> WireArray:
     try:
         array = np.asarray(value)
     except ValueError:
-        raise invalid(field, "an array, all of whose rows are of one length", "rows of several lengths") from None
+        raise invalid(field, "an array with rows of equal length", "rows of several lengths") from None
     if array.dtype.name == "bfloat16":
         return WireArray("bfloat16", array.view(np.uint16))
     if array.dtype.byteorder == ">" or (array.dtype.byteorder == "=" and sys.byteorder == "big"):
@@ -97,13 +97,13 @@ def to_integers(field: str, value: Any) -> WireArray:
 
 
 def tensor_chunks(arrays: Sequence[WireArray], shape: Sequence[int]) -> Chunks:
-    """Returns a Tensor message whose data are those of the arrays, all of one type, one after the other."""
+    """Returns a Tensor message with the data of the arrays, all of one type, one after the other."""
     head = messages.Tensor(dtype=_CODES[arrays[0].dtype], shape=shape).SerializeToString()
     return [head, *wire.submessage(messages.Tensor, "data", [array.bytes() for array in arrays])]
 
 
 def dtype_code(dtype: Any) -> int:
-    """Returns the number of a type for `output_dtype`: "float16", numpy.float16, torch.bfloat16."""
+    """Returns the enum value of a type for `output_dtype`: "float16", numpy.float16, torch.bfloat16."""
     name = str(dtype).rsplit(".", 1)[-1]
     if name not in FLOATS:
         try:
@@ -141,7 +141,7 @@ def read_tensor(buffer: bytes, span: Span) -> Array:
     stored = np.dtype("uint16" if name == "bfloat16" else name or "uint8").newbyteorder("<")
     count = int(np.prod(shape, dtype=np.int64))
     if not name or count * stored.itemsize != data.stop - data.start:
-        raise Internal(f"the answer has a tensor of type {dtype} and shape {list(shape)} in {data.stop - data.start} bytes")
+        raise Internal(f"the response has a tensor of type {dtype} and shape {list(shape)} in {data.stop - data.start} bytes")
     view = np.frombuffer(buffer, stored, count, data.start).reshape(shape) if count else np.empty(shape, stored)
     if name == "bfloat16":
         return (view.astype(np.uint32) << 16).view(np.float32)

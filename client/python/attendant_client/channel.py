@@ -1,4 +1,4 @@
-"""What a connection is made with: address, TLS, token, retries and limits."""
+"""Connection settings: address, TLS, token, retries and limits."""
 from __future__ import annotations
 
 import json
@@ -12,27 +12,27 @@ from .errors import invalid
 from .messages import SERVICE, method_path
 
 Metadata = Sequence[Tuple[str, Union[str, bytes]]]
-# Calls that may run twice. Streams are not tried again, nor are PutMemory and DropMemory, which concern what one server keeps.
+# Calls that may run twice. Streams are not retried, nor are PutMemory and DropMemory, because a memory belongs to one server.
 RETRIED = ("Attend", "Encode", "ListModels", "GetModel", "Tokenize", "GetTokenizer")
 MAX_MESSAGE_BYTES = (1 << 31) - 1
-# URLs by which people name gRPC servers, and what has to follow: a host and a port. Others, such as dns:///, are gRPC's.
+# URLs that users write for gRPC servers; a host and a port must follow. gRPC resolves others, such as dns:///.
 _URL = re.compile(r"(https?|grpcs?)://(.*)", re.IGNORECASE | re.DOTALL)
 _PLACE = re.compile(r"(?:\[[^\[\]/?#@]+\]|[^\[\]:/?#@\s]+):([0-9]{1,5})/?")
-# Stands for the time-out of the client, and there for the one of the method.
+# The client's timeout in a call; the method's timeout in a client.
 DEFAULT = -1.0
 QUICK_SECONDS = 60.0
-# Calls that take the longer the more they are given.
+# Calls whose time depends on their input.
 COMPUTING = tuple(method_path(name) for name in ("Attend", "Encode", "PutMemory", "Tokenize"))
-# A connection that answers no ping is closed: calls without a time-out must not wait for it.
+# A connection without responses to pings is closed, because calls without a timeout must not wait for it.
 KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS = 60_000, 20_000
 
 
 @dataclass(frozen=True)
 class Tls:
-    """PEM texts for a connection over TLS.
+    """PEM strings for a TLS connection.
 
-    ca: certificates that may have signed the server's; None: the system's.
-    certificate, key: of the client, for a server that asks for one.
+    ca: trusted certificate authorities; None: the system's.
+    certificate, key: client certificate, if the server requires one.
     """
 
     ca: Optional[bytes] = None
@@ -63,17 +63,17 @@ class Connection:
         if self.token and not (self.token.isascii() and self.token.isprintable() and " " not in self.token):
             raise invalid("token", "printable characters without spaces", "others")
         if self.token and not self.encrypted and not self.address.startswith("unix"):
-            raise invalid("token", "TLS or a Unix socket, over which nobody else can see it", f"{self.address} without tls")
+            raise invalid("token", "TLS or a Unix socket, which keep it secret", f"{self.address} without tls")
 
     @property
     def target(self) -> str:
-        """What gRPC connects to: of a URL, its host and port."""
+        """The gRPC target; for a URL, its host and port."""
         url = _URL.match(self.address)
         return url[2].rstrip("/") if url else self.address
 
     @property
     def encrypted(self) -> bool:
-        """Whether the connection is over TLS, which `tls` or a URL asks for."""
+        """Whether the connection uses TLS, according to `tls` or a URL."""
         return bool(self.tls) or self.address.lower().startswith(("https://", "grpcs://"))
 
     def credentials(self) -> Optional[grpc.ChannelCredentials]:
@@ -84,17 +84,17 @@ class Connection:
         return grpc.ssl_channel_credentials(tls.ca, tls.key, tls.certificate)
 
     def metadata(self) -> List[Tuple[str, Union[str, bytes]]]:
-        """Returns what is sent with each call."""
+        """Returns the metadata of each call."""
         return [("authorization", f"Bearer {self.token}")] if self.token else []
 
     def timeout_of(self, path: str, timeout: Optional[float]) -> Optional[float]:
-        """Returns the seconds that a call of a method has; None: no limit. timeout: what the call itself says, or DEFAULT."""
+        """Returns the timeout of a call in seconds; None: no limit. timeout: the call's own timeout, or DEFAULT."""
         if timeout == DEFAULT:
             timeout = self.timeout
         return timeout if timeout != DEFAULT else None if path in COMPUTING else QUICK_SECONDS
 
     def options(self) -> List[Tuple[str, Any]]:
-        """Returns the arguments of the channel; those of the caller win."""
+        """Returns the channel arguments; the caller's take precedence."""
         return [
             ("grpc.max_send_message_length", self.max_message_bytes),
             ("grpc.max_receive_message_length", self.max_message_bytes),
@@ -110,7 +110,7 @@ class Connection:
 
 
 def service_config() -> Dict[str, Any]:
-    """Returns the gRPC service config with which clients do not notice that one of several servers restarts."""
+    """Returns the gRPC service config that keeps clients working while one of several servers restarts."""
     return {
         "loadBalancingConfig": [{"round_robin": {}}],
         "healthCheckConfig": {"serviceName": SERVICE},

@@ -1,4 +1,4 @@
-"""Client: calls that wait for their answer."""
+"""Client: blocking calls."""
 from __future__ import annotations
 
 import time
@@ -25,22 +25,22 @@ A = TypeVar("A")
 
 
 class Client:
-    """A connection to a server, or to several. Threads may share it.
+    """A connection to one or several servers. Thread-safe.
 
         client = Client("host:8001")
         answer = client.encode("minilm", input_ids=[[101, 7592, 102], [101, 102]], pooling="model")
 
-    address: "host:port" (or "http://host:port", or https for TLS), "unix:/path", or several servers that calls go to in turn,
+    address: "host:port" (or "http://host:port", or https for TLS), "unix:/path", or several servers, called in turn,
         "ipv4:10.0.0.1:8001,10.0.0.2:8001". The first call connects.
-    timeout: seconds for a call that does not name its own; None: no limit. The server knows it, as the call's deadline. Not given:
-        60 for calls that compute nothing; for the others none, as they take the longer the more they are given.
-    tls: True, or the PEM texts of a Tls. False: the connection is not encrypted.
-    token: bearer token for a server that asks for one; refused without TLS, but for Unix sockets.
-    retry: try calls again, up to four times in about two seconds, while servers refuse them with UNAVAILABLE.
-    wait: while the server is full, wait as long as it says and try again, as long as the call's time-out allows.
-    max_message_bytes: the largest message that is sent or received.
-    channel_options: further arguments of gRPC's channel.
-    proxy: go through the HTTP proxy that the environment names (grpc_proxy, https_proxy or http_proxy; no_proxy).
+    timeout: default timeout of calls in seconds, also sent as the gRPC deadline; None: no limit. If omitted, calls that compute have
+        no limit, because their time depends on the input, and others have 60 seconds.
+    tls: True or a Tls for an encrypted connection.
+    token: bearer token to send; requires TLS or a Unix socket.
+    retry: retry calls up to four times in about two seconds while servers refuse them with UNAVAILABLE.
+    wait: while the server is full, wait as long as it says and retry, within the call's timeout.
+    max_message_bytes: maximum size of a message in either direction.
+    channel_options: further gRPC channel arguments.
+    proxy: use the HTTP proxy from the environment (grpc_proxy, https_proxy or http_proxy; no_proxy).
     """
 
     def __init__(self, address: str = "localhost:8001", *, timeout: Optional[float] = DEFAULT, tls: Union[Tls, bool] = False,
@@ -57,7 +57,7 @@ class Client:
                               else grpc.secure_channel(connection.target, credentials, connection.options()))
 
     def close(self) -> None:
-        """Ends the connection; calls that are under way fail."""
+        """Closes the connection; running calls fail."""
         self._channel.close()
 
     def __enter__(self) -> Client:
@@ -67,7 +67,7 @@ class Client:
         self.close()
 
     def send(self, request: Request[A], *, timeout: Optional[float] = DEFAULT, metadata: Metadata = ()) -> A:
-        """Sends a request that `encode_request` or `attend_request` has made, and returns its answer."""
+        """Sends a request made by `encode_request` or `attend_request` and returns the response."""
         call = self._channel.unary_unary(request.path)
         patience = Patience(self._waits, self._timeout(request.path, timeout))
         message = request.message()
@@ -82,11 +82,11 @@ class Client:
 
     def encode(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                **options: Unpack[EncodeOptions]) -> Encoded:
-        """Runs whole encoder layers. EncodeOptions lists the arguments, with shapes; Encoded is the answer.
+        """Runs whole encoder layers. EncodeOptions lists the arguments with their shapes, Encoded the results.
 
         model: name of a loaded model; empty: the only one. timeout: seconds. metadata: headers, such as a traceparent.
 
-        More sequences or texts than the server takes in one request become several, over one stream.
+        Input that exceeds one request is split into several, sent over one stream.
         """
         if divides_texts(options):
             texts = EncodedTexts(self._known(model), options)
@@ -103,7 +103,7 @@ class Client:
     def tokenize(self, model: str = "", *, texts: Iterable[str], text_pairs: Optional[Iterable[str]] = None,
                  timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                  **options: Unpack[TokenizeOptions]) -> List[messages.TextTokens]:
-        """Returns the tokens of texts, as `encode` makes them. TokenizeOptions lists the other arguments.
+        """Returns the tokens of texts, as computed by `encode`. TokenizeOptions lists the other arguments.
 
         text_pairs: the second texts of pairs that the model reads together.
         """
@@ -149,13 +149,13 @@ class Client:
 
     def encode_stream(self, items: Iterable[StreamItem], *, timeout: Optional[float] = None,
                       metadata: Metadata = ()) -> Iterator[StreamAnswer]:
-        """Sends many requests over one stream, and yields the answers as they finish, in any order.
+        """Sends many requests over one stream and yields the responses in order of completion.
 
-        items: requests that `encode_request` has made, or Parts. They are taken from the iterable by another thread, a few
-            ahead of the answers. What it raises is raised here, after the answers to the items before.
+        items: requests made by `encode_request`, or Parts. Another thread reads the iterable, a few items ahead of the
+            responses. An exception of the iterable is raised here, after the responses to the items before it.
         timeout: seconds for the whole stream; None: no limit.
 
-        Requests that the server refuses because it is full are sent again, with another stream, when it says; Parts are not.
+        Requests that a full server refuses are sent again on another stream when it says; Parts are not.
         """
         codec = StreamCodec(self._waits)
         writer = ItemWriter(codec, items)
@@ -183,7 +183,7 @@ class Client:
             raise writer.failure
 
     def models(self, *, timeout: Optional[float] = DEFAULT) -> List[str]:
-        """Returns the names of the models that the server has loaded, in ascending order."""
+        """Returns the names of the loaded models in ascending order."""
         request = message_request("ListModels", messages.ListModelsRequest(), messages.ListModelsResponse)
         return list(self.send(request, timeout=timeout).names)
 
@@ -207,20 +207,20 @@ class Client:
         return self._models[model]
 
     def tokenizer(self, name: str = "", *, timeout: Optional[float] = DEFAULT) -> messages.GetTokenizerResponse:
-        """Returns the files that turn text into ids for a model. NotFound: its folder has no tokenizer.json that can be read."""
+        """Returns the tokenizer files of a model. NotFound if it has no readable tokenizer.json."""
         request = message_request("GetTokenizer", messages.GetTokenizerRequest(model=name), messages.GetTokenizerResponse)
         found: messages.GetTokenizerResponse = self.send(request, timeout=timeout)
         return found
 
     def put_memory(self, model: str = "", *, layer: int = 0, memory: Any, time_to_live: Optional[float] = None,
                    timeout: Optional[float] = DEFAULT) -> messages.PutMemoryResponse:
-        """Registers what `attend(memory_handle=…)` attends to. The answer has its handle, size and time of expiry.
+        """Registers a memory for `attend(memory_handle=…)`. The response has its handle, size and expiry time.
 
-        memory: a Memory, or its hidden_states. time_to_live: seconds; None: as long as the server allows.
+        memory: a Memory, or its hidden_states. time_to_live: seconds; None: the server's maximum.
         """
         return self.send(put_memory_request(model, layer, memory, time_to_live), timeout=timeout)
 
     def drop_memory(self, handle: str, *, timeout: Optional[float] = DEFAULT) -> int:
-        """Forgets a registered memory, and returns the bytes that the server no longer keeps."""
+        """Drops a registered memory and returns the number of bytes freed."""
         request = message_request("DropMemory", messages.DropMemoryRequest(handle=handle), messages.DropMemoryResponse)
         return int(self.send(request, timeout=timeout).bytes)

@@ -1,4 +1,4 @@
-"""Division of requests that have more sequences than the server takes in one."""
+"""Division of requests with more sequences than the server accepts in one request."""
 from __future__ import annotations
 
 from typing import Any, List, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What calls raise: AttendantError, with a subclass for each status that a server answers."""
+"""Errors of calls: AttendantError, with a subclass for each status code."""
 from __future__ import annotations
 
 import re
@@ -16,10 +16,10 @@ class AttendantError(Exception):
     """A call failed.
 
     code: the gRPC status, such as grpc.StatusCode.INVALID_ARGUMENT.
-    message: the server's sentence, or that of gRPC if no server answered.
-    field: the argument that the message is about, such as "input_ids"; empty: none.
-    reason: what the server had too little of, such as "memory"; empty: not told.
-    retry_after: the seconds after which the server asks to be tried again; None: not told.
+    message: the message of the server, or of gRPC if the server did not respond.
+    field: the rejected argument, such as "input_ids", if any.
+    reason: the exhausted resource of the server, such as "memory"; empty: unknown.
+    retry_after: seconds after which to retry; None: unknown.
     """
 
     code = grpc.StatusCode.UNKNOWN
@@ -39,7 +39,7 @@ class AttendantError(Exception):
 
 
 class InvalidArgument(AttendantError, ValueError):
-    """The request cannot be served; the message names the field, what was expected and what came."""
+    """The request is invalid; the message names the field, the expected value and the value received."""
 
     code = grpc.StatusCode.INVALID_ARGUMENT
 
@@ -51,43 +51,43 @@ class NotFound(AttendantError, LookupError):
 
 
 class FailedPrecondition(AttendantError):
-    """A memory or a sequence was begun with a version of the model that is no longer served."""
+    """A memory or sequence belongs to a model version that is no longer served."""
 
     code = grpc.StatusCode.FAILED_PRECONDITION
 
 
 class ServerBusy(AttendantError):
-    """The server is full now: `reason` and `retry_after` say of what, and when to try again."""
+    """The server is full: `reason` says which resource is exhausted, `retry_after` when to retry."""
 
     code = grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 class DeadlineExceeded(AttendantError, TimeoutError):
-    """The time-out passed, or could not have been met (`reason` "deadline_hopeless")."""
+    """The timeout passed, or is predicted to be missed (`reason` "deadline_hopeless")."""
 
     code = grpc.StatusCode.DEADLINE_EXCEEDED
 
 
 class Unavailable(AttendantError):
-    """The server cannot be reached, or does not serve now."""
+    """The server cannot be reached or is not serving."""
 
     code = grpc.StatusCode.UNAVAILABLE
 
 
 class Unauthenticated(AttendantError):
-    """The server asks for a bearer token, and this is none that it knows."""
+    """The server requires a valid bearer token."""
 
     code = grpc.StatusCode.UNAUTHENTICATED
 
 
 class PermissionDenied(AttendantError):
-    """The bearer token is not for these calls."""
+    """The bearer token lacks the scope for this call."""
 
     code = grpc.StatusCode.PERMISSION_DENIED
 
 
 class Unimplemented(AttendantError):
-    """The server is older than this method."""
+    """The server does not support this method."""
 
     code = grpc.StatusCode.UNIMPLEMENTED
 
@@ -99,7 +99,7 @@ class Cancelled(AttendantError):
 
 
 class Internal(AttendantError):
-    """The server failed, or its answer cannot be read."""
+    """The server failed, or its response is invalid."""
 
     code = grpc.StatusCode.INTERNAL
 
@@ -109,25 +109,30 @@ _CODES: Dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.Statu
 
 
 def field_of(message: str) -> str:
-    """Returns the argument that a message of the server is about; empty: none."""
+    """Returns the argument named by a server's message, if any."""
     found = _FIELD.match(message)
     return _ARGUMENTS.get(found[1], found[1]) if found else ""
 
 
 def invalid(field: str, expected: str, got: object) -> InvalidArgument:
-    """Returns the error of an argument that is refused before anything is sent, worded as the server's are."""
+    """Returns the error for an argument that is refused before sending, worded like the server's."""
     return InvalidArgument(f"{field}: expected {expected}; got {got}", field=re.split(r"[\[.]", field)[0])
 
 
+def refused(field: str, why: str) -> InvalidArgument:
+    """Returns the error for an argument that is refused for another reason than its value."""
+    return InvalidArgument(f"{field}: {why}", field=re.split(r"[\[.]", field)[0])
+
+
 def from_status(code: int, message: str, reason: str = "", retry_pushback_ms: int = 0) -> AttendantError:
-    """Returns the error of a status in a message of the protocol."""
+    """Returns the error for a status in a message of the protocol."""
     status = _CODES.get(code, grpc.StatusCode.UNKNOWN)
     return _CLASSES.get(status, AttendantError)(
         message, code=status, reason=reason, retry_after=retry_pushback_ms / 1000 if retry_pushback_ms > 0 else None)
 
 
 def from_rpc(error: Any) -> AttendantError:
-    """Returns the error of a call that gRPC raised an error for."""
+    """Returns the error for a gRPC error."""
     code = error.code() or grpc.StatusCode.UNKNOWN
     trailers = {key: value for key, value in error.trailing_metadata() or ()}
     pushback = str(trailers.get("grpc-retry-pushback-ms", ""))

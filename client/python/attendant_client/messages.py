@@ -1,7 +1,7 @@
-"""The messages and enums of `attendant.v1`, made at run time from the descriptor set beside this file.
+"""The messages and enums of `attendant.v1`, made at run time from the descriptor set in this directory.
 
-No code is generated, so that no version of protobuf's compiler has to fit the version of its runtime. The descriptors are in a
-pool of their own: an application may load modules that protoc has made from the same files.
+No code is generated, so the versions of protobuf's compiler and runtime need not match. The descriptors have a separate pool,
+so an application may also load modules that protoc has made from the same files.
 
 Every message of the protocol is a class of this module, and every value of its enums an integer: `EncodeRequest`, `MEAN`.
 """
@@ -43,7 +43,7 @@ def enum_values(name: str) -> Dict[str, int]:
 
 
 def method_path(name: str) -> str:
-    """Returns the path that calls of a method go to. KeyError: the service has no such method."""
+    """Returns the path of a method. KeyError if the service has no such method."""
     method = _pool.FindServiceByName(SERVICE).methods_by_name[name]
     return f"/{SERVICE}/{method.name}"
 

@@ -13,10 +13,10 @@ class Memory:
     """Rows that queries attend to instead of their own sequence: cross-attention. K is the model's key_input_width.
 
     hidden_states: [B, M, K], [M, B, K] with the layout "sequence_first", packed [N, K] with `lengths`, or a list of arrays
-        [m, K], one for each sequence. B may be 1: all sequences then attend to it.
+        [m, K], one per sequence. If B is 1, all sequences attend to the same memory.
     attention_mask: [B, M], booleans or integers: non-zero keeps the row.
-    lengths: kept rows of each sequence.
-    values: what values are made of, if not of hidden_states; of the same shape but for the last dimension.
+    lengths: number of kept rows of each sequence.
+    values: separate input of the value projection, in the shape of hidden_states except for the last dimension.
     """
 
     hidden_states: Any
@@ -26,27 +26,26 @@ class Memory:
 
 
 class CommonOptions(TypedDict, total=False):
-    """What requests of `encode` and `attend` share. Arrays are NumPy's, torch's, or whatever numpy.asarray takes.
+    """Arguments of both `encode` and `attend`. Arrays can be NumPy's, torch's, or anything that numpy.asarray accepts.
 
     B is the number of sequences, S the padded length, T the kept tokens of all sequences, E the model's width, H its heads. A
-    **list** (or tuple) has one array for each sequence, of any lengths. It is sent packed, without padding, and the rows of
-    the answer are a list too.
+    **list** (or tuple) has one array per sequence, of any lengths. It is sent packed, without padding, and the rows of the
+    response are a list too.
 
     hidden_states: [B, S, E], [S, B, E] with layout="sequence_first", packed [T, E] with `lengths`, or a list of [n, E].
         float32, float16 or bfloat16 (torch, ml_dtypes); other numbers become float32.
-    attention_mask: [B, S], booleans or integers, non-zero keeps the token; with a list: one [n] for each sequence. Of a list,
-        tokens that are not kept are not sent, and have no row in the answer.
-    lengths: B integers, the kept tokens of each sequence. Needed for packed arrays.
-    attention_bias: [B or 1, H or 1, S or 1, S or 1], added to the scores before the softmax; -inf forbids a pair.
-    attention_form: "per_head", "head_mean" or "top_keys": how probabilities are answered.
-    attention_top_k: how many keys of each query "top_keys" answers.
-    head_gates: H numbers from 0 to 1 that multiply each head's probabilities; `encode` also takes one for each head of each
-        layer.
-    query_rows: answer only these rows, in this order; with a list, rows of all sequences one after the other.
+    attention_mask: [B, S], booleans or integers, non-zero keeps the token; with a list: one [n] per sequence. Masked tokens of a
+        list are not sent and have no row in the response.
+    lengths: B integers, the number of kept tokens of each sequence. Required for packed arrays.
+    attention_bias: [B or 1, H or 1, S or 1, S or 1], added to the scores before the softmax; -inf masks a pair.
+    attention_form: "per_head", "head_mean" or "top_keys": form of returned probabilities.
+    attention_top_k: number of keys per query with "top_keys".
+    head_gates: H numbers from 0 to 1 that scale each head's probabilities; `encode` also takes one per head of each layer.
+    query_rows: return only these rows, in this order; with a list, rows are numbered across all sequences.
     layout: "batch_first" (default) or "sequence_first", the order of the rows of padded arrays.
-    output_dtype: type of the answer, "float32", "float16" or "bfloat16"; default: that of the input. bfloat16 travels as such,
-        and arrives as float32.
-    request_id: appears in the server's log lines about this request.
+    output_dtype: type of the response, "float32", "float16" or "bfloat16"; default: the type of the input. bfloat16 is sent as
+        such and returned as float32.
+    request_id: logged by the server with the request.
     """
 
     hidden_states: Any
@@ -63,34 +62,34 @@ class CommonOptions(TypedDict, total=False):
 
 
 class EncodeOptions(CommonOptions, total=False):
-    """Arguments of `encode`, beside those of CommonOptions. Exactly one of hidden_states, input_ids, features and texts is needed.
+    """Arguments of `encode`, in addition to CommonOptions. Requires exactly one of hidden_states, input_ids, features and texts.
 
     input_ids: [B, S], packed [T] with `lengths`, or a list of [n]: integers from 0 to the vocabulary.
-    token_type_ids, position_ids: as input_ids. Default: zeros, and what the model's family defines.
+    token_type_ids, position_ids: shaped like input_ids. Default: zeros, and the positions that the model's family defines.
     features: [B, S, W], packed [T, W], or a list of [n, W]: image patches or audio frames.
-    texts: a list of texts, for models that take them (`takes_texts` of their description). Rows of the answer are a list, too.
+    texts: a list of texts, for models that take them (`takes_texts` in their description). Response rows are a list, too.
     text_pairs: the second texts of pairs that the model reads together, one for each text.
-    prompt: goes before each text. prompt_name: one of the model's own prompts instead. Neither: the one of `task`, or the model's
-        default one; for pairs and for "classifier" none.
-    return_tokens: also answer the tokens of the texts.
+    prompt: put before each text. prompt_name: use one of the model's own prompts instead. Default: the prompt for `task`, or else
+        the model's default prompt; for pairs and for "classifier" none.
+    return_tokens: return the tokens of the texts.
     layers: the layers to run, range(first, end). Default: all.
-    return_hidden_states: whether the output of the last layer is answered. Default: yes.
-    intermediate_layers: also answer the output of these layers.
-    attention_layers: also answer the attention probabilities of these layers.
-    pooling: also answer one vector for each sequence: "model" (what the checkpoint says), "first_token", "mean", "max",
-        "mean_sqrt_len", "position_weighted_mean", "last_token", or "classifier" (the scores of its classification head).
+    return_hidden_states: return the output of the last layer. Default: True.
+    intermediate_layers: also return the output of these layers.
+    attention_layers: also return the attention probabilities of these layers.
+    pooling: also return one vector per sequence: "model" (as defined by the checkpoint), "first_token", "mean", "max",
+        "mean_sqrt_len", "position_weighted_mean", "last_token", or "classifier" (the scores of the classification head).
     normalize: scale each vector to length 1.
-    return_token_vectors: also answer what the checkpoint's head makes of each token: scores of classes, or its vector.
-    normalize_token_vectors: scale each of them to length 1.
-    prompt_tokens: how many of each sequence's first tokens are those of a prompt: one number, or one for each. They are left out
-        of the vector by the modes above, and by "model" if the model leaves prompts out.
-    task: what the sequences are for, "query" or "document" (the default), to models whose token vectors depend on it: those of
-        tokens that a task leaves out are zeros.
-    query_vectors: [Q, P], the token vectors of a query, as `return_token_vectors` and task="query" give them: also return the score
-        of each sequence by late interaction (MaxSim, as of ColBERT).
-    return_sparse: also answer a sparse vector over the vocabulary for each sequence (SPLADE, bge-m3); see SparseVectors.
-    truncation: "right" or "left": cut input_ids and texts that are too long on this side, instead of refusing them. Texts keep
-        their special tokens.
+    return_token_vectors: also return the output of the checkpoint's token head: class scores or a vector for each token.
+    normalize_token_vectors: scale each token vector to length 1.
+    prompt_tokens: number of prompt tokens at the start of each sequence: one number, or one per sequence. The pooling modes
+        exclude them; "model" only if the model excludes prompts.
+    task: purpose of the sequences, "query" or "document" (default), for models whose token vectors depend on it: skipped tokens
+        have zero vectors.
+    query_vectors: [Q, P], the token vectors of a query, returned by `return_token_vectors` with task="query": also return the
+        late-interaction score of each sequence (MaxSim, as in ColBERT).
+    return_sparse: also return a sparse vector over the vocabulary per sequence (SPLADE, bge-m3); see SparseVectors.
+    truncation: "right" or "left": truncate long input_ids and texts on this side instead of refusing them. Texts keep their
+        special tokens.
     """
 
     input_ids: Any
@@ -118,9 +117,9 @@ class EncodeOptions(CommonOptions, total=False):
 
 
 class TokenizeOptions(TypedDict, total=False):
-    """Arguments of `tokenize`, beside the texts: prompt, prompt_name and truncation as in EncodeOptions.
+    """Arguments of `tokenize`, in addition to the texts: prompt, prompt_name and truncation as in EncodeOptions.
 
-    special_tokens: False leaves out the special tokens that are added to a text or a pair.
+    special_tokens: False omits the special tokens added to a text or pair.
     """
 
     prompt: Optional[str]
@@ -130,14 +129,14 @@ class TokenizeOptions(TypedDict, total=False):
 
 
 class AttendOptions(CommonOptions, total=False):
-    """Arguments of `attend`, beside those of CommonOptions.
+    """Arguments of `attend`, in addition to CommonOptions.
 
     layer: index of the layer, from 0.
-    stage: "context" (default), "projected" or "block": how far into the attention block to go.
-    return_attention_probabilities: also answer them, [B, H, S, S].
-    return_weighted_values: also answer each value times its probability, [B, H, S, S, D].
-    memory: what queries attend to instead of their own sequence: a Memory, or its hidden_states.
-    memory_handle: a memory that `put_memory` has registered, instead.
+    stage: "context" (default), "projected" or "block": the stage of the attention block to return.
+    return_attention_probabilities: also return the attention probabilities, [B, H, S, S].
+    return_weighted_values: also return each value times its probability, [B, H, S, S, D].
+    memory: a Memory, or its hidden_states, to attend to instead of the own sequence.
+    memory_handle: a memory registered by `put_memory`, instead.
     """
 
     layer: int
@@ -148,12 +147,12 @@ class AttendOptions(CommonOptions, total=False):
     memory_handle: str
 
 
-# Shapes of what the options hold, as errors name them.
+# Number of dimensions of one sequence in each option, for errors.
 SEQUENCE_SHAPES = {"hidden_states": 2, "features": 2, "values": 2, "input_ids": 1, "token_type_ids": 1, "position_ids": 1}
 
 
 def choose(field: str, enum: str, value: str, prefix: str = "", suffix: str = "") -> int:
-    """Returns the number of an enum's value that a caller named without the prefix and the suffix."""
+    """Returns the number of an enum value, given without prefix and suffix."""
     values = messages.enum_values(enum)
     if value in values:
         return values[value]
@@ -164,7 +163,7 @@ def choose(field: str, enum: str, value: str, prefix: str = "", suffix: str = ""
 
 
 def span_of(layers: Any) -> Tuple[int, int]:
-    """Returns the first layer and their number."""
+    """Returns the first layer and the number of layers."""
     if not isinstance(layers, range) or layers.step != 1 or len(layers) == 0 or layers.start < 0:
         raise invalid("layers", "a range of layers such as range(0, 2)", repr(layers))
     return layers.start, len(layers)
@@ -184,4 +183,4 @@ def check_names(options: Mapping[str, Any], known: Any) -> None:
     """TypeError, as for any other function, if an option has an unknown name."""
     for name in options:
         if name not in known.__optional_keys__:
-            raise TypeError(f"unexpected argument {name!r}; there are {', '.join(sorted(known.__optional_keys__))}")
+            raise TypeError(f"unexpected argument {name!r}; expected one of {', '.join(sorted(known.__optional_keys__))}")

@@ -81,7 +81,7 @@ class Room:
 
     def _request_bytes(self, load: Load) -> int:
         if self._bias is None:
-            return 0  # the server's limit follows from that of tokens
+            return 0  # the server's limit follows from the token limit
         bias = (load.sequences, self._bias[1], load.longest, load.longest_keys)
         elements = np.prod([full if given > 1 else 1 for given, full in zip(self._bias, bias)], dtype=np.int64)
         return 4 * (int(elements) + load.tokens * self._row) + HEAD_BYTES
@@ -167,7 +167,7 @@ class _Cutter:
         return Part(made, self._wanted(places, made))
 
     def _most_keys(self) -> Optional[int]:
-        """Returns the number of attention columns, or None for a registered memory, whose size only the server knows."""
+        """Returns the number of attention columns, or None for a registered memory, because only the server knows its size."""
         if self._options.get("memory_handle"):
             return None
         return self._answer.longest if self._batch.memory is None else self._batch.memory.longest

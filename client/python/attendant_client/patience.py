@@ -1,4 +1,4 @@
-"""Patience: the time that a call has, and how it waits for a server that is full."""
+"""Patience: the timeout of a call, and its waiting for a full server."""
 from __future__ import annotations
 
 import time

@@ -1,4 +1,4 @@
-"""Requests, from their arguments to the bytes that are sent."""
+"""Requests, from arguments to serialized bytes."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ import numpy as np
 
 from . import answers, arrays, messages, wire
 from .answers import Attended, Encoded
-from .errors import invalid
+from .errors import invalid, refused
 from .options import AttendOptions, EncodeOptions, Memory, TokenizeOptions, check_names, choose, integers, span_of
-from .sequences import Rows, gather, gather_beside, is_list
+from .sequences import Rows, gather, gather_like, is_list
 from .texts import check_text, text_chunks
 from .wire import Chunks
 
@@ -23,9 +23,9 @@ A = TypeVar("A")
 
 @dataclass(frozen=True)
 class Request(Generic[A]):
-    """A request that `send` sends, as often as one likes, or a stream. It refers to the arrays that it was made of.
+    """A request for `send` or a stream, any number of times. It refers to the arrays that it was made of.
 
-    path: the method. chunks: the message in pieces. read: makes the answer of the bytes that came.
+    path: the method. chunks: the message in pieces. read: parses the response.
     """
 
     path: str
@@ -37,12 +37,12 @@ class Request(Generic[A]):
         return wire.join(self.chunks)
 
     def prepare(self) -> Request[A]:
-        """Returns the request with its arrays copied: for one that is sent several times, or whose arrays will change."""
+        """Returns the request with a copy of its arrays, to send it several times or to change the arrays."""
         return Request(self.path, (self.message(),), self.read)
 
 
 def _common_fields(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """Returns the fields without tensors that requests of both kinds have."""
+    """Returns the common fields without tensors."""
     fields: Dict[str, Any] = {}
     for name in ("request_id", "attention_top_k"):
         if options.get(name):
@@ -61,10 +61,10 @@ def _common_fields(options: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _layout_chunks(message: Any, rows: Rows, mask: Any, lengths: Any) -> Tuple[Dict[str, Any], Chunks]:
-    """Returns what says which tokens a request, or a memory, keeps: the field `lengths`, or a mask."""
+    """Returns the field `lengths`, or the mask, of a request or memory."""
     if rows.lengths is not None:
         if lengths is not None:
-            raise invalid("lengths", "nothing beside a list of sequences, which have their own", lengths)
+            raise refused("lengths", "cannot be combined with a list of sequences")
         return {"lengths": rows.lengths}, []
     fields = {} if lengths is None else {"lengths": integers("lengths", lengths)}
     if mask is None:
@@ -82,14 +82,14 @@ def _float_chunks(message: Any, name: str, options: Mapping[str, Any]) -> Chunks
 
 
 def _encode_input(options: Mapping[str, Any]) -> Tuple[Rows, Chunks]:
-    """Returns the rows of the one input, and the chunks of it and of the ids beside it."""
+    """Returns the rows of the input, and the chunks of the input and its token types and positions."""
     message = messages.EncodeRequest
     given = [name for name in ("hidden_states", "input_ids", "features", "texts") if options.get(name) is not None]
     if len(given) != 1:
         raise invalid("hidden_states", "exactly one of hidden_states, input_ids, features and texts", " and ".join(given) or "none")
     name = given[0]
     if name != "texts" and options.get("text_pairs") is not None:
-        raise invalid("text_pairs", "none without texts", name)
+        raise refused("text_pairs", "requires texts")
     if name == "texts":
         rows = Rows([], ())  # which only the server knows
         chunks = text_chunks(message, options["texts"], options.get("text_pairs"))
@@ -97,9 +97,9 @@ def _encode_input(options: Mapping[str, Any]) -> Tuple[Rows, Chunks]:
         mask = options.get("attention_mask") if is_list(options[name]) else None
         rows = gather(name, options[name], mask)
         chunks = wire.submessage(message, "token_ids" if name == "input_ids" else name, rows.chunks())
-    for beside in ("token_type_ids", "position_ids"):
-        if options.get(beside) is not None:
-            chunks += wire.submessage(message, beside, gather_beside(beside, options[beside], rows).chunks())
+    for extra in ("token_type_ids", "position_ids"):
+        if options.get(extra) is not None:
+            chunks += wire.submessage(message, extra, gather_like(extra, options[extra], rows).chunks())
     return rows, chunks
 
 
@@ -165,7 +165,7 @@ def memory_chunks(message: Any, memory: Any) -> Chunks:
     chunks = [messages.Memory(**layout).SerializeToString(), *chunks,
               *wire.submessage(messages.Memory, "hidden_states", rows.chunks())]
     if given.values is not None:
-        chunks += wire.submessage(messages.Memory, "values", gather_beside("values", given.values, rows).chunks())
+        chunks += wire.submessage(messages.Memory, "values", gather_like("values", given.values, rows).chunks())
     return wire.submessage(message, "memory", chunks)
 
 
@@ -202,7 +202,7 @@ def attend_request(model: str = "", **options: Unpack[AttendOptions]) -> Request
 
 
 def put_memory_request(model: str, layer: int, memory: Any, time_to_live: Optional[float]) -> Request[messages.PutMemoryResponse]:
-    """Returns a request to register a memory. time_to_live: seconds; None: as long as the server allows."""
+    """Returns a request to register a memory. time_to_live: seconds; None: the server's maximum."""
     head = messages.PutMemoryRequest(model=model, layer=layer, time_to_live_ms=int((time_to_live or 0) * 1000))
     chunks: List[Any] = [head.SerializeToString(), *memory_chunks(messages.PutMemoryRequest, memory)]
     return Request(messages.method_path("PutMemory"), tuple(chunks), messages.PutMemoryResponse.FromString)

@@ -1,4 +1,4 @@
-"""What a request's rows are: one padded or packed array, or a list with an array for each sequence."""
+"""The rows of a request: one padded or packed array, or a list with one array per sequence."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from .wire import Array, Chunks
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one field. `lengths`: those of the sequences of a list; None: it is one array."""
+    """The rows of one field. lengths: the sequence lengths of a list; None for a single array."""
 
     arrays: List[WireArray]
     shape: Tuple[int, ...]
@@ -47,7 +47,7 @@ def _unify(field: str, sequences: List[WireArray]) -> List[WireArray]:
         return [WireArray("int64", sequence.array.astype("<i8")) for sequence in sequences]
     for index, sequence in enumerate(sequences):
         if sequence.dtype == "bfloat16":
-            raise invalid(f"{field}[{index}]", "arrays of one type", "bfloat16 beside others")
+            raise invalid(f"{field}[{index}]", "arrays of one type", "bfloat16 and other types")
     return [WireArray("float32", sequence.array.astype("<f4")) for sequence in sequences]
 
 
@@ -99,19 +99,19 @@ def gather(field: str, value: Any, mask: Any = None) -> Rows:
     return Rows(sequences, (sum(lengths), *sequences[0].shape[1:]), lengths, kept)
 
 
-def gather_beside(field: str, value: Any, rows: Rows) -> Rows:
-    """Returns the rows of a field that goes beside the input, such as token_type_ids: of the same form and lengths."""
+def gather_like(field: str, value: Any, rows: Rows) -> Rows:
+    """Returns the rows of a field with the form and lengths of the input, such as token_type_ids."""
     if rows.lengths is None:
         return gather(field, value if not is_list(value) else np.asarray(value))
     if not is_list(value) or len(value) != len(rows.lengths):
-        raise invalid(field, f"a list of {len(rows.lengths)} sequences, as the input is one",
+        raise invalid(field, f"a list of {len(rows.lengths)} sequences, like the input",
                       f"{len(value)} sequences" if is_list(value) else type(value).__name__)
     made = gather(field, value)
     if rows.kept is not None:
         sequences = _cut(made.arrays, rows.kept)
         made = Rows(sequences, (sum(map(len_of, sequences)), *made.shape[1:]), [len_of(one) for one in sequences])
     if made.lengths != rows.lengths:
-        raise invalid(field, f"sequences of the lengths {rows.lengths}, as those of the input", made.lengths)
+        raise invalid(field, f"sequences of the lengths {rows.lengths}, like the input", made.lengths)
     return made
 
 

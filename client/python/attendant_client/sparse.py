@@ -30,7 +30,7 @@ class SparseVectors:
 
     def __getitem__(self, sequence: int) -> Tuple[Array, Array]:
         if not -len(self) <= sequence < len(self):
-            raise IndexError(f"expected one of {len(self)} sequences, got {sequence}")
+            raise IndexError(f"expected an index below {len(self)}; got {sequence}")
         ends = np.cumsum(self.counts)
         end = int(ends[sequence])
         begin = end - int(self.counts[sequence])
@@ -64,5 +64,5 @@ def read_sparse(buffer: bytes, span: Span) -> SparseVectors:
     begins[[end - length for end, length in zip(ends, counts) if length > 0]] = True
     ascending = np.diff(indices, prepend=np.int32(-1)) > 0
     if count and (indices.min() < 0 or not np.all(ascending | begins)):
-        raise Internal("the answer has sparse vectors whose indices are negative or do not ascend")
+        raise Internal("the response has sparse vectors with negative or unordered indices")
     return SparseVectors(np.asarray(counts, np.int64), indices, weights)

@@ -14,7 +14,7 @@ from .wire import Span
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a sequence that comes in several, for models whose layers read tokens one after the other.
+    """A chunk of a sequence, for models whose layers read tokens in order.
 
     request: the rows of this part, one sequence.
     sequence: a number above 0 that all its parts have.
@@ -43,14 +43,14 @@ class StreamAnswer:
     error: Optional[AttendantError] = None
 
     def result(self) -> Encoded:
-        """Returns what was computed, or raises the error."""
+        """Returns the result, or raises the error."""
         if self.error is not None:
             raise self.error
         return cast(Encoded, self.encoded)
 
 
 class StreamCodec:
-    """Writes the items of one call and reads their answers. One thread may write while another one reads.
+    """Writes the items of one call and reads the responses. One thread may write while another one reads.
 
     waits: an item that a full server refuses, and says when to send it again, is kept for another stream and has no answer yet.
     Parts always have one, because the server refuses the parts after them too.
@@ -77,12 +77,12 @@ class StreamCodec:
         return [_message(index, item) for index, item in again.items()]
 
     def read(self, buffer: bytes) -> Optional[StreamAnswer]:
-        """Returns the answer in a message; None: the item is kept."""
+        """Returns the response in a message; None if the item is kept."""
         fields = wire.read_fields(messages.EncodeStreamResponse, buffer, Span(0, len(buffer)))
         index = fields["id"][-1].number or 0 if "id" in fields else 0
         item = self._unanswered.pop(index, None)
         if item is None:
-            raise Internal(f"the server answered item {index}, which was not asked for")
+            raise Internal(f"the server answered item {index}, which was not requested")
         if "response" in fields:
             reader: Any = item.request.read if isinstance(item, Part) else item.read
             return StreamAnswer(index, encoded=reader(buffer, span=fields["response"][-1]))
@@ -94,14 +94,14 @@ class StreamCodec:
         return None
 
     def lose(self, error: AttendantError) -> None:
-        """Keeps what the stream has not answered, which has ended with this error; or raises it."""
+        """Keeps the items without a response after the stream ended with this error, or raises it."""
         lost, self._unanswered = self._unanswered, {}
         if not self._waits or error.retry_after is None or any(isinstance(item, Part) for item in lost.values()):
             raise error
         self._keep(lost, error)
 
     def refusal(self) -> Optional[AttendantError]:
-        """Returns the error that says when to send what was kept; None: nothing was."""
+        """Returns the error that says when to send the kept items; None if there are none."""
         return self._refusal
 
     def _keep(self, items: Dict[int, StreamItem], error: AttendantError) -> None:
@@ -125,11 +125,11 @@ class ItemWriter:
         self._items = iter(items)
         self._lock = threading.Lock()
         self._streams = 0
-        # What the items have raised, which is the caller's and not for gRPC's thread.
+        # An exception of the items, to raise in the caller's thread instead of gRPC's.
         self.failure: Optional[Exception] = None
 
     def messages(self) -> Iterator[bytes]:
-        """Yields those of the next stream, on gRPC's thread."""
+        """Yields the messages of the next stream, on gRPC's thread."""
         with self._lock:
             self._streams += 1
             stream, again = self._streams, self._codec.write_again()

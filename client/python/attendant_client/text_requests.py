@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Generic, Iterator, List, Mapping, Sequen
 from . import messages
 from .answers import Encoded
 from .batch import Batch, Sequences
-from .errors import AttendantError, InvalidArgument, invalid
+from .errors import AttendantError, InvalidArgument, invalid, refused
 from .joining import Joiner
 from .options import EncodeOptions, TokenizeOptions, check_names
 from .parts import HEAD_BYTES, Load, Room
@@ -22,10 +22,10 @@ T = TypeVar("T")
 MOST_TEXTS = 1024
 # Bytes of a token, for estimates: only the server counts tokens.
 TOKEN_BYTES = 4
-# Bytes that a text takes beside its own.
+# Overhead of a text in bytes.
 _TEXT_HEAD_BYTES = 8
 _ABOUT_ROWS = ("query_rows", "attention_bias", "hidden_states", "input_ids", "features")
-# Refusals of a request whose halves may fit.
+# Errors of a request that may succeed in two halves.
 _TOO_LARGE = re.compile(r"(texts|token_ids\.shape): expected at most |the (answer|request) (would|could) take ")
 _INDEX = re.compile(r"\b(texts|text_pairs)\[(\d+)\]")
 
@@ -37,10 +37,10 @@ def bytes_of(text: Text) -> int:
 
 
 class TextRequests(ABC, Generic[A]):
-    """The requests for a list of texts, as large as the server's batches by estimate. The halves of a request that turns out to be too
-    large replace it in the next round.
+    """The requests for a list of texts, about as large as the server's batches. If a request turns out to be too large, its halves
+    replace it in the next round.
 
-    model: its description. options: those of `encode` that say what is returned, and `truncation`. by_size: texts of similar size go
+    model: its description. options: the `encode` options for outputs, and `truncation`. by_size: texts of similar size go
     together, long ones first.
     """
 
@@ -128,10 +128,10 @@ def _groups(texts: Sequence[Text], sizes: Sequence[int], order: Sequence[int], r
         yield group
 
 
-def _check_takes_texts(model: messages.GetModelResponse, count: int) -> None:
+def _check_takes_texts(model: messages.GetModelResponse) -> None:
     if not model.takes_texts:
-        why = model.why_no_texts or "its server is older than texts"
-        raise invalid("texts", f"none, as model {model.name} takes none: {why}", count)
+        why = model.why_no_texts or "the server does not support texts"
+        raise refused("texts", f'not supported by model "{model.name}": {why}')
 
 
 def divides_texts(options: Mapping[str, Any]) -> bool:
@@ -144,7 +144,7 @@ class EncodedTexts(TextRequests[Encoded]):
 
     def __init__(self, model: messages.GetModelResponse, options: EncodeOptions) -> None:
         texts = paired(options["texts"], options.get("text_pairs"))
-        _check_takes_texts(model, len(texts))
+        _check_takes_texts(model)
         if not texts:
             raise invalid("texts", "at least one text", "an empty list")
         check_names(options, EncodeOptions)
@@ -173,7 +173,7 @@ class TokenizedTexts(TextRequests[messages.TokenizeResponse], Generic[T]):
 
     def __init__(self, texts: Sequence[Text], model: messages.GetModelResponse, options: TokenizeOptions,
                  keep: Callable[[messages.TextTokens], T]) -> None:
-        _check_takes_texts(model, len(texts))
+        _check_takes_texts(model)
         check_names(options, TokenizeOptions)
         super().__init__(texts, model, {"return_hidden_states": False, **options})
         self._options = options
@@ -188,5 +188,5 @@ class TokenizedTexts(TextRequests[messages.TokenizeResponse], Generic[T]):
         self._found[group[0]] = [self._keep(one) for one in answer.texts]
 
     def found(self) -> List[T]:
-        """Returns what was kept, in the order of the texts."""
+        """Returns the kept results, in the order of the texts."""
         return [one for _, kept in sorted(self._found.items()) for one in kept]

@@ -49,7 +49,7 @@ def join(chunks: Sequence[Union[bytes, Array]]) -> bytes:
 
 
 def read_varint(buffer: bytes, at: int) -> Tuple[int, int]:
-    """Returns the number at `at` and the position behind it."""
+    """Returns the number at `at` and the position after it."""
     value = shift = 0
     while True:
         byte = buffer[at]
@@ -63,7 +63,7 @@ def read_varint(buffer: bytes, at: int) -> Tuple[int, int]:
 def read_fields(message: Type[Any], buffer: bytes, span: Span) -> Dict[str, List[Span]]:
     """Returns where the fields of a message lie in the buffer, by name, those that are repeated in their order.
 
-    Internal: the bytes are no such message.
+    Internal: the bytes are not a valid message.
     """
     names = {field.number: field.name for field in message.DESCRIPTOR.fields}
     found: Dict[str, List[Span]] = {}
@@ -77,12 +77,12 @@ def read_fields(message: Type[Any], buffer: bytes, span: Span) -> Dict[str, List
     except IndexError:
         at = span.stop + 1
     if at != span.stop:
-        raise Internal(f"the answer is no valid {message.DESCRIPTOR.full_name}")
+        raise Internal(f"the response is not a valid {message.DESCRIPTOR.full_name}")
     return found
 
 
 def _read_content(buffer: bytes, at: int, wire_type: int) -> Tuple[Span, int]:
-    """Returns the content of the field at `at` and the position behind it."""
+    """Returns the content of the field at `at` and the position after it."""
     if wire_type == _VARINT:
         value, at = read_varint(buffer, at)
         return Span(at, at, value), at
@@ -92,7 +92,7 @@ def _read_content(buffer: bytes, at: int, wire_type: int) -> Tuple[Span, int]:
     if wire_type in (_FIXED32, _FIXED64):
         size = 4 if wire_type == _FIXED32 else 8
         return Span(at, at + size), at + size
-    raise Internal(f"the answer has a field of the wire type {wire_type}")
+    raise Internal(f"the response has a field of the wire type {wire_type}")
 
 
 def parse(message: Type[Any], buffer: bytes, span: Span) -> Any:

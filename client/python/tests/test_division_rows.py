@@ -166,7 +166,7 @@ def test_biases_fit_their_limit(programs, checkpoint, client, random):
      r"attention_bias: expected shape \[40, H, 12, 12\] or 1 in places; got \[40, 1, 12, 13\]"),
     (dict(attention_bias=np.zeros((40, 12, 12))), r"attention_bias: expected shape \[40, H, 12, 12\] or 1 in places"),
     (dict(attention_bias=[1.0]), r"attention_bias: expected shape \[40, H, 12, 12\] or 1 in places; got \[1\]"),
-    (dict(attention_bias=[[1.0], [1.0, 2.0]]), "attention_bias: expected an array, all of whose rows are of one length"),
+    (dict(attention_bias=[[1.0], [1.0, 2.0]]), "attention_bias: expected an array with rows of equal length"),
     (dict(query_rows=3), "query_rows: expected a list of integers; got 3"),
     (dict(lengths=12), "lengths: expected one for each of 40 sequences; got 12"),
     (dict(attention_mask=np.ones((41, 12), bool)), "attention_mask: expected one for each of 40 sequences; got 41"),

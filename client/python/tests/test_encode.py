@@ -274,7 +274,7 @@ REFUSED = [
     ({"input_ids": [[1, 2]], "attention_mask": [[1]]}, "attention_mask", r"attention_mask\[0\]: expected shape \[2\]; got \[1\]"),
     ({"input_ids": [[1, 2, 3]], "attention_mask": [[1, 0, 1]]}, "attention_mask", "one run of kept tokens"),
     ({"input_ids": [[1]], "attention_mask": [[1], [1]]}, "attention_mask", "one mask for each of 1 sequences; got 2"),
-    ({"input_ids": [[1]], "lengths": [1]}, "lengths", "nothing beside a list"),
+    ({"input_ids": [[1]], "lengths": [1]}, "lengths", "cannot be combined with a list"),
     ({"input_ids": [[1, 2]], "token_type_ids": [[1]]}, "token_type_ids", r"of the lengths \[2\]"),
     ({"input_ids": [[1, 2]], "token_type_ids": np.zeros((1, 2), int)}, "token_type_ids", "a list of 1 sequences"),
     ({"input_ids": [[1]], "pooling": "median"}, "pooling", "one of model, first_token, .*; got 'median'"),

@@ -90,5 +90,5 @@ def test_an_answer_of_zeros():
                            weights=messages.Tensor(dtype=messages.FLOAT32, shape=[1], data=b"1234")),
 ], ids=lambda vectors: str(list(vectors.counts)))
 def test_unsound_answers(vectors):
-    with pytest.raises(Internal, match="the answer has"):
+    with pytest.raises(Internal, match="the response has"):
         answer_with(vectors)

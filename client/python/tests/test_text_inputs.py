@@ -19,7 +19,7 @@ def tasks():
 
 
 def test_a_model_without_vectors_says_so():
-    with pytest.raises(FailedPrecondition, match="model bare makes no vector of a text: its files say nothing about pooling"):
+    with pytest.raises(FailedPrecondition, match="model bare has no text vectors: its files define no pooling"):
         Tasks(messages.GetModelResponse(name="bare"), None).embed(["a"], Wish("model"))
 
 

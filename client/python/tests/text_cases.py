@@ -114,12 +114,12 @@ def test_prompts(client, embedder):
     np.testing.assert_array_equal(embedder.embed("a cat", prompt_name="query"), asked)
     with pytest.raises(InvalidArgument, match='prompt_name: expected one of .*query; got "passage"'):
         embedder.embed("a cat", prompt_name="passage")
-    with pytest.raises(InvalidArgument, match="prompt_name: expected none beside prompt; got .?query"):
+    with pytest.raises(InvalidArgument, match="^prompt_name: .* prompt"):
         embedder.embed("a cat", prompt="ask ", prompt_name="query")
 
 
 def test_a_model_without_prompts_says_so(bare):
-    with pytest.raises(InvalidArgument, match="prompt_name: expected none, as the model has no prompts"):
+    with pytest.raises(InvalidArgument, match="^prompt_name: .* has no prompts"):
         bare.embed("a", prompt_name="query")
 
 
@@ -194,9 +194,9 @@ def test_truncation_has_two_sides(embedder):
 
 
 def test_models_that_cannot_say_what_they_lack(client, embedder, classifier):
-    with pytest.raises(FailedPrecondition, match="model embedder scores no classes"):
+    with pytest.raises(FailedPrecondition, match="model embedder has no class scores"):
         embedder.classify("a")
-    with pytest.raises(FailedPrecondition, match="model classifier is no reranker: it has 3 classes, not 1"):
+    with pytest.raises(FailedPrecondition, match="model classifier is not a reranker: it has 3 classes, not 1"):
         classifier.rerank("a", ["b"])
     with pytest.raises(NotFound, match="model tiny has no tokenizer"):
         TextModel(client, "tiny").embed("a")

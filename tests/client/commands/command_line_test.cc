@@ -322,18 +322,18 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   const Outcome one = Run({"models", "b"});
   EXPECT_EQ(one.exit_code, 0);
   for (const char* line :
-       {"layers                   12, with 4 sets of weights\n",
+       {"layers                   12, with 4 weight sets\n",
         "feed-forward             8, gelu, gated\n",
-        "norm                     rms, post, epsilon 0, one after the last layer\n",
+        "norm                     rms, post, epsilon 0, final norm\n",
         "branch scale             yes\n", "listed pairs             1 of blocks of 64 tokens\n",
         "listed global            1 blocks of 64 tokens\n", "relative positions       rotary\n",
-        "features                 of width 4; 2 rows of the model before them; up to 196\n",
+        "features                 of width 4; 2 prefix tokens; up to 196\n",
         "compute type             f32; ISA avx2\n", "matrix products          mixed\n",
         "heads of layer 3         1\n", "heads of layer 5         none left\n",
         "FLOPs                    96 per token, 8 per pair of query and key, 32 per sequence\n",
         "  attention.qkv          96 per token\n", "  attention.scores       8 per pair\n",
         "  pooling.dense          32 per sequence\n",
-        "rows of each thread      from 512 tokens on\n", "unused tensors           cls.bias\n",
+        "rows per thread          from 512 tokens on\n", "unused tensors           cls.bias\n",
         "texts                    none: its directory has no tokenizer.json\n"}) {
     EXPECT_THAT(one.out, HasSubstr(line));
   }
@@ -428,7 +428,7 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{}, "attendant-client: expected a command; got none; see attendant-client --help\n"},
       {{"encod", "--token-ids", "1"}, "unknown command \"encod\"; did you mean encode?; see"},
-      {{"attend"}, "no input: give one of --input, --values, --generate or --token-ids"},
+      {{"attend"}, "expected one of --input, --values, --generate or --token-ids; got none"},
       {{"attend", "--layer", "-1", "--values", "1"},
        "--layer: expected an integer of at least 0; got \"-1\"; see attendant-client attend "
        "--help"},
@@ -461,14 +461,15 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
       {{"encode", "--token-ids", "1", "--chunk", "0"},
        "--chunk: expected an integer of at least 1"},
       {{"encode", "--token-ids", "1;2", "--chunk", "1"},
-       "--chunk: expected one sequence, with one row for each token, got [2, 1]"},
+       "--chunk: expected one sequence, with one row for each token; got [2, 1]"},
       {{"encode", "--token-ids", "1,2", "--position-ids", "1", "--chunk", "1"},
-       "--chunk: expected one sequence, with one row for each token, got [1, 1]"},
+       "--chunk: expected one sequence, with one row for each token; got [1, 1]"},
       {{"encode", "--token-ids", "1", "--pooled", "--chunk", "1"},
-       "--chunk: expected none of --mask, --lengths, --bias, --attention-layers, --query-rows, "
-       "--pooled, --token-vectors, --sparse, --truncate and --sequence-first beside it"},
+       "--chunk: cannot be combined with --mask, --lengths, --bias, --attention-layers, "
+       "--query-rows, "
+       "--pooled, --token-vectors, --sparse, --truncate and --sequence-first"},
       {{"encode", "--values", "1;2", "--sequence-first", "--chunk", "1"},
-       "--pooled, --token-vectors, --sparse, --truncate and --sequence-first beside it"},
+       "--pooled, --token-vectors, --sparse, --truncate and --sequence-first"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = RunWith(arguments);
@@ -483,7 +484,7 @@ TEST_F(CommandLineTest, EncodeSendsASequenceInParts) {
   const Outcome outcome =
       Run({"encode", "--values", "1,2;3,4;5,6", "--layers", "0:2", "--chunk", "2"});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("the server's answer is not that of the next part"));
+  EXPECT_THAT(outcome.err, HasSubstr("the server's response is not for the next chunk"));
   const std::vector<v1::EncodeStreamRequest> sent = server_.streamed();
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_THAT(sent[0].request().hidden_states().shape(), ElementsAre(1, 2, 2));

@@ -126,7 +126,7 @@ TEST_F(LoadTestCommandTest, FindRateExitsWith4IfNoRateHolds) {
   server_.set_status({grpc::StatusCode::RESOURCE_EXHAUSTED, "full"});
   const Outcome failed = Run({"--requests", "2", "--find-rate", "p99<1h"});
   EXPECT_EQ(failed.exit_code, 4);
-  EXPECT_THAT(failed.out, HasSubstr("highest rate       none that was tried\n"));
+  EXPECT_THAT(failed.out, HasSubstr("highest rate       none of the rates tried\n"));
 }
 
 // The server answers at once, so that any rate holds until this machine sends too late.
@@ -245,8 +245,8 @@ TEST_F(LoadTestCommandTest, VerifyCountsAnswersThatDiffer) {
   const Outcome differs = Run({"--method", "attend", "--requests", "20", "--lengths", "2",
                                "--verify", "--json", "--require", "errors<100%"});
   EXPECT_EQ(differs.exit_code, 4);
-  EXPECT_THAT(differs.err, HasSubstr("at 4 under way: 20 answers differ from those of the same "
-                                     "requests alone\n"));
+  EXPECT_THAT(differs.err, HasSubstr("at 4 under way: 20 responses differ from the responses to "
+                                     "the same requests by themselves\n"));
   EXPECT_EQ(json::parse(differs.out)["steps"][0]["mismatches"], 20);
   EXPECT_EQ(json::parse(differs.out)["steps"][0]["errors"]["DATA_LOSS"], 20);
 }

@@ -85,7 +85,7 @@ TEST_F(TextCommandsTest, TextsComeFromAFileOrStdinALineEach) {
   const Stdin nothing("");
   const Outcome none = Run({"embed", "--file", "-"});
   EXPECT_EQ(none.exit_code, 2);
-  EXPECT_EQ(none.err, "attendant-client: stdin: expected texts, one a line; got nothing\n");
+  EXPECT_EQ(none.err, "attendant-client: stdin: expected texts, one per line; got none\n");
   EXPECT_EQ(Run({"embed", "x", "--file", "-"}).exit_code, 2);
   EXPECT_EQ(Run({"embed", "--file", "/no/such/file"}).exit_code, 2);
 }
@@ -187,7 +187,7 @@ TEST_F(TextCommandsTest, ClassifyPrintsLabelsWithScores) {
   const json raw = RunJson({"classify", "0123456789", "--raw-scores"});
   EXPECT_EQ(raw["results"][0]["scores"][0]["score"], 1.0);
   EXPECT_EQ(Run({"classify", "--pairs", "a"}).err,
-            "attendant-client: --pairs: expected two texts with a tab between them; got 1 in text "
+            "attendant-client: --pairs: expected two texts separated by a tab; got 1 in text "
             "0, \"a\"\n");
 }
 
@@ -250,7 +250,7 @@ TEST_F(TextCommandsTest, InspectSendsTheTokensOfTexts) {
 
 TEST_F(TextCommandsTest, EncodeSaysWhereTextsGo) {
   EXPECT_THAT(Run({"encode", "hello"}).err,
-              HasSubstr("unexpected argument \"hello\"; texts go to --text"));
+              HasSubstr("unexpected argument \"hello\"; use --text for texts"));
   EXPECT_THAT(Run({"encode", "--token-ids", "hello"}).err,
               HasSubstr("--token-ids: expected FILE.npy, FILE.safetensors or ids such as "
                         "101,7592,102; got \"hello\"; texts go to `encode --text`"));

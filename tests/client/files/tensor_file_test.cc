@@ -41,7 +41,7 @@ TEST(TensorFileTest, RefusesOtherExtensions) {
 TEST(TensorFileTest, NpyTakesOneTensor) {
   EXPECT_TRUE(CheckWritable("x.npy", 1).ok());
   EXPECT_EQ(CheckWritable("x.npy", 2).message(),
-            "x.npy: .npy holds one tensor, the answer has 2; write to .safetensors");
+            "x.npy: expected one tensor for .npy; got 2; write to .safetensors");
   EXPECT_TRUE(CheckWritable("x.safetensors", 2).ok());
 }
 

@@ -74,7 +74,7 @@ TEST(InspectorTest, RefusesTextsThatAreNotThoseOfTheTokens) {
               absl::StrCat("sequence 0: expected 3 texts; got ", count));
   }
   EXPECT_EQ(inspector->NameTokens({{"a"}, {"b"}}).message(),
-            "expected a line of texts for each sequence, 1; got 2");
+            "expected one line of labels per sequence, 1; got 2");
 }
 
 TEST(InspectorTest, TakesTheKeptTokensOfAPaddedRequest) {
@@ -202,8 +202,9 @@ TEST(InspectorTest, RefusesOwnRowsThatCannotBe) {
   for (const int64_t count : {int64_t{-1}, int64_t{1} << 40}) {
     ModelInfo model = TwoHeads();
     model.mutable_front()->set_own_rows(count);
-    EXPECT_THAT(Inspector::Create(request, model, 128).status().message(),
-                HasSubstr(absl::StrCat("the server says that ", count, " rows come before it")));
+    EXPECT_THAT(
+        Inspector::Create(request, model, 128).status().message(),
+        HasSubstr(absl::StrCat("the server says that ", count, " prefix tokens come before it")));
   }
 }
 
@@ -214,15 +215,15 @@ TEST(InspectorTest, RefusesWhatIsNoRequest) {
   EXPECT_THAT(Refusal(request), HasSubstr("its shape is [1, 1, 1]"));
   request.token_ids = Int64Tensor({3}, {7, 8, 9});
   request.lengths = {2, 2};
-  EXPECT_THAT(Refusal(request), HasSubstr("its lengths do not fit its tokens"));
+  EXPECT_THAT(Refusal(request), HasSubstr("its lengths do not match its tokens"));
   request.lengths = {-1, 2};
-  EXPECT_THAT(Refusal(request), HasSubstr("its lengths do not fit its tokens"));
+  EXPECT_THAT(Refusal(request), HasSubstr("its lengths do not match its tokens"));
   request.lengths = {std::numeric_limits<int64_t>::max(), 2};
-  EXPECT_THAT(Refusal(request), HasSubstr("its lengths do not fit its tokens"));
+  EXPECT_THAT(Refusal(request), HasSubstr("its lengths do not match its tokens"));
   request.lengths = {};
   request.token_ids = Int64Tensor({1, 3}, {7, 8, 9});
   request.attention_mask = Int64Tensor({1, 2}, {1, 1});
-  EXPECT_THAT(Refusal(request), HasSubstr("its mask or lengths are not of its sequences"));
+  EXPECT_THAT(Refusal(request), HasSubstr("its mask or lengths do not match its sequences"));
   request.attention_mask.reset();
   request.token_ids = Int64Tensor({int64_t{1} << 60, 0}, {});
   EXPECT_THAT(Refusal(request), HasSubstr("no token is kept"));
@@ -231,7 +232,7 @@ TEST(InspectorTest, RefusesWhatIsNoRequest) {
   EXPECT_THAT(Refusal(request), HasSubstr("no token is kept"));
   request.attention_mask.reset();
   request.layout = Layout::kSequenceFirst;
-  EXPECT_THAT(Refusal(request), HasSubstr("its sequences are first"));
+  EXPECT_THAT(Refusal(request), HasSubstr("its layout is sequence-first"));
 }
 
 TEST(InspectorTest, RefusesUnsoundAnswers) {
@@ -242,12 +243,12 @@ TEST(InspectorTest, RefusesUnsoundAnswers) {
   EncodeResult lacking = Answer(1, 1, 2, {1, 2, 2});
   lacking.intermediate.clear();
   EXPECT_EQ(inspector->Add(lacking),
-            absl::InternalError("the server's answer has no sound hidden states of layer 1"));
+            absl::InternalError("the server's response has no valid hidden states of layer 1"));
   EXPECT_EQ(inspector->Add(Answer(1, 1, 2, {1, 3, 2})),
-            absl::InternalError("the server's answer has no sound hidden states of layer 1"));
+            absl::InternalError("the server's response has no valid hidden states of layer 1"));
   EXPECT_EQ(
       inspector->Add(Answer(1, 1, 3, {1, 2, 2})),
-      absl::InternalError("the server's answer has no sound attention probabilities of layer 1"));
+      absl::InternalError("the server's response has no valid attention probabilities of layer 1"));
 }
 
 }  // namespace inspection_test

@@ -501,11 +501,12 @@ TEST_F(ClientTest, LoadStreamGivesUpARequestThatIsNotAnsweredInTime) {
   absl::Notification failed;
   const std::unique_ptr<LoadStream> stream =
       client_.OpenLoadStream({.timeout = absl::Milliseconds(1)});
-  stream->SendAsync(
-      PreparedRequest::Encode(SmallEncode()), [&](const absl::StatusOr<Execution>& answer) {
-        EXPECT_EQ(answer.status(), absl::DeadlineExceededError("no answer on the stream in time"));
-        failed.Notify();
-      });
+  stream->SendAsync(PreparedRequest::Encode(SmallEncode()),
+                    [&](const absl::StatusOr<Execution>& answer) {
+                      EXPECT_EQ(answer.status(),
+                                absl::DeadlineExceededError("no response on the stream in time"));
+                      failed.Notify();
+                    });
   failed.WaitForNotification();
 }
 

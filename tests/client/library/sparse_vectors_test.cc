@@ -63,7 +63,7 @@ TEST(SparseVectorsTest, AreInternalIfUnsound) {
       {[](auto& s) { s.set_counts(0, -2); }, "counts that are negative or overflow"},
       {[](auto& s) { s.set_counts(0, INT64_MAX); }, "counts that are negative or overflow"},
       {[](auto& s) { s.set_counts(0, 3); },
-       "expected as many int32 indices and weights of a float type as the counts' sum 4"},
+       "expected int32 indices and float weights, as many as the sum of the counts, 4"},
       {[](auto& s) { s.clear_counts(); }, "the counts' sum 0"},
       {[](auto& s) { s.clear_indices(); }, "unsound sparse.indices"},
       {[](auto& s) { s.mutable_indices()->mutable_data()->pop_back(); }, "unsound sparse.indices"},
@@ -83,7 +83,7 @@ TEST(SparseVectorsTest, AreInternalIfUnsound) {
       {[](auto& s) {
          Set(*s.mutable_indices(), Int32Tensor({9, 9, 4}));
        },
-       "expected indices from 0 on that ascend in each vector, found 9 after 9"},
+       "expected non-negative, ascending indices in each vector; got 9 after 9"},
       {[](auto& s) {
          Set(*s.mutable_indices(), Int32Tensor({0, 9, -4}));
        },
@@ -96,7 +96,7 @@ TEST(SparseVectorsTest, AreInternalIfUnsound) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << message;
     EXPECT_THAT(std::string(status.message()), HasSubstr(message));
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("the server's answer has an unsound sparse"));
+                HasSubstr("the server's response has an invalid sparse"));
   }
 }
 

@@ -36,9 +36,9 @@ TEST(ValidateTest, RefusesWhatDoesNotFit) {
 
 TEST(ToFloatsTest, RefusesIntegers) {
   EXPECT_EQ(ToFloats(Int64Tensor({1}, {1})).status().message(),
-            "expected a float tensor, got int64");
+            "expected a float tensor; got int64");
   EXPECT_EQ(ToInt64s(FloatTensor({1}, {1.0f})).status().message(),
-            "expected a tensor of integers, got float32");
+            "expected an integer tensor; got float32");
 }
 
 TEST(ToInt64sTest, ReadsEveryIntegerType) {
@@ -106,7 +106,7 @@ TEST(ConvertFloatTest, EveryNarrowValueSurvivesTheRoundTrip) {
 
 TEST(ConvertFloatTest, RefusesIntegers) {
   EXPECT_EQ(ConvertFloat(FloatTensor({1}, {1.0f}), DataType::kInt8).status().message(),
-            "int8 is no float type");
+            "int8 is not a float type");
 }
 
 }  // namespace tensor_test

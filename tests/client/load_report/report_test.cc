@@ -56,15 +56,15 @@ TEST(ReportTableTest, ASearchSaysWhatHeldAndWhatItFound) {
   EXPECT_THAT(ReportTable(report), HasSubstr("late %  held\n"));
   EXPECT_THAT(ReportTable(report), HasSubstr(" 1.961     0.000\n50 requests/s"));
   EXPECT_THAT(ReportTable(report), HasSubstr("0.000   yes\n75 requests/s"));
-  EXPECT_THAT(ReportTable(report),
-              HasSubstr("0.000    no\n\nobjectives         p99<250ms, max<1s\n"
-                        "closed loop        100.00 requests/s\n"
-                        "highest rate       50 requests/s; it fails at 75; the "
-                        "search ended before it came closer\n"));
+  EXPECT_THAT(
+      ReportTable(report),
+      HasSubstr("0.000    no\n\nobjectives         p99<250ms, max<1s\n"
+                "closed loop        100.00 requests/s\n"
+                "highest rate       50 requests/s; it fails at 75; the search ended early\n"));
   report.search->converged = true;
   EXPECT_THAT(ReportTable(report), HasSubstr("50 requests/s; it fails at 75\n"));
   report.search->found = 0;
-  EXPECT_THAT(ReportTable(report), HasSubstr("highest rate       none that was tried\n"));
+  EXPECT_THAT(ReportTable(report), HasSubstr("highest rate       none of the rates tried\n"));
 }
 
 TEST(ReportTableTest, WarnsOfTheStepThatWasSentLate) {

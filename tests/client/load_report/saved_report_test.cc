@@ -38,7 +38,7 @@ TEST(SavedReportTest, NamesTheFileThatHoldsSomethingElse) {
     const absl::Status refused = ReadReport(ScratchFile("b.json", text)).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(refused.message()),
-                HasSubstr("b.json: is no report of load-test --json: "));
+                HasSubstr("b.json: is not a report of load-test --json: "));
   }
 }
 
@@ -58,7 +58,7 @@ TEST(SavedReportTest, ComparesStepsOfTheSameLoad) {
                                "0.500\n"));
   EXPECT_THAT(table, testing::Not(HasSubstr("75 requests/s")));
   other["steps"].clear();
-  EXPECT_EQ(ComparisonTable(Document(), other), "The two have no step of the same load.\n");
+  EXPECT_EQ(ComparisonTable(Document(), other), "The reports have no step with the same load.\n");
 }
 
 }  // namespace saved_report_test

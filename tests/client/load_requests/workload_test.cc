@@ -161,9 +161,9 @@ TEST(WorkloadBoundsTest, SameSeedSameLengths) {
 
 TEST(WorkloadBoundsTest, Refuses) {
   const WorkloadOptions attend_ids{.method = Method::kAttend, .model = "", .token_ids = true};
-  EXPECT_EQ(Refusal(attend_ids, "5", SomeModel()), "attend takes hidden states, not token ids");
+  EXPECT_EQ(Refusal(attend_ids, "5", SomeModel()), "attend: expected hidden states; got token ids");
   const WorkloadOptions attend_pooled{.method = Method::kAttend, .model = "", .pooled = true};
-  EXPECT_EQ(Refusal(attend_pooled, "5", SomeModel()), "attend has no pooled vectors");
+  EXPECT_EQ(Refusal(attend_pooled, "5", SomeModel()), "attend: pooled vectors not supported");
   ModelInfo no_ids = SomeModel();
   no_ids.clear_embeddings();
   EXPECT_EQ(Refusal({.model = "", .token_ids = true}, "5", no_ids), "m takes no token ids");

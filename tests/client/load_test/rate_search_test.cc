@@ -160,7 +160,7 @@ TEST(RateSearchTest, ASilentServerHoldsNothing) {
   const RateSearch search =
       SearchRate(options, 100, [](double rate) { return StepResult{.load = {.rate = rate}}; });
   EXPECT_EQ(search.found, 0);
-  EXPECT_THAT(search.steps[0].missed, testing::Contains("no request was answered"));
+  EXPECT_THAT(search.steps[0].missed, testing::Contains("no request succeeded"));
 }
 
 // The generator and its clock take part: requests that arrive at random at a simulated server of

@@ -42,8 +42,9 @@ TEST_F(VerifierTest, ComparesWithTheAnswerOfTheSameRequest) {
   EXPECT_EQ((*verifier)->Check(0, Answer(first.SerializeAsString()))->tokens, 7);
   EXPECT_TRUE((*verifier)->Check(3, Answer(second.SerializeAsString())).ok());
   EXPECT_EQ((*verifier)->TakeMismatches(), 0);
-  EXPECT_EQ((*verifier)->Check(1, Answer(first.SerializeAsString())).status(),
-            absl::DataLossError("the answer differs from that of the same request alone"));
+  EXPECT_EQ(
+      (*verifier)->Check(1, Answer(first.SerializeAsString())).status(),
+      absl::DataLossError("the response differs from the response to the same request by itself"));
   EXPECT_EQ((*verifier)->TakeMismatches(), 1);
   EXPECT_EQ((*verifier)->TakeMismatches(), 0);
 }

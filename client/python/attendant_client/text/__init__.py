@@ -5,7 +5,7 @@
     model = TextModel("localhost:8001")
     model.embed(["a text", "another one"])                         # [2, 384]
 
-The server tokenizes the texts. Those for models whose tokenizer it refuses, and for older servers, are tokenized here, which
+The server tokenizes the texts. If it does not support the model's tokenizer, or is too old, they are tokenized here, which
 needs `pip install 'attendant-client[tokenizers]'`.
 """
 from ..texts import Text

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class AsyncTextModel:
-    """A model that takes texts, for one event loop. Its arguments and calls are those of TextModel.
+    """A model that takes texts, for one event loop. Arguments and calls are the same as in TextModel.
 
     Texts that the server does not take are tokenized on other threads, so that the loop goes on meanwhile.
     """
@@ -31,7 +31,7 @@ class AsyncTextModel:
     async def embed(self, texts: Union[str, Iterable[str]], *, prompt: Optional[str] = None, prompt_name: Optional[str] = None,
                     normalize: bool = False, dimensions: Optional[int] = None, truncation: Optional[str] = "right",
                     progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> Any:
-        """As TextModel.embed: [n, E], or [E] of a text alone."""
+        """As TextModel.embed: [n, E], or [E] for a single text."""
         given, alone = as_list(texts)
         tasks = await self._tasks()
         found = tasks.embed(given, Wish("model", normalize, truncation, prompt, prompt_name))

@@ -1,4 +1,4 @@
-"""TextModel: calls that wait for their answer."""
+"""TextModel: blocking calls."""
 from __future__ import annotations
 
 import threading
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 class TextModel:
-    """A model that takes texts. Threads may share it.
+    """A model that takes texts. Thread-safe.
 
-    client: a Client, or the address of a server. model: its name; empty: the only one that is served.
+    client: a Client, or the address of a server. model: its name; optional if the server has only one model.
 
-    The model's description is fetched once, with the first call. NotFound: there is no such model. The server tokenizes the texts.
-    If it does not take them for this model, or is older, its tokenizer.json is fetched too and read by the package tokenizers.
-    NotFound: there is no such file. ImportError: nor is the package. FailedPrecondition: the package cannot read the file.
+    The first call fetches the model's description; NotFound if there is no such model. The server tokenizes the texts. If it
+    does not support this model's tokenizer, or is too old, the client fetches tokenizer.json and uses the package tokenizers.
+    NotFound: no such file. ImportError: no such package. FailedPrecondition: the package cannot read the file.
     """
 
     def __init__(self, client: Union[Client, str] = "localhost:8001", model: str = "") -> None:
@@ -40,18 +40,18 @@ class TextModel:
 
     @property
     def max_length(self) -> int:
-        """Tokens of the longest text, special ones included; 0: any. Longer ones are cut."""
+        """Maximum length of a text in tokens, including special tokens; 0: unlimited. Longer texts are truncated."""
         return self._tasks().max_length
 
     def embed(self, texts: Union[str, Iterable[str]], *, prompt: Optional[str] = None, prompt_name: Optional[str] = None,
               normalize: bool = False, dimensions: Optional[int] = None, truncation: Optional[str] = "right",
               progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> Any:
-        """Returns the vectors of texts, [n, E] float32, or [E] of a text alone, pooled as the model's files say.
+        """Returns the vectors of texts, [n, E] float32, or [E] for a single text, pooled as the model's files specify.
 
-        prompt: goes before each text. prompt_name: one of the model's own prompts instead; neither: its default one, if any.
-        normalize: scale vectors to length 1 even if the model does not. dimensions: the first numbers of each alone; what had
-            length 1 has it again. truncation: "right" or "left", where long texts are cut; None: they are refused.
-        progress: show a bar; None: for long lists, on a terminal. timeout: seconds for all of it.
+        prompt: put before each text. prompt_name: use one of the model's own prompts instead. Default: its default prompt, if any.
+        normalize: scale vectors to length 1 even if the model does not. dimensions: return only the first numbers of each
+            vector, rescaled to length 1 if it had length 1. truncation: truncate long texts on the "right" or "left"; None: refuse.
+        progress: show a progress bar; None: for long lists, on a terminal. timeout: seconds in total.
         """
         given, alone = as_list(texts)
         tasks = self._tasks()
@@ -62,11 +62,11 @@ class TextModel:
     def rerank(self, query: str, texts: Iterable[str], *, top_n: Optional[int] = None, raw_scores: bool = False,
                truncation: Optional[str] = "right", progress: Optional[bool] = None,
                timeout: Optional[float] = DEFAULT) -> List[Ranked]:
-        """Returns the texts by how well they fit the query, best first. For models with one class, and for models of
-        late interaction (ColBERT, bge-m3), whose scores are sums of dot products.
+        """Returns the texts ranked by their relevance to the query, best first. For models with one class, and for
+        late-interaction models (ColBERT, bge-m3), where scores are sums of dot products.
 
-        top_n: only so many. raw_scores: what the model's head says, without the function that
-            brings it to 0..1, or that a CrossEncoder was saved with.
+        top_n: return only this many. raw_scores: return the raw output of the model's head, without sigmoid or the
+            activation that a CrossEncoder was saved with.
         """
         texts = as_texts("texts", texts)
         tasks = self._tasks()
@@ -78,10 +78,10 @@ class TextModel:
 
     def classify(self, texts: Union[str, Iterable[Text]], *, raw_scores: bool = False, truncation: Optional[str] = "right",
                  progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> List[List[LabelScore]]:
-        """Returns for each text, or pair of texts, all classes with their scores, best first: probabilities of one class among
-        all, or of each by itself, or the values of a regression, as the model's config.json says.
+        """Returns all classes with their scores for each text or pair of texts, best first. The model's config.json decides
+        whether scores are probabilities over all classes, probabilities of each class, or regression values.
 
-        raw_scores: what the model's head says, without the softmax or sigmoid.
+        raw_scores: return the raw output of the model's head, without softmax or sigmoid.
         """
         given, _ = as_list(texts)
         tasks = self._tasks()
@@ -90,12 +90,12 @@ class TextModel:
         return tasks.classified(found, raw_scores)
 
     def tokens(self, text: Text, *, truncation: Optional[str] = "right") -> Tokens:
-        """Returns the tokens that the model takes of a text, or of two."""
+        """Returns the tokens of a text or a pair of texts."""
         found = self._tokens("text", [text], truncation, Tokens.of)
         return self._tasks().checked(found[0], truncation)
 
     def count_tokens(self, texts: Iterable[Text]) -> List[int]:
-        """Returns how many tokens the model takes of each text, or pair."""
+        """Returns the number of tokens of each text or pair."""
         return self._tokens("texts", as_texts("texts", texts), "right", lambda tokens: len(tokens.ids))
 
     def _tasks(self) -> Tasks:

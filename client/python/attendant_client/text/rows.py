@@ -1,4 +1,4 @@
-"""Requests for a row of numbers for each text: its vector, the scores of classes, or its score by late interaction."""
+"""Requests for one row of numbers per text: its vector, class scores, or late-interaction score."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from .tokenizer import ModelTokenizer, check_length
 
 @dataclass(frozen=True)
 class Wish:
-    """What is wanted of texts. pooling: "model", "mean" or "classifier". normalize: scale vectors to length 1. truncation: the side on
-    which long texts are cut; None: they are refused. prompt, prompt_name: what goes before each text. prompt_tokens: how many of each
-    text's first tokens are left out of its vector, where they are tokenized here. query_vectors: of the tokens of a query; the row of a
-    text is then its score, whatever the pooling."""
+    """Requested output. pooling: "model", "mean" or "classifier". normalize: scale vectors to length 1. truncation: the side on
+    which long texts are truncated; None: refuse them. prompt, prompt_name: the prompt before each text. prompt_tokens: number of
+    leading tokens to exclude from the vector, for texts tokenized here. query_vectors: token vectors of a query; the row of a text
+    is then its score, for any pooling."""
 
     pooling: str
     normalize: bool = False

@@ -1,4 +1,4 @@
-"""Scores of classes, from what a classification head answers."""
+"""Class scores, from the output of a classification head."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class LabelScore:
 
 @dataclass(frozen=True)
 class Ranked:
-    """index: that of the text in the list. score: how well it fits the query, from 0 to 1 unless the checkpoint says
+    """index: position of the text in the list. score: relevance to the query, from 0 to 1 unless the checkpoint says
     otherwise, or the raw score."""
 
     index: int

@@ -1,4 +1,4 @@
-"""What embed, rerank and classify do before and after the texts are sent, for the clients of both kinds."""
+"""The parts of embed, rerank and classify before and after sending, for both kinds of clients."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Tasks:
-    """One model's tasks. model: its description. found: the files of its tokenizer, by which texts are tokenized here; None: the
+    """One model's tasks. model: its description. found: its tokenizer files, to tokenize texts here; None: the
     server tokenizes them."""
 
     def __init__(self, model: messages.GetModelResponse, found: Optional[messages.GetTokenizerResponse]) -> None:
@@ -26,12 +26,12 @@ class Tasks:
         self.tokenizer = ModelTokenizer(found, model) if found is not None else None
         self.max_length = int(model.embeddings.max_sequence_length) if found is None else int(found.max_sequence_length)
         self.labels = list(model.labels if found is None else found.labels)
-        # How the vectors of texts are pooled, and their width.
+        # Pooling and width of text vectors.
         self.pooling, self.width = text_pooling(model)
 
     def embed(self, texts: Sequence[str], wish: Wish) -> TextRows:
         if self.width == 0:
-            raise FailedPrecondition(f"model {self.model.name} makes no vector of a text: its files say nothing about pooling")
+            raise FailedPrecondition(f"model {self.model.name} has no text vectors: its files define no pooling")
         check_strings("texts", texts)
         if self.tokenizer is not None:
             prompt = self.tokenizer.prompt(wish.prompt, wish.prompt_name)
@@ -39,11 +39,11 @@ class Tasks:
         return self._rows(texts, replace(wish, pooling=self.pooling))
 
     def prompt_tokens(self, prompt: str, truncation: Optional[str]) -> int:
-        """Returns how many tokens of each text the model leaves out of its vector, as they are a prompt's."""
+        """Returns the number of prompt tokens that the model excludes from the vector of each text."""
         if not prompt or self.tokenizer is None or self.pooling != "model" or not self.model.pooling.excludes_prompt:
             return 0
         if truncation == "left":
-            raise invalid("truncation", '"right" or None, as the model leaves its prompt out of vectors', '"left"')
+            raise invalid("truncation", '"right" or None (the model excludes its prompt from vectors)', '"left"')
         return self.tokenizer.prompt_tokens(prompt)
 
     def query(self, query: str, truncation: Optional[str]) -> Optional[EncodeOptions]:
@@ -51,7 +51,7 @@ class Tasks:
         interacts = self.model.multi_vector and self.model.classes == 0 and self.tokenizer is None
         if self.model.classes != 1 and not interacts:
             classes = self.model.classes or "no"
-            raise FailedPrecondition(f"model {self.model.name} is no reranker: it has {classes} classes, not 1, and no token vectors")
+            raise FailedPrecondition(f"model {self.model.name} is not a reranker: it has {classes} classes, not 1, and no token vectors")
         check_text("query", query)
         if not interacts:
             return None
@@ -67,7 +67,7 @@ class Tasks:
 
     def classify(self, texts: Sequence[Text], wish: Wish) -> TextRows:
         if self.model.classes == 0:
-            raise FailedPrecondition(f"model {self.model.name} scores no classes: its checkpoint has no classification head")
+            raise FailedPrecondition(f"model {self.model.name} has no class scores: its checkpoint has no classification head")
         check_texts("texts", texts)
         return self._rows(texts, wish)
 
@@ -98,12 +98,12 @@ class Tasks:
 
 
 def text_pooling(model: messages.GetModelResponse) -> Tuple[str, int]:
-    """Returns how a model's vectors of texts are pooled, as in EncodeOptions, and their width; 0: it makes none."""
+    """Returns the pooling of a model's text vectors, as in EncodeOptions, and their width; 0: none."""
     if model.text_pooling == messages.MEAN:
         return "mean", model.layer.hidden_size
     return "model", model.pooled_width
 
 
 def as_list(texts: Union[str, Iterable[Any]]) -> Tuple[Sequence[Any], bool]:
-    """Returns a list of texts, and whether a text alone was given."""
+    """Returns a list of texts, and whether a single text was given."""
     return ([texts], True) if isinstance(texts, str) else (as_texts("texts", texts), False)

@@ -1,11 +1,11 @@
-"""The tokens of texts, and ModelTokenizer, for models whose texts the server does not take."""
+"""The tokens of texts, and ModelTokenizer, for models whose tokenizer the server does not support."""
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .. import messages
-from ..errors import FailedPrecondition, invalid
+from ..errors import FailedPrecondition, invalid, refused
 from ..texts import Text, check_text
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def check_length(field: str, tokens: int, most: int) -> None:
 class ModelTokenizer:
     """The tokenizer of one model. Threads may share it.
 
-    found: what the server has answered of it. description: that of the model.
+    found: its files from the server. description: the model's description.
     """
 
     def __init__(self, found: messages.GetTokenizerResponse, description: messages.GetModelResponse) -> None:
@@ -63,21 +63,22 @@ class ModelTokenizer:
         """Returns what goes before texts: this prompt, the model's one of this name, or its default one."""
         if prompt is not None:
             if name is not None:
-                raise invalid("prompt_name", "none beside prompt", name)
+                raise refused("prompt_name", "cannot be combined with prompt")
             check_text("prompt", prompt)
             return prompt
         if name is None:
             name = self._found.default_prompt
             return self._found.prompts[name] if name else ""
         if name not in self._found.prompts:
-            names = ", ".join(sorted(self._found.prompts)) or "none, as the model has no prompts"
-            raise invalid("prompt_name", f"one of {names}" if self._found.prompts else names, f'"{name}"')
+            if not self._found.prompts:
+                raise refused("prompt_name", f'not supported by model "{self._name}": it has no prompts')
+            raise invalid("prompt_name", f"one of {', '.join(sorted(self._found.prompts))}", f'"{name}"')
         return self._found.prompts[name]
 
     def prompt_tokens(self, prompt: str) -> int:
-        """Returns how many of a text's first tokens are those of a prompt before it, and of the special tokens before that."""
+        """Returns the number of leading tokens that belong to the prompt and the special tokens before it."""
         made = self._tokenizer("right").encode(prompt)
-        # As sentence-transformers counts them: without a special token behind the prompt.
+        # As in sentence-transformers: without a special token after the prompt.
         ends = bool(made.ids) and (made.special_tokens_mask[-1] == 1 or made.ids[-1] in self._found.special_ids.values())
         return len(made.ids) - ends
 
@@ -90,7 +91,7 @@ class ModelTokenizer:
     def ids(self, texts: Sequence[Text], truncation: Optional[str]) -> List[Tuple[List[int], List[int]]]:
         """Returns the ids of each text and, for models that have such and if there are pairs, the types of its tokens."""
         tokenizer = self._tokenizer(truncation)
-        # Without offsets; it came with tokenizers 0.20.
+        # Without offsets; available since tokenizers 0.20.
         encode = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
         pairs = self._with_types and any(not isinstance(text, str) for text in texts)
         return [(made.ids, made.type_ids if pairs else []) for made in encode(list(texts))]
@@ -111,10 +112,10 @@ class ModelTokenizer:
         except Exception as error:  # the package has none of its own
             raise FailedPrecondition(f"model {self._name} takes no texts: its tokenizer.json cannot be read: {error}") from error
         if self._found.lower_case:
-            # Beside what the file says, as sentence-transformers does.
+            # In addition to the file's settings, as in sentence-transformers.
             lower = [tokenizers.normalizers.Lowercase()]
             made.normalizer = tokenizers.normalizers.Sequence(lower + ([made.normalizer] if made.normalizer else []))
-        # The file may say how somebody once padded and cut.
+        # The file may contain settings of padding and truncation.
         made.no_padding()
         if self._padding.length:
             made.enable_padding("left" if self._padding.is_left else "right", pad_id=self._padding.id, length=self._padding.length)
