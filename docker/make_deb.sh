@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: make_deb.sh [FOLDER]
 # Builds the programs and packs them for the Debian that it runs on, 12 or 13, as
-# FOLDER/attendant_VERSION_debianRELEASE_ARCHITECTURE.deb, whose path it prints. Without FOLDER: build/deb.
+# FOLDER/attendant_VERSION_debianRELEASE_ARCHITECTURE.deb, and prints the path. Default FOLDER: build/deb.
 # Installs what it needs. SOURCE_DATE_EPOCH, if set, is the time of all files.
 set -euo pipefail
 source "$(dirname "$0")/../server/setup.sh"

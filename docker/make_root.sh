@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Usage: make_root.sh BUILD_BIN ROOT VERSION
-# Makes the file system of the image: the two programs, stripped, and the libraries that they load; no shell and no package
-# manager. Of each Debian package that a file is from it keeps what scanners read: the entry in dpkg's status.d, the
-# copyright file, and an entry in an SPDX document. The same input makes the same bytes; times are those of SOURCE_DATE_EPOCH.
+# Makes the file system of the image: the two programs, stripped, and the libraries that they load; no shell, no package
+# manager. For scanners it keeps, of each Debian package used, the entry in dpkg's status.d, the copyright file, and an entry
+# in an SPDX document. The same input gives the same bytes; times are SOURCE_DATE_EPOCH.
 set -euo pipefail
 bin=$1 root=$2 version=$3
 architecture=$(gcc -print-multiarch)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: push_image.sh NAME FOLDER [flags of buildah login and push…]
-# Pushes the local image NAME to a registry with the tags VERSION and latest, and prints REPOSITORY@DIGEST. FOLDER gets the
-# list of its contents, attendant.spdx.json, which is a file of the image.
+# Pushes the local image NAME to a registry with the tags VERSION and latest, and prints REPOSITORY@DIGEST. Copies the list
+# of its contents, attendant.spdx.json, to FOLDER.
 # From the environment: IMAGE_REPOSITORY, by default ghcr.io/ and GITHUB_REPOSITORY; GITHUB_ACTOR and REGISTRY_TOKEN, the
 # account there, which stays in ~/.docker/config.json; GITHUB_OUTPUT, a file that gets lines "repository=…", "digest=…" and
 # "image=REPOSITORY@DIGEST".

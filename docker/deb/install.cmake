@@ -1,5 +1,5 @@
-# Installs the files that only a Debian package has: manual pages, changelogs, copyright and README.Debian. The component
-# `programs` has to be installed before, because the manual pages are what its programs print.
+# Installs the files that only a Debian package has: manual pages, changelogs, copyright and README.Debian. Install the
+# component `programs` first, because its programs print the manual pages.
 set(attendant_root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
 set(attendant_documents ${attendant_root}/share/doc/attendant)
 

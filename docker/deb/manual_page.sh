@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Usage: manual_page.sh PROGRAM VERSION
-# Prints the manual page of the server or the client: its --help, as it stands.
+# Prints the manual page of the server or the client, made of its --help.
 set -euo pipefail
 program=$1 version=$2 name=$(basename "$1")
 case $name in

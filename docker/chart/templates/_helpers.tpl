@@ -33,7 +33,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* No default: nobody but you pushes an image of this server, and a tag may mean another image tomorrow. */}}
+{{/* No default: there is no published image, and tags can move. */}}
 {{- define "attendant.image" -}}
 {{- $image := .Values.image -}}
 {{- $repository := $image.repository | required "image.repository: name the repository that you pushed the image to" -}}
@@ -49,7 +49,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- add .Values.shutdown.lameDuckSeconds .Values.shutdown.drainSeconds 10 -}}
 {{- end -}}
 
-{{/* Pod Security Standard "restricted", and a root file system that nobody writes to. */}}
+{{/* Pod Security Standard "restricted", with a read-only root file system. */}}
 {{- define "attendant.containerSecurity" -}}
 allowPrivilegeEscalation: false
 privileged: false
