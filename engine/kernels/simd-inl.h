@@ -26,6 +26,14 @@ using BitsTag = hn::RebindToUnsigned<FloatTag>;
 using Bits = hn::Vec<BitsTag>;
 inline constexpr size_t kLanes = hn::MaxLanes(FloatTag());
 
+// Calls function(i) for each i below kCount; unrolled, so that the vectors of an array by i stay in
+// registers.
+template <int kCount, class Function>
+HWY_INLINE void ForEach(const Function& function) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kCount; ++i) function(i);
+}
+
 // Loads the first `count` < kLanes floats, and zeros after them; reads nothing beyond them. The end
 // of a row goes through the same vector arithmetic as its middle, so that the bits of an element do
 // not depend on its place.
@@ -101,30 +109,33 @@ HWY_INLINE void Exp2OfNonPositive(Floats (&x)[kVectors]) {
   const FloatTag d;
   const auto lowest = hn::Set(d, -127.0f);
   Floats power[kVectors], p[kVectors];
-  for (auto& value : x) value = hn::Max(lowest, value);  // in this order, x86 keeps NaN
+  const auto each = [](const auto& function) HWY_ATTR { ForEach<kVectors>(function); };
+  each([&](int i) HWY_ATTR { x[i] = hn::Max(lowest, x[i]); });  // in this order, x86 keeps NaN
 #if HWY_TARGET <= HWY_AVX3
-  for (int i = 0; i < kVectors; ++i) power[i] = hn::Round(x[i]);
-  for (int i = 0; i < kVectors; ++i) x[i] = hn::Sub(x[i], power[i]);
+  each([&](int i) HWY_ATTR { power[i] = hn::Round(x[i]); });
+  each([&](int i) HWY_ATTR { x[i] = hn::Sub(x[i], power[i]); });
 #else
   const hn::RebindToUnsigned<FloatTag> bits;
   // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, which is cheaper than a
   // conversion there and back. The constant includes the bias of the exponent, 127, so that the
   // lowest x, -127, gives the bits of zero.
   const auto magic = hn::Set(d, 12582912.0f + 127.0f);
-  for (int i = 0; i < kVectors; ++i) power[i] = hn::Add(x[i], magic);
-  for (int i = 0; i < kVectors; ++i) x[i] = hn::Sub(x[i], hn::Sub(power[i], magic));
-  for (auto& value : power) value = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, value)));
+  each([&](int i) HWY_ATTR { power[i] = hn::Add(x[i], magic); });
+  each([&](int i) HWY_ATTR { x[i] = hn::Sub(x[i], hn::Sub(power[i], magic)); });
+  each([&](int i) HWY_ATTR {
+    power[i] = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, power[i])));
+  });
 #endif
   // A minimax polynomial on |x| <= 1 / 2.
-  for (auto& value : p) value = hn::Set(d, 0.00132647273f);
+  each([&](int i) HWY_ATTR { p[i] = hn::Set(d, 0.00132647273f); });
   for (const float coefficient :
        {0.00967151299f, 0.0555073358f, 0.240222424f, 0.693147004f, 1.0f}) {
-    for (int i = 0; i < kVectors; ++i) p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, coefficient));
+    each([&](int i) HWY_ATTR { p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, coefficient)); });
   }
 #if HWY_TARGET <= HWY_AVX3
-  for (int i = 0; i < kVectors; ++i) x[i] = Floats{_mm512_scalef_ps(p[i].raw, power[i].raw)};
+  each([&](int i) HWY_ATTR { x[i] = Floats{_mm512_scalef_ps(p[i].raw, power[i].raw)}; });
 #else
-  for (int i = 0; i < kVectors; ++i) x[i] = hn::Mul(p[i], power[i]);
+  each([&](int i) HWY_ATTR { x[i] = hn::Mul(p[i], power[i]); });
 #endif
 }
 

@@ -55,6 +55,7 @@ class Run {
 
   void Begin() {
     const int64_t queries = block_.queries.rows;
+    PrefetchRows(block_.queries, 0, kPanel);
     std::fill_n(scratch_.maxima, RoundUpToPanel(queries), kMinusInfinity);
     std::fill_n(scratch_.sums, RoundUpToPanel(queries), 0.0f);
     if (!visible_.all() && block_.probabilities != nullptr) {
@@ -76,6 +77,7 @@ class Run {
     if (terms_.any()) terms_.TakeKeys(block.first, block.count);
     for (int64_t q = 0; q < queries; q += kPanel) {
       const int64_t count = std::min(kPanel, queries - q);
+      PrefetchRows(block_.queries, q + kPanel, kPanel);
       AttendVisible(block, VisibleTo(q, count, visible),
                     {q, count, VisibleTo(q, count, {0, block_.keys.rows})});
     }
@@ -213,18 +215,18 @@ class Run {
     const FloatTag d;
     const Floats scale = hn::Set(d, exponent_scale_);
     Floats e[kKeys * kVectors];
-    for (int i = 0; i < kKeys * kVectors; ++i) {
+    ForEach<kKeys * kVectors>([&](int i) HWY_ATTR {
       e[i] = hn::MulSub(hn::Load(d, scores + i * kLanes), scale, anchors[i % kVectors]);
-    }
+    });
     Exp2OfNonPositive(e);
     constexpr bool kIsPair = kKeys == 2 && kDepthOf<kOperands> == 2;
-    for (int i = 0; i < (kIsPair ? kVectors : kKeys * kVectors); ++i) {
+    ForEach<kIsPair ? kVectors : kKeys * kVectors>([&](int i) HWY_ATTR {
       const Floats next = kIsPair ? e[kVectors + i] : hn::Zero(d);
       hn::Store(ToElements<kOperands>(e[i], next), d, to + i * kLanes);
-    }
-    for (int v = 0; v < kVectors; ++v) {
+    });
+    ForEach<kVectors>([&](int v) HWY_ATTR {
       sums[v] = hn::Add(sums[v], kKeys == 1 ? e[v] : hn::Add(e[v], e[kVectors + v]));
-    }
+    });
   }
 
   // context += exponentials * values; after the last chunk over the sums, and into the result.

@@ -125,13 +125,13 @@ HWY_INLINE void MultiplyTile(LeftOperand a, RightOperand b, int64_t depth,
   const FloatTag d;
   for (int64_t k = 0; k < depth; ++k, a.data += a.depth_stride, b.data += b.stride) {
     Floats right[kVectors];
-    for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b.data + v * kLanes);
-    for (int r = 0; r < kRows; ++r) {
+    ForEach<kVectors>([&](int v) HWY_ATTR { right[v] = hn::LoadU(d, b.data + v * kLanes); });
+    ForEach<kRows>([&](int r) HWY_ATTR {
       const Floats left = hn::Set(d, a.data[r * a.row_stride]);
-      for (int v = 0; v < kVectors; ++v) {
+      ForEach<kVectors>([&](int v) HWY_ATTR {
         sums[r][v] = MultiplyAdd<kOperands>(left, right[v], sums[r][v]);
-      }
-    }
+      });
+    });
   }
 }
 

@@ -46,6 +46,20 @@ HWY_INLINE Floats LoadUpTo(const float* from, int64_t count) {
   return count > 0 ? LoadFirst(from, static_cast<size_t>(count)) : hn::Zero(FloatTag());
 }
 
+// Fetches rows [first, first + count) of those that there are. They lie too far apart for a CPU to
+// foresee them, and a core that waits for their lines one after the other does so for a tenth of
+// the time of a short sequence.
+HWY_INLINE void PrefetchRows(MatrixView<const float> matrix, int64_t first, int64_t count) {
+  for (int64_t r = first; r < std::min(first + count, matrix.rows); ++r) {
+    for (int64_t col = 0; col < matrix.cols; col += 16) {
+      __builtin_prefetch(matrix.row(r) + col, 0, 2);
+    }
+  }
+}
+
+// Rows between the one that is packed and the one that is fetched.
+inline constexpr int64_t kRowsAhead = 16;
+
 // Packs [depth, cols] as a right operand: panels of kPanel columns, each panel's rows back to back,
 // so that neither cache aliasing nor a partial vector can happen in the inner loop. Columns beyond
 // the last are zero.
@@ -54,6 +68,7 @@ HWY_INLINE void PackPanels(MatrixView<const float> matrix, float* panels) {
   const int64_t panel_stride = Elements<kOperands>(matrix.rows) * kPanel;
   const int64_t whole = matrix.cols / kPanel * kPanel;
   for (int64_t k = 0; k < matrix.rows; k += kDepthOf<kOperands>, panels += kPanel) {
+    PrefetchRows(matrix, k + kRowsAhead, kDepthOf<kOperands>);
     const bool is_last = k + 1 == matrix.rows;
     const float* row = matrix.row(k);
     const float* next = is_last ? row : matrix.row(k + 1);
@@ -106,6 +121,7 @@ HWY_INLINE void PackRows(MatrixView<const float> matrix, float* to) {
   const FloatTag d;
   const int64_t count = Elements<kOperands>(matrix.cols);
   for (int64_t r = 0; r < matrix.rows; ++r, to += count) {
+    PrefetchRows(matrix, r + kRowsAhead, 1);
     if constexpr (kDepthOf<kOperands> == 1) {
       TransformRow(matrix.row(r), static_cast<size_t>(count), to,
                    [](Floats x) HWY_ATTR { return x; });

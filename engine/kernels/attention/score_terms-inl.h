@@ -59,7 +59,7 @@ class ScoreTerms {
     if (!scales_ && is_plain) return;
     if (block_.relative) relative_.template Add<kVectors>(block, panel);
     const FloatTag d;
-    Floats scale = hn::Set(d, scales_ ? block_.scale : 1.0f);
+    Floats scale = hn::Set(d, block_.scale);
     if (block_.bias && block_.distances) {
       PackBias<kVectors>(block_.bias, block, panel);
       for (int64_t i = 0; i < block.count * Width<kVectors>(); i += kLanes) {
@@ -73,25 +73,28 @@ class ScoreTerms {
     }
     std::optional<WindowMask<kVectors>> mask;
     if (!is_plain) mask.emplace(block_, visible_, panel, block.first);
-    for (Floats& maximum : maxima) {
-      maximum = hn::Set(d, -std::numeric_limits<float>::infinity());
-    }
+    Floats largest[kVectors];
+    ForEach<kVectors>([&](int v) HWY_ATTR {
+      largest[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
+    });
     for (int64_t key = 0; key < block.count; ++key) {
       const int64_t number = block.first + key;
       const bool masks = number < plain.begin || number >= plain.end;
       if (masks) mask->MoveTo(number);
-      for (int v = 0; v < kVectors; ++v) {
+      ForEach<kVectors>([&](int v) HWY_ATTR {
         float* at = scratch_.scores + key * Width<kVectors>() + v * kLanes;
-        Floats score = hn::Mul(hn::Load(d, at), scale);
+        Floats score = hn::Load(d, at);
         if (has_bias_) {
-          score = hn::MulAdd(hn::Load(d, at), scale,
-                             hn::Load(d, scratch_.bias + (at - scratch_.scores)));
+          score = hn::MulAdd(score, scale, hn::Load(d, scratch_.bias + (at - scratch_.scores)));
+        } else if (scales_) {
+          score = hn::Mul(score, scale);
         }
         if (masks) score = mask->Apply(v, score);
-        maxima[v] = hn::Max(maxima[v], score);
-        hn::Store(score, d, at);
-      }
+        largest[v] = hn::Max(largest[v], score);
+        if (scales_ || masks) hn::Store(score, d, at);
+      });
     }
+    ForEach<kVectors>([&](int v) HWY_ATTR { maxima[v] = largest[v]; });
   }
 
  private:
