@@ -21,20 +21,20 @@ absl::Status CheckOverlay(const ModelDescription& base, const ModelDescription& 
   if (absl::Status status = CheckDescription(overlay); !status.ok()) return status;
   if (HasPrunedHeads(base)) {
     return absl::InvalidArgumentError(
-        "overlay: expected a base with all of its heads to leave some out, got one that has been "
-        "pruned");
+        "overlay: expected the base's own description (its heads are pruned); got a different "
+        "description; load the base without pruned heads");
   }
   if (WithAllHeads(overlay) == WithAllHeads(base)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "overlay: expected the description of its base, perhaps without some heads, got another "
-      "model's");
+      "overlay: expected the base's description, which may differ only in pruned heads; got a "
+      "different description");
 }
 
 absl::Status ReplaceNorms(WeightLoader& loader, Encoder::Impl& impl) {
   if (loader.Has("relative_positions_norm.weight") || loader.Has("relative_positions_norm.bias")) {
     return absl::InvalidArgumentError(
-        "relative_positions_norm: expected none over a loaded model, whose projections of "
-        "distances it would change");
+        "relative_positions_norm: not supported in an overlay: the base's relative position "
+        "projections depend on this norm");
   }
   absl::Status status;
   impl.VisitNorms([&](NormParameters& norm) {

@@ -23,8 +23,8 @@ absl::Status CheckSpan(const ModelDescription& model, int64_t first_layer, int64
   if (first_layer < 0 || layers < 1 || first_layer >= model.layers ||
       layers > model.layers - first_layer) {
     return absl::InvalidArgumentError(
-        absl::StrCat("layers: expected a span of at least one layer within 0 to ", model.layers - 1,
-                     ", got ", layers, " from layer ", first_layer));
+        absl::StrCat("layers: expected a span of at least 1 layer in 0..", model.layers - 1,
+                     "; got first ", first_layer, ", count ", layers));
   }
   return absl::OkStatus();
 }
@@ -32,24 +32,24 @@ absl::Status CheckSpan(const ModelDescription& model, int64_t first_layer, int64
 absl::Status CheckLayer(const ModelDescription& model, int64_t layer) {
   if (layer >= 0 && layer < model.layers) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("layer: expected 0 to ", model.layers - 1, ", got ", layer));
+      absl::StrCat("layer: expected 0..", model.layers - 1, "; got ", layer));
 }
 
-// Whether the layer can attend to what the batch has for it.
+// Checks that the layer supports cross-attention if the batch asks for it, and the other way round.
 absl::Status CheckCrossKvUse(const LayerShape& layer, bool has_cross_kv) {
   if (has_cross_kv) return CheckTakesCrossKv(layer);
   if (!layer.needs_cross_kv()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("memory: expected one, because keys and values are made of ", layer.key_inputs(),
-                   " and ", layer.value_inputs(), " columns and queries of ", layer.hidden_size));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "memory: required (the layer projects queries from ", layer.hidden_size,
+      " columns, keys from ", layer.key_inputs(), " and values from ", layer.value_inputs(), ")"));
 }
 
 absl::Status CheckChain(const LayerShape& layer, int64_t layers) {
   const int64_t output = layer.layer_width();
   if (layers > 1 && output != layer.hidden_size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("layers: expected one layer, because a layer takes ", layer.hidden_size,
-                     " columns and gives ", output, ", got ", layers));
+    return absl::InvalidArgumentError(absl::StrCat("layers: expected 1 layer (a layer maps ",
+                                                   layer.hidden_size, " columns to ", output,
+                                                   "); got ", layers));
   }
   return absl::OkStatus();
 }
@@ -102,8 +102,9 @@ absl::StatusOr<int64_t> EncoderRun::PredictBytes(const ModelDescription& descrip
   const CheckedSize bytes = Workspace::Bytes(description, max_tokens, threads, mode) +
                             PositionTables::Bytes(description, max_tokens);
   if (max_tokens < 1 || threads < 1 || !bytes.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("run: no memory can be laid out for ",
-                                                   max_tokens, " tokens on ", threads, " threads"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "run: expected at least 1 token and 1 thread, and buffers of less than 2^63 bytes; got ",
+        max_tokens, " tokens and ", threads, " threads"));
   }
   return bytes.value();
 }
@@ -195,8 +196,8 @@ absl::StatusOr<CrossKv> EncoderRun::ProjectCrossKv(int64_t layer, const CrossKvR
   }
   if (!fits) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "memory: expected at most ", impl_->workspace.max_tokens, " rows within ", room, ", got ",
-        rows.rows, " from ", rows.first_key, " and ", rows.first_value));
+        "memory: expected at most ", impl_->workspace.max_tokens, " rows within ", room, "; got ",
+        rows.rows, " keys from row ", rows.first_key, " and values from row ", rows.first_value));
   }
   impl_->workspace.fully_masked_rows = 0;
   return impl_->model().layer(layer).ProjectCrossKv(rows, impl_->workspace);
@@ -214,8 +215,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
   if (stage == AttendStage::kProjected &&
       !model.description.layer.attention.has_output_projection) {
     return absl::InvalidArgumentError(
-        "stage: expected CONTEXT or BLOCK, because the model has no output projection, got "
-        "PROJECTED");
+        "stage: expected CONTEXT or BLOCK (the model has no output projection); got PROJECTED");
   }
   status = impl_->batch_run.Begin(batch, layer, observer);
   if (!status.ok()) return status;
@@ -234,7 +234,8 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   status.Update(CheckCrossKvUse(model.description.layer, false));
   if (!batch.cross_kv.empty()) {
     status.Update(absl::InvalidArgumentError(
-        "memory: expected none, because whole layers attend to their own sequence, got one"));
+        "memory: not supported by Encode, in which tokens attend to their own sequence; use "
+        "Attend"));
   }
   if (status.ok()) status = impl_->batch_run.Begin(batch, first_layer, observer);
   if (!status.ok()) return status;
@@ -245,7 +246,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   bool has_all_rows = true;
   for (int64_t layer = first_layer; layer < end; ++layer) {
     if (layer > first_layer && !observer.WantsMore()) {
-      return absl::CancelledError(absl::StrCat("run: abandoned before layer ", layer));
+      return absl::CancelledError(absl::StrCat("run: cancelled before layer ", layer));
     }
     const LayerRun run = impl_->batch_run.Layer(layer, /*is_last=*/layer == end - 1);
     x = model.layer(layer).Forward(x, run);

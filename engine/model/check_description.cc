@@ -19,26 +19,31 @@ absl::Status Refusal(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
 }
 
-// Queries, keys and values that share columns have one width, and nothing that is not in all.
+// Queries, keys and values that share columns have the same width, and positions and norms that
+// apply to only some of them are not supported.
 absl::Status CheckSharing(const LayerShape& layer) {
   if (layer.attention.values_are_keys && layer.attention.value_width != layer.attention.key_width) {
-    return Refusal("expected values as wide as the keys that they are, ", layer.attention.key_width,
-                   ", got ", layer.attention.value_width);
+    return Refusal("expected value_width ", layer.attention.key_width,
+                   " (keys and values share a projection of this key_width); got ",
+                   layer.attention.value_width);
   }
   if (!layer.attention.has_input_projection &&
       (!layer.attention.keys_are_queries || !layer.attention.values_are_keys ||
        layer.context_width() != layer.hidden_size)) {
-    return Refusal("expected queries, keys and values that are the input, as wide as hidden_size ",
-                   layer.hidden_size, ", in a layer without input projection, got ",
-                   layer.context_width());
+    return Refusal("expected shared queries, keys and values of hidden_size ", layer.hidden_size,
+                   " columns (the layer has no input projection); got ",
+                   layer.attention.keys_are_queries && layer.attention.values_are_keys
+                       ? ""
+                       : "separate ones of ",
+                   layer.context_width(), " columns");
   }
   const bool shares = layer.attention.keys_are_queries || layer.attention.values_are_keys;
   const RelativePositions kind = layer.relative_positions.kind;
   if (shares && (kind == RelativePositions::kRotary || kind == RelativePositions::kDisentangled ||
                  layer.attention.query_key_norms != QueryKeyNorms::kNone)) {
     return Refusal(
-        "expected projections of their own for queries, keys and values beside rotary or "
-        "disentangled positions or norms of queries and keys");
+        "expected separate projections of queries, keys and values (the layer has rotary or "
+        "disentangled positions or query and key norms); got a shared projection");
   }
   return absl::OkStatus();
 }
@@ -50,18 +55,18 @@ absl::Status CheckSharedHeads(const LayerShape& layer) {
   if (shared != 0 && (shared < 0 || shared >= attention.heads || attention.heads % shared != 0 ||
                       attention.kind != AttentionKind::kSoftmax || is_disentangled ||
                       attention.keys_are_queries || attention.values_are_keys)) {
-    return Refusal("expected heads of keys and values, fewer than the ", attention.heads,
-                   " query heads and a divisor of their number, in softmax attention with "
-                   "projections of their own and without disentangled positions, got ",
+    return Refusal("expected key_value_heads to be a proper divisor of heads ", attention.heads,
+                   ", in softmax attention with separate projections of queries, keys and values "
+                   "and without disentangled positions; got ",
                    shared);
   }
   if (attention.causal && (attention.kind != AttentionKind::kSoftmax || is_disentangled ||
                            attention.pattern != AttentionPattern())) {
     return Refusal(
-        "expected causal softmax attention without disentangled positions and without blocks of a "
-        "pattern, got it in ",
-        Name(attention.kind), " attention with ", Name(layer.relative_positions.kind),
-        " positions");
+        "causal attention requires softmax attention without disentangled positions and without a "
+        "block pattern; got ",
+        Name(attention.kind), " attention with ", Name(layer.relative_positions.kind), " positions",
+        attention.pattern == AttentionPattern() ? "" : " and a block pattern");
   }
   return absl::OkStatus();
 }
@@ -73,9 +78,10 @@ absl::Status CheckCrossKvInputs(const LayerShape& layer) {
     return absl::OkStatus();
   }
   return Refusal(
-      "expected projections of their own for queries, keys and values, no relative positions, no "
-      "causal attention and no window where they are made of rows of other widths, got ",
-      layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs(), " columns");
+      "expected separate projections of queries, keys and values, and no relative positions, "
+      "causal "
+      "mask or window, in a layer that projects them from inputs of different widths; got widths ",
+      layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs());
 }
 
 absl::Status CheckListedBlocks(const LayerShape& layer) {
@@ -92,19 +98,19 @@ absl::Status CheckListedBlocks(const LayerShape& layer) {
   if (lowest < 0 || highest > kMostPositions / pattern.block ||
       std::adjacent_find(pairs.begin(), pairs.end()) != pairs.end() ||
       std::adjacent_find(globals.begin(), globals.end()) != globals.end()) {
-    return Refusal("expected different pairs of blocks and different global blocks, from 0 to ",
-                   kMostPositions / pattern.block, ", got them from ", lowest, " to ", highest);
+    return Refusal("expected distinct block pairs and distinct global blocks in 0..",
+                   kMostPositions / pattern.block, "; got blocks ", lowest, "..", highest);
   }
   const CheckedSize scores =
       CheckedSize(pattern.block) * pattern.block * static_cast<int64_t>(pairs.size());
   if ((scores * (CheckedSize(2) * layer.attention.heads * layer.attention.key_width)).ok())
     return absl::OkStatus();
-  return Refusal("expected fewer blocks, got an overflow");
+  return Refusal("expected fewer blocks; got an attention pattern whose cost overflows 64 bits");
 }
 
 absl::Status CheckWindow(const LayerShape& layer) {
   if (layer.attention.window < 0) {
-    return Refusal("expected a window of 0 or more, got ", layer.attention.window);
+    return Refusal("window: expected at least 0; got ", layer.attention.window);
   }
   const AttentionPattern& pattern = layer.attention.pattern;
   const int64_t lowest = std::min(
@@ -112,7 +118,9 @@ absl::Status CheckWindow(const LayerShape& layer) {
   if (pattern.block < 1 || lowest < 0 ||
       (layer.attention.window == 0 && pattern != AttentionPattern())) {
     return Refusal(
-        "expected blocks of 1 or more positions, no negative number of them, and a window beside");
+        "attention pattern: expected a window, blocks of at least 1 position and no negative "
+        "counts; got a window of ",
+        layer.attention.window, ", blocks of ", pattern.block, " and a lowest count of ", lowest);
   }
   const CheckedSize reach =
       CheckedSize(pattern.block) *
@@ -122,10 +130,10 @@ absl::Status CheckWindow(const LayerShape& layer) {
       (reach * (CheckedSize(2) * layer.attention.heads * layer.attention.key_width)).ok()) {
     return CheckListedBlocks(layer);
   }
-  return Refusal("expected fewer blocks, got an overflow");
+  return Refusal("expected fewer blocks; got an attention pattern whose cost overflows 64 bits");
 }
 
-// What is between the two linear layers of a bottleneck, and what it must not be.
+// Checks which parts a layer with a bottleneck has, and the number of its feed-forward blocks.
 absl::Status CheckBottleneck(const LayerShape& layer) {
   const bool fits = layer.norms.placement == NormPlacement::kPost &&
                     layer.norms.has_attention_norm && layer.attention.has_output_projection &&
@@ -136,21 +144,23 @@ absl::Status CheckBottleneck(const LayerShape& layer) {
                     layer.relative_positions.kind != RelativePositions::kDisentangled;
   if (layer.extras.bottleneck.width < 0 || (layer.extras.bottleneck.width > 0 && !fits)) {
     return Refusal(
-        "expected a bottleneck around attention with projections, norms behind the branches and "
-        "feed-forward blocks, without scales of branches or disentangled positions");
+        "bottleneck: expected a positive width in a post-norm layer with input and output "
+        "projections and a feed-forward block, without a branch scale, cross-attention or "
+        "disentangled positions; got width ",
+        layer.extras.bottleneck.width);
   }
   if (layer.extras.bottleneck.values_from_outside &&
       (layer.extras.bottleneck.width == 0 || layer.attention.values_are_keys)) {
     return Refusal(
-        "expected a bottleneck and a projection of their own for values from outside of it");
+        "bottleneck.values_from_outside requires a bottleneck and a separate value projection");
   }
   constexpr int64_t kMostBlocks = 1024;
   if (layer.feed_forward.blocks < 1 || layer.feed_forward.blocks > kMostBlocks ||
       (layer.feed_forward.blocks > 1 &&
        (layer.feed_forward.width == 0 || layer.feed_forward.has_gate ||
         layer.extras.has_branch_scale))) {
-    return Refusal("expected one feed-forward block, or up to ", kMostBlocks,
-                   " without gate or scale, got ", layer.feed_forward.blocks);
+    return Refusal("expected 1 feed-forward block, or up to ", kMostBlocks,
+                   " without a gate or branch scale; got ", layer.feed_forward.blocks);
   }
   return absl::OkStatus();
 }
@@ -164,8 +174,8 @@ absl::Status CheckMixture(const LayerShape& layer) {
     return absl::OkStatus();
   }
   return Refusal("expected up to ", kMostExperts,
-                 " experts, at least one and at most all of them for a token, in a layer with one "
-                 "feed-forward block, without branch scale or bottleneck, got ",
+                 " experts, at least 1 and at most all of them per token, in a layer with one "
+                 "feed-forward block and without a branch scale or bottleneck; got ",
                  per_token, " of ", experts);
 }
 
@@ -178,24 +188,27 @@ absl::Status CheckConvolution(const LayerShape& layer) {
       layer.extras.bottleneck.width == 0) {
     return absl::OkStatus();
   }
-  return Refusal("expected a convolution of an odd number of places up to ", kMostTaps,
-                 ", in groups that divide hidden_size ", layer.hidden_size,
-                 ", beside a layer with norms behind its branches and no bottleneck, got ", taps,
-                 " places in ", groups, " groups");
+  return Refusal("convolution: expected an odd number of taps up to ", kMostTaps,
+                 " and groups that divide hidden_size ", layer.hidden_size,
+                 ", in a post-norm layer without a bottleneck; got ", taps, " taps in ", groups,
+                 " groups");
 }
 
 absl::Status CheckEmbeddings(const ModelDescription& model) {
   if (!model.embeddings) return absl::OkStatus();
   const EmbeddingShape& embeddings = *model.embeddings;
   if (!IsFloat(embeddings.table_type) || ByteWidth(embeddings.table_type) > 4) {
-    return Refusal("expected tables of embeddings in float32, float16 or bfloat16, got ",
+    return Refusal("embeddings: expected tables of float32, float16 or bfloat16; got ",
                    Name(embeddings.table_type));
   }
+  if (embeddings.task_types > 0 && embeddings.token_types == 0) {
+    return Refusal("embeddings: task types require token types");
+  }
   const bool has_tables = embeddings.positions > 0 || embeddings.token_types > 0;
-  if ((embeddings.task_types > 0 && embeddings.token_types == 0) ||
-      (embeddings.mask_id >= 0 && (has_tables || embeddings.projects_words))) {
+  if (embeddings.mask_id >= 0 && (has_tables || embeddings.projects_words)) {
     return Refusal(
-        "expected token types with task types, and words alone where masks are left out");
+        "embeddings: mask_id cannot be combined with position embeddings, token types or a "
+        "projection of words");
   }
   const bool projects = embeddings.norm_is_last && embeddings.projected(model.layer.hidden_size);
   if ((!embeddings.projects_words || projects) &&
@@ -203,8 +216,8 @@ absl::Status CheckEmbeddings(const ModelDescription& model) {
     return absl::OkStatus();
   }
   return Refusal(
-      "expected words with their neighbours to be projected alone, before the norm of the "
-      "embeddings");
+      "embeddings: has_neighbours requires projects_words, which cannot be combined with a "
+      "projection after the norm");
 }
 
 absl::Status CheckKind(const LayerShape& layer) {
@@ -213,28 +226,29 @@ absl::Status CheckKind(const LayerShape& layer) {
   if (is_mixed ? layer.attention.linformer.keys < 1 || layer.attention.linformer.positions < 1
                : layer.attention.linformer.keys != 0 || layer.attention.linformer.positions != 0) {
     return Refusal(
-        "expected keys to be mixed from places into rows in linformer attention alone, got ",
-        layer.attention.linformer.positions, " into ", layer.attention.linformer.keys, " in ",
-        Name(layer.attention.kind));
+        "linformer: expected positive numbers of positions and keys in linformer attention, and 0 "
+        "in other attention; got ",
+        layer.attention.linformer.positions, " positions and ", layer.attention.linformer.keys,
+        " keys in ", Name(layer.attention.kind), " attention");
   }
   const bool has_scores_of_its_own = layer.attention.kind != AttentionKind::kSoftmax;
   const bool adds = positions == RelativePositions::kBuckets ||
                     positions == RelativePositions::kAlibi || layer.attention.window > 0;
   if ((has_scores_of_its_own && positions == RelativePositions::kDisentangled) ||
       (!ScoresPairs(layer.attention.kind) && adds)) {
-    return Refusal("expected ", Name(layer.attention.kind), " attention without ",
+    return Refusal(Name(layer.attention.kind), " attention cannot be combined with ",
                    layer.attention.window > 0 ? "a window" : Name(positions),
                    layer.attention.window > 0 ? "" : " positions");
   }
   return absl::OkStatus();
 }
 
-// Distances have keys or queries of their own, and rows to find them in.
+// Checks disentangled attention: what it scores, and that its table of relative positions has rows.
 absl::Status CheckDistances(const LayerShape& layer) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind != RelativePositions::kDisentangled) return absl::OkStatus();
   if (!relative.scores_queries && !relative.scores_keys) {
-    return Refusal("expected disentangled attention to score queries, keys or both, got neither");
+    return Refusal("disentangled attention requires scores_queries or scores_keys");
   }
   const bool has_rows =
       relative.buckets == 0
@@ -242,15 +256,17 @@ absl::Status CheckDistances(const LayerShape& layer) {
           : relative.buckets > 1 && relative.max_distance > relative.buckets / 2 + 1;
   if (has_rows) return absl::OkStatus();
   return Refusal(
-      "expected no buckets of distances, or two or more and a maximum distance above half of them "
-      "and one, got ",
-      relative.buckets, " up to ", relative.max_distance);
+      "relative_positions: expected 0 buckets and a positive max_distance, or at least 2 buckets "
+      "and max_distance above buckets / 2 + 1; got ",
+      relative.buckets, " buckets and max_distance ", relative.max_distance);
 }
 
-// A model without layers has embeddings, which are its hidden states, and heads.
+// The hidden states of a model without layers are its embeddings. It may have heads.
 absl::Status CheckWithoutLayers(const ModelDescription& model) {
   if (model.embeddings && !model.patch_embedding && !model.has_exit_norm) return absl::OkStatus();
-  return Refusal("expected embeddings alone in a model without layers");
+  return Refusal(
+      "a model without layers requires embeddings and cannot have a patch embedding or a final "
+      "norm");
 }
 
 absl::Status CheckPositive(const ModelDescription& model) {
@@ -262,7 +278,7 @@ absl::Status CheckPositive(const ModelDescription& model) {
                                              {"value_width", model.layer.attention.value_width}};
   for (const auto& [name, size] : sizes) {
     if (size < 1) {
-      return Refusal("expected ", name, " of at least 1, got ", size);
+      return Refusal(name, ": expected at least 1; got ", size);
     }
   }
   return absl::OkStatus();
@@ -270,18 +286,18 @@ absl::Status CheckPositive(const ModelDescription& model) {
 
 absl::Status CheckNorms(const LayerShape& layer) {
   if (!layer.norms.has_attention_norm && !layer.norms.are_first()) {
-    return Refusal("expected norms before the branches in a layer without attention norm");
+    return Refusal("a layer without an attention norm must be a pre-norm layer");
   }
   const bool bare = layer.norms.placement == NormPlacement::kNone;
   if (bare && layer.feed_forward.width > 0) {
-    return Refusal("expected no feed-forward block in a layer without residuals, got one of width ",
+    return Refusal("feed_forward.width: expected 0 (the layer has no residuals); got ",
                    layer.feed_forward.width);
   }
   if (!bare && layer.extras.has_branch_scale && !layer.attention.has_output_projection) {
-    return Refusal("expected an output projection in a layer with a branch scale, got none");
+    return Refusal("a branch scale requires an output projection");
   }
   if (layer.extras.has_second_attention_norm && layer.norms.placement != NormPlacement::kPost) {
-    return Refusal("expected norms behind the branches in a layer with a second attention norm");
+    return Refusal("a second attention norm requires a post-norm layer");
   }
   return absl::OkStatus();
 }
@@ -289,16 +305,20 @@ absl::Status CheckNorms(const LayerShape& layer) {
 absl::Status CheckPatchEmbedding(const ModelDescription& model) {
   if (model.patch_embedding && model.patch_embedding->feature_width != 0 &&
       (model.patch_embedding->feature_width < 0 || model.embeddings)) {
-    return Refusal(
-        "expected a linear layer for features of a positive width in a model without embeddings");
+    return Refusal("patch_embedding.feature_width: expected ",
+                   model.embeddings ? "0 in a model with embeddings" : "at least 0", "; got ",
+                   model.patch_embedding->feature_width);
   }
   if (model.patch_embedding &&
       (model.patch_embedding->positions < 0 || model.patch_embedding->registers < 0 ||
        (model.patch_embedding->positions > 0 && model.patch_embedding->features() < 1) ||
        (model.patch_embedding->has_distillation && !model.patch_embedding->has_class))) {
     return Refusal(
-        "expected a front with positions for its tokens and for rows behind them, or none, and no "
-        "distillation token without a class token");
+        "patch_embedding: expected at least 0 registers, no positions or more than there are class "
+        "and distillation tokens, and a class token with a distillation token; got ",
+        model.patch_embedding->registers, " registers, ", model.patch_embedding->positions,
+        " positions and ", model.patch_embedding->prefix_positions(),
+        " class and distillation tokens");
   }
   return absl::OkStatus();
 }
@@ -309,13 +329,13 @@ absl::Status CheckAttentionWidth(const ModelDescription& model) {
   const bool needs_hidden_size =
       !bare || model.has_exit_norm || !model.dense_heads().empty() || model.vocabulary_head;
   if (layer.attention_width() != layer.inner_width() && needs_hidden_size) {
-    return Refusal("expected attention as wide as hidden_size ", layer.hidden_size, ", got ",
-                   layer.attention_width());
+    return Refusal("expected attention outputs of hidden_size ", layer.hidden_size,
+                   " columns; got ", layer.attention_width());
   }
   return absl::OkStatus();
 }
 
-// The first refusal of a layer's shape.
+// Returns the first error that a check finds in the shape of a layer.
 template <class... Checks>
 absl::Status CheckEach(const ModelDescription& model, Checks... checks) {
   absl::Status valid;
@@ -340,7 +360,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   if (valid.ok()) valid = CheckEmbeddings(model);
   if (!valid.ok()) return valid;
   if (!LoadBytes(model, {}).ok()) {
-    return Refusal("sizes that are negative or overflow");
+    return Refusal("a size is negative, or sizes overflow 64 bits");
   }
   if (model.layers == 0) return CheckWithoutLayers(model);
   valid = CheckEach(model, CheckNorms);

@@ -22,9 +22,10 @@ absl::Status CheckAttention(HeadKind kind, const PoolingDescription& shape,
   const bool divides = heads > 0 && layer.hidden_size % heads == 0;
   if (fits && divides && shape.dense_width > 0) return absl::OkStatus();
   return HeadRefusal(
-      "expected attention as the one mode of a pooling with a linear layer, and heads that divide "
-      "hidden_size ",
-      layer.hidden_size, ", got ", heads, " heads", fits ? "" : " and other modes or another head");
+      "attention pooling: expected the only mode of a pooling with a dense layer, and heads that "
+      "divide hidden_size ",
+      layer.hidden_size, "; got ", shape.modes.size(), " modes of ", Name(kind), ", dense_width ",
+      shape.dense_width, " and ", heads, " heads");
 }
 
 // A layer's input can only be added to an output of the same width.
@@ -33,8 +34,8 @@ absl::Status CheckResiduals(const PoolingDescription& shape, int64_t hidden_size
   const auto check = [&](const DenseShape& dense) {
     const int64_t in = std::exchange(width, dense.width);
     if (dense.residual != Residual::kInput || in == dense.width) return absl::OkStatus();
-    return HeadRefusal("expected a linear layer with its input added to keep the width ", in,
-                       ", got ", dense.width);
+    return HeadRefusal("expected a dense layer of width ", in, " (its input is added); got ",
+                       dense.width);
   };
   absl::Status status = check(shape.first_dense());
   if (shape.output_width > 0) width = shape.output_width;
@@ -46,33 +47,35 @@ absl::Status CheckDenseHeads(const ModelDescription& model) {
   for (const auto& [kind, shape] : model.dense_heads()) {
     const bool is_of_tokens = kind == HeadKind::kTokenHead || kind == HeadKind::kLexical;
     if (is_of_tokens && !shape->modes.empty()) {
-      return HeadRefusal("expected a token head without pooling modes");
+      return HeadRefusal(Name(kind), ": expected 0 pooling modes; got ", shape->modes.size());
     }
     const bool has_second = shape->output_width > 0 || !shape->further_dense.empty();
     if (has_second && shape->dense_width == 0) {
-      return HeadRefusal(
-          "expected a linear layer behind the pooling before a second one, got none");
+      return HeadRefusal(Name(kind),
+                         ": expected a dense layer after pooling before a second dense layer; got "
+                         "dense_width 0");
     }
     if (absl::Status status = CheckAttention(kind, *shape, model.layer); !status.ok()) {
       return status;
     }
     if (shape->block.width < 0 || (shape->block.width > 0 && shape->dense_width == 0)) {
-      return HeadRefusal(
-          "expected a linear layer before the feed-forward block of a head, and a positive width, "
-          "got a block of width ",
-          shape->block.width, shape->dense_width == 0 ? " and no linear layer" : "");
+      return HeadRefusal(Name(kind),
+                         ": expected a feed-forward block of positive width after a dense layer; "
+                         "got width ",
+                         shape->block.width, " after dense_width ", shape->dense_width);
     }
     for (const DenseShape& dense : shape->further_dense) {
       if (dense.width > 0) continue;
-      return HeadRefusal("expected linear layers of positive widths, got ", dense.width);
+      return HeadRefusal(Name(kind), ": expected dense layers of positive width; got ",
+                         dense.width);
     }
     absl::Status status = CheckResiduals(*shape, model.layer.hidden_size);
     if (!status.ok()) return status;
     if (absl::c_linear_search(shape->modes, PoolingMode::kLateMean) &&
         (kind != HeadKind::kClassifier || shape->modes.size() > 1)) {
-      return HeadRefusal("expected ", Name(PoolingMode::kLateMean),
-                         " as the only mode of a classifier, got ", Name(kind), " with ",
-                         shape->modes.size(), " modes");
+      return HeadRefusal(Name(PoolingMode::kLateMean),
+                         ": expected the only pooling mode of a classifier; got ",
+                         shape->modes.size(), " modes of ", Name(kind));
     }
   }
   return absl::OkStatus();
@@ -83,17 +86,15 @@ absl::Status CheckVocabularyHead(const ModelDescription& model) {
     const int64_t width = model.lexical_head->width(model.layer.hidden_size);
     if (width != 1 || !model.embeddings || model.vocabulary_head) {
       return HeadRefusal(
-          "expected a lexical head of 1 number for each token in a model with embeddings and "
-          "without a vocabulary head, got ",
-          width, model.embeddings ? "" : " and no embeddings",
-          model.vocabulary_head ? " and a vocabulary head" : "");
+          "lexical_head: expected width 1 in a model with embeddings and without an MLM head; got ",
+          width, model.embeddings ? "" : " without embeddings",
+          model.vocabulary_head ? " with an MLM head" : "");
     }
   }
   if (!model.vocabulary_head) return absl::OkStatus();
   if (model.embeddings && model.vocabulary_head->width > 0) return absl::OkStatus();
-  return HeadRefusal(
-      "expected a vocabulary head with a positive width in a model with embeddings, got width ",
-      model.vocabulary_head->width, model.embeddings ? "" : " and no embeddings");
+  return HeadRefusal("vocabulary_head: expected a positive width in a model with embeddings; got ",
+                     model.vocabulary_head->width, model.embeddings ? "" : " without embeddings");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ absl::Status ShapeRefusal(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
 }
 
-// Every weight set from 0 on is that of a layer.
+// Checks that the weight sets are numbered from 0 without gaps, and each belongs to a layer.
 absl::Status CheckLayerMap(const ModelDescription& model) {
   if (model.layer_map.empty()) return absl::OkStatus();
   std::vector<int64_t> sets = model.layer_map;
@@ -25,8 +25,8 @@ absl::Status CheckLayerMap(const ModelDescription& model) {
   bool fits = static_cast<int64_t>(sets.size()) == model.layers && sets.front() == 0;
   for (size_t i = 1; i < sets.size(); ++i) fits = fits && sets[i] - sets[i - 1] <= 1;
   if (fits) return absl::OkStatus();
-  return ShapeRefusal("expected a layer map of ", model.layers,
-                      " weight sets, from 0 on without gaps, got ",
+  return ShapeRefusal("layer_map: expected ", model.layers,
+                      " weight sets, numbered from 0 without gaps; got ",
                       absl::StrJoin(model.layer_map, " "));
 }
 
@@ -37,12 +37,12 @@ absl::Status CheckPrunedHeads(const LayerShape& layer, int64_t all) {
   if (layer.attention.heads >= all || static_cast<int64_t>(heads.size()) != layer.attention.heads ||
       (!heads.empty() && (heads.front() < 0 || heads.back() >= all)) ||
       std::adjacent_find(heads.begin(), heads.end(), std::greater_equal<>()) != heads.end()) {
-    return ShapeRefusal("expected the ascending numbers of the ", layer.attention.heads,
-                        " heads that are left of ", all, ", got ", absl::StrJoin(heads, " "));
+    return ShapeRefusal("head_numbers: expected ", layer.attention.heads, " remaining heads of ",
+                        all, ", in ascending order; got ", absl::StrJoin(heads, " "));
   }
   const std::string reason = WhyNotPrunable(layer);
   if (reason.empty()) return absl::OkStatus();
-  return ShapeRefusal("expected no pruned heads, as ", reason);
+  return ShapeRefusal("heads cannot be pruned: ", reason);
 }
 
 // Whether buffers and tables that are made for `all` fit the layer.
@@ -77,19 +77,20 @@ bool FitsInto(LayerShape layer, const LayerShape& all) {
 absl::Status CheckLayerShapes(const ModelDescription& model) {
   if (absl::Status status = CheckLayerMap(model); !status.ok()) return status;
   if (!model.layer.attention.head_numbers.empty()) {
-    return ShapeRefusal("expected all heads in the shape that layers fit into");
+    return ShapeRefusal("layer: expected the common shape to have all heads; got pruned heads");
   }
   if (model.layer_shapes.empty()) return absl::OkStatus();
   if (static_cast<int64_t>(model.layer_shapes.size()) != model.weight_sets()) {
-    return ShapeRefusal("expected a layer shape for each of ", model.weight_sets(),
-                        " weight sets, or none, got ", model.layer_shapes.size());
+    return ShapeRefusal("layer_shapes: expected 0 or ", model.weight_sets(),
+                        " (one per weight set); got ", model.layer_shapes.size());
   }
   for (const LayerShape& layer : model.layer_shapes) {
     if (!FitsInto(layer, model.layer)) {
       return ShapeRefusal(
-          "expected layers that differ in windows, rotary positions, key widths, pruned heads, "
-          "convolutions, feed-forward blocks, mixtures or the norm before the attention alone, and "
-          "fit into the common shape");
+          "layer_shapes: expected layers that fit into the common shape, and differ from it only "
+          "in "
+          "windows, rotary positions, key widths, pruned heads, convolutions, feed-forward blocks, "
+          "mixtures or the norm before attention");
     }
     absl::Status status = CheckPrunedHeads(layer, model.layer.attention.heads);
     if (!status.ok()) return status;

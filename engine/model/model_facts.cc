@@ -181,23 +181,22 @@ absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
 std::string WhyNotInChunks(const ModelDescription& description) {
   const LayerShape& layer = description.layer;
   if (layer.attention.kind != AttentionKind::kCausalLinear) {
-    return absl::StrCat("its attention is ", Name(layer.attention.kind),
-                        ", which does not go token by token as causal_linear does");
+    return absl::StrCat("its attention is ", Name(layer.attention.kind), ", not causal_linear");
   }
   if (layer.relative_positions.kind != RelativePositions::kNone) {
     return absl::StrCat("its ", Name(layer.relative_positions.kind),
-                        " positions are of tokens in one sequence");
+                        " positions depend on the whole sequence");
   }
-  if (layer.extras.convolution.taps > 0) return "its layers look at the tokens beside each";
+  if (layer.extras.convolution.taps > 0) return "its convolutions read neighbouring tokens";
   if (description.embeddings && description.embeddings->has_neighbours) {
-    return "its embeddings look at the tokens beside each";
+    return "its embeddings read neighbouring tokens";
   }
   if (description.embeddings && description.embeddings->mask_id >= 0) {
-    return "its embeddings count the masks of whole sequences";
+    return "its embeddings count the mask tokens of the whole sequence";
   }
   if (description.patch_embedding && (description.patch_embedding->prefix_tokens() > 0 ||
                                       description.patch_embedding->needs_every)) {
-    return "it puts rows or positions of its own onto whole sequences";
+    return "it adds prefix tokens or grid positions to the whole sequence";
   }
   return "";
 }
@@ -206,19 +205,20 @@ absl::Status CheckTakesCrossKv(const LayerShape& layer) {
   if (layer.takes_cross_kv()) return absl::OkStatus();
   std::string why;
   if (layer.relative_positions.kind != RelativePositions::kNone) {
-    why = absl::StrCat("the model's positions, ", Name(layer.relative_positions.kind),
-                       ", are relative to others of one sequence");
+    why = absl::StrCat("its ", Name(layer.relative_positions.kind),
+                       " positions relate tokens of one sequence");
   } else if (layer.attention.causal) {
-    why = "the layer's queries see the tokens before them in one sequence";
+    why = "its queries attend only to earlier tokens of their own sequence";
   } else if (layer.attention.window > 0) {
-    why = absl::StrCat("the layer's window of ", layer.attention.window,
-                       " is around the query in one sequence");
+    why = absl::StrCat("its attention window of ", layer.attention.window,
+                       " surrounds the query in its own sequence");
   } else if (layer.extras.bottleneck.width > 0) {
-    why = "the layer attends behind a bottleneck of its own";
+    why = "it attends inside a bottleneck";
   } else {
-    why = absl::StrCat(Name(layer.attention.kind), " attention is of the places in one sequence");
+    why = absl::StrCat("its ", Name(layer.attention.kind),
+                       " attention depends on positions in one sequence");
   }
-  return absl::InvalidArgumentError(absl::StrCat("memory: expected none, as ", why, "; got one"));
+  return absl::InvalidArgumentError(absl::StrCat("memory: not supported by this layer: ", why));
 }
 
 int64_t LayerStateSize(const LayerShape& layer) {

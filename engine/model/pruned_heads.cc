@@ -32,18 +32,18 @@ LayerShape WithoutHeads(LayerShape layer, absl::Span<const int64_t> pruned) {
 
 std::string WhyNotPrunable(const LayerShape& layer) {
   if (!layer.attention.has_input_projection)
-    return "its heads are columns of the hidden states themselves";
+    return "it has no input projection, so its heads are columns of the hidden states";
   if (!layer.attention.has_output_projection) {
-    return "its heads are columns of what it answers, without an output projection";
+    return "it has no output projection, so its heads are columns of its output";
   }
   if (layer.attention.kind != AttentionKind::kSoftmax)
-    return "its attention is no softmax of scores";
+    return "its attention is not softmax attention";
   if (layer.relative_positions.kind == RelativePositions::kDisentangled) {
-    return "positions are projected for all of its heads";
+    return "its relative positions are projected for all heads together";
   }
   if (layer.attention.query_key_norms == QueryKeyNorms::kAllHeads)
-    return "its queries and keys are normed over all heads together";
-  if (layer.attention.key_value_heads > 0) return "several of its heads share keys and values";
+    return "its query and key norms span all heads";
+  if (layer.attention.key_value_heads > 0) return "its heads share keys and values";
   return "";
 }
 

@@ -120,8 +120,8 @@ TEST(TenPlusOneInsights, LinearAttentionToAMemory) {
   const grpc::Status status = causal.TryAttend(whole);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
-            "memory: expected none, as causal_linear attention is of the places in one sequence; "
-            "got one");
+            "memory: not supported by this layer: its causal_linear attention depends on positions "
+            "in one sequence");
 }
 
 }  // namespace ten_plus_one_memory_test

@@ -142,17 +142,17 @@ TEST_F(PruningTest, RefusesWhatCannotBePruned) {
     return std::string(PruneHeads(folder_.File("prune.json"), checkpoint).message());
   };
   const std::string start = "expected a model whose heads can be pruned; of this one, ";
-  EXPECT_EQ(refusal([](LayerShape& layer) { layer.attention.has_input_projection = false; }),
-            InFile(start + "its heads are columns of the hidden states themselves"));
   EXPECT_EQ(
-      refusal([](LayerShape& layer) { layer.attention.has_output_projection = false; }),
-      InFile(start + "its heads are columns of what it answers, without an output projection"));
+      refusal([](LayerShape& layer) { layer.attention.has_input_projection = false; }),
+      InFile(start + "it has no input projection, so its heads are columns of the hidden states"));
+  EXPECT_EQ(refusal([](LayerShape& layer) { layer.attention.has_output_projection = false; }),
+            InFile(start + "it has no output projection, so its heads are columns of its output"));
   EXPECT_EQ(refusal([](LayerShape& layer) {
               layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
             }),
-            InFile(start + "its queries and keys are normed over all heads together"));
+            InFile(start + "its query and key norms span all heads"));
   EXPECT_EQ(refusal([](LayerShape& layer) { layer.attention.key_value_heads = 1; }),
-            InFile(start + "several of its heads share keys and values"));
+            InFile(start + "its heads share keys and values"));
 }
 
 TEST_F(PruningTest, OpeningACheckpointPrunesIt) {

@@ -136,7 +136,7 @@ TEST_F(AttentionKindsTest, Linformer) {
   const absl::Status status =
       run.Attend(0, AttendStage::kContext, {.cu_seqlens = bounds, .bias = {}}, nobody).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(), "batch: expected sequences of at most 3 positions, got 4");
+  EXPECT_EQ(status.message(), "batch: expected sequences of at most 3 positions; got 4");
 }
 
 // Mixing by the identity leaves full attention.
@@ -202,7 +202,7 @@ TEST_F(AttentionKindsTest, LinearAttentionHasNoScores) {
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "bias: expected none, because the attention has no scores of pairs to add it to");
+            "bias: not supported by this model: linear attention has no score per query and key");
 }
 
 }  // namespace attention_kinds_test

@@ -179,20 +179,19 @@ TEST(AttentionPoolingTest, StandsAloneBeforeALinearLayer) {
   const auto refusal = [](const ModelDescription& model) {
     return std::string(Encoder::PredictLoadBytes(model).status().message());
   };
-  const std::string attention =
-      "model description: expected attention as the one mode of a pooling with a linear layer, and "
-      "heads that divide hidden_size 51, got 3 heads";
-  const std::string others = attention + " and other modes or another head";
+  const std::string expected =
+      "model description: attention pooling: expected the only mode of a pooling with a dense "
+      "layer, and heads that divide hidden_size 51; got ";
   ModelDescription model = Attending();
   model.pooling->modes.push_back(PoolingMode::kMean);
-  EXPECT_EQ(refusal(model), others);
+  EXPECT_EQ(refusal(model), expected + "2 modes of pooling, dense_width 51 and 3 heads");
   model = Attending();
   std::swap(model.pooling, model.classifier);
-  EXPECT_EQ(refusal(model), others);
+  EXPECT_EQ(refusal(model), expected + "1 modes of classifier, dense_width 51 and 3 heads");
   model = Attending();
   model.pooling->block = {};
   model.pooling->dense_width = 0;
-  EXPECT_EQ(refusal(model), attention);
+  EXPECT_EQ(refusal(model), expected + "1 modes of pooling, dense_width 0 and 3 heads");
 }
 
 TEST(HeadBlockTest, NeedsAPositiveWidthAndALinearLayer) {
@@ -202,10 +201,10 @@ TEST(HeadBlockTest, NeedsAPositiveWidthAndALinearLayer) {
     return std::string(Encoder::PredictLoadBytes(model).status().message());
   };
   const std::string expected =
-      "model description: expected a linear layer before the feed-forward block of a head, and a "
-      "positive width, got a block of width ";
-  EXPECT_EQ(refusal({-1}, 8), expected + "-1");
-  EXPECT_EQ(refusal({4}, 0), expected + "4 and no linear layer");
+      "model description: pooling: expected a feed-forward block of positive width after a dense "
+      "layer; got width ";
+  EXPECT_EQ(refusal({-1}, 8), expected + "-1 after dense_width 8");
+  EXPECT_EQ(refusal({4}, 0), expected + "4 after dense_width 0");
   EXPECT_EQ(refusal({4}, 8), "");
 }
 

@@ -306,8 +306,7 @@ TEST_F(CrossKvRefusalTest, RelativePositionsAndWindows) {
   model_.layer.relative_positions.kind = RelativePositions::kAlibi;
   Load(model_);
   const absl::Status expected = absl::InvalidArgumentError(
-      "memory: expected none, as the model's positions, alibi, are relative to others of one "
-      "sequence; got one");
+      "memory: not supported by this layer: its alibi positions relate tokens of one sequence");
   EXPECT_EQ(Attend({CrossKv()}), expected);
   EXPECT_EQ(run_->ProjectCrossKv(0, {0, 0, 1}).status(), expected);
   model_.layer.relative_positions.kind = RelativePositions::kNone;
@@ -316,13 +315,13 @@ TEST_F(CrossKvRefusalTest, RelativePositionsAndWindows) {
   EXPECT_EQ(
       Attend({CrossKv()}),
       absl::InvalidArgumentError(
-          "memory: expected none, as the layer's window of 3 is around the query in one sequence; "
-          "got one"));
+          "memory: not supported by this layer: its attention window of 3 surrounds the query in "
+          "its own sequence"));
   model_.layer.attention.causal = true;
   Load(model_);
   EXPECT_EQ(Attend({CrossKv()}),
-            absl::InvalidArgumentError("memory: expected none, as the layer's queries see the "
-                                       "tokens before them in one sequence; got one"));
+            absl::InvalidArgumentError("memory: not supported by this layer: its queries attend "
+                                       "only to earlier tokens of their own sequence"));
 }
 
 TEST_F(CrossKvRefusalTest, RowsThatDoNotFit) {
@@ -330,13 +329,13 @@ TEST_F(CrossKvRefusalTest, RowsThatDoNotFit) {
   for (const CrossKvRange& rows :
        {CrossKvRange{0, 0, 65}, {96, 0, 1}, {0, 81, 16}, {-1, 0, 1}, {0, 0, -1}}) {
     EXPECT_EQ(run_->ProjectCrossKv(0, rows).status(),
-              absl::ResourceExhaustedError(
-                  absl::StrCat("memory: expected at most 64 rows within 96, got ", rows.rows,
-                               " from ", rows.first_key, " and ", rows.first_value)));
+              absl::ResourceExhaustedError(absl::StrCat(
+                  "memory: expected at most 64 rows within 96; got ", rows.rows, " keys from row ",
+                  rows.first_key, " and values from row ", rows.first_value)));
   }
   EXPECT_TRUE(run_->ProjectCrossKv(0, {32, 32, 64}).ok());
   EXPECT_EQ(run_->ProjectCrossKv(1, {0, 0, 1}).status(),
-            absl::InvalidArgumentError("layer: expected 0 to 0, got 1"));
+            absl::InvalidArgumentError("layer: expected 0..0; got 1"));
 }
 
 TEST_F(CrossKvRefusalTest, CrossKvThatIsNoBatch) {
@@ -344,27 +343,27 @@ TEST_F(CrossKvRefusalTest, CrossKvThatIsNoBatch) {
   const std::vector<float> rows(65 * 48);
   const auto view = [&](int64_t count) { return ViewOf(rows, count, 48); };
   EXPECT_EQ(Attend({{view(2), view(2)}, {view(2), view(2)}}),
-            absl::InvalidArgumentError("memory: expected one for each of 1 sequences, got 2"));
+            absl::InvalidArgumentError("memory: expected 1 (one per sequence); got 2"));
   EXPECT_EQ(Attend({{view(2), view(3)}}),
-            absl::InvalidArgumentError("memory: expected as many values, and positions if any, as "
-                                       "the 2 keys, got 3 and 0"));
+            absl::InvalidArgumentError("memory: expected 2 values and 0 or 2 positions (one per "
+                                       "key); got 3 values and 0 positions"));
   EXPECT_EQ(Attend({{view(65), view(65)}}),
-            absl::ResourceExhaustedError("memory: expected at most 64 rows, got 65"));
+            absl::ResourceExhaustedError("memory: expected at most 64 rows; got 65"));
   const std::vector<int32_t> bounds = {0, 2};
   const std::vector<CrossKv> cross_kv = {{view(2), view(2)}};
   const PackedBatch batch = {.cu_seqlens = bounds, .bias = {}, .cross_kv = cross_kv};
   EXPECT_EQ(
       run_->Encode(0, 1, batch, nobody_).status(),
-      absl::InvalidArgumentError("memory: expected none, because whole layers attend to their "
-                                 "own sequence, got one"));
+      absl::InvalidArgumentError("memory: not supported by Encode, in which tokens attend to their "
+                                 "own sequence; use Attend"));
 }
 
 TEST_F(CrossKvRefusalTest, LayersThatNeedOne) {
   model_.layer.attention.key_input_width = 20;
   Load(model_);
   const absl::Status expected = absl::InvalidArgumentError(
-      "memory: expected one, because keys and values are made of 20 and 48 columns and queries of "
-      "48");
+      "memory: required (the layer projects queries from 48 columns, keys from 20 and values from "
+      "48)");
   EXPECT_EQ(Attend({}), expected);
   const std::vector<int32_t> bounds = {0, 2};
   EXPECT_EQ(run_->Encode(0, 1, {.cu_seqlens = bounds, .bias = {}}, nobody_).status(), expected);
@@ -375,9 +374,9 @@ TEST_F(CrossKvRefusalTest, OtherWidthsWhereTheyCannotBe) {
   const auto refused = [&] { return Encoder::PredictLoadBytes(model_).status(); };
   EXPECT_TRUE(refused().ok()) << refused();
   const absl::Status expected = absl::InvalidArgumentError(
-      "model description: expected projections of their own for queries, keys and values, no "
-      "relative positions, no causal attention and no window where they are made of rows of other "
-      "widths, got 48, 48 and 20 columns");
+      "model description: expected separate projections of queries, keys and values, and no "
+      "relative positions, causal mask or window, in a layer that projects them from inputs of "
+      "different widths; got widths 48, 48 and 20");
   model_.layer.attention.keys_are_queries = true;
   EXPECT_EQ(refused(), expected);
   model_.layer.attention.keys_are_queries = false;

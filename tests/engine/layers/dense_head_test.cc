@@ -239,20 +239,20 @@ TEST_F(LexicalHeadTest, NeedsEmbeddingsAndOneNumberForEachToken) {
     return std::string(Encoder::PredictLoadBytes(model).status().message());
   };
   const std::string expected =
-      "model description: expected a lexical head of 1 number for each token in a model with "
-      "embeddings and without a vocabulary head, got ";
+      "model description: lexical_head: expected width 1 in a model with embeddings and without an "
+      "MLM head; got ";
   ModelDescription model = Lexical();
   model.lexical_head->dense_width = 2;
   EXPECT_EQ(refusal(model), expected + "2");
   model = Lexical();
   model.embeddings.reset();
-  EXPECT_EQ(refusal(model), expected + "1 and no embeddings");
+  EXPECT_EQ(refusal(model), expected + "1 without embeddings");
   model = Lexical();
   model.vocabulary_head = VocabularyHeadShape{.width = 8};
-  EXPECT_EQ(refusal(model), expected + "1 and a vocabulary head");
+  EXPECT_EQ(refusal(model), expected + "1 with an MLM head");
   model = Lexical();
   model.lexical_head->modes = {PoolingMode::kMean};
-  EXPECT_EQ(refusal(model), "model description: expected a token head without pooling modes");
+  EXPECT_EQ(refusal(model), "model description: lexical_head: expected 0 pooling modes; got 1");
 }
 
 }  // namespace dense_head_test

@@ -278,12 +278,12 @@ TEST(DescriptionTest, RefusesTablesThatDoNotFitTheirRules) {
   ModelDescription model = FullModel();
   model.embeddings->token_types = 0;
   model.embeddings->task_types = 3;
-  EXPECT_EQ(RefusalOf(model),
-            "model description: expected token types with task types, and words alone where masks "
-            "are left out");
+  EXPECT_EQ(RefusalOf(model), "model description: embeddings: task types require token types");
   model = FullModel();
   model.embeddings->mask_id = 3;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("words alone where masks are left out"));
+  EXPECT_EQ(RefusalOf(model),
+            "model description: embeddings: mask_id cannot be combined with position embeddings, "
+            "token types or a projection of words");
 }
 
 TEST(DescriptionTest, MayHaveNoLayersButEmbeddings) {
@@ -292,29 +292,31 @@ TEST(DescriptionTest, MayHaveNoLayersButEmbeddings) {
   EXPECT_TRUE(Encoder::PredictLoadBytes(model).ok());
   model.has_exit_norm = true;
   EXPECT_EQ(RefusalOf(model),
-            "model description: expected embeddings alone in a model without layers");
+            "model description: a model without layers requires embeddings and cannot have a patch "
+            "embedding or a final norm");
   model.has_exit_norm = false;
   model.pooling = {.modes = {PoolingMode::kMean}, .output_width = 3};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer behind the pooling"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("pooling: expected a dense layer after pooling before"));
 }
 
 TEST(DescriptionTest, RefusesSizesBelowOne) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.attention.heads = 0;
-  EXPECT_EQ(RefusalOf(model), "model description: expected heads of at least 1, got 0");
+  EXPECT_EQ(RefusalOf(model), "model description: heads: expected at least 1; got 0");
   model = SmallModel(0, 2, 8);
-  EXPECT_EQ(RefusalOf(model), "model description: expected layers of at least 1, got 0");
+  EXPECT_EQ(RefusalOf(model), "model description: layers: expected at least 1; got 0");
 }
 
 TEST(DescriptionTest, RefusesPartsThatDoNotFit) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.norms.placement = NormPlacement::kNone;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("no feed-forward block in a layer without residuals"));
+  EXPECT_THAT(RefusalOf(model),
+              HasSubstr("feed_forward.width: expected 0 (the layer has no residuals); got "));
   model = SmallModel(1, 2, 8);
   model.layer.attention.has_output_projection = false;
   model.layer.attention.value_width = 5;
   EXPECT_EQ(RefusalOf(model),
-            "model description: expected attention as wide as hidden_size 16, got 10");
+            "model description: expected attention outputs of hidden_size 16 columns; got 10");
 }
 
 TEST(DescriptionTest, RefusesLayersWithoutWeightsOfTheirOwn) {
@@ -322,7 +324,7 @@ TEST(DescriptionTest, RefusesLayersWithoutWeightsOfTheirOwn) {
   for (const std::vector<int64_t>& map : maps) {
     ModelDescription model = SmallModel(2, 2, 8);
     model.layer_map = map;
-    EXPECT_THAT(RefusalOf(model), HasSubstr("expected a layer map of 2 weight sets, from 0 on"));
+    EXPECT_THAT(RefusalOf(model), HasSubstr("layer_map: expected 2 weight sets, numbered from 0"));
   }
 }
 
@@ -330,7 +332,7 @@ TEST(DescriptionTest, RefusesAnotherNumberOfShapesThanOfWeightSets) {
   ModelDescription model = SmallModel(2, 2, 8);
   model.layer_shapes = {model.layer};
   EXPECT_EQ(RefusalOf(model),
-            "model description: expected a layer shape for each of 2 weight sets, or none, got 1");
+            "model description: layer_shapes: expected 0 or 2 (one per weight set); got 1");
 }
 
 TEST(DescriptionTest, RefusesShapesThatDoNotFitIntoTheCommonOne) {
@@ -351,42 +353,41 @@ TEST(DescriptionTest, RefusesShapesThatDoNotFitIntoTheCommonOne) {
     ModelDescription model = SmallModel(2, 2, 8);
     model.SplitShapes();
     changes[i](model.layer_shapes[1]);
-    EXPECT_THAT(RefusalOf(model), HasSubstr("and fit into the common shape")) << i;
+    EXPECT_THAT(RefusalOf(model), HasSubstr("layers that fit into the common shape")) << i;
   }
   ModelDescription model = SmallModel(2, 2, 8);
   model.layer.attention.head_numbers = {0, 1};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected all heads in the shape that layers fit into"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("layer: expected the common shape to have all heads"));
 }
 
 TEST(DescriptionTest, ChecksTheShapeOfEachLayer) {
   ModelDescription model = SmallModel(2, 2, 8);
   model.SplitShapes();
   model.layer_shapes[1].norms.has_attention_norm = false;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms before the branches"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("without an attention norm must be a pre-norm layer"));
   model.layer_shapes[1] = model.layer;
   model.layer_shapes[1].attention.window = -1;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a window of 0 or more, got -1"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("window: expected at least 0; got -1"));
 }
 
 TEST(DescriptionTest, RefusesALayerWithoutTheAttentionNormAfterItsBranch) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.norms.has_attention_norm = false;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms before the branches"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("without an attention norm must be a pre-norm layer"));
 }
 
 TEST(DescriptionTest, RefusesABranchScaleWithoutAnOutputProjection) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.extras.has_branch_scale = true;
   model.layer.attention.has_output_projection = false;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected an output projection in a layer with a branch "
-                                          "scale"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("a branch scale requires an output projection"));
 }
 
 TEST(DescriptionTest, RefusesASecondAttentionNormBeforeTheBranches) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.extras.has_second_attention_norm = true;
   model.layer.norms.placement = NormPlacement::kPre;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms behind the branches"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("a second attention norm requires a post-norm layer"));
 }
 
 TEST(DescriptionTest, RefusesTablesOfOtherTypes) {
@@ -394,8 +395,8 @@ TEST(DescriptionTest, RefusesTablesOfOtherTypes) {
   model.embeddings = EmbeddingShape{.width = 16, .vocabulary = 10, .norm_epsilon = 1e-12f};
   for (const DataType type : {DataType::kFloat64, DataType::kInt8}) {
     model.embeddings->table_type = type;
-    EXPECT_THAT(RefusalOf(model),
-                HasSubstr(absl::StrCat("in float32, float16 or bfloat16, got ", Name(type))));
+    EXPECT_THAT(RefusalOf(model), HasSubstr(absl::StrCat(
+                                      "tables of float32, float16 or bfloat16; got ", Name(type))));
   }
 }
 
@@ -410,25 +411,26 @@ TEST(DescriptionTest, RefusesMoreOrLessRotaryColumnsThanAHeadHas) {
   for (const int64_t width : {0, 10}) {
     EXPECT_THAT(
         RefusalOf(RotaryModel({RotaryFrequencies(width, 100)})),
-        HasSubstr(absl::StrCat("to turn from 2 columns up to the key width 8, got ", width)));
+        HasSubstr(absl::StrCat("expected 2..8 rotary columns (at most key_width); got ", width)));
   }
 }
 
 TEST(DescriptionTest, RefusesRotaryFrequenciesThatAreNotFiniteOrBelow0) {
   for (const double frequency : {-0.5, std::numeric_limits<double>::infinity(), std::nan("")}) {
-    EXPECT_THAT(RefusalOf(RotaryModel({{1, frequency}})),
-                HasSubstr(absl::StrCat("finite rotary frequencies from 0, got ", frequency)));
+    EXPECT_THAT(
+        RefusalOf(RotaryModel({{1, frequency}})),
+        HasSubstr(absl::StrCat("finite rotary frequencies of at least 0; got ", frequency)));
   }
   ModelDescription model = RotaryModel({RotaryFrequencies(8, 100)});
   model.SplitShapes();
   model.layer_shapes[0].relative_positions.rotary = {{-7}};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("finite rotary frequencies from 0, got -7"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("finite rotary frequencies of at least 0; got -7"));
 }
 
 TEST(DescriptionTest, RefusesARotaryAmplitudeThatIsNotPositive) {
   for (const float amplitude : {0.0f, -1.0f, std::numeric_limits<float>::infinity()}) {
     EXPECT_THAT(RefusalOf(RotaryModel({RotaryFrequencies(8, 100), amplitude})),
-                HasSubstr(absl::StrCat("a positive rotary amplitude, got ", amplitude)));
+                HasSubstr(absl::StrCat("a positive, finite rotary amplitude; got ", amplitude)));
   }
 }
 
@@ -443,12 +445,12 @@ TEST(DescriptionTest, RefusesMixturesThatCannotBe) {
   for (const MixtureShape& mixture :
        {MixtureShape{2, 3}, {2, 0}, {0, 1}, {-1, 1}, {2, -1}, {65, 1}, {int64_t{1} << 40, 2}}) {
     EXPECT_THAT(refusal(mixture, nothing),
-                HasSubstr(absl::StrCat("expected up to 64 experts, at least one and at most all of "
-                                       "them for a token, in a layer with one feed-forward block, "
-                                       "without branch scale or bottleneck, got ",
+                HasSubstr(absl::StrCat("expected up to 64 experts, at least 1 and at most all of "
+                                       "them per token, in a layer with one feed-forward block "
+                                       "and without a branch scale or bottleneck; got ",
                                        mixture.per_token, " of ", mixture.experts)));
   }
-  const auto is_refused = HasSubstr("one feed-forward block, without branch scale");
+  const auto is_refused = HasSubstr("one feed-forward block and without a branch scale");
   EXPECT_THAT(refusal({2, 1}, [](LayerShape& layer) { layer.feed_forward.width = 0; }), is_refused);
   EXPECT_THAT(refusal({2, 1}, [](LayerShape& layer) { layer.feed_forward.blocks = 2; }),
               is_refused);
@@ -459,7 +461,7 @@ TEST(DescriptionTest, RefusesMixturesThatCannotBe) {
 }
 
 TEST(DescriptionTest, RefusesSharedHeadsThatCannotBe) {
-  const std::string expected = "expected heads of keys and values, fewer than the 6 query heads";
+  const std::string expected = "expected key_value_heads to be a proper divisor of heads 6";
   for (const int64_t shared : {-1, 4, 6, 12}) {
     ModelDescription model = SmallModel(1, 6, 8);
     model.layer.attention.key_value_heads = shared;
@@ -475,7 +477,7 @@ TEST(DescriptionTest, RefusesSharedHeadsThatCannotBe) {
 }
 
 TEST(DescriptionTest, RefusesCausalAttentionThatCannotBe) {
-  const auto is_refused = HasSubstr("expected causal softmax attention without");
+  const auto is_refused = HasSubstr("causal attention requires softmax attention without");
   for (const AttentionKind kind : {AttentionKind::kAdditive, AttentionKind::kCausalLinear}) {
     ModelDescription model = SmallModel(1, 2, 8);
     model.layer.attention.causal = true;
@@ -492,14 +494,14 @@ TEST(DescriptionTest, RefusesCausalAttentionThatCannotBe) {
 TEST(DescriptionTest, RefusesWindowsThatCannotBe) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.attention.window = -1;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a window of 0 or more, got -1"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("window: expected at least 0; got -1"));
   model.layer.attention.window = 1;
   for (const AttentionPattern& pattern :
        {AttentionPattern{.block = 0}, AttentionPattern{.first_global = -1},
         AttentionPattern{.last_global = -1}, AttentionPattern{.first_repeats = -1},
         AttentionPattern{.full_up_to = -1}}) {
     model.layer.attention.pattern = pattern;
-    EXPECT_THAT(RefusalOf(model), HasSubstr("expected blocks of 1 or more positions"));
+    EXPECT_THAT(RefusalOf(model), HasSubstr("expected a window, blocks of at least 1 position"));
   }
   model.layer.attention.pattern = {.block = int64_t{1} << 61};
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected fewer blocks"));
@@ -507,56 +509,58 @@ TEST(DescriptionTest, RefusesWindowsThatCannotBe) {
        {BlockLists({{0, -1}}), BlockLists({{-1, 0}}), BlockLists({}, {-1}), BlockLists({}, {3, 3}),
         BlockLists({{1, 2}, {0, 0}, {1, 2}}), BlockLists({{1, int64_t{1} << 40}})}) {
     model.layer.attention.pattern = {.listed = listed};
-    EXPECT_THAT(RefusalOf(model), HasSubstr("expected different pairs of blocks and different "
-                                            "global blocks, from 0 to 2147483647, got them from"));
+    EXPECT_THAT(RefusalOf(model), HasSubstr("expected distinct block pairs and distinct global "
+                                            "blocks in 0..2147483647; got blocks "));
   }
   model.layer.attention.pattern = {.block = int64_t{1} << 30,
                                    .listed = BlockLists({{0, 1}, {1, 0}})};
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected fewer blocks"));
   model.layer.attention.pattern = {.listed = BlockLists({{0, 1}})};
   model.layer.attention.window = 0;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("and a window beside"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("got a window of 0, blocks of 1"));
   model.layer.attention.pattern = {.first_global = 1};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("and a window beside"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("got a window of 0, blocks of 1"));
 }
 
 TEST(DescriptionTest, RefusesPositionsThatAKindOfAttentionHasNoScoresFor) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.attention.kind = AttentionKind::kLinear;
   model.layer.relative_positions.kind = RelativePositions::kAlibi;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected linear attention without alibi positions"));
+  EXPECT_THAT(RefusalOf(model),
+              HasSubstr("linear attention cannot be combined with alibi positions"));
   model.layer.relative_positions = {};
   model.layer.attention.window = 1;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected linear attention without a window"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("linear attention cannot be combined with a window"));
   model.layer.attention.window = 0;
   model.layer.attention.kind = AttentionKind::kAdditive;
   model.layer.relative_positions = {RelativePositions::kDisentangled, 8, 30};
   model.layer.relative_positions.scores_keys = true;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected additive attention without disentangled"));
+  EXPECT_THAT(RefusalOf(model),
+              HasSubstr("additive attention cannot be combined with disentangled"));
   model = SmallModel(1, 2, 8);
   model.layer.attention.linformer.keys = 3;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("in linformer attention alone, got 0 into 3 in softmax"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("got 0 positions and 3 keys in softmax attention"));
   model.layer.attention.kind = AttentionKind::kLinformer;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("got 0 into 3 in linformer"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("got 0 positions and 3 keys in linformer"));
 }
 
 TEST(DescriptionTest, RefusesBottlenecksThatCannotBe) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.extras.bottleneck.width = 8;
   model.layer.norms.placement = NormPlacement::kPre;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a bottleneck around attention"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("bottleneck: expected a positive width in a post-norm"));
   model = SmallModel(1, 2, 8);
   model.layer.extras.bottleneck.values_from_outside = true;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("for values from outside of it"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("bottleneck.values_from_outside requires"));
   model = SmallModel(1, 2, 8);
   model.layer.feed_forward.blocks = 0;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected one feed-forward block, or up to 1024"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected 1 feed-forward block, or up to 1024"));
   model.layer.feed_forward.blocks = 2;
   model.layer.feed_forward.has_gate = true;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("without gate or scale, got 2"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("without a gate or branch scale; got 2"));
   model = SmallModel(1, 2, 8);
   model.embeddings = {.width = 12, .vocabulary = 20, .projects_words = true};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected words with their neighbours"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("embeddings: has_neighbours requires projects_words"));
 }
 
 TEST(DescriptionTest, RefusesConvolutionsThatCannotBe) {
@@ -566,73 +570,74 @@ TEST(DescriptionTest, RefusesConvolutionsThatCannotBe) {
         ConvolutionShape{.taps = 3, .groups = 0}, ConvolutionShape{.taps = 3, .groups = 3}}) {
     model.layer.extras.convolution = convolution;
     EXPECT_EQ(RefusalOf(model),
-              absl::StrCat("model description: expected a convolution of an odd number of places "
-                           "up to 1023, in groups that divide hidden_size 16, beside a layer with "
-                           "norms behind its branches and no bottleneck, got ",
-                           convolution.taps, " places in ", convolution.groups, " groups"));
+              absl::StrCat("model description: convolution: expected an odd number of taps up to "
+                           "1023 and groups that divide hidden_size 16, in a post-norm layer "
+                           "without a bottleneck; got ",
+                           convolution.taps, " taps in ", convolution.groups, " groups"));
   }
   model.layer.extras.convolution = {.taps = 3};
   model.layer.norms.placement = NormPlacement::kPre;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a convolution"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("convolution: expected"));
 }
 
 TEST(DescriptionTest, RefusesDistancesThatCannotBeScored) {
   ModelDescription model = SmallModel(1, 2, 8);
   RelativePositionShape& relative = model.layer.relative_positions;
   relative = {RelativePositions::kDisentangled, 8, 30};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("to score queries, keys or both, got neither"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("requires scores_queries or scores_keys"));
   relative.scores_keys = true;
   for (const auto& [buckets, max_distance] :
        std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {1, 10}, {8, 5}, {-1, 10}, {0, -1}}) {
     relative.buckets = buckets;
     relative.max_distance = max_distance;
-    EXPECT_THAT(RefusalOf(model), HasSubstr("expected no buckets of distances, or two or more"));
+    EXPECT_THAT(RefusalOf(model),
+                HasSubstr("relative_positions: expected 0 buckets and a positive"));
   }
   relative.buckets = 0;
   relative.max_distance = int64_t{1} << 61;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("sizes that are negative or overflow"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("a size is negative, or sizes overflow 64 bits"));
   relative.max_distance = 30;
   model.layer.attention.keys_are_queries = true;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected projections of their own"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected separate projections of queries, keys and"));
 }
 
 TEST(DescriptionTest, RefusesASecondLinearLayerWithoutAFirst) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.classifier = {.modes = {PoolingMode::kMean}, .output_width = 3};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer behind the pooling"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a dense layer after pooling before a second"));
   model.classifier = {.modes = {PoolingMode::kMean}, .further_dense = {{3}}};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer behind the pooling"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a dense layer after pooling before a second"));
 }
 
 TEST(DescriptionTest, RefusesTokenHeadsWithModesAndLinearLayersWithoutAWidth) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.pooling = {.modes = {PoolingMode::kMean}, .dense_width = 3, .further_dense = {{3}, {0}}};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected linear layers of positive widths, got 0"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected dense layers of positive width; got 0"));
   model.pooling.reset();
   model.token_head = {.modes = {PoolingMode::kMean}, .dense_width = 3};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a token head without pooling modes"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("token_head: expected 0 pooling modes; got 1"));
 }
 
 TEST(DescriptionTest, RefusesInputsThatCannotBeAdded) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.pooling = {
       .modes = {PoolingMode::kMean}, .dense_width = 3, .dense_residual = Residual::kInput};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer with its input added to keep "
-                                          "the width 16, got 3"));
+  EXPECT_THAT(RefusalOf(model),
+              HasSubstr("expected a dense layer of width 16 (its input is added); got 3"));
   model.pooling->dense_residual = Residual::kProjection;
   model.pooling->further_dense = {{3, Activation::kTanh, Residual::kInput},
                                   {4, Activation::kTanh, Residual::kInput}};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("to keep the width 3, got 4"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("of width 3 (its input is added); got 4"));
 }
 
 TEST(DescriptionTest, RefusesALateMeanOfOtherHeadsThanClassifiers) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.pooling = {.modes = {PoolingMode::kLateMean}};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected late_mean as the only mode of a classifier, "
-                                          "got pooling with 1 modes"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("late_mean: expected the only pooling mode of a "
+                                          "classifier; got 1 modes of pooling"));
   model.pooling.reset();
   model.classifier = {.modes = {PoolingMode::kLateMean, PoolingMode::kMean}, .dense_width = 3};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("got classifier with 2 modes"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("got 2 modes of classifier"));
 }
 
 TEST(DescriptionTest, RefusesPatchEmbeddingsThatDoNotFit) {
@@ -641,12 +646,12 @@ TEST(DescriptionTest, RefusesPatchEmbeddingsThatDoNotFit) {
        {PatchEmbeddingShape{.has_distillation = true},
         PatchEmbeddingShape{.has_class = true, .positions = 1}}) {
     model.patch_embedding = shape;
-    EXPECT_THAT(RefusalOf(model), HasSubstr("expected a front with positions for its tokens"));
+    EXPECT_THAT(RefusalOf(model), HasSubstr("patch_embedding: expected at least 0 registers"));
   }
   model.patch_embedding = {.feature_width = -1};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer for features"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("feature_width: expected at least 0; got -1"));
   model.patch_embedding = {.has_class = true, .registers = -1};
-  EXPECT_THAT(RefusalOf(model), HasSubstr("sizes that are negative or overflow"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("a size is negative, or sizes overflow 64 bits"));
 }
 
 }  // namespace encoder_load_test

@@ -159,7 +159,7 @@ TEST_F(EncoderRunTest, AnObserverMayAbandonTheRun) {
   witness.patience = 1;
   FillInput(sequences_, *run_);
   ExpectRefused(run_->Encode(0, kLayers, batch_, witness), absl::StatusCode::kCancelled,
-                "run: abandoned before layer 2");
+                "run: cancelled before layer 2");
   EXPECT_EQ(witness.outputs.size(), 2);
 }
 
@@ -238,9 +238,9 @@ TEST_F(EncoderRunTest, AddsABiasToRelativePositions) {
 
 TEST_F(EncoderRunTest, RefusesALayerThatIsNotThere) {
   ExpectRefused(Attend(kLayers, AttendStage::kContext), absl::StatusCode::kInvalidArgument,
-                "layer: expected 0 to 3, got 4");
+                "layer: expected 0..3; got 4");
   ExpectRefused(Attend(-1, AttendStage::kBlock), absl::StatusCode::kInvalidArgument,
-                "layer: expected 0 to 3, got -1");
+                "layer: expected 0..3; got -1");
 }
 
 TEST_F(EncoderRunTest, RefusesSpansOutsideTheModel) {
@@ -248,8 +248,8 @@ TEST_F(EncoderRunTest, RefusesSpansOutsideTheModel) {
   const std::pair<int64_t, int64_t> spans[] = {{0, 5}, {3, 2}, {4, 1}, {-1, 2}, {0, 0}, {1, kMost}};
   for (const auto& [first_layer, layers] : spans) {
     ExpectRefused(Encode(first_layer, layers), absl::StatusCode::kInvalidArgument,
-                  "layers: expected a span of at least one layer within 0 to 3, got " +
-                      std::to_string(layers) + " from layer " + std::to_string(first_layer));
+                  "layers: expected a span of at least 1 layer in 0..3; got first " +
+                      std::to_string(first_layer) + ", count " + std::to_string(layers));
   }
 }
 
@@ -258,7 +258,7 @@ TEST_F(EncoderRunTest, RefusesProjectedWithoutOutputProjection) {
   model.layer.attention.has_output_projection = false;
   Load(model);
   ExpectRefused(Attend(0, AttendStage::kProjected), absl::StatusCode::kInvalidArgument,
-                "stage: expected CONTEXT or BLOCK, because the model has no output projection, got "
+                "stage: expected CONTEXT or BLOCK (the model has no output projection); got "
                 "PROJECTED");
 }
 
@@ -272,28 +272,28 @@ TEST_F(EncoderRunTest, RefusesToChainLayersThatChangeTheWidth) {
   EXPECT_EQ(Encode(1, 1)->cols, 15);
   EXPECT_EQ(Attend(0, AttendStage::kBlock)->cols, 15);
   ExpectRefused(Encode(0, 2), absl::StatusCode::kInvalidArgument,
-                "layers: expected one layer, because a layer takes 48 columns and gives 15, got 2");
+                "layers: expected 1 layer (a layer maps 48 columns to 15); got 2");
 }
 
 TEST_F(EncoderRunTest, RefusesMoreTokensThanItHasRoomFor) {
   const std::vector<int32_t> too_many = {0, 30, 65};
   const PackedBatch batch = {.cu_seqlens = too_many, .bias = {}};
   ExpectRefused(run_->Encode(0, 1, batch, nobody_), absl::StatusCode::kResourceExhausted,
-                "batch: expected at most 64 tokens, got 65");
+                "batch: expected at most 64 tokens; got 65");
   ExpectRefused(run_->Attend(0, AttendStage::kContext, batch, nobody_),
-                absl::StatusCode::kResourceExhausted, "batch: expected at most 64 tokens, got 65");
+                absl::StatusCode::kResourceExhausted, "batch: expected at most 64 tokens; got 65");
 }
 
 TEST_F(EncoderRunTest, RefusesWhatIsNoPackedBatch) {
   const std::vector<std::vector<int32_t>> bounds = {{}, {1, 2}, {0, 5, 4}, {0, -1}};
   for (const std::vector<int32_t>& bad : bounds) {
     ExpectRefused(run_->Encode(0, 1, {.cu_seqlens = bad, .bias = {}}, nobody_),
-                  absl::StatusCode::kInvalidArgument, "cu_seqlens: expected to ascend from 0");
+                  absl::StatusCode::kInvalidArgument,
+                  "cu_seqlens: expected a non-decreasing list from 0");
   }
   const std::array<const AttentionBias*, 2> two = {nullptr, nullptr};
   ExpectRefused(run_->Encode(0, 1, {.cu_seqlens = cu_seqlens_, .bias = two}, nobody_),
-                absl::StatusCode::kInvalidArgument,
-                "bias: expected one for each of 3 sequences, got 2");
+                absl::StatusCode::kInvalidArgument, "bias: expected 3 (one per sequence); got 2");
 }
 
 TEST_F(EncoderRunTest, RefusesPositionsThatDoNotFit) {
@@ -301,14 +301,14 @@ TEST_F(EncoderRunTest, RefusesPositionsThatDoNotFit) {
   ExpectRefused(
       run_->Encode(0, 1, {.cu_seqlens = cu_seqlens_, .bias = {}, .positions = few}, nobody_),
       absl::StatusCode::kInvalidArgument,
-      absl::StrCat("positions: expected one for each of ", cu_seqlens_.back(), " tokens, got 2"));
+      absl::StrCat("positions: expected ", cu_seqlens_.back(), " (one per token); got 2"));
   for (const int32_t bad : {-1, 64}) {
     std::vector<int32_t> positions(cu_seqlens_.back());
     positions.back() = bad;
     ExpectRefused(
         run_->Encode(0, 1, {.cu_seqlens = cu_seqlens_, .bias = {}, .positions = positions},
                      nobody_),
-        absl::StatusCode::kInvalidArgument, absl::StrCat("positions: expected 0 to 63, got ", bad));
+        absl::StatusCode::kInvalidArgument, absl::StrCat("positions: expected 0..63; got ", bad));
   }
 }
 
@@ -392,9 +392,10 @@ TEST(PredictBytesTest, RefusesWhatCannotBe) {
                                             {std::numeric_limits<int64_t>::max(), 1}}) {
     const absl::Status status = EncoderRun::PredictBytes(model, max_tokens, threads).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(std::string(status.message()), "run: no memory can be laid out for " +
-                                                 std::to_string(max_tokens) + " tokens on " +
-                                                 std::to_string(threads) + " threads");
+    EXPECT_EQ(status.message(),
+              absl::StrCat("run: expected at least 1 token and 1 thread, and buffers of less than "
+                           "2^63 bytes; got ",
+                           max_tokens, " tokens and ", threads, " threads"));
   }
 }
 

@@ -104,8 +104,8 @@ TEST(OverlayTest, RefusesTheNormOfDistances) {
   const auto overlay = Encoder::LoadOverlay(*LoadEncoder(model, weights), norms);
   EXPECT_EQ(overlay.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(overlay.status().message(),
-            "relative_positions_norm: expected none over a loaded model, whose projections of "
-            "distances it would change");
+            "relative_positions_norm: not supported in an overlay: the base's relative position "
+            "projections depend on this norm");
 }
 
 // Returns the base without some heads, with the same weights.
@@ -243,14 +243,14 @@ TEST(OverlayTest, RefusesAnotherModelAndAPrunedBase) {
     return std::string(status.message());
   };
   EXPECT_EQ(refusal(*LoadEncoder(pruned.description, *pruned.weights), otherwise.description),
-            "overlay: expected a base with all of its heads to leave some out, got one that has "
-            "been pruned");
+            "overlay: expected the base's own description (its heads are pruned); got a different "
+            "description; load the base without pruned heads");
   MemoryWeights weights = RandomWeights(model, 1);
   ModelDescription wider = pruned.description;
   wider.layer.feed_forward.width += 1;
   EXPECT_EQ(refusal(*LoadEncoder(model, weights), wider),
-            "overlay: expected the description of its base, perhaps without some heads, got "
-            "another model's");
+            "overlay: expected the base's description, which may differ only in pruned heads; got "
+            "a different description");
 }
 
 TEST(OverlayTest, OutlivesItsBase) {

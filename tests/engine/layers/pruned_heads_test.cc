@@ -248,7 +248,7 @@ TEST_F(PrunedHeadsTest, RefusesGatesOfAnotherBatch) {
   const std::vector<HeadGates> gates(1);
   EXPECT_EQ(
       run.Encode(0, 1, {.cu_seqlens = bounds, .bias = {}, .head_gates = gates}, nobody_).status(),
-      absl::InvalidArgumentError("head_gates: expected some for each of 2 sequences, got 1"));
+      absl::InvalidArgumentError("head_gates: expected 2 (one list per sequence); got 1"));
 }
 
 TEST_F(PrunedHeadsTest, RefusesDescriptionsThatMakeNoSense) {
@@ -258,8 +258,8 @@ TEST_F(PrunedHeadsTest, RefusesDescriptionsThatMakeNoSense) {
   attention.heads = 2;
   attention.head_numbers = {2, 1};
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status(),
-            absl::InvalidArgumentError("model description: expected the ascending numbers of the 2 "
-                                       "heads that are left of 4, got 2 1"));
+            absl::InvalidArgumentError("model description: head_numbers: expected 2 remaining "
+                                       "heads of 4, in ascending order; got 2 1"));
   for (const std::vector<int64_t>& numbers : Heads{{}, {1}, {1, 2, 3}, {1, 4}, {-1, 2}, {1, 1}}) {
     attention.head_numbers = numbers;
     EXPECT_EQ(Encoder::PredictLoadBytes(model).status().code(), absl::StatusCode::kInvalidArgument);
@@ -269,8 +269,8 @@ TEST_F(PrunedHeadsTest, RefusesDescriptionsThatMakeNoSense) {
   model.ChangeShapes(
       [](LayerShape& layer) { layer.attention.query_key_norms = QueryKeyNorms::kAllHeads; });
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status(),
-            absl::InvalidArgumentError("model description: expected no pruned heads, as its "
-                                       "queries and keys are normed over all heads together"));
+            absl::InvalidArgumentError("model description: heads cannot be pruned: its query and "
+                                       "key norms span all heads"));
 }
 
 }  // namespace pruned_heads_test

@@ -196,33 +196,32 @@ std::string Refusal(const ModelDescription& model, const std::vector<LinearState
 
 TEST(SequencePartsRefusalTest, NamesWhatDoesNotGoTokenByToken) {
   ModelDescription model = FastModel();
-  EXPECT_EQ(Refusal(model, {{}, {}}), "states: expected one for each of 1 sequences, got 2");
+  EXPECT_EQ(Refusal(model, {{}, {}}), "states: expected 1 (one per sequence); got 2");
   model.layer.relative_positions.kind = RelativePositions::kRotary;
   model.layer.relative_positions.rotary.frequencies = RotaryFrequencies(4, 100);
   EXPECT_EQ(Refusal(model, {{}}),
-            "states: expected none, because of this model, its rotary positions are of tokens in "
-            "one sequence");
+            "states: not supported by this model: its rotary positions depend on the whole "
+            "sequence");
   model = FastModel();
   model.layer.attention.kind = AttentionKind::kLinear;
   EXPECT_EQ(Refusal(model, {{}}),
-            "states: expected none, because of this model, its attention is linear, which does not "
-            "go token by token as causal_linear does");
+            "states: not supported by this model: its attention is linear, not causal_linear");
 }
 
 TEST(WhyNotInChunksTest, LooksAtWhatComesBeforeTheLayersToo) {
   ModelDescription model = FastModel();
   EXPECT_EQ(WhyNotInChunks(model), "");
   model.patch_embedding = {.has_class = true};
-  EXPECT_EQ(WhyNotInChunks(model), "it puts rows or positions of its own onto whole sequences");
+  EXPECT_EQ(WhyNotInChunks(model), "it adds prefix tokens or grid positions to the whole sequence");
   model.patch_embedding = {.feature_width = 3, .positions = 9};
   EXPECT_EQ(WhyNotInChunks(model), "");
   model.patch_embedding.reset();
   model.embeddings = EmbeddingShape{.has_neighbours = true};
-  EXPECT_EQ(WhyNotInChunks(model), "its embeddings look at the tokens beside each");
+  EXPECT_EQ(WhyNotInChunks(model), "its embeddings read neighbouring tokens");
   model.embeddings = EmbeddingShape{.mask_id = 3};
-  EXPECT_EQ(WhyNotInChunks(model), "its embeddings count the masks of whole sequences");
+  EXPECT_EQ(WhyNotInChunks(model), "its embeddings count the mask tokens of the whole sequence");
   model.layer.extras.convolution.taps = 3;
-  EXPECT_EQ(WhyNotInChunks(model), "its layers look at the tokens beside each");
+  EXPECT_EQ(WhyNotInChunks(model), "its convolutions read neighbouring tokens");
 }
 
 }  // namespace sequence_parts_test

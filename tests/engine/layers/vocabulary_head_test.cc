@@ -178,13 +178,13 @@ TEST(VocabularyHeadTest, TakesNoMoreMemoryThanPredicted) {
 TEST(VocabularyHeadTest, NeedsEmbeddingsAndAWidth) {
   ModelDescription model = Model({.width = 0});
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status().message(),
-            "model description: expected a vocabulary head with a positive width in a model with "
-            "embeddings, got width 0");
+            "model description: vocabulary_head: expected a positive width in a model with "
+            "embeddings; got 0");
   model.vocabulary_head->width = 8;
   model.embeddings.reset();
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status().message(),
-            "model description: expected a vocabulary head with a positive width in a model with "
-            "embeddings, got width 8 and no embeddings");
+            "model description: vocabulary_head: expected a positive width in a model with "
+            "embeddings; got 8 without embeddings");
 }
 
 }  // namespace vocabulary_head_test

@@ -297,7 +297,7 @@ TEST_F(WantedRowsTest, MustAscendWithinTheBatch) {
         run.Encode(0, 1, {.cu_seqlens = cu_seqlens_, .bias = {}, .wanted_rows = rows}, nobody_);
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(std::string(result.status().message()),
-              "wanted_rows: expected ascending rows of the 131 of the batch");
+              "wanted_rows: expected strictly ascending rows in 0..130");
   }
 }
 

@@ -87,7 +87,7 @@ TEST_F(BatchExecutorTest, ARunThatFailsBeforeItsFirstLayerFailsItsJobs) {
   batch.push_back(MakeJob(std::move(request), absl::InfiniteFuture(), false));
   Run(std::move(batch));
   ASSERT_EQ(ended_.size(), 1u);
-  EXPECT_EQ(ended_[0], absl::InvalidArgumentError("layer: expected 0 to 1, got 7"));
+  EXPECT_EQ(ended_[0], absl::InvalidArgumentError("layer: expected 0..1; got 7"));
 }
 
 TEST_F(BatchExecutorTest, GoesOnWhileOneJobIsWaitedFor) {

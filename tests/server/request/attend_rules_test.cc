@@ -278,8 +278,7 @@ const AttendRule kMemoryRules[] = {
        r.set_model("patches");
        SetMemory(r, {2, 4, 32});
      },
-     "memory: expected none, as the model's positions, alibi, are relative to others of one "
-     "sequence; got one"},
+     "memory: not supported by this layer: its alibi positions relate tokens of one sequence"},
     {"BiasOfMemory",
      [](Request& r) {
        SetMemory(r, {2, 4, 32});
@@ -306,12 +305,12 @@ TEST(AttendLimitTest, RefusesAMemoryThatTheLayerCannotSee) {
   ModelDescription description = TestModels().at("tiny")->encoder->description();
   description.layer.attention.window = 3;
   EXPECT_EQ(refusal(description),
-            "memory: expected none, as the layer's window of 3 is around the query in one "
-            "sequence; got one");
+            "memory: not supported by this layer: its attention window of 3 surrounds the query in "
+            "its own sequence");
   description.layer.attention.window = 0;
   description.layer.extras.bottleneck.width = 24;
   EXPECT_EQ(refusal(description),
-            "memory: expected none, as the layer attends behind a bottleneck of its own; got one");
+            "memory: not supported by this layer: it attends inside a bottleneck");
 }
 
 TEST(AttendLimitTest, RefusesAnAnswerThatWouldBeTooLarge) {

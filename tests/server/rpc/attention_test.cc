@@ -339,8 +339,8 @@ TEST_F(AttentionTest, CausalLayersTakeNoMemory) {
       FloatTensor({1, 3, kE}, SomeValues(3 * kE, 7));
   v1::AttendResponse response;
   EXPECT_EQ(server_->Attend(request, &response).error_message(),
-            "memory: expected none, as the layer's queries see the tokens before them in one "
-            "sequence; got one");
+            "memory: not supported by this layer: its queries attend only to earlier tokens of "
+            "their own sequence");
 }
 
 TEST_F(AttentionTest, WeightedValuesCountAgainstTheAnswersLimit) {

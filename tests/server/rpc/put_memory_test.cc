@@ -258,8 +258,7 @@ const PutRule kRules[] = {
        r.set_model("patches");
        r.set_layer(0);
      },
-     "memory: expected none, as the model's positions, alibi, are relative to others of one "
-     "sequence; got one"},
+     "memory: not supported by this layer: its alibi positions relate tokens of one sequence"},
     {"ManyRows",
      [](Request& r) {
        r.mutable_memory()->clear_attention_mask();

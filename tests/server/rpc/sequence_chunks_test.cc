@@ -458,9 +458,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadChunk{
             "Softmax",
             [](v1::EncodeStreamRequest& item) { item.mutable_request()->set_model("tiny"); },
-            "sequence: expected 0, as the model takes none in parts: its attention is softmax, "
-            "which does not go token by token as causal_linear does; got 5; sequence 5 stays "
-            "as it was, at 0 tokens"},
+            "sequence: expected 0, as the model takes none in parts: its attention is softmax, not "
+            "causal_linear; got 5; sequence 5 stays as it was, at 0 tokens"},
         BadChunk{"TwoSequences",
                  [](v1::EncodeStreamRequest& item) {
                    *item.mutable_request()->mutable_token_ids() = IntegerTensor({2, 1}, {1, 2});
