@@ -1,4 +1,4 @@
-// DenseHead: the linear layers that a model applies to pooled vectors, or to each token.
+// DenseHead: the linear layers that a model applies to pooled vectors or to each token.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,21 @@
 
 namespace attendant {
 
-// Immutable and thread-safe. Its products are those of float32, whatever the layers compute in:
-// they cost little, and scores of classes would show the difference.
+// Immutable and thread-safe. Computes in float32 whatever the compute type of the layers: its
+// products cost little, and class scores are sensitive to rounding.
 class DenseHead {
  public:
+  // Returns the errors of `loader`.
   static absl::StatusOr<DenseHead> Load(const DenseHeadShape& head, const LayerShape& layer,
                                         WeightLoader& loader);
-  // A head that makes nothing of vectors of this width.
+  // Returns a head that copies vectors of this width.
   static DenseHead None(int64_t width) { return DenseHead(HeadKind::kNone, width); }
 
   HeadKind kind() const { return kind_; }
 
-  // Returns the head's vectors, [rows, width], of the rows that `fill` writes, at most kHeadRows.
-  // They lie in the workspace until the next call. `fill` is called on the threads of the team.
+  // Computes the output vectors, [rows, width], of the input rows that `fill` writes, at most
+  // kHeadRows. The result lies in the workspace and is valid until the next call. `fill` is called
+  // on the threads of the team.
   MatrixView<float> Forward(int64_t rows, HeadRowFunction fill, Workspace& workspace) const;
 
   // Calls `visit` for each norm, which it may change.
@@ -57,15 +59,16 @@ class DenseHead {
   };
 
   DenseHead(HeadKind kind, int64_t in) : kind_(kind), in_(in), out_(in) {}
-  // Adds the linear layer `name`, which takes what the head makes so far.
+  // Appends the linear layer `name`.
   absl::Status Add(const std::string& name, const DenseShape& shape, WeightLoader& loader);
   absl::Status LoadLayers(const DenseHeadShape& head, const LayerShape& layer,
                           WeightLoader& loader);
   absl::Status LoadBlock(const DenseHeadShape& head, const LayerShape& layer, WeightLoader& loader);
-  // The block of x, whose columns after the first out_ it overwrites, in the first ones of y.
+  // Computes the block of x into the first out_ columns of y. Overwrites the columns of x after its
+  // first out_.
   void ApplyBlock(MatrixView<float> x, MatrixView<float> y, Workspace& workspace) const;
-  // Adds the residual of the layer that has made `y` [rows, out] of `x`; its projection is computed
-  // in the columns of `room` after those of y.
+  // Adds the residual of `layer`, which computed `y` [rows, out] from `x`, to y. A projection of
+  // the residual is computed in the columns of `room` after those of y.
   static void AddResidual(const Layer& layer, MatrixView<float> x, MatrixView<float> room,
                           MatrixView<float> y, Workspace& workspace);
 
@@ -73,13 +76,13 @@ class DenseHead {
   int64_t in_;
   int64_t out_;
   std::vector<Layer> layers_;
-  std::optional<Block> block_;  // after them
+  std::optional<Block> block_;  // follows layers_
   bool normalizes_ = false;
 };
 
-// Makes the sparse vector of each sequence, whose ids must be there: each word weighs as much as
-// the lexical head says of its tokens at most, and those of `excluded_ids`, ascending, weigh
-// nothing.
+// Computes the sparse vector of each sequence with a lexical head. The weight of a token id is the
+// largest weight of its occurrences; ids in `excluded_ids`, which are ascending, get 0. The
+// sequences must have ids.
 void WeighTokens(const DenseHead& head, absl::Span<const int32_t> excluded_ids,
                  MatrixView<const float> hidden_states,
                  absl::Span<const VocabularySequence> sequences, Workspace& workspace);

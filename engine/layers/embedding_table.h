@@ -1,4 +1,4 @@
-// A table of embeddings in the type of its file.
+// An embedding table in the data type of its file.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,19 @@
 
 namespace attendant {
 
-// Immutable and thread-safe. Without rows when made by default.
+// Immutable and thread-safe. A default-constructed table has no rows.
 class EmbeddingTable {
  public:
   EmbeddingTable() = default;
 
-  // Reads the tensor [rows, width] and keeps it in float32, float16 or bfloat16. No memory is taken
-  // for a copy in another type.
+  // Reads the tensor [rows, width] and stores it as `type`: float32, float16 or bfloat16. Makes no
+  // temporary copy in another type. Returns the errors of `loader`.
   static absl::StatusOr<EmbeddingTable> Load(const std::string& name, int64_t rows, int64_t width,
                                              DataType type, WeightLoader& loader);
 
-  // Write a row [width], times `scale`, in float32; or add it to `sum`.
+  // Writes row [width] times `scale` to `target`, in float32.
   void Take(int64_t row, float scale, float* target) const;
+  // Adds row [width] to `sum`.
   void Add(int64_t row, float* sum) const;
 
   int64_t bytes() const { return rows_.bytes(); }

@@ -1,4 +1,4 @@
-// Embeddings of token ids: the embedding module of BERT (Devlin et al. 2019, figure 2).
+// Token embeddings: the embedding module of BERT (Devlin et al. 2019, figure 2).
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,12 @@ namespace attendant {
 // Immutable and thread-safe.
 class Embeddings {
  public:
-  // The tables are `shape.width` wide. If the model has a projection to the width of the layers, it
-  // is loaded too.
+  // Reads the tables, the norm and the projection that `shape` has. Returns the errors of `loader`.
   static absl::StatusOr<Embeddings> Load(const EmbeddingShape& shape, const LayerShape& layer,
                                          WeightLoader& loader);
 
-  // Computes norm(word + position + token type), with the norm and the projection if the model has
-  // them: one row of `target` [ids, E] for each id.
+  // Computes projection(norm(word + position + token type)) into `target` [ids, E], one row per id.
+  // Models without a norm or a projection skip it.
   void Embed(const TokenIds& ids, MatrixView<float> target, Workspace& workspace) const;
 
   // Calls `visit` for each norm, which it may change.
@@ -40,16 +39,17 @@ class Embeddings {
   // Adds the position, token type and task type embeddings of row r to `sum`.
   void AddTables(const TokenIds& ids, int64_t r, float* sum) const;
   void SumTables(const TokenIds& ids, MatrixView<float> sums, const ThreadTeam& team) const;
-  // Leaves out the masks of each sequence, and scales its other words.
+  // Zeroes the word embeddings of mask tokens and scales the others of each sequence (ESM).
   void LeaveOutMasks(const TokenIds& ids, MatrixView<float> words, const ThreadTeam& team) const;
-  // Copies the word embeddings alone, each with those of its neighbours if the model wants them.
+  // Copies only the word embeddings, side by side with those of their neighbours if the model uses
+  // them.
   void TakeWords(const TokenIds& ids, MatrixView<float> words, const ThreadTeam& team) const;
 
   EmbeddingShape shape_;
   EmbeddingTable word_;        // [V, W]
-  EmbeddingTable position_;    // [P, W], or [P, E] if words alone are projected; or empty
-  EmbeddingTable token_type_;  // [Y, W], or [Y, E] if words alone are projected; or empty
-  EmbeddingTable task_type_;   // [tasks, W]; or empty
+  EmbeddingTable position_;    // [P, W], or [P, E] if only words are projected; may be empty
+  EmbeddingTable token_type_;  // [Y, W], or [Y, E] if only words are projected; may be empty
+  EmbeddingTable task_type_;   // [tasks, W]; may be empty
   std::optional<NormParameters> norm_;
   std::optional<PackedLinear> projection_;  // [E, W], or [E, 3 W] with neighbours
 };

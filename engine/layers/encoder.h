@@ -1,4 +1,4 @@
-// The engine's public interface: Encoder, a loaded model, and EncoderRun, which computes batches
+// The public interface of the engine: Encoder is a loaded model, and EncoderRun computes batches
 // with it.
 #pragma once
 
@@ -22,57 +22,58 @@
 
 namespace attendant {
 
-// The ids of the kept tokens of one or more sequences, back to back. The spans with one element for
-// each token have the same size or are empty. Does not own them.
+// The token ids of one or more sequences, back to back and without padding. Each per-token span is
+// empty or has one element per token. Does not own the spans.
 struct TokenIds {
   absl::Span<const int32_t> words;  // each in [0, vocabulary)
   // Each in [0, positions); required if the model has a position table.
   absl::Span<const int32_t> positions;
-  absl::Span<const int32_t> token_types;  // each in [0, token_types); empty: zeros
-  // Only for models whose embeddings look at neighbours: numbers of the tokens, such that a token
-  // and the next one are neighbours if the next one has the next number. Empty: each token is a
-  // neighbour of the next, in one sequence.
+  absl::Span<const int32_t> token_types;  // each in [0, token_types); all 0 if empty
+  // Read only by models with EmbeddingShape::has_neighbours: two adjacent tokens are neighbours if
+  // their ordinals are consecutive. If empty, all tokens form one sequence without gaps.
   absl::Span<const int64_t> ordinals = {};
-  // Only for models that leave out masks (EmbeddingShape::mask_id): sequence i has the ids
-  // [cu_seqlens[i], cu_seqlens[i + 1]). Empty: all of them are one sequence.
+  // Read only by models with EmbeddingShape::mask_id: sequence i has the tokens [cu_seqlens[i],
+  // cu_seqlens[i + 1]). If empty, all tokens form one sequence.
   absl::Span<const int32_t> cu_seqlens = {};
 };
 
 class EncoderRun;
 
-// A model with packed weights. Immutable and thread-safe; all instances share it.
+// A model with packed weights. Immutable and thread-safe, so all instances share it.
 class Encoder {
  public:
-  // Returns, before anything is read, the bytes that the packed weights of a model will take and,
-  // on top of these, the largest tensor, which loading holds for a while. INVALID_ARGUMENT if the
-  // sizes overflow or the parts do not fit together. Errors of CheckComputeMode
-  // (engine/kernels/gemm/compute_support.h) if the CPU cannot compute in `mode`.
+  // Returns the memory that loading a model takes at its peak, in bytes: all packed weights plus
+  // the largest tensor, which is held while it is packed. Reads no weights. Returns
+  // INVALID_ARGUMENT if sizes overflow or the parts of the description do not fit together, and the
+  // errors of CheckComputeMode (engine/kernels/gemm/compute_support.h) if the CPU does not support
+  // `mode`.
   static absl::StatusOr<int64_t> PredictLoadBytes(const ModelDescription& description,
                                                   const ComputeMode& mode = {});
 
-  // Reads and packs every weight, one at a time, for linear layers that compute in `mode`;
-  // embedding tables, norms and the linear layers of heads stay float32, but for those of the
-  // vocabulary head. `progress(done,
-  // total)`, in bytes, is called after each weight. The calling thread reads, and `threads` threads
-  // pack. Errors of PredictLoadBytes and of reading.
+  // Reads and packs every weight, one at a time. Linear layers are packed for `mode`. Norms and the
+  // linear layers of heads stay in float32, except in the MLM head, and embedding tables have the
+  // type that the description states. Calls `progress` with the number of bytes done and the total
+  // after each weight. The calling thread reads; `threads` threads pack. Returns the errors of
+  // PredictLoadBytes and of `weights`.
   static absl::StatusOr<std::shared_ptr<const Encoder>> Load(
       const ModelDescription& description, WeightSource& weights,
       absl::FunctionRef<void(int64_t done, int64_t total)> progress, const ComputeMode& mode = {},
       int threads = 1);
 
-  // Returns the model `base` with the norms that `norms` has in place of its own, and shares
-  // everything else with it. Errors of reading.
+  // Returns a model that shares all weights with `base`, except for the norms that `norms` has.
+  // `base` may be destroyed first. Returns the errors of `norms`.
   static absl::StatusOr<std::shared_ptr<const Encoder>> LoadOverlay(const Encoder& base,
                                                                     WeightSource& norms);
 
-  // Returns such a model with some heads pruned too. `description` is the base's without these
-  // heads; `weights` has the norms, and the attention of the layers that lose heads. Everything
-  // else is shared. INVALID_ARGUMENT: the base has other heads pruned, or is another model.
+  // Like LoadOverlay above, but also prunes heads. `description` is the base's description without
+  // the pruned heads. `weights` has the norms and the attention weights of the layers that lose
+  // heads. Returns INVALID_ARGUMENT if `description` differs from the base's in anything else, or
+  // if heads of the base are pruned.
   static absl::StatusOr<std::shared_ptr<const Encoder>> LoadOverlay(
       const Encoder& base, const ModelDescription& description, WeightSource& weights);
 
-  // Returns the largest number of bytes that a model of LoadOverlay takes in addition to its norms,
-  // also while it is loaded. Errors of PredictLoadBytes.
+  // Returns the memory that a pruned overlay takes in addition to its norms, at its peak and in
+  // bytes. Returns the errors of PredictLoadBytes.
   static absl::StatusOr<int64_t> PredictOverlayBytes(const ModelDescription& description,
                                                      const ComputeMode& mode = {});
 
@@ -82,14 +83,14 @@ class Encoder {
 
   const ModelDescription& description() const;
   const ComputeMode& mode() const;
-  // Bytes of the weights that it does not share with a base.
+  // The bytes of this model's weights, without those that it shares with a base.
   int64_t weight_bytes() const;
-  // The plans that loading found best for the products of the linear layers on this CPU, each once
-  // and in the order of first use. An overlay has those of its base, then those of its own layers.
+  // The distinct plans that loading chose for the products of the linear layers on this CPU, in the
+  // order of first use. The plans of an overlay's base precede its own.
   const std::vector<ProductPlan>& product_plans() const;
 
-  // Pools one sequence for the head, kPooling or kClassifier: see Pool (pooling.h).
-  // target: [input_width(E)] of the head, zeros without rows.
+  // Pools one sequence for `head`, kPooling or kClassifier; see Pool (pooling.h). `target` has
+  // input_width(E) elements of the head and is set to zero if there are no rows.
   void Pool(HeadKind head, MatrixView<const float> hidden_states,
             absl::Span<const int32_t> positions, absl::Span<float> target) const;
 
@@ -101,121 +102,120 @@ class Encoder {
   std::unique_ptr<const Impl> impl_;
 };
 
-// The activations of one instance for one model, allocated once for the largest batch, and the
-// threads that compute them. Not thread-safe.
+// Computes batches with one model: owns the threads, and activations that are allocated once for
+// the largest batch. Each instance has one run per model. Not thread-safe.
 //
-// To compute a batch, fill the rows [0, T) of input() with hidden states, or call Embed or
-// ProjectFeatures and AddPrefixTokens; then call Attend or Encode. The result is a view of the
-// run's memory, valid until the next call. A run may overwrite input(), and the result may lie
-// there. Rows beyond T may hold anything: the run zeroes those that it needs, fewer than kRowTile.
-// T = 0 is allowed and gives a result of 0 rows.
+// To compute a batch, fill the rows [0, T) of input() with hidden states, or call Embed, or call
+// ProjectFeatures and AddPrefixTokens. Then call Attend or Encode. The result is a view of this
+// object's memory and is valid until the next call. Attend and Encode may overwrite input(), and
+// the result may lie there. Rows of input() beyond T may hold anything: a run zeroes the ones that
+// it reads, fewer than kRowTile. T = 0 is allowed; the result then has 0 rows.
 class EncoderRun {
  public:
-  // Returns the largest number of bytes that a run for batches of up to `max_tokens` tokens will
-  // hold. INVALID_ARGUMENT: a description that PredictLoadBytes refuses, or sizes that overflow.
+  // Returns an upper bound on bytes() for batches of up to `max_tokens` tokens. Returns
+  // INVALID_ARGUMENT if PredictLoadBytes rejects the description or sizes overflow.
   static absl::StatusOr<int64_t> PredictBytes(const ModelDescription& description,
                                               int64_t max_tokens, int threads,
                                               const ComputeMode& mode = {});
 
-  // `max_tokens` >= 1 bounds T of every batch, and `threads` >= 1 is the size of the team.
+  // `max_tokens`, the largest T of a batch, and `threads`, the size of the team, are at least 1.
   EncoderRun(std::shared_ptr<const Encoder> encoder, int64_t max_tokens, int threads);
   EncoderRun(EncoderRun&&) noexcept;
   ~EncoderRun();
 
   const Encoder& encoder() const;
 
-  // The threads of this run, for work on its results between two calls.
+  // The threads of this run. Callers may use them on results between two calls.
   const ThreadTeam& team() const;
 
-  // Sets how the team divides the products from now on. At first all threads share each product.
+  // Sets how the team splits products from now on. By default all threads share each product.
   void SetRowPlan(const RowPlan& plan);
 
-  // Returns the plan for SetRowPlan that the policy asks for. kTimed runs layers of the model on
-  // this run's team and times them by the clock `now`, see TimeRowPlans (state/row_plan.h); this
-  // overwrites input(). With one thread, or for layers that need cross_kv, or without layers, it
-  // times nothing and lets all threads share each product.
+  // Returns the plan for SetRowPlan that `policy` selects. kTimed runs layers of the model on this
+  // run's team and measures them by the clock `now`, as TimeRowPlans (state/row_plan.h) describes;
+  // this overwrites input(). With one thread, without layers, or if the layers require cross_kv, it
+  // measures nothing and returns the default plan.
   RowPlan ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now);
 
-  // The room for the hidden states of the next run, [max_tokens, E].
+  // The buffer for the hidden states of the next batch, [max_tokens, E].
   MatrixView<float> input();
 
-  // The room for the rows that keys and values of cross-attention are made of: [max_tokens and up
-  // to 2 kRowTile more, LayerShape::key_inputs()] and [as many, value_inputs()]. It is in the same
-  // buffer as input().
+  // The buffers for the source rows of cross-attention keys, [R, LayerShape::key_inputs()], and
+  // values, [R, LayerShape::value_inputs()]; R is max_tokens plus up to 2 kRowTile. Both lie in the
+  // same memory as input().
   MatrixView<float> key_input();
   MatrixView<float> value_input();
 
-  // Returns the keys and values that a layer makes of these rows as they are, without a norm
-  // before. The rows must begin at or after PaddedRows(n), where n counts the rows of the inputs
-  // that are already in use by the batch that will attend to them or by other such rows. The result
-  // is valid until the same rows of the inputs are written, or Encode is called. INVALID_ARGUMENT:
-  // there is no such layer, or it cannot attend to other rows (LayerShape::takes_cross_kv).
-  // RESOURCE_EXHAUSTED: rows beyond the inputs.
+  // Projects source rows to the cross-attention keys and values of a layer. No norm is applied to
+  // the rows. They must begin at or after PaddedRows(n), where n is the number of input rows that
+  // already hold the batch that will attend to them or other source rows. The result is valid until
+  // the same input rows are written or Encode is called. Returns INVALID_ARGUMENT if the layer does
+  // not exist or does not support cross-attention (LayerShape::takes_cross_kv), and
+  // RESOURCE_EXHAUSTED if `rows` are not within the inputs.
   absl::StatusOr<CrossKv> ProjectCrossKv(int64_t layer, const CrossKvRange& rows);
 
-  // Writes the embeddings of `ids`, with norm and projection as the model has them, to the rows
-  // [first_row, first_row + ids.words.size()) of input(). The caller must have checked that the ids
-  // are inside their tables and that the model has embeddings.
+  // Writes the embeddings of `ids`, after the norm and the projection if the model has them, to the
+  // rows [first_row, first_row + ids.words.size()) of input(). The model must have embeddings, and
+  // the caller must have checked that the ids are within their tables.
   void Embed(const TokenIds& ids, int64_t first_row);
 
-  // Returns room for `rows` features, of the width that the model takes. Once they are written,
-  // ProjectFeatures projects them to the rows [first_row, first_row + rows) of input(). The model
-  // must have a patch embedding.
+  // FeatureRows returns a buffer for `rows` features of the model's input width. Once the caller
+  // has filled it, ProjectFeatures projects them to the rows [first_row, first_row + rows) of
+  // input(). The model must have a patch embedding.
   MatrixView<float> FeatureRows(int64_t first_row, int64_t rows);
   void ProjectFeatures(int64_t first_row, int64_t rows);
 
-  // Makes the input of layer 0 for one sequence, whose projected features are in the rows
-  // [first_row + prefix_tokens(), …) of input(): puts the prefix tokens before them, adds
-  // positions, and applies the norm. `positions` has one position for each feature. If the model
-  // has a position table, the caller must have checked that each is in [0, features()). The model
-  // must have a patch embedding.
+  // Completes the input of layer 0 for one sequence, whose projected features are in the rows of
+  // input() from first_row + prefix_tokens() on: writes the prefix tokens before them, adds
+  // position embeddings and applies the norm. `positions` has one position per feature. If the
+  // model has a position table, the caller must have checked that each is in [0, features()). The
+  // model must have a patch embedding.
   void AddPrefixTokens(absl::Span<const int32_t> positions, int64_t first_row);
 
   // Computes the attention of one layer on x = input(). The result is [T, C of the layer] for
-  // kContext, else [T, E].
+  // kContext and [T, E] otherwise.
   //   kContext    softmax(Q K^T scale + bias) V, the heads side by side
   //   kProjected  context Wo^T + bo
-  //   kBlock      post-norm: norm(x + projected); pre-norm: x + projected; no norms: projected, or,
+  //   kBlock      post-norm: norm(x + projected); pre-norm: x + projected; no norms: projected or,
   //               without an output projection, the context [T, C]
-  // In a pre-norm layer the attention takes norm(x) at all three stages, as in the layer itself. If
-  // the batch has wanted rows, the other rows of the result may hold anything. If it has cross_kv,
-  // x makes the queries alone. Of `observer` only ProbabilitiesTarget and OnValues are called.
-  // INVALID_ARGUMENT: there is no such layer, kProjected without an output projection, cross_kv
-  // where the layer cannot take it or none where the layer needs it, or a batch that is no packed
-  // batch. RESOURCE_EXHAUSTED: T > max_tokens.
+  // In a pre-norm layer the attention reads norm(x) in all three stages, as in the layer itself. If
+  // the batch has cross_kv, x makes only the queries. If it has selected rows, the other rows of
+  // the result are undefined. Calls only ProbabilitiesTarget and OnValues of `observer`. Returns
+  // INVALID_ARGUMENT if the layer does not exist, if `stage` is kProjected and the layer has no
+  // output projection, if the batch has cross_kv that the layer does not support or lacks cross_kv
+  // that it requires, or if the batch is not a valid packed batch. Returns RESOURCE_EXHAUSTED if
+  // T > max_tokens.
   absl::StatusOr<MatrixView<const float>> Attend(int64_t layer, AttendStage stage,
                                                  const PackedBatch& batch, RunObserver& observer);
 
-  // Computes the layers [first_layer, first_layer + layers) on input(), and the exit norm if the
-  // model has one and its last layer is among them; AfterLayer sees the last layer's output before
-  // that norm. The result is [T, E]. If the batch has wanted rows, the other rows of the result may
-  // hold anything. A model whose layers do not give the width E that they take (no norms, and C !=
-  // E) can run one layer only, with a result of [T, C]. A model without layers takes a span of none
-  // and gives input(). CANCELLED: the observer wanted no more.
-  // INVALID_ARGUMENT: a span outside the model, cross_kv, and the errors of Attend.
-  // RESOURCE_EXHAUSTED: T > max_tokens.
+  // Computes the layers [first_layer, first_layer + layers) on input(), and then the final norm if
+  // the model has one and its last layer is among them. The observer receives the last layer's
+  // output before that norm. The result is [T, E]. If the batch has selected rows, the other rows
+  // of the result are undefined. A model whose layers change the width (no norms, and C != E) can
+  // run only one layer at a time, with a result of [T, C]. A model without layers runs 0 layers and
+  // returns input(). Returns CANCELLED if the observer stopped the run, INVALID_ARGUMENT if the
+  // layers are not within the model, the batch has cross_kv or is invalid, and RESOURCE_EXHAUSTED
+  // if T > max_tokens.
   absl::StatusOr<MatrixView<const float>> Encode(int64_t first_layer, int64_t layers,
                                                  const PackedBatch& batch, RunObserver& observer);
 
-  // Applies a head of linear layers, which the model must have, or none, to `rows` vectors. `fill`
-  // writes one of them, and `take` takes what the head makes of it, which it may change. Both are
-  // called once for each row, on any thread of the team, and may read a result of this run, which
-  // stays valid.
+  // Applies a dense head of the model, or kNone, to `rows` vectors. `fill` writes an input vector;
+  // `take` receives the output vector and may change it. Each is called once per row, on any thread
+  // of the team, and may read a result of this run, which stays valid.
   void ApplyHead(HeadKind head, int64_t rows, HeadRowFunction fill, HeadRowFunction take);
 
-  // Makes one vector over the vocabulary for each sequence by the model's lexical or vocabulary
-  // head, of which it must have one: zeros for words that weigh nothing, and for sequences without
-  // rows. The hidden states, [., E], may be a result of this run, which stays valid. NaN stays in
-  // its column.
+  // Computes one sparse vector over the vocabulary for each sequence with the model's lexical or
+  // MLM head, of which it must have one. Sequences without rows get zeros. `hidden_states`, [., E],
+  // may be a result of this run, which stays valid. A NaN stays in its column.
   void WeighVocabulary(MatrixView<const float> hidden_states,
                        absl::Span<const VocabularySequence> sequences);
 
-  // The number of fully masked (query, head) rows of the last run, in all its layers; see
+  // The number of fully masked rows, counted per query and head, in all layers of the last run; see
   // Attention.
   int64_t fully_masked_rows() const;
 
-  // The bytes that this run holds. Tables of positions, which runs of one encoder and size share,
-  // count for each.
+  // The bytes that this run holds. Includes the position tables, although runs of the same encoder
+  // and size share them.
   int64_t bytes() const;
 
   class Impl;

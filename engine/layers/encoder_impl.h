@@ -1,4 +1,4 @@
-// The implementation of Encoder, for the sources of this folder alone.
+// The implementation of Encoder. Include it only in this directory.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ namespace attendant {
 class Encoder::Impl {
  public:
   const EncoderLayer& layer(int64_t i) const { return layers[description.weight_set(i)]; }
-  // The model must have such a head.
+  // The model must have this head.
   const DenseHead& head(HeadKind kind) const;
   void ReserveScratch(Workspace& workspace) const;
-  // Calls `visit` for each norm, which it may change. Everything else stays, and stays shared.
+  // Calls `visit` for each norm, which it may change. All other weights remain shared.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
   int64_t bytes() const;
 
@@ -38,13 +38,13 @@ class Encoder::Impl {
   std::vector<ProductPlan> product_plans;
   std::optional<Embeddings> embeddings;
   std::optional<PatchEmbedding> patch_embedding;
-  SharedBuffer<float> relative_positions;  // [buckets, H], or of size 0
-  // Overlays share them.
+  SharedBuffer<float> relative_positions;  // [buckets, H], or empty
+  // Shared with overlays.
   std::shared_ptr<SharedPositionTables> position_tables = std::make_shared<SharedPositionTables>();
   std::vector<EncoderLayer> layers;  // one for each weight set
   std::optional<NormParameters> exit_norm;
-  std::vector<DenseHead> heads;                       // the first one is of kind kNone
-  std::optional<AttentionPooling> attention_pooling;  // of the pooling, if it attends
+  std::vector<DenseHead> heads;  // heads[0] is of kind kNone
+  std::optional<AttentionPooling> attention_pooling;
   std::optional<VocabularyHead> vocabulary_head;
 };
 

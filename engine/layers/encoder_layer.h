@@ -1,5 +1,5 @@
-// EncoderLayer: one layer of an encoder, which is a list of residual blocks: attention,
-// feed-forward blocks, and what else a few models have.
+// EncoderLayer: one layer of an encoder, which is a list of residual blocks: attention, then
+// feed-forward blocks and, in a few models, a convolution or a bottleneck.
 #pragma once
 
 #include <cstdint>
@@ -20,34 +20,34 @@
 
 namespace attendant {
 
-// Immutable once loaded, apart from ReplaceAttention and VisitNorms, and thread-safe. x is
-// [PaddedRows(T), E] everywhere; layers with a residual add to it in place.
+// Thread-safe once loaded: only ReplaceAttention and VisitNorms change it. x is [PaddedRows(T), E]
+// everywhere; layers with a residual add to it in place.
 class EncoderLayer {
  public:
-  // Reads and packs the weights whose names begin with `prefix`. For `distances` see
-  // MultiHeadAttention::Load. Errors of `loader`.
+  // Reads and packs the weights whose names begin with `prefix`. See MultiHeadAttention::Load for
+  // `distances`. Returns the errors of `loader`.
   static absl::StatusOr<EncoderLayer> Load(const std::string& prefix, const LayerShape& shape,
                                            WeightLoader& loader,
                                            const AlignedBuffer<float>& distances = {});
 
-  // Computes the layer, or the stage of its attention that the run has, and only the wanted rows of
-  // the run if it has any, with the same bits; the other rows of the result may then hold anything.
-  // Returns the rows that hold the output: x, or the attention's result if no residual was added.
+  // Computes the layer, or the attention stage that the run has. If the run has selected rows,
+  // computes only those, with the same bits, and leaves the other rows of the result undefined.
+  // Returns the rows that hold the output: x, or the attention's result if there is no residual.
   PreparedRows Forward(const PreparedRows& x, const LayerRun& run) const;
 
-  // Makes the keys and values of cross-attention; see MultiHeadAttention::ProjectCrossKv.
+  // Computes cross-attention keys and values; see MultiHeadAttention::ProjectCrossKv.
   CrossKv ProjectCrossKv(const CrossKvRange& rows, Workspace& workspace) const {
     return attention_.ProjectCrossKv(rows, workspace);
   }
 
-  // Replaces the attention by that of a layer of `shape`, which has fewer heads. Not for layers
-  // with `distances`. Errors of `loader`.
+  // Replaces the attention by one of `shape`, which has fewer heads. Layers with disentangled
+  // attention do not support it. Returns the errors of `loader`.
   absl::Status ReplaceAttention(const std::string& prefix, const LayerShape& shape,
                                 WeightLoader& loader);
   // Calls `visit` for each norm, which it may change.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
 
-  // Reserves the memory that the layer's products need for the largest batch of the run.
+  // Reserves the memory that the layer's products need for the run's largest batch.
   void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
   int64_t attention_bytes() const { return attention_.bytes(); }
@@ -55,16 +55,16 @@ class EncoderLayer {
  private:
   explicit EncoderLayer(MultiHeadAttention attention) : attention_(std::move(attention)) {}
 
-  // Computes what follows the context.
+  // Computes the rest of the layer from the context.
   PreparedRows AfterContext(MatrixView<float> residual, const PreparedRows& context,
                             const LayerRun& run) const;
-  // Likewise, of the wanted rows alone.
+  // Likewise, but only for the selected rows.
   PreparedRows AfterWantedContext(MatrixView<float> residual, MatrixView<float> context,
                                   const LayerRun& run) const;
 
   MultiHeadAttention attention_;  // the body of the first block
   BlockNorms attention_norms_;
-  std::vector<ResidualBlock> blocks_;  // the others
+  std::vector<ResidualBlock> blocks_;  // the blocks after the attention
 };
 
 }  // namespace attendant

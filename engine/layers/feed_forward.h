@@ -19,19 +19,20 @@
 
 namespace attendant {
 
-// Immutable and thread-safe. E is the width that the block works at, and F its inner width.
+// Immutable and thread-safe. E is the width of the block's input and output, F its inner width.
 class FeedForward : public BlockBody {
  public:
-  // Reads and packs the weights whose names begin with `prefix`. Errors of `loader`.
+  // Reads and packs the weights whose names begin with `prefix`. Returns the errors of `loader`.
   static absl::StatusOr<FeedForward> Load(const std::string& prefix, const LayerShape& shape,
                                           WeightLoader& loader);
 
   // Computes activation(x W1^T + b1) W2^T + b2 or, with a gate,
-  // (activation(x Wg^T + bg) * (x W1^T + b1)) W2^T + b2, and returns it as [PaddedRows(T), E] in
-  // the branch buffer, which may also hold x.
+  // (activation(x Wg^T + bg) * (x W1^T + b1)) W2^T + b2. Returns it as [PaddedRows(T), E] in the
+  // branch buffer, which may also hold x.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
 
-  // Computes it for at most kFeedForwardRows rows, a multiple of kRowTile, into y, which may be x.
+  // Computes the block into y, which may be x. The number of rows is a multiple of kRowTile and at
+  // most kFeedForwardRows.
   void Compute(const LinearInput& x, MatrixView<float> y, Workspace& workspace) const;
 
   std::unique_ptr<BlockBody> Clone() const override { return std::make_unique<FeedForward>(*this); }

@@ -1,5 +1,5 @@
-// MixtureOfExperts: feed-forward blocks, each token passing through a few of them (Shazeer et al.
-// 2017).
+// MixtureOfExperts: several feed-forward blocks, of which each token passes through a few (Shazeer
+// et al. 2017).
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@
 
 namespace attendant {
 
-// Immutable and thread-safe. The router is float32 whatever the experts compute in, so that
-// rounding seldom changes which experts a token goes through.
+// Immutable and thread-safe. The router is float32 whatever the compute type of the experts, so
+// that rounding rarely changes which experts a token passes through.
 class MixtureOfExperts : public BlockBody {
  public:
-  // Reads and packs the weights whose names begin with `prefix`. The shape of the layer must have a
-  // mixture. Errors of `loader`.
+  // Reads and packs the weights whose names begin with `prefix`. `shape` must have a mixture.
+  // Returns the errors of `loader`.
   static absl::StatusOr<MixtureOfExperts> Load(const std::string& prefix, const LayerShape& shape,
                                                WeightLoader& loader);
 
-  // Computes sum over e of p_e expert_e(x) + b, where p = softmax(R x), over the experts of the
-  // largest p, in ascending order, and returns it as [PaddedRows(T), E] in the branch buffer, which
-  // may also hold x. An expert computes only its rows. Rows beyond T of the result stay as they
-  // are.
+  // Computes sum over e of p_e expert_e(x) + b, where p = softmax(R x) and e are the experts with
+  // the largest p, in ascending order. Returns it as [PaddedRows(T), E] in the branch buffer, which
+  // may also hold x. An expert computes only the rows routed to it. Rows of the result beyond T are
+  // not written.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
 
   std::unique_ptr<BlockBody> Clone() const override {
@@ -47,10 +47,10 @@ class MixtureOfExperts : public BlockBody {
 
   // Computes the first y.rows rows of x, at most kFeedForwardRows, into y, which may be x.
   void Compute(MatrixView<const float> x, MatrixView<float> y, Workspace& workspace) const;
-  // Chooses the experts of these rows and copies the rows there. Zeros follow the rows of each
-  // expert.
+  // Chooses the experts of each row and copies the row to their inputs, which are padded with
+  // zeros.
   void Distribute(MatrixView<const float> x, int64_t rows, Workspace& workspace) const;
-  // Adds up the results of the experts.
+  // Computes the weighted sum of the experts' outputs for each row.
   void Combine(MatrixView<float> y, Workspace& workspace) const;
 
   PackedLinear router_;  // R [experts, E]

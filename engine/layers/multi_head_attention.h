@@ -23,40 +23,41 @@
 
 namespace attendant {
 
-// Immutable once loaded, apart from VisitNorms, and thread-safe. Sizes are those of LayerShape.
+// Thread-safe once loaded: only VisitNorms changes it. The letters of shapes are those of
+// LayerShape.
 class MultiHeadAttention {
  public:
-  // Reads the input projections, fused into one if they take the same rows, and the output
-  // projection, as far as the layer has them. For disentangled attention, `distances` is the table
-  // that ReadDistanceTable (extras/position_projections.h) returns. Errors of `loader`.
+  // Reads the input projections, fused into one if they read the same rows, and the output
+  // projection, if the layer has them. Disentangled attention requires `distances`, the table that
+  // ReadDistanceTable (extras/position_projections.h) returns. Returns the errors of `loader`.
   static absl::StatusOr<MultiHeadAttention> Load(const std::string& prefix, const LayerShape& shape,
                                                  WeightLoader& loader,
                                                  const AlignedBuffer<float>& distances = {});
 
-  // Computes the context, softmax(Q K^T scale) V with the heads side by side, and returns it as
-  // [PaddedRows(T), C] in the context buffer, ready for Project where blocks of it can be. x:
-  // [PaddedRows(T), E]. Values that come from outside a bottleneck are made of
-  // activations.hidden().
+  // Computes the context, softmax(Q K^T scale) V with the heads side by side, from x
+  // [PaddedRows(T), E]. Returns [PaddedRows(T), C] in the context buffer, with its packed GEMM
+  // input if the attention can write that too. If a bottleneck takes its values from outside, they
+  // are projected from activations.hidden() instead of x.
   PreparedRows Context(const LinearInput& x, const LayerRun& run) const;
 
-  // Computes keys and values of cross-attention from rows of the run's inputs. The result is a view
-  // of the run's buffers.
+  // Computes cross-attention keys and values from rows of the run's inputs. The result is a view of
+  // the run's buffers.
   CrossKv ProjectCrossKv(const CrossKvRange& rows, Workspace& workspace) const;
 
-  // Computes context Wo^T + bo and returns it as [PaddedRows(T), output width] in the branch
-  // buffer, or returns `context` itself if there is no output projection.
+  // Computes context Wo^T + bo. Returns it as [PaddedRows(T), output width] in the branch buffer,
+  // or returns `context` itself if there is no output projection.
   MatrixView<float> Project(const PreparedRows& context, const LayerRun& run) const;
 
   // Calls `visit` for each norm, which it may change.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
 
-  // Reserves the memory that the products need for the largest batch of the run.
+  // Reserves the memory that the products need for the run's largest batch.
   void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
 
  private:
-  // An input projection, or all of them fused, and its first column where queries, keys and values
-  // are side by side.
+  // An input projection, or all of them fused. `column` is its first column in the matrix that has
+  // queries, keys and values side by side.
   struct Input {
     int64_t column;
     PackedLinear linear;
@@ -68,39 +69,40 @@ class MultiHeadAttention {
   absl::Status LoadNorms(const std::string& prefix, WeightLoader& loader);
   absl::Status LoadOutput(const LinearPart& part, WeightLoader& loader);
 
-  // Computes what the attention reads of x: see ProjectInput, or as pairs (TakesPairs) where
-  // nothing but the attention reads it.
+  // Computes the queries, keys and values that the attention reads, as ProjectInput does, or as
+  // bf16 pairs (TakesPairs) if only the attention reads them.
   AttentionInput ProjectRows(const LinearInput& x, const LayerRun& run) const;
 
-  // Whether the input projection can leave pairs.
+  // Whether the input projection can write bf16 pairs.
   bool ProjectsToPairs(const LayerRun& run) const;
 
-  // Computes the queries of the kept rows, or of the wanted ones alone, and, unless they attend to
-  // cross_kv, the keys and values of all kept rows; applies rotary positions to them.
+  // Computes the queries of the kept rows, or only of the selected rows, and, unless the batch has
+  // cross_kv, the keys and values of all kept rows. Applies rotary positions to them.
   MatrixView<const float> ProjectInput(const LinearInput& x, const LayerRun& run) const;
 
-  // The context's room, and that of its operand if all rows are computed and the output projection
-  // can read what single heads have written.
+  // Returns the context buffer. If all rows are computed and the output projection can read a GEMM
+  // input that was written head by head, the result includes that input.
   PreparedRows ContextRows(const LayerRun& run) const;
 
-  // Whether fewer rows are multiplied if queries are made of the wanted rows of x alone.
+  // Whether computing only the selected queries multiplies fewer rows.
   bool CanNarrowQueries(MatrixView<const float> x, const LayerRun& run) const;
 
-  // Computes the queries of the wanted rows of x. May overwrite keys and values in any rows of qkv.
+  // Computes the queries of the selected rows of x. May overwrite keys and values in any rows of
+  // qkv.
   void ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv,
                             const LayerRun& run) const;
 
-  // Computes the columns [begin, end) of queries, keys and values of x, in the rows of y.
+  // Computes the columns [begin, end) of the queries, keys and values of x into the rows of y.
   void ProjectColumns(int64_t begin, int64_t end, const LinearInput& x, MatrixView<float> y,
                       Workspace& workspace) const;
 
   LayerShape shape_;
-  std::vector<Input> inputs_;                 // H Dk + K (Dk + Dv) columns, less what is shared
-  std::optional<PackedLinear> output_;        // [output width, C]
-  SharedBuffer<float> bias_alone_;            // the output of a layer without heads; or of size 0
-  std::optional<NormParameters> query_norm_;  // [H Dk], or [Dk] for each head
-  std::optional<NormParameters> key_norm_;    // [K Dk], or [Dk] for each head
-  std::shared_ptr<const AttentionExtra> extra_;  // or null
+  std::vector<Input> inputs_;  // H Dk + K (Dk + Dv) columns; fewer if queries, keys or values share
+  std::optional<PackedLinear> output_;           // [output width, C]
+  SharedBuffer<float> bias_alone_;               // the output of a layer without heads; or empty
+  std::optional<NormParameters> query_norm_;     // [H Dk], or [Dk] for each head
+  std::optional<NormParameters> key_norm_;       // [K Dk], or [Dk] for each head
+  std::shared_ptr<const AttentionExtra> extra_;  // may be null
 };
 
 }  // namespace attendant

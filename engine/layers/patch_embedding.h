@@ -1,5 +1,5 @@
-// The layers before the encoder for models that take rows of patches or frames: a projection, rows
-// that the model adds, positions and a norm.
+// PatchEmbedding: the layers before the encoder in models of image patches or audio frames: a
+// projection, prefix tokens, position embeddings and a norm.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,20 @@
 
 namespace attendant {
 
-// Immutable, thread-safe.
+// Immutable and thread-safe.
 class PatchEmbedding {
  public:
+  // Returns the errors of `loader`.
   static absl::StatusOr<PatchEmbedding> Load(const PatchEmbeddingShape& shape,
                                              const LayerShape& layer, WeightLoader& loader);
 
-  // Projects features to the width of the layers: as many rows of embedded(), from its first row
-  // on, as `target` [rows, E] has. The model must have this projection.
+  // Projects the first target.rows rows of activations.embedded() into `target` [rows, E]. The
+  // model must have a projection.
   void Project(MatrixView<float> target, Workspace& workspace) const;
 
-  // Completes the input of layer 0 for one sequence. rows: [prefix_tokens + features, E] with the
-  // features already in place; the model's own rows are written before them. positions: one for
-  // each feature row.
+  // Completes the input of layer 0 for one sequence, `rows` [prefix_tokens + features, E], whose
+  // features are already in place: writes the prefix tokens before them, adds position embeddings
+  // and applies the norm. `positions` has one position per feature.
   void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
              Workspace& workspace) const;
 
@@ -44,8 +45,8 @@ class PatchEmbedding {
  private:
   PatchEmbeddingShape shape_;
   std::optional<PackedLinear> projection_;  // [E, feature_width]
-  SharedBuffer<float> prefix_tokens_;       // [prefix_tokens, E], positions added
-  SharedBuffer<float> positions_;           // [features, E], or of size 0
+  SharedBuffer<float> prefix_tokens_;       // [prefix_tokens, E], with positions added
+  SharedBuffer<float> positions_;           // [features, E], or empty
   std::optional<NormParameters> norm_;
 };
 

@@ -10,27 +10,25 @@
 
 namespace attendant {
 
-// Pools one sequence, by the formulas of sentence-transformers' Pooling module, with float64 sums.
-// hidden_states: [length, E], the kept rows in order. positions: [length], the 0-based index of
-// each row in the padded sequence; empty for 0, 1, …. Only kPositionWeightedMean and kFeatureMean
-// use it. prefix_tokens: the number of rows that the model puts before the features; kFeatureMean
-// leaves out the rows whose distance from the first is smaller. target: [modes * E]. Without a row
-// to pool, a mode gives zeros.
+// Pools one sequence by the formulas of sentence-transformers' Pooling module, with float64 sums.
+// `hidden_states` [length, E] are the kept rows in order. `positions` [length] is the 0-based index
+// of each row in the padded sequence, or empty for 0, 1, …; only kPositionWeightedMean and
+// kFeatureMean read it. kFeatureMean skips the rows at fewer than `prefix_tokens` positions from
+// the first row. `target` is [modes * E]. A mode without rows to pool writes zeros.
 void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_states,
           absl::Span<const int32_t> positions, absl::Span<float> target, int64_t prefix_tokens = 0);
 
-// Pools one sequence for the model's head, kPooling or kClassifier, which must not attend;
-// Encoder::Pool is for all heads. target: [input_width(E)].
+// Pools one sequence for the model's `head`, kPooling or kClassifier, into `target`
+// [input_width(E)]. Does not support attention pooling; Encoder::Pool does.
 void PoolForHead(const ModelDescription& model, HeadKind head,
                  MatrixView<const float> hidden_states, absl::Span<const int32_t> positions,
                  absl::Span<float> target);
 
-// Returns how many tokens of a sequence with these ids the pooling takes: the tokens up to its
-// end_id.
+// Returns the number of tokens of a sequence that the pooling includes: all up to its end_id.
 int64_t TokensToEnd(const PoolingDescription& pooling, absl::Span<const int32_t> ids);
 
-// For a sequence with rows [begin, begin + length): if the modes use only some rows, appends these
-// to `rows` in ascending order and returns true; if they use all rows, returns false.
+// If the modes read only some of the rows [begin, begin + length) of a sequence, appends those rows
+// to `rows` in ascending order and returns true. If they read all rows, returns false.
 bool AppendPooledRows(absl::Span<const PoolingMode> modes, int64_t begin, int64_t length,
                       std::vector<int32_t>& rows);
 

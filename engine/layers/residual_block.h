@@ -1,4 +1,5 @@
-// BlockNorms: the norms and the sum around the body of a residual block. ResidualBlock: both.
+// BlockNorms: the norms and the residual sum around the body of a block. ResidualBlock: a body with
+// its norms.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +19,20 @@
 
 namespace attendant {
 
-// The steps of a block before and after its body: after(x + on_branch(body(before(x)))).
+// The steps before and after the body of a block: after(x + on_branch(body(before(x)))). Blocks
+// without one of these norms skip it.
 class BlockNorms {
  public:
-  // Reads the norms that the block has, whose names begin with `prefix`. Errors of `loader`.
+  // Reads the block's norms, whose names begin with `prefix`. Returns the errors of `loader`.
   static absl::StatusOr<BlockNorms> Load(const std::string& prefix, const ResidualBlockShape& block,
                                          NormKind kind, WeightLoader& loader);
 
   // Returns the input of the body: before(x) in the branch buffer, because the sum still needs x,
-  // or x itself. Like the result of Join, it comes with the operand of products that read it.
+  // or x itself. Like the result of Join, it includes the GEMM input for products that read it.
   PreparedRows Enter(const PreparedRows& x, const LayerRun& run) const;
 
-  // Returns after(x + on_branch(branch)), in x, or `branch` in a block without residual. May
-  // overwrite `branch`.
+  // Computes after(x + on_branch(branch)) in x and returns it, or returns `branch` if the block has
+  // no residual. May overwrite `branch`.
   PreparedRows Join(MatrixView<float> x, MatrixView<float> branch, const LayerRun& run) const;
 
   // Calls `visit` for each norm, which it may change.
@@ -45,7 +47,7 @@ class BlockNorms {
   bool adds_before_branch_norm_ = false;
 };
 
-// A block after the attention. Copies share the body.
+// A block that follows the attention. Copies share the body.
 struct ResidualBlock {
   PreparedRows Forward(const PreparedRows& x, const LayerRun& run) const;
 

@@ -1,5 +1,5 @@
-// VocabularyHead: the head of a masked language model, and the sparse vectors that SPLADE makes of
-// its logits: Formal et al. 2021.
+// VocabularyHead: the MLM head, and the sparse vectors that SPLADE computes from its logits (Formal
+// et al. 2021).
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ namespace attendant {
 // Immutable and thread-safe. E is the hidden size, W the width of the head, V the vocabulary.
 class VocabularyHead {
  public:
-  // Reads and packs the head of a model that has one. Errors of `loader`.
+  // Reads and packs the MLM head, which `model` must have. Returns the errors of `loader`.
   static absl::StatusOr<VocabularyHead> Load(const ModelDescription& model, WeightLoader& loader);
 
-  // Makes the vector of each sequence, see EncoderRun::WeighVocabulary. The logits of all tokens
-  // never exist at once: they are made for kHeadRows tokens and kVocabularyColumns words at a
-  // time, and go into the vectors at once.
+  // Computes the vector of each sequence; see EncoderRun::WeighVocabulary. To bound memory, logits
+  // are computed for kHeadRows tokens and kVocabularyColumns token ids at a time and folded into
+  // the vectors.
   void Weigh(MatrixView<const float> hidden_states, absl::Span<const VocabularySequence> sequences,
              Workspace& workspace) const;
 
@@ -38,30 +38,30 @@ class VocabularyHead {
   int64_t bytes() const;
 
  private:
-  // Some rows of a sequence: those from `row` on of what the head works on.
+  // Rows of one sequence among the rows that the head computes at a time.
   struct Segment {
-    int64_t row;
+    int64_t row;  // the first one
     int64_t rows;
-    float* weights;
+    float* weights;  // [V], of the sequence
   };
 
   VocabularyHead(const VocabularyHeadShape& shape, PackedLinear dense, NormParameters norm)
       : shape_(shape), dense_(std::move(dense)), norm_(std::move(norm)) {}
 
-  // Weighs the vocabulary for the first `rows` rows of the workspace's head_inputs().
+  // Adds the weights of the first `rows` rows of the workspace's head_inputs().
   void WeighRows(int64_t rows, absl::Span<const Segment> segments, Workspace& workspace) const;
-  // Takes the logits of the words [first_word, first_word + logits.cols).
+  // Adds the weights of the token ids [first_word, first_word + logits.cols).
   void TakeLogits(MatrixView<const float> logits, int64_t first_word,
                   absl::Span<const Segment> segments, const ThreadTeam& team) const;
-  // Adds what each word weighs for each row, [., at most a strip of words].
+  // Adds the weights that a strip of token ids has in each row of `logits`.
   void AddWeights(MatrixView<const float> logits, float* weights) const;
-  // The weight that a positive logit becomes.
+  // Returns the weight of a positive logit.
   double WeightOf(double logit) const;
 
   VocabularyHeadShape shape_;
   PackedLinear dense_;                // [W, E]
   NormParameters norm_;               // [W]
-  std::vector<PackedLinear> output_;  // [V, W], cut into kVocabularyColumns outputs each
+  std::vector<PackedLinear> output_;  // [V, W], split into layers of kVocabularyColumns outputs
 };
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// AdditiveScores: the weights of additive attention, which scores a query and a key by a weighted
-// sum of the tanh of their sum: Bahdanau et al. 2015, section A.1.2.
+// AdditiveScores: the weights w of additive attention, whose scores are w . tanh(q + k): Bahdanau
+// et al. 2015, section A.1.2.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace attendant {
 
 class AdditiveScores : public AttentionExtra {
  public:
-  // Errors of `loader`.
+  // Returns the errors of `loader`.
   static absl::StatusOr<AdditiveScores> Load(const std::string& prefix, const LayerShape& shape,
                                              WeightLoader& loader);
 

@@ -1,4 +1,4 @@
-// AttentionExtra: the weights of a layer's attention that only some kinds of attention have.
+// AttentionExtra: weights that only some kinds of attention have.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class AttentionExtra {
  public:
   virtual ~AttentionExtra() = default;
 
-  // Adds what the kernel reads of these weights to its operands.
+  // Adds these weights to the kernel's input.
   virtual void AddTo(AttentionInput& input, const LayerRun& run) const = 0;
   virtual int64_t bytes() const = 0;
 };

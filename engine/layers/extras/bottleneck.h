@@ -1,5 +1,5 @@
-// Bottleneck: the linear layers with norms around the blocks of a layer that works at another width
-// than its input: Sun et al. 2020 (MobileBERT), section 3.1.
+// Bottleneck: the linear layers and norms around the blocks of a layer whose inner width is not E:
+// Sun et al. 2020 (MobileBERT), section 3.1.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace attendant {
 // The last block of x = norm(x + out(blocks(norm(in(x))))).
 class Bottleneck : public BlockBody {
  public:
-  // Reads the linear layers before the blocks. WithOut reads the one after them, whose weights come
-  // later in a checkpoint. Errors of `loader`.
+  // Load reads the linear layers before the blocks. WithOut reads the layer after them, whose
+  // weights follow those of the blocks in ListWeights. Both return the errors of `loader`.
   static absl::StatusOr<Bottleneck> Load(const std::string& prefix, const LayerShape& shape,
                                          WeightLoader& loader);
   absl::StatusOr<Bottleneck> WithOut(const std::string& prefix, const LayerShape& shape,
@@ -26,7 +26,7 @@ class Bottleneck : public BlockBody {
 
   void Begin(BlockRows& rows, const LayerRun& run) const override;
   void KeepWantedRows(const LayerRun& run) const override;
-  // The layer's input.
+  // Returns the layer's input.
   MatrixView<float> Residual(MatrixView<float> x, const LayerRun& run) const override;
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) override;
@@ -51,8 +51,9 @@ class Bottleneck : public BlockBody {
   explicit Bottleneck(NormedLinear in) : in_(std::move(in)) {}
 
   NormedLinear in_;
-  std::optional<NormedLinear> attention_;  // makes queries and keys; values come from outside
-  std::optional<PackedLinear> out_;        // set by WithOut
+  // The input of queries and keys, if values are projected from outside the bottleneck.
+  std::optional<NormedLinear> attention_;
+  std::optional<PackedLinear> out_;  // set by WithOut
 };
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// LinformerMixing: the matrices that mix the keys and the values of a sequence into fewer rows:
-// Wang et al. 2020 (Linformer), section 4.
+// LinformerMixing: the matrices that project the keys and the values of a sequence to k rows: Wang
+// et al. 2020 (Linformer), section 4.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace attendant {
 
 class LinformerMixing : public AttentionExtra {
  public:
-  // Errors of `loader`.
+  // Returns the errors of `loader`.
   static absl::StatusOr<LinformerMixing> Load(const std::string& prefix, const LayerShape& shape,
                                               WeightLoader& loader);
 

@@ -1,4 +1,4 @@
-// The choice and the loading of the AttentionExtra of a layer.
+// Loads the AttentionExtra of a layer.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 
 namespace attendant {
 
-// Returns what the kind of attention needs in addition to its projections; null if that is nothing.
-// `qkv` is the fused input projection, or null if there is none; for `distances` see
-// MultiHeadAttention::Load. Errors of `loader`.
+// Returns the weights that the layer's kind of attention needs in addition to its projections, or
+// null if it needs none. `qkv` is the fused input projection and may be null. See
+// MultiHeadAttention::Load for `distances`. Returns the errors of `loader`.
 absl::StatusOr<std::shared_ptr<const AttentionExtra>> LoadAttentionExtra(
     const std::string& prefix, const LayerShape& shape, const PackedLinear* qkv,
     const AlignedBuffer<float>& distances, WeightLoader& loader);

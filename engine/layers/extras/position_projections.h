@@ -1,6 +1,5 @@
-// PositionProjections: the projections of the table of distances in disentangled attention, which
-// are the learned keys and queries of distances that tokens are scored against: He et al. 2021
-// (DeBERTa), section 3.1.
+// PositionProjections: the keys and queries of relative positions that disentangled attention
+// scores tokens against, projected from a learned table: He et al. 2021 (DeBERTa), section 3.1.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +15,18 @@
 
 namespace attendant {
 
-// Reads the table of distances that all layers project, after its norm: [PaddedRows(position rows),
-// E] with zeros in the padding rows. Called once for a model with disentangled attention.
+// Reads the relative position embeddings, which all layers project, and applies their norm. Returns
+// [PaddedRows(position rows), E], with zeros in the padding rows, or the errors of `loader`. Called
+// once for a model with disentangled attention.
 absl::StatusOr<AlignedBuffer<float>> ReadDistanceTable(const LayerShape& shape,
                                                        WeightLoader& loader);
 
 // The projections of one layer. Immutable and thread-safe.
 class PositionProjections : public AttentionExtra {
  public:
-  // Projects `table`, which ReadDistanceTable returned, with the layer's own projections for
-  // distances, which are not kept, or with those of its tokens, `qkv`. Computes in the compute mode
-  // of the layer, once while loading, so that runs do not need to.
+  // Projects `table`, which ReadDistanceTable returned, with the layer's projections of relative
+  // positions, which are then freed, or with its token projections `qkv` if they are shared. Runs
+  // once at load time, in the compute mode of the layer. Returns the errors of `loader`.
   static absl::StatusOr<PositionProjections> Load(const std::string& prefix,
                                                   const LayerShape& shape, const PackedLinear& qkv,
                                                   const AlignedBuffer<float>& table,

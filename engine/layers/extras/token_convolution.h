@@ -1,5 +1,5 @@
-// TokenConvolution: a convolution along the tokens of each sequence, whose result is added to that
-// of the layer: the first layer of DeBERTa-v2.
+// TokenConvolution: a convolution along the tokens of each sequence, which is added to the output
+// of the layer (the first layer of DeBERTa-v2).
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ namespace attendant {
 
 // The last block of y = norm(blocks(x) + convolution(x)), where convolution(x) for the token at
 // position p of its padded sequence is activation(sum over t of W_t x[p + t - taps / 2] + b), and x
-// is zero where the sequence has no token. A row of the result depends on its sequence alone.
+// is zero where the sequence has no token. A row of the result depends only on its own sequence.
 class TokenConvolution : public BlockBody {
  public:
-  // The shape of the layer must have a convolution. Errors of `loader`.
+  // `shape` must have a convolution. Returns the errors of `loader`.
   static absl::StatusOr<TokenConvolution> Load(const std::string& prefix, const LayerShape& shape,
                                                WeightLoader& loader);
 
-  // Computes the convolution, unless the run has a stage of the attention alone.
+  // Computes the convolution, unless the run stops at an attention stage.
   void Begin(BlockRows& rows, const LayerRun& run) const override;
   void KeepWantedRows(const LayerRun& run) const override;
-  // Returns what Begin has computed.
+  // Returns the result of Begin.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
   std::unique_ptr<BlockBody> Clone() const override {
     return std::make_unique<TokenConvolution>(*this);
@@ -42,8 +42,8 @@ class TokenConvolution : public BlockBody {
 
   absl::Status LoadGroups(const std::string& name, WeightLoader& loader);
 
-  // Gathers the input of the rows [first, first + taps.rows) of the result: for each group, its
-  // columns of every tap, side by side. Rows beyond T get zeros.
+  // Gathers the input of the rows [first, first + taps.rows) of the result: the columns of the
+  // first group at every tap side by side, then those of the next group. Rows beyond T get zeros.
   void Gather(MatrixView<const float> x, int64_t first, MatrixView<float> taps,
               const LayerRun& run) const;
   void GatherRow(MatrixView<const float> x, const AttentionSequence& sequence, int64_t row,

@@ -1,4 +1,5 @@
-// PackedBatch: the sequences that one run of the engine computes. RunObserver: watches a run.
+// PackedBatch: the sequences that one run computes together. RunObserver: receives intermediate
+// results of a run.
 #pragma once
 
 #include <cstdint>
@@ -11,82 +12,82 @@
 namespace attendant {
 
 // Gates on the heads of one sequence: the output of head h in layer i of the span is multiplied by
-// data[i * layer_stride + h], which is in [0, 1]. h is the head's number in the checkpoint, whether
-// or not other heads have been pruned. A stride of 0 gives all layers the same gates. Does not own
-// them.
+// data[i * layer_stride + h], which is in [0, 1]. h is the head's number in the checkpoint, even if
+// other heads are pruned. With a stride of 0 all layers have the same gates. Does not own `data`.
 struct HeadGates {
-  const float* data = nullptr;  // null: all gates are 1
+  const float* data = nullptr;  // if null, all gates are 1
   int64_t layer_stride = 0;
 };
 
 // Sequences back to back, without padding: sequence i has the rows [cu_seqlens[i], cu_seqlens[i +
-// 1]) of the run's input, and T = cu_seqlens.back(). Does not own what it refers to, which must
-// live until the run returns.
+// 1]) of the run's input, and T = cu_seqlens.back(). Does not own its spans, which must outlive the
+// run.
 struct PackedBatch {
-  absl::Span<const int32_t> cu_seqlens;  // [sequences + 1], ascending from 0
-  // [sequences], entries may be null; or empty: no sequence has a bias.
+  absl::Span<const int32_t> cu_seqlens;  // [sequences + 1], non-decreasing from 0
+  // [sequences]. May be empty, and entries may be null, for sequences without a bias.
   absl::Span<const AttentionBias* const> bias;
-  // [T]: the index of each token in its padded row, ascending within a sequence; or empty: 0, 1, …
-  // in each. Biases, windows and relative positions depend on it.
+  // [T], the index of each token in its padded row, ascending within a sequence. If empty, it is 0,
+  // 1, … in each sequence. Biases, windows and relative positions depend on it.
   absl::Span<const int32_t> positions = {};
-  // The rows that are needed after the last layer of a span, ascending; or empty: all. The other
-  // rows of the result may then hold anything.
+  // The rows that are needed after the last layer of a span, ascending. The other rows of the
+  // result are undefined. If empty, all rows are needed.
   absl::Span<const int32_t> wanted_rows = {};
-  // [sequences]: the keys and values that each sequence attends to, made by
-  // EncoderRun::ProjectCrossKv for the same layer; or empty: its own. Only for EncoderRun::Attend.
+  // [sequences], the keys and values that each sequence attends to, which
+  // EncoderRun::ProjectCrossKv returned for the same layer. If empty, sequences attend to
+  // themselves. Only for EncoderRun::Attend.
   absl::Span<const CrossKv> cross_kv = {};
-  absl::Span<const HeadGates> head_gates = {};  // [sequences]; or empty: no sequence has gates
-  // [sequences]: the states of sequences that come in parts, each of LayerStateSize floats
-  // (engine/model/model_facts.h) for each layer of the span, from its first; or empty: no sequence
-  // comes in parts. With states, rows that are not wanted are computed too. Only for models to
-  // which WhyNotInChunks (engine/model/model_facts.h) has no objection.
+  absl::Span<const HeadGates> head_gates = {};  // [sequences], or empty if all gates are 1
+  // [sequences], the state of each sequence that is computed chunk by chunk: LayerStateSize floats
+  // (engine/model/model_facts.h) per layer of the span. If not empty, rows that are not selected
+  // are computed too. Only for models that WhyNotInChunks (engine/model/model_facts.h) accepts.
   absl::Span<const LinearState> states = {};
 
   int64_t sequences() const { return static_cast<int64_t>(cu_seqlens.size()) - 1; }
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }
 };
 
-// The rows of a run's key_input() and value_input() that a CrossKv is made of: key i is made of row
-// first_key + i, and value i of row first_value + i.
+// The source rows of a CrossKv: key i is projected from row first_key + i of key_input(), and value
+// i from row first_value + i of value_input().
 struct CrossKvRange {
   int64_t first_key;
-  int64_t first_value;  // equal to first_key if the same rows make both
+  int64_t first_value;  // equal to first_key if keys and values have the same source rows
   int64_t rows;
 };
 
 // The part of a layer's attention block that EncoderRun::Attend computes.
 enum class AttendStage { kContext, kProjected, kBlock };
 
-// Receives what a run makes on its way. All calls come from the thread that runs. The defaults want
-// nothing.
+// Receives intermediate results of a run. All calls are made on the thread that called the run. The
+// default implementations request nothing.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
 
-  // Returns room for the probabilities of this sequence in this layer, [H, length, keys], or null
-  // if they are not wanted.
+  // Returns the buffer for the attention probabilities of this sequence in this layer, [H, length,
+  // keys], or null if they are not requested.
   virtual float* ProbabilitiesTarget(int64_t /*layer*/, int64_t /*sequence*/) { return nullptr; }
 
-  // Called in a layer whose probabilities are wanted, unless it attends to cross_kv, with the
-  // values of its attention [T, K Dv], which are valid until the call returns.
+  // Called in a layer for which probabilities are requested, unless it attends to cross_kv.
+  // `values` are those of its attention, [T, K Dv], and are valid only during the call.
   virtual void OnValues(int64_t /*layer*/, MatrixView<const float> /*values*/) {}
 
-  // Called after a layer, with its output [T, E], which is valid until the call returns.
+  // Called after a layer, with its output [T, E], which is valid only during the call.
   virtual void AfterLayer(int64_t /*layer*/, MatrixView<const float> /*hidden_states*/) {}
 
-  // Called between two layers. False abandons the run, which then returns CANCELLED.
+  // Called between two layers. If it returns false, the run stops and returns CANCELLED.
   virtual bool WantsMore() { return true; }
 };
 
-// Writes or takes row `row` of what a head takes or makes: a pooled vector, or one of a token.
+// Writes an input vector of a head or receives an output vector. Vector `row` is a pooled sequence
+// or a token.
 using HeadRowFunction = absl::FunctionRef<void(int64_t row, absl::Span<float> values)>;
 
-// A sequence that EncoderRun::WeighVocabulary makes a vector of. Does not own the vector.
+// A sequence for EncoderRun::WeighVocabulary. Does not own its spans.
 struct VocabularySequence {
   int64_t first_row;  // of the hidden states
   int64_t rows;
-  absl::Span<float> weights;           // [V], for the result
-  absl::Span<const int32_t> ids = {};  // [rows], of the tokens; only a lexical head reads them
+  absl::Span<float> weights;           // [V], the result
+  absl::Span<const int32_t> ids = {};  // [rows], token ids; read only by a lexical head
 };
 
 }  // namespace attendant

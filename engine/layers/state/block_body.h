@@ -1,4 +1,4 @@
-// BlockBody: what a residual block of a layer computes after its attention.
+// BlockBody: the computation of a residual block that follows the attention of a layer.
 #pragma once
 
 #include <cstdint>
@@ -12,40 +12,43 @@
 
 namespace attendant {
 
-// The rows that the first block of a layer begins with.
+// The input rows of the first block of a layer.
 struct BlockRows {
-  PreparedRows entry;          // what queries, keys and values are made of
-  MatrixView<float> residual;  // what the attention's output is added to
+  PreparedRows entry;          // queries, keys and values are projected from these
+  MatrixView<float> residual;  // the attention's output is added to these
 };
 
-// Immutable and thread-safe once loaded, apart from VisitNorms. Rows are [PaddedRows(T), width].
+// Thread-safe once loaded: only VisitNorms changes it. All rows are [PaddedRows(T), width].
 //
-// The last block of a layer may also have a part before the first one: Begin. The layer's input is
-// then in activations.hidden().
+// The last block of a layer may also compute something before the first block, in Begin. The
+// layer's input is then in activations.hidden().
 class BlockBody {
  public:
   virtual ~BlockBody() = default;
 
-  // Begins a layer, before anything is added to its input, which is rows.entry and rows.residual.
+  // Called at the start of a layer, when rows.entry and rows.residual are the layer's input. May
+  // replace either.
   virtual void Begin(BlockRows& /*rows*/, const LayerRun& /*run*/) const {}
 
-  // Moves what Residual and Forward read of the run's wanted rows, apart from x, to the first rows.
-  // Called, if at all, between Begin and Forward, of blocks that are the last of their layer.
+  // Moves the run's selected rows to the front of every buffer that Residual and Forward read,
+  // apart from x. Called only for the last block of a layer, between Begin and Forward, and only if
+  // the run has selected rows.
   virtual void KeepWantedRows(const LayerRun& /*run*/) const {}
 
-  // Returns the rows that the branch is added to: x, the output of the block before, or others.
+  // Returns the rows that the branch is added to. By default they are x, the output of the previous
+  // block.
   virtual MatrixView<float> Residual(MatrixView<float> x, const LayerRun& /*run*/) const {
     return x;
   }
 
-  // Returns the branch, made of x, in a buffer that does not overlap Residual.
+  // Computes the branch from x. Returns it in a buffer that does not overlap Residual.
   virtual MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const = 0;
 
   // Calls `visit` for each norm within the body, which it may change.
   virtual void VisitNorms(absl::FunctionRef<void(NormParameters&)> /*visit*/) {}
   virtual std::unique_ptr<BlockBody> Clone() const = 0;
 
-  // Reserves the memory that the products need for the largest batch of the run.
+  // Reserves the memory that the products need for the run's largest batch.
   virtual void ReserveScratch(Workspace& workspace) const = 0;
   virtual int64_t bytes() const = 0;
 };

@@ -1,4 +1,4 @@
-// The check of a batch that callers of the engine give to a run.
+// Validation of the batches that callers pass to EncoderRun.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace attendant {
 
-// INVALID_ARGUMENT: it is no packed batch, or has something that the model cannot take.
-// RESOURCE_EXHAUSTED: it has more than `max_tokens` tokens, or so many rows of cross_kv.
+// Returns INVALID_ARGUMENT if `batch` is not a valid packed batch or has inputs that the model does
+// not support, and RESOURCE_EXHAUSTED if it has more than `max_tokens` tokens or a sequence attends
+// to more than `max_tokens` rows of cross_kv.
 absl::Status CheckBatch(const PackedBatch& batch, const ModelDescription& model,
                         int64_t max_tokens);
 

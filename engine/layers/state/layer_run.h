@@ -1,5 +1,5 @@
-// LayerRun: what one layer computes of a batch, and where. BatchRun: makes one for each layer of a
-// span.
+// LayerRun: the inputs, buffers and options of one layer's computation for a batch. BatchRun:
+// creates the LayerRun of each layer of a span.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,14 @@
 
 namespace attendant {
 
-// Matrices that a matrix product reads or writes have PaddedRows(T) rows, of which the first T are
-// the kept rows and the others the tail. Every tail holds finite values: BatchRun::Begin zeroes
-// the tails that no product writes, and the attention that of the context. Everything but matrix
-// products works on the kept rows alone.
+// A matrix that a product reads or writes has PaddedRows(T) rows: the T kept rows, then the tail.
+// Only products touch the tail. It always holds finite values: BatchRun::Begin zeroes the tails
+// that no product writes, and the attention zeroes the tail of the context.
 //
-// Refers to what it names, and is cheap to copy. It does not change while a layer runs; only the
-// workspace's buffers do.
+// Cheap to copy: refers to the workspace and tables without owning them. Only the buffers of the
+// workspace change while a layer runs.
 struct LayerRun {
-  // Whether probabilities of some sequence are wanted.
+  // Whether probabilities of any sequence are requested.
   bool WantsProbabilities() const;
 
   // Return the first T, or PaddedRows(T), rows of a buffer.
@@ -35,18 +34,18 @@ struct LayerRun {
     return buffer.Rows(0, PaddedRows(tokens));
   }
 
-  // Returns the start of a buffer as the PaddedRows(T) rows of a dense matrix of fewer columns.
+  // Reinterprets the start of a buffer as a dense matrix [PaddedRows(T), cols].
   MatrixView<float> Narrow(MatrixView<float> buffer, int64_t cols) const {
     return {buffer.data, PaddedRows(tokens), cols, cols};
   }
 
-  // Returns the operand of the kept rows [T, cols] that are about to be made, in the format that
-  // products take; empty if no product reads rows of that width.
+  // Returns the buffer for the GEMM input of kept rows [T, cols] that are about to be computed. It
+  // is empty if no product reads packed rows of this width.
   PreparedOperand Prepare(int64_t cols) const {
     return workspace.gemm.Prepare(workspace.mode, cols, tokens);
   }
 
-  // Returns the run of what follows the attention, over `rows` rows alone.
+  // Returns a run over the first `rows` rows, for the blocks that follow the attention.
   LayerRun AfterAttention(int64_t rows) const {
     LayerRun after = *this;
     after.tokens = rows;
@@ -57,32 +56,32 @@ struct LayerRun {
   const PositionTables& tables;
   int64_t tokens = 0;  // T
   absl::Span<const AttentionSequence> sequences = {};
-  // The queries that the attention computes: `sequences`, or the runs of neighbouring wanted rows.
+  // The queries that the attention computes: `sequences`, or ranges of adjacent selected rows.
   absl::Span<const AttentionSequence> queries = {};
-  absl::Span<const int32_t> wanted_rows = {};  // if only their queries are computed; else empty
-  absl::Span<const int32_t> positions = {};    // [T], from the first of each sequence; if rotary
+  absl::Span<const int32_t> wanted_rows = {};  // empty unless only these queries are computed
+  absl::Span<const int32_t> positions = {};    // [T], relative to the sequence; only for rotary
   bool has_cross_kv = false;                   // the sequences attend to cross_kv
   int64_t layer = 0;
-  std::optional<AttendStage> stage = {};  // to which the attention is computed; none: all blocks
-  RunObserver* observer = nullptr;        // null where no layer of a span runs
+  std::optional<AttendStage> stage = {};  // where to stop; if empty, the whole layer is computed
+  RunObserver* observer = nullptr;        // null outside a span of layers
 };
 
-// Not thread-safe. Keeps its memory from run to run.
+// Reuses its memory from run to run. Not thread-safe.
 class BatchRun {
  public:
-  // All of them must outlive the run.
+  // The arguments must outlive this object.
   BatchRun(const ModelDescription& model, Workspace& workspace, const PositionTables& tables)
       : model_(model), workspace_(workspace), tables_(tables) {}
 
-  // Takes up a batch for a span that begins with `first_layer`. The batch and the observer must
-  // live until its last layer has run. Errors of CheckBatch.
+  // Begins a span of layers from `first_layer` on. The batch and the observer must outlive the run
+  // of the last layer. Returns the errors of CheckBatch.
   absl::Status Begin(const PackedBatch& batch, int64_t first_layer, RunObserver& observer);
 
-  // Returns the run of a layer, valid until the next call; to be called once for each layer of the
-  // span, in order. Gives the sequences their gates and states for this layer and, if its attention
-  // has probabilities, asks the observer for room for them. In the last layer of the span, the
-  // attention has the queries of the wanted rows alone, if nothing else needs the other rows:
-  // probabilities do, and sequences that come in parts, because they leave a state behind.
+  // Returns the run of a layer, valid until the next call. Call it once for each layer of the span,
+  // in order. Sets the gates and states of the sequences for this layer and, if its attention has
+  // probabilities, asks the observer for buffers for them. In the last layer of the span, only the
+  // queries of selected rows are computed, unless other rows are needed too: for probabilities, or
+  // for the state of a sequence that is computed chunk by chunk.
   LayerRun Layer(int64_t layer, bool is_last);
 
  private:

@@ -1,5 +1,5 @@
-// PositionTables: the numbers that a model's relative positions add to scores, or rotate queries
-// and keys by, for all positions that a run may have.
+// PositionTables: precomputed tables of a model's relative positions, for all positions that a run
+// may have: biases that are added to scores, and rotations of queries and keys.
 #pragma once
 
 #include <cstdint>
@@ -19,42 +19,42 @@
 
 namespace attendant {
 
-// Immutable, and thread-safe.
+// Immutable and thread-safe.
 class PositionTables {
  public:
-  // `bucket_bias` is the bias that the model learned for each bucket of distances, [buckets, H];
-  // it is of size 0 if the model's relative positions are of another kind.
+  // `bucket_bias` [buckets, H] is the learned bias of each bucket of distances. It is empty unless
+  // the model's relative positions are kBuckets.
   PositionTables(const ModelDescription& model, int64_t max_tokens,
                  const SharedBuffer<float>& bucket_bias = {});
   PositionTables(const PositionTables&) = delete;
   PositionTables& operator=(const PositionTables&) = delete;
 
-  // Returns the bytes of the tables that the constructor will make.
+  // Returns the bytes that the constructor allocates.
   static CheckedSize Bytes(const ModelDescription& model, int64_t max_tokens);
   int64_t bytes() const;
 
-  // The bias that distances add to the scores of every sequence, or null if they add none.
+  // The bias that relative positions add to the scores of every sequence. May be null.
   const AttentionBias* distances() const { return distances_ ? &*distances_ : nullptr; }
-  // Returns `projections` together with the table that gives each distance its row of them.
+  // Returns `projections` with the table that maps each distance to its row added.
   RelativeScores WithDistanceRows(RelativeScores projections) const;
 
   bool has_rotary() const { return !rotary_.empty(); }
-  // The table of a rotation that a layer of the model has.
+  // The table of `shape`, which a layer of the model must have.
   const RotaryTable& rotary(const RotaryShape& shape) const;
 
  private:
   int64_t max_tokens_;
-  AlignedBuffer<float> distance_bias_;      // [H, DistanceColumns(max_tokens)], or of size 0
+  AlignedBuffer<float> distance_bias_;      // [H, DistanceColumns(max_tokens)], or empty
   std::vector<int32_t> distance_rows_;      // [DistanceColumns(max_tokens)], if disentangled
-  std::vector<RotaryTable> rotary_;         // one for each rotation of the model's layers
+  std::vector<RotaryTable> rotary_;         // one for each distinct rotation of the layers
   std::optional<AttentionBias> distances_;  // refers to distance_bias_
 };
 
-// The tables of a model's runs: those of runs of one size share theirs. Thread-safe.
+// The position tables of a model's runs. Runs of the same size share their tables. Thread-safe.
 class SharedPositionTables {
  public:
-  // Returns the tables for these arguments of PositionTables, of which only max_tokens may differ
-  // from call to call.
+  // Returns the tables for these arguments of PositionTables. Only max_tokens may differ between
+  // calls.
   std::shared_ptr<const PositionTables> Find(const ModelDescription& model, int64_t max_tokens,
                                              const SharedBuffer<float>& bucket_bias);
 
@@ -63,7 +63,7 @@ class SharedPositionTables {
   std::map<int64_t, std::weak_ptr<const PositionTables>> by_tokens_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns the rows of the learned table that disentangled attention scores tokens against, or 0.
+// Returns the number of rows of the learned table of disentangled attention, or 0 for other kinds.
 int64_t RelativeRows(const LayerShape& layer);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Routing: the experts that each row passes through, and the places of each expert's rows.
+// Routing: the experts that each row passes through, and the layout of the experts' inputs.
 #pragma once
 
 #include <cstdint>
@@ -11,43 +11,44 @@
 
 namespace attendant {
 
-// An expert that a row goes through.
+// An expert that a row passes through.
 struct ExpertChoice {
   int32_t expert;
-  int32_t place;  // of the row among the rows of all experts
+  int32_t place;  // index of the row in the input of all experts
   float weight;   // the expert's probability
 };
 
-// The memory for some rows at a time, allocated once. Without experts it takes none.
+// The input of the experts is a matrix that has the rows of expert 0 first, in batch order, then
+// the rows of expert 1, and so on. The rows of each expert begin at a multiple of kRowTile, so that
+// a product can read them in place.
 //
-// The rows of the experts are one after the other: first all rows of expert 0, in their order in
-// the batch, then those of expert 1, and so on. Those of each expert begin at a multiple of
-// kRowTile, so that a matrix product can take them as they are.
+// Allocates its memory once, and none without experts. Only Choose is thread-safe, for different
+// rows.
 class Routing {
  public:
-  // `rows` is the largest number of rows at a time.
+  // `rows` is the largest number of rows that are routed at a time.
   Routing(const MixtureShape& shape, int64_t rows);
 
-  // The bytes that the constructor allocates, and the number of places that the rows of all experts
-  // take at most.
+  // Return the bytes that the constructor allocates, and the largest number of places that the rows
+  // of all experts take, including padding.
   static CheckedSize Bytes(const MixtureShape& shape, CheckedSize rows);
   static CheckedSize MostPlaces(const MixtureShape& shape, CheckedSize rows);
 
-  // The room for the scores that the router gives the experts, [rows, experts].
+  // The buffer for the router's scores, [rows, experts].
   MatrixView<float> scores(int64_t rows);
 
-  // Chooses the experts of a row: those with the largest probabilities, softmax(scores), of equal
-  // ones that with the lower number. If a score is NaN, all weights of the row are. Several threads
-  // may choose for different rows at the same time.
+  // Chooses the experts of a row: those with the largest probabilities, softmax(scores). Ties go to
+  // the lower number. If a score is NaN, all weights of the row are NaN. Overwrites the scores of
+  // the row.
   void Choose(int64_t row);
 
-  // Gives each of the first `rows` rows, for which experts must have been chosen, its places.
+  // Assigns places to the first `rows` rows, after Choose was called for each.
   void AssignPlaces(int64_t rows);
 
   // The experts of a row, in ascending order.
   absl::Span<const ExpertChoice> choices(int64_t row) const;
 
-  // The places of an expert are [begin, begin + rows).
+  // Expert `expert` has the places [begin(expert), begin(expert) + rows(expert)).
   int64_t begin(int64_t expert) const { return begins_[expert]; }
   int64_t rows(int64_t expert) const { return counts_[expert]; }
 

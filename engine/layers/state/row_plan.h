@@ -1,5 +1,5 @@
-// The division of a layer's products among the threads of an instance, and the timing that chooses
-// it.
+// How the threads of an instance split the products of a layer, and the measurement that chooses
+// between the ways.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +10,39 @@
 
 namespace attendant {
 
-// Either the team goes through each product together, or each thread computes its own share of the
-// rows, with all columns, and has the same rows in every product and norm of a layer. The second
-// way reads every weight once per thread but leaves the rows in the caches of the thread; it is
-// faster, if at all, with many rows. Both give the same bits.
+// Work is split by panel: all threads share each product, each computing some columns of all rows;
+// or by rows: each thread computes all columns of its own rows, the same in every product and norm
+// of a layer. Splitting by rows keeps the rows in the caches of their thread but reads every weight
+// once per thread, so it is faster only with many rows, if at all. Both give the same bits.
 enum class RowPolicy {
-  kTimed,  // the faster way by measurement, depending on T
-  kTeam,
-  kRows,
+  kTimed,  // the faster one, measured for several T
+  kTeam,   // always by panel
+  kRows,   // always by rows
 };
 
-// The best times of both ways for one number of tokens.
+// The best measured times for one number of tokens.
 struct RowTrial {
   int64_t tokens;
-  absl::Duration team;
-  absl::Duration rows;
+  absl::Duration team;  // split by panel
+  absl::Duration rows;  // split by rows
 
   double speedup() const { return absl::FDivDuration(team, rows); }
 };
 
 struct RowPlan {
-  // From this number of tokens on each thread has rows of its own; 0 if it never has.
+  // Batches of at least this number of tokens are split by rows. 0 means never.
   int64_t rows_from = 0;
-  std::vector<RowTrial> trials = {};  // ascending by tokens; empty if nothing was timed
+  std::vector<RowTrial> trials = {};  // ascending by tokens; empty if nothing was measured
 };
 
 // The largest number of tokens that TimeRowPlans runs.
 inline constexpr int64_t kMostTrialTokens = 1024;
 
-// Times `run(tokens, by_rows)` by the clock `now` for a few numbers of tokens up to `most_tokens`,
-// the largest first, alternating between both ways, for about a quarter of a second in all. Numbers
-// that would take too long are left out. Threads get rows of their own from the smallest number on
-// at which that, and at all larger ones too, loses no more than measurement noise.
+// Measures `run(tokens, by_rows)` by the clock `now` for several numbers of tokens up to
+// `most_tokens`, the largest first, alternating between the two ways. Takes about a quarter of a
+// second and skips numbers of tokens that would take too long. The plan splits by rows from the
+// smallest measured number on at which, as at all larger ones, this is not slower beyond
+// measurement noise.
 RowPlan TimeRowPlans(int64_t most_tokens, absl::FunctionRef<void(int64_t tokens, bool by_rows)> run,
                      absl::FunctionRef<absl::Time()> now);
 

@@ -1,4 +1,4 @@
-// The loading of named tensors as weights that are ready to compute with.
+// WeightLoader: reads named tensors and packs them for the kernels.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ namespace attendant {
 // The parameters of one norm. Immutable once loaded.
 struct NormParameters {
   std::string name;
-  SharedBuffer<float> gamma;  // with the 1 of kRmsPlusOne added
-  SharedBuffer<float> beta;   // empty if there is none
+  SharedBuffer<float> gamma;  // includes the 1 of kRmsPlusOne
+  SharedBuffer<float> beta;   // may be empty
   float epsilon = 0;
   NormKind kind = NormKind::kLayer;
 
@@ -35,26 +35,26 @@ struct NormParameters {
   int64_t bytes() const { return gamma.bytes() + beta.bytes(); }
 };
 
-// One of several linear layers that are stacked into a fused one: rows of its weight, [out, in].
+// A linear layer that becomes rows [out, in] of a fused one.
 struct LinearPart {
   std::string name;
   int64_t out;
-  // A tensor [out] by which the model multiplies the output; empty if there is none. It is
-  // multiplied into weight and bias, so that it costs nothing in a run.
+  // The name of a tensor [out] by which the model multiplies the output; may be empty. The loader
+  // folds it into the weight and the bias, so it costs nothing in a run.
   std::string scale = {};
 };
 
-// Adds the plans that are not in `plans` yet.
+// Appends those of `more` that `plans` does not contain yet.
 void AddProductPlans(absl::Span<const ProductPlan> more, std::vector<ProductPlan>& plans);
 
-// A loader that reads tensors one at a time in the order of the calls, which is that of
-// ListWeights, and keeps none of them after it is packed. Errors are those of the source and of
-// packing. Not thread-safe.
+// Reads tensors one at a time, in the order of the calls, which is the order of ListWeights, and
+// frees each after packing it. All functions return the errors of the source and of packing. Not
+// thread-safe.
 class WeightLoader {
  public:
-  // `total_bytes` is the size of everything that will be read; `progress` is called after each
-  // tensor; linear layers are packed for `mode`, by `threads` threads. Borrows `source` and
-  // `progress`, which must outlive this.
+  // `total_bytes` is the size of all weights that will be read. `progress` is called after each
+  // tensor. Linear layers are packed for `mode` by `threads` threads. `source` and `progress` must
+  // outlive the loader.
   WeightLoader(WeightSource& source, int64_t total_bytes,
                absl::FunctionRef<void(int64_t done, int64_t total)> progress,
                const ComputeMode& mode = {}, int threads = 1)
@@ -64,29 +64,29 @@ class WeightLoader {
         mode_(mode),
         team_(threads) {}
 
-  // Reads "<name>.weight" [out, in], and "<name>.bias" [out] if there is one.
+  // Reads "<name>.weight" [out, in], and "<name>.bias" [out] if the source has it.
   absl::StatusOr<PackedLinear> ReadLinear(const std::string& name, int64_t out, int64_t in);
 
-  // Reads the weights of the parts, stacked as one layer [sum of out, in]. A part without bias gets
-  // zeros if another part has a bias.
+  // Reads the parts as one layer [sum of out, in]. If only some parts have a bias, the others get
+  // zeros.
   absl::StatusOr<PackedLinear> ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in);
 
-  // Reads such a layer and packs it for float32, whatever the loader's mode is. Its plan is not
-  // among product_plans().
+  // Like ReadLinear, but packs for float32 whatever the loader's mode is, and does not add the plan
+  // to product_plans().
   absl::StatusOr<PackedLinear> ReadFloat32Linear(const std::string& name, int64_t out, int64_t in);
 
-  // Packs as PackedLinear::Pack does, for the loader's mode. For layers whose weight is not stored
-  // in the checkpoint as it is used.
+  // Packs a weight for the loader's mode, as PackedLinear::Pack does. For layers whose weight is
+  // computed from tensors of the checkpoint.
   absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight, absl::Span<const float> bias);
 
-  // Reads the bias of the part alone, multiplied by its scale; zeros if it has none.
+  // Reads only the bias of the part, multiplied by its scale. Returns zeros if it has no bias.
   absl::StatusOr<AlignedBuffer<float>> ReadBias(const LinearPart& part);
 
   absl::StatusOr<NormParameters> ReadNorm(const std::string& name, int64_t width, NormKind kind,
                                           float epsilon);
 
-  // Replaces the weight and the bias of a norm by those of the source, each if the source has it.
-  // The name is that by which `norm` was read.
+  // Replaces the weight and the bias of a norm if the source has them, under the name by which
+  // `norm` was read.
   absl::Status ReplaceNorm(NormParameters& norm);
 
   bool Has(const std::string& name) const { return source_.Has(name); }
@@ -94,15 +94,15 @@ class WeightLoader {
   // Reads a tensor of `elements` elements without packing it.
   absl::StatusOr<AlignedBuffer<float>> ReadTable(const std::string& name, int64_t elements);
 
-  // Reads such a tensor as elements of `type`, float32, float16 or bfloat16: rounded to it, unless
-  // the source holds it so.
+  // Like ReadTable, but returns elements of `type`: float32, float16 or bfloat16. Rounds if the
+  // source has another type.
   absl::StatusOr<AlignedBuffer<char>> ReadStoredTable(const std::string& name, int64_t elements,
                                                       DataType type);
 
-  // Reads such a tensor; returns an empty buffer if the model has none of that name.
+  // Like ReadTable, but returns an empty buffer if the source does not have the tensor.
   absl::StatusOr<AlignedBuffer<float>> ReadOptional(const std::string& name, int64_t elements);
 
-  // Returns the plans of the layers packed so far, each once, in the order of first use.
+  // The distinct plans of the layers packed so far, in the order of first use.
   const std::vector<ProductPlan>& product_plans() const { return product_plans_; }
 
   int64_t bytes_read() const { return done_bytes_; }

@@ -1,4 +1,4 @@
-// Workspace: the threads and the memory that an instance computes in.
+// Workspace: the threads and buffers of a run.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,16 @@
 
 namespace attendant {
 
-// Returns the shape that the attention kernels take for a layer.
+// Returns the shape of a layer's attention for the kernels.
 AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode);
 
-// Knows nothing of the batch that is computed. Not thread-safe.
+// Independent of the batch that is computed. Not thread-safe.
 struct Workspace {
-  // Allocates for batches of up to `capacity` tokens.
+  // Allocates buffers for batches of up to `capacity` tokens.
   Workspace(const ModelDescription& model, int64_t capacity, int threads,
             const ComputeMode& compute_mode = {});
 
-  // Returns the bytes of the buffers, and the largest number of bytes of the kernels' scratch
-  // memory.
+  // Returns an upper bound on bytes(): the buffers and the kernels' scratch memory.
   static CheckedSize Bytes(const ModelDescription& model, int64_t capacity, int threads,
                            const ComputeMode& mode);
   int64_t bytes() const { return activations.bytes() + gemm.operand_bytes() + scratch_bytes; }
@@ -38,8 +37,7 @@ struct Workspace {
   // activations.embedded().
   void ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target);
 
-  // Returns the PaddedRows(count) rows of key_input() and value_input() (encoder.h) from `first`
-  // on, after zeroing those beyond the first `count`.
+  // Returns PaddedRows(count) rows of the inputs from `first` on, after zeroing the padding.
   MatrixView<float> CrossKvInput(int64_t first, int64_t count);
 
   const int64_t max_tokens;
@@ -48,9 +46,9 @@ struct Workspace {
   Activations activations;
   GemmWorkspace gemm;
   AttentionWorkspace attention;
-  const int64_t scratch_bytes;  // the kernels' scratch memory, at most
+  const int64_t scratch_bytes;  // upper bound on the kernels' scratch memory
 
-  int64_t fully_masked_rows = 0;  // counted by the attention, since the run began
+  int64_t fully_masked_rows = 0;  // in all layers of the current run
 };
 
 }  // namespace attendant
