@@ -12,11 +12,11 @@
 namespace attendant {
 namespace {
 
-// Wider models allocate in each call.
+// Models with more heads than this allocate memory in each call.
 constexpr size_t kOnStack = 2048;
 using Sums = absl::InlinedVector<double, kOnStack>;
 
-// In a fixed order, whatever the compiler makes of it.
+// Sums in a fixed order, whatever the optimization level.
 double Dot(const float* a, const float* b, int64_t width) {
   constexpr int64_t kLanes = 8;
   std::array<double, kLanes> sums{};
@@ -32,8 +32,8 @@ double Dot(const float* a, const float* b, int64_t width) {
   return sum;
 }
 
-// The mean of the rows, weighted by the softmax of their products with `query`. The weights are
-// relative to the largest product so far.
+// Computes the mean of the rows, weighted by the softmax of their products with `query`, in one
+// pass: weights are relative to the largest product so far.
 void WeightedMean(MatrixView<const float> rows, const float* query, Sums& mean) {
   std::fill(mean.begin(), mean.end(), 0.0);
   double largest = -std::numeric_limits<double>::infinity(), total = 0;
@@ -53,7 +53,7 @@ void WeightedMean(MatrixView<const float> rows, const float* query, Sums& mean) 
   for (double& sum : mean) sum /= total;
 }
 
-// Returns the query of all heads, the probe's, times the scale of scores.
+// Returns the projected probe, which is the query of all heads, times the scale of scores.
 absl::StatusOr<std::vector<double>> ReadQuery(const std::string& name, int64_t width, double scale,
                                               WeightLoader& loader) {
   const absl::StatusOr<AlignedBuffer<float>> probe = loader.ReadTable(name + ".probe", width);
@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<double>> ReadQuery(const std::string& name, int64_t w
   return query;
 }
 
-// Returns the product of each head's query with its rows of the projection of keys, [H, E].
+// Returns the product of each head's query with its rows of the key projection, [H, E].
 absl::StatusOr<AlignedBuffer<float>> FoldKeys(const std::string& name,
                                               const std::vector<double>& query, int64_t heads,
                                               WeightLoader& loader) {

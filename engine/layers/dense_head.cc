@@ -160,7 +160,7 @@ int64_t DenseHead::bytes() const {
 
 namespace {
 
-// Keeps NaN, which must not be lost.
+// Propagates NaN.
 void Raise(float weight, float& so_far) {
   if (weight > so_far || std::isnan(weight)) so_far = weight;
 }
@@ -174,10 +174,10 @@ void WeighTokens(const DenseHead& head, absl::Span<const int32_t> excluded_ids,
     std::fill(sequence.weights.begin(), sequence.weights.end(), 0.0f);
     for (const int32_t id : sequence.ids) {
       if (absl::c_binary_search(excluded_ids, id)) continue;
-      sequence.weights[id] = -std::numeric_limits<float>::infinity();  // so that any weight counts
+      sequence.weights[id] = -std::numeric_limits<float>::infinity();  // below any weight
     }
   }
-  // The place of a token in the list of all sequences' tokens.
+  // The index of a token among the tokens of all sequences.
   struct Place {
     size_t sequence = 0;
     int64_t token = 0;

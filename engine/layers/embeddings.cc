@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kRowsPerItem = 16;
 
-// Returns what the words of a sequence are multiplied by if `masks` of its `tokens` are left out.
+// Returns the scale of a sequence's word embeddings if `masks` of its `tokens` are mask tokens.
 float WordScale(int64_t masks, int64_t tokens) {
   const auto kept = static_cast<double>(tokens - masks);
   return kept > 0 ? static_cast<float>(0.88 * static_cast<double>(tokens) / kept) : 0;

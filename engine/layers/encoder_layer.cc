@@ -21,8 +21,8 @@ LoadedBody ShareBody(absl::StatusOr<Body> body) {
   return std::make_shared<const Body>(*std::move(body));
 }
 
-// Loads the body of a block after the attention. Of `bottleneck` everything before the blocks has
-// been read.
+// Loads the body of a block that follows the attention. The input layers of `bottleneck` are
+// already loaded.
 LoadedBody LoadBody(const ResidualBlockShape& block, const std::string& prefix,
                     const LayerShape& shape, std::optional<Bottleneck>& bottleneck,
                     WeightLoader& loader) {

@@ -1,5 +1,5 @@
-// Overlays: models that replace the norms of a loaded model, and perhaps leave out some of its
-// heads, and share everything else with it.
+// Overlays: models that share the weights of a loaded model, except for its norms and, if heads are
+// pruned, the attention of some layers.
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,7 +15,7 @@
 namespace attendant {
 namespace {
 
-// An overlay must have the heads of its base, or the base must have all of its heads.
+// An overlay may prune heads only if the base has all heads.
 absl::Status CheckOverlay(const ModelDescription& base, const ModelDescription& overlay) {
   if (overlay == base) return absl::OkStatus();
   if (absl::Status status = CheckDescription(overlay); !status.ok()) return status;
@@ -43,8 +43,8 @@ absl::Status ReplaceNorms(WeightLoader& loader, Encoder::Impl& impl) {
   return status;
 }
 
-// Replaces the attention of the layers that differ in `pruned`, which is the description with fewer
-// heads and becomes the description. Returns the number of bytes that the replacements take.
+// Replaces the attention of the layers that have fewer heads in `pruned`, which becomes the
+// description. Returns the bytes of the replacements.
 absl::StatusOr<int64_t> ReplaceAttention(const ModelDescription& pruned, WeightLoader& loader,
                                          Encoder::Impl& impl) {
   int64_t bytes = 0;

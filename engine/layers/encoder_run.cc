@@ -35,7 +35,8 @@ absl::Status CheckLayer(const ModelDescription& model, int64_t layer) {
       absl::StrCat("layer: expected 0..", model.layers - 1, "; got ", layer));
 }
 
-// Checks that the layer supports cross-attention if the batch asks for it, and the other way round.
+// Checks that the layer supports cross-attention if the batch has cross_kv, and does not require it
+// otherwise.
 absl::Status CheckCrossKvUse(const LayerShape& layer, bool has_cross_kv) {
   if (has_cross_kv) return CheckTakesCrossKv(layer);
   if (!layer.needs_cross_kv()) return absl::OkStatus();
@@ -54,7 +55,7 @@ absl::Status CheckChain(const LayerShape& layer, int64_t layers) {
   return absl::OkStatus();
 }
 
-// Fills `input` with arbitrary numbers of the magnitude that norms produce.
+// Fills `input` with arbitrary numbers of the magnitude of normalized rows.
 void FillForTrials(MatrixView<float> input) {
   for (int64_t r = 0; r < input.rows; ++r) {
     for (int64_t c = 0; c < input.cols; ++c) {
@@ -63,8 +64,7 @@ void FillForTrials(MatrixView<float> input) {
   }
 }
 
-// Cuts `tokens` into sequences of 64 tokens, or of `longest` if that is less. 0 means that
-// sequences may have any length.
+// Splits `tokens` into sequences of 64 tokens, or of `longest` if that is less and not 0.
 void CutForTrials(int64_t tokens, int64_t longest, std::vector<int32_t>& cu_seqlens) {
   const int64_t length = longest == 0 ? 64 : std::min<int64_t>(64, longest);
   cu_seqlens.clear();
@@ -128,8 +128,8 @@ RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time
     return {};
   }
   FillForTrials(input().Rows(0, std::min(impl_->workspace.max_tokens, kMostTrialTokens)));
-  // Trials go through the layers in turn, because in service the weights of a layer have left the
-  // caches when it runs again.
+  // Each trial runs another layer, because in production the weights of a layer are evicted from
+  // the caches before it runs again.
   int64_t layer = 0;
   RunObserver nobody;
   std::vector<int32_t> cu_seqlens;

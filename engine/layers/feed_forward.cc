@@ -57,7 +57,7 @@ void FeedForward::Expand(const LinearInput& x, const PreparedRows& inner,
 }
 
 void FeedForward::ReserveScratch(Workspace& workspace) const {
-  // The norm before the block makes the operand of all rows at once.
+  // The norm before the block writes the GEMM input of all rows at once.
   workspace.gemm.Reserve(in_, PaddedRows(workspace.max_tokens));
   const int64_t rows = std::min(kFeedForwardRows, PaddedRows(workspace.max_tokens));
   if (gate_) workspace.gemm.Reserve(*gate_, rows);

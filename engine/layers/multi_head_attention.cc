@@ -15,7 +15,8 @@
 namespace attendant {
 namespace {
 
-// Over all columns of the heads, or over those of each head if the norm is as wide as one.
+// Normalizes the columns of all heads together, or of each head if the norm has the width of a
+// head.
 void Normalize(const NormParameters& norm, MatrixView<float> heads, const Workspace& workspace) {
   NormalizeHeads(workspace.team, heads, norm.view());
 }
@@ -59,7 +60,7 @@ absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoad
   return status;
 }
 
-// Fuses projections that take the same rows into one linear layer.
+// Fuses projections that read the same rows into one linear layer.
 absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoader& loader) {
   const std::vector<ModelPart> projections = InputProjections(shape_);
   int64_t column = 0;
@@ -175,7 +176,7 @@ bool MultiHeadAttention::CanNarrowQueries(MatrixView<const float> x, const Layer
          x.cols <= run.workspace.activations.context().cols;
 }
 
-// Collects the wanted rows in the context buffer, which the attention fills only later.
+// Collects the selected rows in the context buffer, which the attention fills only later.
 void MultiHeadAttention::ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv,
                                               const LayerRun& run) const {
   const int64_t queries = shape_.query_columns();

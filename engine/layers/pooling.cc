@@ -27,7 +27,7 @@ void PositionWeightedMean(const Tokens& tokens, float* target) {
   WeightedColumnSums(x, weights, absl::c_accumulate(weights, 0.0), target);
 }
 
-// The mean of the features alone: the model's own rows come before them.
+// Computes the mean of the features, which follow the prefix tokens.
 void FeatureMean(const Tokens& tokens, float* target) {
   const MatrixView<const float> x = tokens.hidden_states;
   int64_t first = 0;
@@ -38,7 +38,7 @@ void FeatureMean(const Tokens& tokens, float* target) {
   ColumnSums(x.Rows(first, rows), static_cast<double>(std::max<int64_t>(rows, 1)), target);
 }
 
-// Keeps NaN, which must not be mistaken for a result.
+// Propagates NaN.
 void Max(MatrixView<const float> x, float* target) {
   std::copy_n(x.row(0), x.cols, target);
   for (int64_t r = 1; r < x.rows; ++r) {

@@ -12,7 +12,7 @@
 namespace attendant {
 namespace {
 
-// The words that a worker takes the logits of at a time.
+// The number of token ids whose logits a worker handles at a time.
 constexpr int64_t kStripColumns = 256;
 
 }  // namespace
@@ -57,7 +57,7 @@ void VocabularyHead::Weigh(MatrixView<const float> hidden_states,
                            absl::Span<const VocabularySequence> sequences,
                            Workspace& workspace) const {
   const ThreadTeam& team = workspace.team;
-  // Logits below zero weigh nothing, so that zero is where every maximum and every sum begins.
+  // Negative logits have weight 0, so every maximum and every sum starts at 0.
   team.ParallelFor(static_cast<int64_t>(sequences.size()), [&](int, int64_t i) {
     std::fill(sequences[i].weights.begin(), sequences[i].weights.end(), 0.0f);
   });
@@ -73,7 +73,7 @@ void VocabularyHead::Weigh(MatrixView<const float> hidden_states,
   for (const VocabularySequence& sequence : sequences) {
     for (int64_t done = 0; done < sequence.rows;) {
       const int64_t most = std::min(sequence.rows - done, inputs.rows);
-      // A sum is rounded where it is cut, so that its cuts must not depend on the other sequences.
+      // Splitting a sum changes its rounding, so the splits must not depend on other sequences.
       if (shape_.takes_sums && most > inputs.rows - rows) flush();
       const int64_t count = std::min(most, inputs.rows - rows);
       for (int64_t r = 0; r < count; ++r) {
@@ -88,7 +88,7 @@ void VocabularyHead::Weigh(MatrixView<const float> hidden_states,
   }
   flush();
   if (shape_.takes_sums) return;
-  // The logarithms grow with the logit, so that those of the largest are the largest.
+  // The weight grows with the logit, so the largest logit has the largest weight.
   team.ParallelFor(static_cast<int64_t>(sequences.size()), [&](int, int64_t i) {
     for (float& weight : sequences[i].weights) {
       if (weight != 0) weight = static_cast<float>(WeightOf(weight));
@@ -141,7 +141,7 @@ void VocabularyHead::AddWeights(MatrixView<const float> logits, float* weights) 
   for (int64_t r = 0; r < logits.rows; ++r) {
     const float* row = logits.row(r);
     for (int64_t j = 0; j < logits.cols; ++j) {
-      if (!(row[j] <= 0)) sums[j] += WeightOf(row[j]);  // NaN, too, which must not be lost
+      if (!(row[j] <= 0)) sums[j] += WeightOf(row[j]);  // also NaN, to propagate it
     }
   }
   for (int64_t j = 0; j < logits.cols; ++j) {

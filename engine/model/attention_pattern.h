@@ -1,4 +1,4 @@
-// The keys that a query sees through a window and beyond it.
+// AttentionPattern: the keys that are visible to a query within its window and beyond it.
 #pragma once
 
 #include <compare>
@@ -10,7 +10,7 @@
 
 namespace attendant {
 
-// The queries of one block see the keys of another.
+// The queries of block `query` see the keys of block `key`.
 struct BlockPair {
   int64_t query;
   int64_t key;
@@ -18,21 +18,23 @@ struct BlockPair {
   auto operator<=>(const BlockPair&) const = default;
 };
 
-// Blocks that are listed by their numbers, 0 the first of a sequence; those beyond a sequence's end
-// mean nothing to it. Immutable: copies share what they hold.
+// Lists of visible block pairs and of global blocks. Blocks are numbered from 0, the first block of
+// a sequence; numbers beyond the end of a sequence have no effect on it. Immutable; copies share
+// their lists.
 class BlockLists {
  public:
-  BlockLists() = default;  // lists none
-  // In any order.
+  BlockLists() = default;
+  // The arguments may be in any order.
   explicit BlockLists(std::vector<BlockPair> pairs, std::vector<int64_t> globals = {});
 
-  // Ascending, by the query first.
+  // Sorted by query, then by key.
   absl::Span<const BlockPair> pairs() const;
-  absl::Span<const int64_t> globals() const;  // ascending
+  // Sorted.
+  absl::Span<const int64_t> globals() const;
 
-  // The pairs from `first` on that come before `end`.
+  // Returns the pairs in [first, end).
   absl::Span<const BlockPair> Between(const BlockPair& first, const BlockPair& end) const;
-  // True if one of the blocks [first, last] is listed as global.
+  // Whether any of the blocks [first, last] is listed as global.
   bool HasGlobal(int64_t first, int64_t last) const;
 
   bool operator==(const BlockLists& other) const;
@@ -42,21 +44,21 @@ class BlockLists {
     std::vector<BlockPair> pairs;
     std::vector<int64_t> globals;
   };
-  std::shared_ptr<const Lists> lists_;  // null: none
+  std::shared_ptr<const Lists> lists_;  // null if both lists are empty
 };
 
-// Positions are counted from a sequence's first token, in blocks; a window of w sees the blocks up
-// to w blocks from the query's own. Blocks that are global see all and are seen by all. The
-// defaults are a window of tokens that nobody is beyond.
+// Positions, counted from the first token of a sequence, are grouped into blocks. A query sees the
+// blocks up to `window` (AttentionBlockShape) blocks from its own. Global blocks see all blocks and
+// are visible to all. The defaults describe a plain window of tokens.
 struct AttentionPattern {
-  int64_t block = 1;         // positions in a block
-  int64_t first_global = 0;  // blocks at the beginning of a sequence that are global
-  int64_t last_global = 0;   // and at its end
-  // How many times more than once the keys of block 0 count to a query that is not global: what the
-  // random blocks of BigBird come to without training (Zaheer et al. 2020).
+  int64_t block = 1;         // positions per block
+  int64_t first_global = 0;  // number of global blocks at the start of a sequence
+  int64_t last_global = 0;   // number of global blocks at the end of a sequence
+  // How many additional times a query that is not global counts the keys of block 0. The random
+  // blocks of BigBird have this effect outside training (Zaheer et al. 2020).
   int64_t first_repeats = 0;
-  int64_t full_up_to = 0;  // in sequences of at most this length all tokens see all
-  BlockLists listed = {};  // pairs that are seen, and blocks that are global, beside those above
+  int64_t full_up_to = 0;  // attention is full in sequences of at most this length
+  BlockLists listed = {};  // further visible pairs and global blocks
 
   bool operator==(const AttentionPattern&) const = default;
 };

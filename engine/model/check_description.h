@@ -1,4 +1,4 @@
-// The check that a description is that of a model that can be computed.
+// Validation of model descriptions.
 #pragma once
 
 #include "absl/status/status.h"
@@ -6,7 +6,7 @@
 
 namespace attendant {
 
-// INVALID_ARGUMENT: sizes that are not positive or overflow, or parts that do not fit together.
+// Returns INVALID_ARGUMENT if a size is invalid, sizes overflow, or parts do not fit together.
 absl::Status CheckDescription(const ModelDescription& model);
 
 }  // namespace attendant

@@ -13,7 +13,7 @@ absl::Status HeadRefusal(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
 }
 
-// Only the pooling may attend: the other heads have no query.
+// Only the pooling supports attention: the other heads have no query.
 absl::Status CheckAttention(HeadKind kind, const PoolingDescription& shape,
                             const LayerShape& layer) {
   if (!absl::c_linear_search(shape.modes, PoolingMode::kAttention)) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// The rules of CheckDescription (check_description.h) for heads.
+// Validation of the heads in a model description, for CheckDescription (check_description.h).
 #pragma once
 
 #include "absl/status/status.h"
@@ -6,7 +6,7 @@
 
 namespace attendant {
 
-// INVALID_ARGUMENT if the model cannot have such a head.
+// Returns INVALID_ARGUMENT if the model does not support one of its heads.
 absl::Status CheckHeads(const ModelDescription& model);
 
 }  // namespace attendant

@@ -30,7 +30,7 @@ absl::Status CheckLayerMap(const ModelDescription& model) {
                       absl::StrJoin(model.layer_map, " "));
 }
 
-// `all`: the heads in the checkpoint.
+// `all` is the number of heads in the checkpoint.
 absl::Status CheckPrunedHeads(const LayerShape& layer, int64_t all) {
   const std::vector<int64_t>& heads = layer.attention.head_numbers;
   if (layer.attention.heads == all && heads.empty()) return absl::OkStatus();
@@ -45,7 +45,7 @@ absl::Status CheckPrunedHeads(const LayerShape& layer, int64_t all) {
   return ShapeRefusal("heads cannot be pruned: ", reason);
 }
 
-// Whether buffers and tables that are made for `all` fit the layer.
+// Whether buffers and tables for `all` are large enough for the layer.
 bool FitsInto(LayerShape layer, const LayerShape& all) {
   if (layer.attention.window > all.attention.window || layer.attention.key_width < 1 ||
       layer.attention.key_width > all.attention.key_width ||

@@ -1,4 +1,4 @@
-// The rules for the weight sets of a model and for what their shapes may differ in.
+// Validation of the weight sets in a model description, for CheckDescription (check_description.h).
 #pragma once
 
 #include "absl/status/status.h"
@@ -6,8 +6,8 @@
 
 namespace attendant {
 
-// INVALID_ARGUMENT unless the layer map names all weight sets, each has a shape or all have the
-// common one, and each fits into that. The rules for a single shape are those of CheckDescription.
+// Returns INVALID_ARGUMENT unless the layer map names all weight sets, there are no shapes or one
+// per weight set, and each shape fits into the common one. Does not check each shape by itself.
 absl::Status CheckLayerShapes(const ModelDescription& model);
 
 }  // namespace attendant

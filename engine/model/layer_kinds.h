@@ -1,18 +1,18 @@
-// The kinds of attention, activation, norm and rotary positions that descriptions name and kernels
-// compute.
+// The kinds of attention, activations, norms and rotary positions. Descriptions name them, and
+// kernels compute them.
 #pragma once
 
 #include <cstdint>
 
 namespace attendant {
 
-// The formulas of the context, for queries Q, keys K and values V.
+// The formula of the context for queries Q, keys K and values V.
 enum class AttentionKind {
   kSoftmax,       // softmax(Q K^T scale) V: Vaswani et al. 2017
   kAdditive,      // softmax of the scores w . tanh(q + k) scale: Bahdanau et al. 2015
-  kLinear,        // scale Q (K^T V): no softmax; the keys and values are fast weights
-  kCausalLinear,  // kLinear over the keys up to the query alone: Schlag et al. 2021
-  kLinformer,     // softmax(Q (E K)^T scale) F V: E and F mix the tokens: Wang et al. 2020
+  kLinear,        // scale Q (K^T V), without softmax; keys and values are fast weights
+  kCausalLinear,  // kLinear over the keys up to the query: Schlag et al. 2021
+  kLinformer,     // softmax(Q (E K)^T scale) F V; E and F mix the tokens: Wang et al. 2020
 };
 
 // Returns "softmax", "additive", "linear", "causal_linear" or "linformer".
@@ -22,12 +22,12 @@ constexpr bool IsLinear(AttentionKind kind) {
   return kind == AttentionKind::kLinear || kind == AttentionKind::kCausalLinear;
 }
 
-// The number of floats in the state of one head of linear attention, which is a matrix [Dk, Dv]
-// whose rows are padded to whole vectors.
+// Returns the number of floats in the state of one head of linear attention: a matrix [Dk, Dv]
+// whose rows are padded to whole SIMD vectors.
 int64_t LinearStateSize(int64_t key_width, int64_t value_width);
 
-// True if each pair of a query and a key has a score, to which a bias can be added and whose
-// probability can be returned.
+// Whether each query and key have a score. Only then can a bias be added to it and its probability
+// be returned.
 constexpr bool ScoresPairs(AttentionKind kind) {
   return kind == AttentionKind::kSoftmax || kind == AttentionKind::kAdditive;
 }
@@ -42,27 +42,26 @@ const char* Name(Activation activation);
 
 // The formula of a norm over the columns of a row x, with learned vectors gamma and beta.
 enum class NormKind {
-  kLayer,  // gamma (x - mean) / sqrt(variance + epsilon) + beta, with the biased variance: Ba et
-           // al. 2016
-  kRms,    // gamma x / sqrt(mean of squares + epsilon) + beta: Zhang and Sennrich 2019
-  kRmsPlusOne,  // as kRms, with 1 + gamma in place of gamma (Gemma)
+  kLayer,       // gamma (x - mean) / sqrt(biased variance + epsilon) + beta: Ba et al. 2016
+  kRms,         // gamma x / sqrt(mean of squares + epsilon) + beta: Zhang and Sennrich 2019
+  kRmsPlusOne,  // kRms with 1 + gamma instead of gamma (Gemma)
   kAffine,      // gamma x + beta: Sun et al. 2020
 };
 
 // Returns "layer", "rms", "rms_plus_one" or "affine".
 const char* Name(NormKind kind);
 
-// The norms of queries and of keys before their products.
+// The norms that are applied to queries and to keys before the scores.
 enum class QueryKeyNorms {
   kNone,
-  kAllHeads,  // the columns of all heads together, with weights for each of them
-  kEachHead,  // the columns of each head, with the same weights for all heads
+  kAllHeads,  // over the columns of all heads
+  kEachHead,  // over the columns of each head, with the same weights for all heads
 };
 
 // Returns "none", "all_heads" or "each_head".
 const char* Name(QueryKeyNorms norms);
 
-// The elements of a head that rotary positions turn as a pair.
+// The elements of a head that rotary positions rotate as a pair.
 enum class RotaryPairs {
   kHalves,       // j and j + width / 2
   kInterleaved,  // 2 j and 2 j + 1

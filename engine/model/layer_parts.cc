@@ -12,7 +12,7 @@ namespace {
 
 using Parts = std::vector<ModelPart>;
 
-// `stage`: where the layer works, if its name does not say.
+// `stage` is the layer's stage if it differs from its name.
 void AddLinear(const std::string& name, CheckedSize out, CheckedSize in, Parts& parts,
                const std::string& stage = "") {
   parts.push_back({.kind = PartKind::kLinear,
@@ -36,7 +36,7 @@ void AddNorm(const std::string& name, NormKind kind, CheckedSize width, Parts& p
   parts.push_back({.kind = PartKind::kNorm, .name = name, .out = width, .has_bias = has_bias});
 }
 
-// None without rows.
+// Adds nothing if there are no rows.
 void AddTable(const std::string& name, CheckedSize rows, CheckedSize width, Parts& parts,
               DataType type = DataType::kFloat32) {
   if (rows.ok() && rows.value() == 0) return;
@@ -112,7 +112,7 @@ void AddFeedForward(const std::string& block, const LayerShape& shape, Parts& pa
   if (shape.extras.has_branch_scale) AddScale(block + "feed_forward_scale", width, out, parts);
 }
 
-// Each token goes through as many experts as the first `per_token`, whose cost is counted.
+// A token passes through `per_token` experts, so the cost of that many experts is counted.
 void AddMixture(const LayerShape& shape, Parts& parts) {
   const MixtureShape& mixture = shape.feed_forward.mixture;
   AddDense("router", mixture.experts, shape.inner_width(), parts);
@@ -173,7 +173,7 @@ void AddPatchEmbedding(const PatchEmbeddingShape& shape, const LayerShape& layer
   if (shape.has_norm) AddNorm("front.norm", layer.norms.kind, width, parts);
 }
 
-// A table of numbers, or of vectors, for every distance.
+// A table of one number or vector per relative position.
 void AddRelativePositions(const LayerShape& layer, Parts& parts) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind == RelativePositions::kBuckets) {
@@ -186,7 +186,7 @@ void AddRelativePositions(const LayerShape& layer, Parts& parts) {
   AddNorm("relative_positions_norm", layer.norms.kind, layer.hidden_size, parts);
 }
 
-// The query of a pooling that attends is made of the probe.
+// The query of attention pooling is projected from the probe.
 void AddAttentionPooling(const std::string& name, int64_t hidden_size, Parts& parts) {
   AddTable(name + ".probe", 1, hidden_size, parts);
   for (const char* projection : {".query", ".key"}) {

@@ -8,11 +8,11 @@
 namespace attendant {
 namespace {
 
-// oneDNN's blocked layouts round the sides of a weight, or of a panel of its columns, up to at most
-// this.
+// oneDNN's blocked layouts round the dimensions of a weight, or of a panel of its columns, up to a
+// multiple of at most this.
 constexpr int64_t kWeightBlock = 64;
 constexpr int64_t kPanelBlock = 192;
-// Beside a column of the weight: its bias, its scale and three sums of oneDNN's own.
+// Per column, in addition to the weight: its bias, its scale and three sums of oneDNN.
 constexpr int64_t kColumnBytes = 5 * 4;
 
 // Bytes of an element of a linear layer's weight, which is read in elements of `type`.
@@ -30,13 +30,13 @@ int64_t WeightWidth(const ComputeMode& mode, DataType type) {
   return sizeof(float);
 }
 
-// Bytes of everything that is kept, and of the largest weight that is packed from a copy. Tables
-// are read to where they stay.
+// The bytes of all packed weights, and of the largest weight that is packed from a copy. Tables are
+// read in place.
 struct Footprint {
   Footprint(const ModelDescription& model, const ComputeMode& mode)
       : weight_width(WeightWidth(mode, model.linear_type)) {}
 
-  // Parts of one linear layer follow each other.
+  // The parts of a linear layer are adjacent.
   void Add(const std::vector<ModelPart>& parts) {
     for (size_t i = 0; i < parts.size(); ++i) {
       ModelPart part = parts[i];
@@ -76,12 +76,12 @@ struct Footprint {
   CheckedSize weight_width;  // bytes of an element of a packed weight
   CheckedSize kept;
   CheckedSize largest;
-  // The largest that its reader may hold once more: weights of layers, of which heads are left out
-  // or shared columns are unrolled, and sinusoids.
+  // The largest weight that the reader may hold in addition: weights of layers, from which it
+  // removes heads or whose shared columns it unrolls, and sinusoids.
   CheckedSize largest_in_reader;
 };
 
-// What projections make of the table of distances; while loading, of any length of a row.
+// The projected tables of relative positions. While loading, rows may have any length.
 void AddDistances(const LayerShape& layer, Footprint& sum) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind != RelativePositions::kDisentangled) return;
@@ -94,7 +94,7 @@ void AddDistances(const LayerShape& layer, Footprint& sum) {
              (width * layer.hidden_size + rows * InputProjectionWidth(layer)) * Footprint::kFloat);
 }
 
-// The query folded into the keys.
+// The key projection with the query folded in.
 void AddAttentionPooling(const ModelDescription& model, Footprint& sum) {
   if (!model.pooling || !model.pooling->attends()) return;
   sum.AddFloats(CheckedSize(model.layer.attention.heads) * model.layer.hidden_size);

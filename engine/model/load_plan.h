@@ -1,4 +1,5 @@
-// The bytes that loading a model takes, before any weight is read.
+// Predicts the memory that loading a model takes, without reading weights. All functions return
+// bytes.
 #pragma once
 
 #include "engine/base/checked_size.h"
@@ -7,14 +8,14 @@
 
 namespace attendant {
 
-// Returns the bytes of all weights, packed for `mode`.
+// Returns the memory of all weights, packed for `mode`.
 CheckedSize PackedBytes(const ModelDescription& model, const ComputeMode& mode);
 
-// Returns PackedBytes, the largest weight of a linear layer, which exists as read while it is
-// packed, and the largest one that may exist once more in its reader.
+// Returns the peak memory of loading: PackedBytes, plus the largest linear weight, which is held
+// while it is packed, plus the largest weight that the reader may hold in addition.
 CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode);
 
-// LoadBytes of the attention of those layers alone that have been pruned of heads.
+// Returns LoadBytes for only the attention of layers with pruned heads.
 CheckedSize PrunedAttentionBytes(const ModelDescription& model, const ComputeMode& mode);
 
 }  // namespace attendant

@@ -1,9 +1,9 @@
-// ModelDescription: everything that defines a model's forward pass, apart from its weights. A
-// family of checkpoints is one way to fill it in (engine/checkpoint/families/families.cc); outside
-// engine/checkpoint a family's name is only ever shown, never tested.
+// ModelDescription: everything that defines a model's forward pass, except its weights. The
+// checkpoint families (engine/checkpoint/families/families.cc) fill it in from their configuration
+// files. Code outside engine/checkpoint may show a family's name but never depends on it.
 //
-// Sizes count elements unless a comment says otherwise. CheckDescription (check_description.h) has
-// the rules that a description must keep.
+// Sizes are in elements unless a comment says otherwise. CheckDescription (check_description.h)
+// checks that a description is valid.
 #pragma once
 
 #include <algorithm>
@@ -27,41 +27,41 @@ enum class NormPlacement {
   kPre,   // x = x + attention(norm(x)); x = x + feed_forward(norm(x))
   // x = x + norm(attention(norm(x))); x = x + norm(feed_forward(norm(x))): four norms (Gemma 3)
   kSandwich,
-  kNone,  // no residual and no norm: the layer is its attention block alone
+  kNone,  // no residual and no norm: the layer is only its attention
 };
 
 const char* Name(NormPlacement placement);
 
-// The ways in which the distance between two tokens enters attention.
+// How attention depends on the relative position of two tokens.
 enum class RelativePositions {
   kNone,
-  kBuckets,       // a learned number for each head and bucket of distances is added to scores (T5)
-  kAlibi,         // the head's fixed slope times the distance is subtracted from scores (ALiBi)
-  kRotary,        // queries and keys are turned by angles that grow with their positions (RoPE)
-  kDisentangled,  // queries are scored against learned keys of distances, and keys against learned
-                  // queries of distances (DeBERTa)
+  kBuckets,       // adds a learned bias for each head and bucket of distances to scores (T5)
+  kAlibi,         // subtracts the distance times a fixed slope of the head from scores (ALiBi)
+  kRotary,        // rotates queries and keys by angles proportional to their positions (RoPE)
+  kDisentangled,  // scores queries against learned keys of relative positions, and keys against
+                  // learned queries of relative positions (DeBERTa)
 };
 
 const char* Name(RelativePositions kind);
 
-// The relative positions of a model's attention; every field but `kind` belongs to certain kinds.
+// The relative positions of a model's attention. Most fields apply only to some kinds.
 struct RelativePositionShape {
   RelativePositions kind = RelativePositions::kNone;
-  // Buckets of the learned table: for both directions together, half of them each; in kDisentangled
-  // for each direction, where 0 means one for each distance.
+  // kBuckets: the number of buckets, half of them for each direction. kDisentangled: the number of
+  // buckets per direction, or 0 if each distance has its own row.
   int64_t buckets = 0;
-  int64_t max_distance = 0;  // all distances from here on share the last bucket
-  RotaryShape rotary = {};   // of kRotary
-  // Fields of kDisentangled.
-  bool scores_queries = false;      // queries are scored against the keys of distances
-  bool scores_keys = false;         // keys are scored against the queries of distances
-  bool shares_projections = false;  // the projections of tokens make these keys and queries too
-  bool has_norm = false;            // on the learned table; its kind is that of the layers
+  int64_t max_distance = 0;  // larger distances share the last bucket
+  RotaryShape rotary = {};   // only for kRotary
+  // Only for kDisentangled:
+  bool scores_queries = false;      // queries are scored against keys of relative positions
+  bool scores_keys = false;         // keys are scored against queries of relative positions
+  bool shares_projections = false;  // the token projections also project relative positions
+  bool has_norm = false;            // applied to the learned table; of the layers' NormKind
 
   // The rows of the learned table of kDisentangled.
   int64_t position_rows() const { return 2 * (buckets > 0 ? buckets : max_distance); }
 
-  // True if a number for each head and distance is added to scores.
+  // Whether a bias for each head and distance is added to scores.
   bool adds_to_scores() const {
     return kind == RelativePositions::kBuckets || kind == RelativePositions::kAlibi;
   }
@@ -71,30 +71,30 @@ struct RelativePositionShape {
 
 inline constexpr int64_t kMostExperts = 64;  // in a mixture
 
-// A mixture of experts, which are feed-forward blocks: a router gives each expert a probability,
-// softmax(R x), and the result is the sum of the results of the experts with the largest
-// probabilities, times these, and a bias (Shazeer et al. 2017).
+// A mixture of experts, each of which is a feed-forward block. A router gives each expert a
+// probability, softmax(R x). The output is a bias plus the sum of p_e expert_e(x) over the experts
+// with the largest probabilities (Shazeer et al. 2017).
 struct MixtureShape {
-  int64_t experts = 0;    // 0: no mixture, every token goes through the same block
-  int64_t per_token = 0;  // experts that a token goes through
+  int64_t experts = 0;    // if 0, all tokens pass through the same block
+  int64_t per_token = 0;  // experts that a token passes through
 
   bool operator==(const MixtureShape&) const = default;
 };
 
 // The feed-forward blocks of a layer.
 struct FeedForwardShape {
-  int64_t width = 0;  // F; 0: no feed-forward block
+  int64_t width = 0;  // F; 0 if the layer has no feed-forward block
   Activation activation = Activation::kGelu;
-  bool has_gate = false;      // a block is W2 (activation(Wg x) * (W1 x))
-  int64_t blocks = 1;         // one after the other, each with its norm
-  MixtureShape mixture = {};  // in place of a block, if it has experts
+  bool has_gate = false;      // a block computes W2 (activation(Wg x) * (W1 x))
+  int64_t blocks = 1;         // run one after the other, each with its own norm
+  MixtureShape mixture = {};  // replaces the block if it has experts
 
   bool operator==(const FeedForwardShape&) const = default;
 };
 
 // The norms of a layer.
 struct NormShape {
-  // Whether norms come before the branches.
+  // Whether the norms precede the branches.
   bool are_first() const {
     return placement == NormPlacement::kPre || placement == NormPlacement::kSandwich;
   }
@@ -102,41 +102,40 @@ struct NormShape {
   NormPlacement placement = NormPlacement::kPost;
   NormKind kind = NormKind::kLayer;
   float epsilon = 0;
-  float last_epsilon = 0;          // of the norm after the last feed-forward block; 0: epsilon
-  bool has_attention_norm = true;  // false: no norm before the attention, where one would be
+  float last_epsilon = 0;          // of the norm after the last feed-forward block; `epsilon` if 0
+  bool has_attention_norm = true;  // can be false only in a pre-norm layer
 
   bool operator==(const NormShape&) const = default;
 };
 
-// Two linear layers with norms around the blocks of a post-norm layer, which work at another width
-// than E (MobileBERT).
+// Linear layers and norms around the blocks of a post-norm layer, so that the blocks have an inner
+// width other than E (MobileBERT).
 struct BottleneckShape {
-  int64_t width = 0;  // that the blocks work at; 0: E, without a bottleneck
-  // Values are made from the layer's input, and queries and keys from a bottleneck of their own.
+  int64_t width = 0;  // the inner width; 0 if the layer has no bottleneck
+  // Values are projected from the layer's input, and queries and keys from a separate bottleneck.
   bool values_from_outside = false;
 
   bool operator==(const BottleneckShape&) const = default;
 };
 
-// A convolution of a layer's input along the tokens of each sequence. Positions without a token
-// count as zeros, as padding and gaps do. Its result is added to the layer's output, and a norm
+// A convolution of a layer's input along the tokens of each sequence. Positions without a token,
+// such as padding and gaps, are zero. The result is added to the layer's output, and a norm
 // follows.
 struct ConvolutionShape {
-  int64_t taps = 0;    // width of the kernel in positions, centred on the token; odd; 0: none
-  int64_t groups = 1;  // groups of columns; each is made of its own columns alone
+  int64_t taps = 0;    // kernel size in positions, centred on the token; odd, or 0 if there is none
+  int64_t groups = 1;  // columns are split into groups that do not mix
   Activation activation = Activation::kTanh;
 
   bool operator==(const ConvolutionShape&) const = default;
 };
 
-// The parts of a layer that only a few models have.
+// Parts of a layer that only a few models have.
 struct LayerExtras {
   BottleneckShape bottleneck = {};
   ConvolutionShape convolution = {};       // only in a post-norm layer
   bool has_branch_scale = false;           // each branch is multiplied by a learned vector [E]
                                            // (LayerScale)
-  bool has_second_attention_norm = false;  // post-norm: x and the norm of x + attention are added,
-                                           // and a second norm follows
+  bool has_second_attention_norm = false;  // post-norm: norm2(x + norm(x + attention(x)))
 
   bool operator==(const LayerExtras&) const = default;
 };
@@ -151,7 +150,7 @@ struct LayerShape {
   LayerExtras extras = {};
 
   int64_t context_width() const { return attention.heads * attention.value_width; }  // C
-  // The width that attention and feed-forward blocks work at.
+  // The width of the input and output of attention and feed-forward blocks.
   int64_t inner_width() const {
     return extras.bottleneck.width > 0 ? extras.bottleneck.width : hidden_size;
   }
@@ -165,16 +164,17 @@ struct LayerShape {
   int64_t widest_input() const {
     return std::max({hidden_size, attention.key_input_width, attention.value_input_width});
   }
-  // Whether the layer can attend to rows other than the queries' own (cross-attention). Relative
-  // positions, windows and causal or mixed keys make sense within one sequence alone.
+  // Whether the layer supports cross-attention, in which keys and values come from other rows than
+  // queries. Relative positions, windows, and causal or mixed keys are defined only within one
+  // sequence.
   bool takes_cross_kv() const {
     return relative_positions.kind == RelativePositions::kNone && attention.window == 0 &&
            !attention.causal && extras.bottleneck.width == 0 &&
            attention.kind != AttentionKind::kCausalLinear &&
            attention.kind != AttentionKind::kLinformer;
   }
-  // Whether the layer can do nothing but cross-attention, because keys or values are made of rows
-  // of another width than the queries.
+  // Whether the layer supports only cross-attention, because keys or values are projected from rows
+  // of another width than queries.
   bool needs_cross_kv() const {
     return (attention.key_input_width > 0 && attention.key_input_width != hidden_size) ||
            (attention.value_input_width > 0 && attention.value_input_width != hidden_size);
@@ -182,20 +182,19 @@ struct LayerShape {
   int64_t projected_width() const {
     return attention.output_width > 0 ? attention.output_width : inner_width();
   }
-  // The width of the attention's result, before any residual.
+  // The width of the attention's output, before any residual.
   int64_t attention_width() const {
     return attention.has_output_projection ? projected_width() : context_width();
   }
-  // The width of the layer's result.
+  // The width of the layer's output.
   int64_t layer_width() const {
     return extras.bottleneck.width > 0 ? hidden_size : attention_width();
   }
-  // The columns of the queries, of the keys and of the values.
+  // The numbers of columns of all queries, keys and values.
   int64_t query_columns() const { return attention.heads * attention.key_width; }
   int64_t key_columns() const { return attention.kv_heads() * attention.key_width; }
   int64_t value_columns() const { return attention.kv_heads() * attention.value_width; }
-  // The first columns of keys and of values in the fused input projection, which begins with the
-  // queries.
+  // The first columns of keys and values in the fused input projection. Queries begin at column 0.
   int64_t key_column() const { return attention.keys_are_queries ? 0 : query_columns(); }
   int64_t value_column() const {
     return attention.values_are_keys ? key_column() : key_column() + key_columns();
@@ -205,65 +204,68 @@ struct LayerShape {
 
 // The rule for the default position ids of kept tokens.
 enum class PositionRule {
-  kIndexFromFirstKept,  // index in the row minus that of the first kept token (BERT)
-  // Whatever the mask keeps: padding_id() for a token of that id; for any other token
-  // first_position + the number of tokens of other ids before it in the row (RoBERTa).
+  kIndexFromFirstKept,  // index in the row minus the index of the first kept token (BERT)
+  // Independent of the mask: padding_id() for a token of that id; for any other token,
+  // first_position + the number of earlier tokens in the row with an id other than padding_id()
+  // (RoBERTa).
   kCountNotPadding,
 };
 
-// The embeddings of token ids: the sum of a word, a position and a token type, with an optional
-// norm and an optional projection to E.
+// Token embeddings: the sum of word, position and token type embeddings, with an optional norm and
+// an optional projection to E.
 struct EmbeddingShape {
-  int64_t width = 0;        // W, of the tables; projected to E if different
+  int64_t width = 0;        // W, the width of the tables; projected to E if different
   int64_t vocabulary = 0;   // rows of the word table
-  int64_t positions = 0;    // rows of the position table; 0: none
-  int64_t token_types = 0;  // rows of the token type table; 0: none
-  int64_t task_types = 0;   // rows of a table whose row 0 is added to every token; 0: none
+  int64_t positions = 0;    // rows of the position table; 0 if there is none
+  int64_t token_types = 0;  // rows of the token type table; 0 if there is none
+  int64_t task_types = 0;   // rows of a table whose row 0 is added to every token; 0 if none
   PositionRule position_rule = PositionRule::kIndexFromFirstKept;
   int64_t first_position = 0;  // position id of a row's first token
-  bool has_norm = true;        // its kind is that of the layers
+  bool has_norm = true;        // of the layers' NormKind
   float norm_epsilon = 0;
-  bool always_projected = false;  // even if the tables are as wide as the hidden states
-  bool norm_is_last = false;      // after the projection, at its width; false: before it
-  // Only words are projected, and positions and types, from tables of width E, are added
-  // afterwards. Needs norm_is_last.
+  bool always_projected = false;  // even if W = E
+  bool norm_is_last = false;      // whether the norm follows the projection, at its width
+  // Only word embeddings are projected. Position and token type embeddings have width E and are
+  // added afterwards. Requires norm_is_last.
   bool projects_words = false;
-  // With projects_words: what is projected is the words of the next token, of the token itself and
-  // of the one before, side by side, with zeros where there is none; false: the token's own word.
+  // The projection reads the word embeddings of the next token, the token itself and the previous
+  // token, side by side, with zeros beyond the sequence. Requires projects_words.
   bool has_neighbours = false;
   float word_scale = 1;                      // multiplies the rows of the word table
-  DataType table_type = DataType::kFloat32;  // of all tables in memory; or float16, bfloat16
-  // The id of words that are left out, while others are scaled (ESM's token dropout); -1: none.
+  DataType table_type = DataType::kFloat32;  // of all tables in memory; also float16, bfloat16
+  // Embeddings of this token id are zeroed, and the others are scaled (ESM's token dropout). -1 if
+  // there is no such id.
   int64_t mask_id = -1;
 
-  // The token id that kCountNotPadding does not count, which is also its position id.
+  // The token id that kCountNotPadding does not count. It is also the position id of such tokens.
   int64_t padding_id() const { return first_position - 1; }
-  // The longest sequence that default position ids allow; 0: any length.
+  // The longest sequence that default position ids allow, or 0 for any length.
   int64_t longest_sequence() const { return positions == 0 ? 0 : positions - first_position; }
   bool projected(int64_t hidden_size) const { return always_projected || width != hidden_size; }
   int64_t norm_width(int64_t hidden_size) const { return norm_is_last ? hidden_size : width; }
-  // The width of the tables of positions and types.
+  // The width of the position and token type tables.
   int64_t added_width(int64_t hidden_size) const { return projects_words ? hidden_size : width; }
-  // The number of columns that the projection takes.
+  // The number of input columns of the projection.
   int64_t projected_from() const { return has_neighbours ? 3 * width : width; }
   bool operator==(const EmbeddingShape&) const = default;
 };
 
-// The patch embedding of a model that takes features, which are rows of patches or frames: a linear
-// layer brings them to width E, prefix tokens are put before them, positions are added, and a norm
-// follows. The prefix tokens are a class token, a distillation token and registers, in this order.
-// The rows of the position table belong to the class and distillation tokens and then to the
-// features; registers have no positions.
+// The patch embedding of a model whose inputs are features, such as image patches or audio frames.
+// It projects features to width E, writes prefix tokens before them, adds position embeddings and
+// applies a norm. The prefix tokens are a class token, a distillation token and registers, in this
+// order. The position table has the rows of the class and distillation tokens first, then of the
+// features. Registers have no positions.
 struct PatchEmbeddingShape {
-  int64_t feature_width = 0;  // of the features, for the linear layer; 0: none, they are E wide
+  int64_t feature_width = 0;  // of the features; 0 if there is no projection and features have E
   bool has_class = false;
   bool has_distillation = false;
   int64_t registers = 0;
-  int64_t positions = 0;     // rows of the position table; 0: none
-  bool needs_every = false;  // positions are those of a grid, so each must have its feature
-  bool has_norm = false;     // its kind is that of the layers
-  int64_t image_size = 0, patch_size = 0;  // pixels on a side, if features may be pixels; else 0
-  int64_t grid() const { return patch_size > 0 ? image_size / patch_size : 0; }  // on a side
+  int64_t positions = 0;     // rows of the position table; 0 if there is none
+  bool needs_every = false;  // the positions form a grid, and each must have its feature
+  bool has_norm = false;     // of the layers' NormKind
+  // Sides of the image and of a patch in pixels; 0 if features cannot be pixels.
+  int64_t image_size = 0, patch_size = 0;
+  int64_t grid() const { return patch_size > 0 ? image_size / patch_size : 0; }  // patches per side
   // The number of prefix tokens that have positions.
   int64_t prefix_positions() const { return (has_class ? 1 : 0) + (has_distillation ? 1 : 0); }
   // The number of all prefix tokens.
@@ -272,63 +274,64 @@ struct PatchEmbeddingShape {
   int64_t width(int64_t hidden_size) const {
     return feature_width > 0 ? feature_width : hidden_size;
   }
-  // The largest number of features in a sequence; 0: any number.
+  // The largest number of features in a sequence, or 0 for any number.
   int64_t features() const { return positions == 0 ? 0 : positions - prefix_positions(); }
   bool operator==(const PatchEmbeddingShape&) const = default;
 };
 
-// A model without its weights. A weight set is the weights of a layer, which several layers may
-// share (ALBERT).
+// A model without its weights. A weight set is the weights of one layer; several layers may share
+// it (ALBERT).
 struct ModelDescription {
-  std::string family;  // only to be shown
-  int64_t layers = 0;  // 0: embeddings alone, whose width `layer` states
-  // The shape of all layers or, if they differ, the least one that each fits into: it has all
-  // heads, the windows, the mixture and the convolution of the layers that have them, and the
-  // largest widths.
+  std::string family;  // for display only
+  int64_t layers = 0;  // 0 if the model has only embeddings, of width layer.hidden_size
+  // The shape of all layers. If layers differ, the common shape that each fits into: it has all
+  // heads, the largest widths, and the windows, mixtures and convolutions of the layers that have
+  // them.
   LayerShape layer;
-  // One for each weight set; or empty: all are as `layer` is. They may differ in windows, rotary
-  // positions, key widths, heads that are left, convolutions, feed-forward blocks, mixtures and the
-  // norm before the attention.
+  // One shape per weight set, or empty if all have the shape `layer`. They may differ in windows,
+  // rotary positions, key widths, pruned heads, convolutions, feed-forward blocks, mixtures and the
+  // norm before attention.
   std::vector<LayerShape> layer_shapes;
-  std::vector<int64_t> layer_map;  // [layers]: weight set of each layer, from 0 on without gaps;
-                                   // or empty: each has its own
+  // [layers], the weight set of each layer, numbered from 0 without gaps. If empty, each layer has
+  // its own.
+  std::vector<int64_t> layer_map;
   std::optional<EmbeddingShape> embeddings;
   std::optional<PatchEmbeddingShape> patch_embedding;
-  bool has_exit_norm = false;  // a norm after the last layer
-  // Of the weights of all linear layers as they are read, if all of them are float16 or bfloat16
-  // numbers; else float32. It only tells how much memory they will take.
+  bool has_exit_norm = false;  // whether a final norm follows the last layer
+  // float16 or bfloat16 if the weights of all linear layers are stored in that type, otherwise
+  // float32. Used only to predict memory.
   DataType linear_type = DataType::kFloat32;
   std::optional<PoolingDescription> pooling;
-  std::optional<PoolingDescription> classifier;  // a head that scores classes
-  // A head that scores classes of each token, or makes a vector of it.
-  std::optional<PoolingDescription> token_head;
-  // At most one of these two, in a model with embeddings: both make vectors over its vocabulary.
-  std::optional<PoolingDescription> lexical_head;  // a number for each token
+  std::optional<PoolingDescription> classifier;  // scores classes of a sequence
+  std::optional<PoolingDescription> token_head;  // scores classes of each token, or projects it
+  // Both compute sparse vectors over the vocabulary. A model has at most one, and embeddings.
+  std::optional<PoolingDescription> lexical_head;  // one weight per token
   std::optional<VocabularyHeadShape> vocabulary_head;
-  std::optional<SimilarityShape> similarity;  // of a tower
+  std::optional<SimilarityShape> similarity;  // of a checkpoint with two towers
 
-  // The shape of the layers of a weight set, and of layer i.
+  // The shape of a weight set, and of layer i.
   const LayerShape& layer_shape(int64_t set) const {
     return layer_shapes.empty() ? layer : layer_shapes[set];
   }
   const LayerShape& layer_at(int64_t i) const { return layer_shape(weight_set(i)); }
-  // Gives each weight set a shape of its own. ShareShapes undoes this if all are as `layer` is.
+  // Gives each weight set its own copy of the shape. ShareShapes undoes this if all are equal to
+  // `layer`.
   void SplitShapes();
   void ShareShapes();
-  // Makes the same change to the shape of every layer.
+  // Applies the same change to the shape of every layer.
   template <class Change>
   void ChangeShapes(const Change& change) {
     change(layer);
     for (LayerShape& shape : layer_shapes) change(shape);
   }
-  // The heads that are linear layers, in the order in which loading reads them. They are part of
+  // The dense heads of the model, in the order in which loading reads them. The result points into
   // this description.
   std::vector<DenseHeadShape> dense_heads() const;
-  // The width of the sparse vectors that the lexical or the vocabulary head makes; 0: it has none.
+  // The width of the sparse vectors of the lexical or MLM head, or 0 without such a head.
   int64_t sparse_width() const {
     return (vocabulary_head || lexical_head) && embeddings ? embeddings->vocabulary : 0;
   }
-  // The number of heads that layer i has left.
+  // The number of heads of layer i, without pruned ones.
   int64_t heads_at(int64_t i) const { return layer_at(i).attention.heads; }
   int64_t weight_sets() const;
   int64_t weight_set(int64_t i) const { return layer_map.empty() ? i : layer_map[i]; }

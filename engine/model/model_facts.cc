@@ -29,7 +29,7 @@ WeightForm FormOf(const ModelPart& part, const WeightSpec& weight) {
 
 class CostList {
  public:
-  // Returns the cost of the stage, which comes last if it is new.
+  // Returns the cost of the stage. Appends it if it is new.
   StageCost& Of(const std::string& stage) {
     const auto at = std::find_if(costs_.begin(), costs_.end(),
                                  [&](const StageCost& cost) { return cost.stage == stage; });
@@ -44,12 +44,12 @@ class CostList {
   std::vector<StageCost> costs_;
 };
 
-// What each pair of a query and a key costs in layers of this shape.
+// Adds `flops` for each pair of a query and a key in layers of this shape.
 void AddPairs(const LayerShape& shape, int64_t flops, StageCost& cost) {
   if (shape.attention.kind == AttentionKind::kLinformer) {
     cost.per_token += flops * shape.attention.linformer.keys;
   } else if (shape.attention.window == 0) {
-    // Of the pairs of a sequence, a causal query sees its own and half of the others.
+    // A causal query sees its own key and, on average, half of the others.
     cost.per_pair += shape.attention.causal ? flops / 2 : flops;
     cost.per_token += shape.attention.causal ? flops / 2 : 0;
   } else {
@@ -63,7 +63,7 @@ void AddPairs(const LayerShape& shape, int64_t flops, StageCost& cost) {
   }
 }
 
-// What each query and each key costs against the rows of distances, at most.
+// Adds an upper bound on the cost of scoring each query and key against relative positions.
 void AddDistances(const LayerShape& shape, int64_t times, CostList& costs) {
   const RelativePositionShape& relative = shape.relative_positions;
   if (relative.kind != RelativePositions::kDisentangled) return;
@@ -72,7 +72,7 @@ void AddDistances(const LayerShape& shape, int64_t times, CostList& costs) {
       2 * times * products * relative.position_rows() * shape.key_columns();
 }
 
-// What attention does between its projections of inputs and of outputs.
+// Adds the cost of attention between its input and output projections.
 void AddAttention(const LayerShape& shape, int64_t times, CostList& costs) {
   if (IsLinear(shape.attention.kind)) {
     const int64_t state = shape.attention.key_width * shape.attention.value_width;
@@ -97,7 +97,7 @@ void AddProducts(const ModelPart& part, int64_t times, CostList& costs) {
   (part.per_sequence ? cost.per_sequence : cost.per_token) += 2 * times * elements;
 }
 
-// Attention comes behind the last stage that makes its inputs.
+// Attention follows the last stage that projects its inputs.
 void AddLayers(const LayerShape& shape, int64_t times, CostList& costs) {
   const char* inputs = shape.needs_cross_kv() ? "attention.value" : "attention.qkv";
   for (const ModelPart& part : ListParts(shape)) {
@@ -106,7 +106,7 @@ void AddLayers(const LayerShape& shape, int64_t times, CostList& costs) {
   }
 }
 
-// The part of the layer that a stage belongs to.
+// Returns the part of the layer that includes a stage.
 StageCost& PartOf(const std::string& stage, LayerCost& layer) {
   static constexpr const char* kBetweenProducts[] = {"attention.scores", "attention.context",
                                                      "attention.state", "attention.mixing",

@@ -1,4 +1,4 @@
-// Models that do without some of their attention heads: Michel et al. 2019.
+// Pruning of attention heads: Michel et al. 2019.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace attendant {
 
-// Whether a layer of the model does without some of its heads.
+// Whether heads of any layer are pruned.
 bool HasPrunedHeads(const ModelDescription& model);
 
-// The model with all heads that its layers have been pruned of.
+// Returns the model with all heads restored.
 ModelDescription WithAllHeads(ModelDescription model);
 
-// The layer, which has all of its heads, without those of these numbers, which ascend.
+// Returns `layer`, which must have all heads, without the heads `pruned`, which are ascending.
 LayerShape WithoutHeads(LayerShape layer, absl::Span<const int64_t> pruned);
 
-// Why layers of this shape cannot lose heads, "its keys …"; empty: they can.
+// Returns why heads of such a layer cannot be pruned, such as "its heads share keys and values", or
+// an empty string if they can.
 std::string WhyNotPrunable(const LayerShape& layer);
 
 }  // namespace attendant

@@ -7,7 +7,7 @@
 namespace attendant {
 namespace {
 
-// A block whose norms are where the layer has them. Their names begin with `name`.
+// Returns a block with norms placed as in the layer. Their names begin with `name`.
 ResidualBlockShape NormedBlock(const LayerShape& shape, const std::string& name, float epsilon) {
   ResidualBlockShape block = {.width = shape.inner_width()};
   const BlockNormShape norm = {name + "_norm", epsilon};

@@ -1,4 +1,4 @@
-// The angles of rotary positions: Su et al. 2021 (RoPE).
+// RotaryShape: rotary position embeddings, Su et al. 2021 (RoPE).
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,23 @@
 
 namespace attendant {
 
-// The turning of the first columns of each head of queries and keys, in pairs, by their positions.
+// Rotates pairs of the first columns of each head of queries and keys by their position.
 struct RotaryShape {
-  std::vector<double> frequencies = {};  // of each pair: radians from one position to the next
-  float amplitude = 1;                   // multiplies what is turned
+  std::vector<double> frequencies = {};  // of each pair, in radians per position
+  float amplitude = 1;                   // multiplies the rotated columns
   RotaryPairs pairs = RotaryPairs::kHalves;
 
-  // The columns of each head that are turned.
+  // The number of rotated columns per head.
   int64_t width() const { return 2 * static_cast<int64_t>(frequencies.size()); }
 
   bool operator==(const RotaryShape&) const = default;
 };
 
-// Returns the frequencies of `width` / 2 pairs: that of pair j is base^(-2 j / width) / stretch.
+// Returns the frequencies base^(-2 j / width) / stretch of the pairs j in [0, width / 2).
 std::vector<double> RotaryFrequencies(int64_t width, float base, float stretch = 1);
 
-// INVALID_ARGUMENT unless heads of `key_width` columns can be turned so.
+// Returns INVALID_ARGUMENT if `rotary` has more than `key_width` columns (those of a head), or
+// frequencies or an amplitude that are negative or not finite.
 absl::Status CheckRotary(const RotaryShape& rotary, int64_t key_width);
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// WeightSource: the named weights of one model, read one at a time so that a checkpoint is never in
-// memory as a whole.
+// WeightSource: reads the named weights of one model one at a time, so that a checkpoint is never
+// fully in memory.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,28 @@
 
 namespace attendant {
 
-// A tensor of a model, by its canonical name and with the shape that the description demands.
-// Linear weights are [out, in]. RMS norms have no bias. Letters are those of model_description.h;
-// V, P and Y are the rows of the tables of words, positions and token types, and W is their width.
+// A tensor of a model, with its canonical name and the shape that the description requires. Linear
+// weights are [out, in]. RMS norms have no bias. The letters are those of model_description.h; V, P
+// and Y are the rows of the word, position and token type tables, and W is their width.
 //
-// Each weight set i of the layers has these names behind the prefix "layer.<i>.":
-// - each with ".weight" and ".bias": query [H Dk, E], key [K Dk, E], value [K Dv, E]; key and value
-//   are absent if they are shared with the one before, and have another width of input if the shape
-//   says so; output [E, C]; attention_norm [E]; feed_forward_gate, feed_forward_in [F, E];
+// Each weight set i of the layers has these names after the prefix "layer.<i>.":
+// - each with ".weight" and ".bias": query [H Dk, E], key [K Dk, E], value [K Dv, E]; key or value
+//   is absent if it shares a projection, and has another input width if the shape says so;
+//   output [E, C]; attention_norm [E]; feed_forward_gate, feed_forward_in [F, E];
 //   feed_forward_out [E, F]; feed_forward_norm, second_attention_norm [E]; query_norm [H Dk],
-//   key_norm [K Dk], or both [Dk] if each head has its norm; position_key, position_query [H Dk, E]
-//   in disentangled attention;
+//   key_norm [K Dk], or both [Dk] if each head has its own norm; position_key, position_query
+//   [H Dk, E] in disentangled attention;
 // - attention_scale, feed_forward_scale [E];
-// - in layers with a bottleneck of width B, which then takes the place of E above: bottleneck_in,
-//   bottleneck_attention [B, E] and bottleneck_out [E, B], each with its norm, "…_norm"; value
-//   [K Dv, E] where values come from outside the bottleneck;
-// - feed-forward blocks before the last: "before.<i>.feed_forward_in" and so on;
-// - in a mixture router.weight [experts, E], router.bias and experts_bias [E], and before the names
-//   of the products of expert i "expert.<i>.";
+// - in layers with a bottleneck of width B, which replaces E above: bottleneck_in,
+//   bottleneck_attention [B, E] and bottleneck_out [E, B], each with a norm "…_norm"; value
+//   [K Dv, E] if values are projected from outside the bottleneck;
+// - feed-forward blocks before the last one: "before.<i>.feed_forward_in" and so on;
+// - in a mixture: router.weight [experts, E], router.bias and experts_bias [E]; the weights of
+//   expert i have the prefix "expert.<i>.";
 // - score [H Dk] in additive attention; key_mixing, value_mixing [k, positions] in a Linformer;
 // - convolution.weight [E, E / groups, taps], convolution.bias and convolution_norm [E].
-// H and C are those that the layer's pruning leaves; without any head, "output.bias" is all that is
-// left of the projections.
+// H and C do not include pruned heads. If all heads of a layer are pruned, "output.bias" is the
+// only tensor of its projections.
 //
 // These names occur once in a model:
 // - "embeddings.word" [V, W], "embeddings.position" [P, W], "embeddings.token_type" [Y, W],
@@ -52,44 +52,44 @@ namespace attendant {
 // - "exit_norm.{weight,bias}" [E];
 // - "pooling.dense.{weight,bias}" [dense_width, modes E], "pooling.dense_norm.{weight,bias}"
 //   [dense_width], "pooling.output.{weight,bias}" [output_width, dense_width],
-//   "pooling.further.0.{weight,bias}" [width of that layer, width before it], the projections of
-//   residuals, "pooling.dense.residual.weight" and such, of the shape of their layer's weight, the
+//   "pooling.further.0.{weight,bias}" [width of that layer, width before it]; projections of
+//   residuals, such as "pooling.dense.residual.weight", with the shape of their layer's weight; the
 //   feed-forward block "pooling.block_norm.{weight,bias}" [width], "pooling.block_in.{weight,bias}"
-//   [block, width] and "pooling.block_out.{weight,bias}" [width, block], and such names with
-//   "classifier", "token_head" or "lexical_head" in place of "pooling"; the last two take one
-//   vector of E;
-// - of a pooling that attends, "pooling.probe" [1, E] and
-//   "pooling.{query,key,value}.{weight,bias}" [E, E];
+//   [block, width] and "pooling.block_out.{weight,bias}" [width, block]; and the same names with
+//   "classifier", "token_head" or "lexical_head" instead of "pooling", of which the last two have
+//   E inputs;
+// - in attention pooling, "pooling.probe" [1, E] and "pooling.{query,key,value}.{weight,bias}"
+//   [E, E];
 // - "vocabulary_head.dense.{weight,bias}" [width, E], "vocabulary_head.dense_norm.{weight,bias}"
 //   [width], "vocabulary_head.output.{weight,bias}" [V, width].
 struct WeightSpec {
   std::string name;
   std::vector<int64_t> shape;
-  bool optional = false;  // every ".bias" is
+  bool optional = false;  // true for every ".bias"
 };
 
-// The one or two tensors of a part.
+// Returns the one or two tensors of a part.
 std::vector<WeightSpec> WeightsOf(const ModelPart& part);
 
 // Returns every tensor of a model, in the order in which loading reads them.
 std::vector<WeightSpec> ListWeights(const ModelDescription& description);
 
-// The place that the weights of one model come from, such as files. Not thread-safe.
+// Reads the weights of one model, for example from files. Not thread-safe.
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
 
-  // True if the source has this tensor; an optional one may be absent.
+  // Whether the source has this tensor. Optional tensors may be absent.
   virtual bool Has(absl::string_view name) const = 0;
 
-  // Reads one tensor, converted to float32, in row-major order of the canonical shape. `target` has
-  // exactly as many elements. An error names the file, the tensor, what was expected and what was
-  // found.
+  // Reads one tensor into `target`, which has exactly its number of elements, in row-major order of
+  // the canonical shape and converted to float32. Errors name the file, the tensor, and the
+  // expected and actual values.
   virtual absl::Status Read(absl::string_view name, absl::Span<float> target) = 0;
 
-  // Reads one tensor without converting it, if the source holds it in elements of `type`, a float
-  // type; returns false if it does not, and then leaves `target` undefined. `target` has exactly as
-  // many bytes. Errors are those of Read.
+  // Reads one tensor into `target`, which has exactly its number of bytes, without conversion, if
+  // the source stores it as `type`, a float type. Otherwise returns false and leaves `target`
+  // undefined. Returns the errors of Read.
   virtual absl::StatusOr<bool> ReadStored(absl::string_view /*name*/, DataType /*type*/,
                                           absl::Span<char> /*target*/) {
     return false;

@@ -9,11 +9,11 @@
 namespace attendant {
 namespace {
 
-// The number of rows that a thread gathers at a time.
+// The number of rows that a worker gathers at a time.
 constexpr int64_t kGatheredRows = 64;
 
-// Returns the row of the sequence, counted from its first, whose position differs from that of
-// `row` by `offset`; -1 if there is none.
+// Returns the index in the sequence of the row at `offset` positions from `row`, or -1 if no token
+// has that position.
 int64_t RowAt(const AttentionSequence& sequence, int64_t row, int64_t offset) {
   const absl::Span<const int32_t> positions = sequence.positions;
   if (positions.empty()) {
@@ -25,7 +25,7 @@ int64_t RowAt(const AttentionSequence& sequence, int64_t row, int64_t offset) {
   return at != positions.end() && *at == wanted ? at - positions.begin() : -1;
 }
 
-// Returns the sequence that a row of the batch belongs to.
+// Returns the sequence that contains a row of the batch.
 const AttentionSequence& SequenceOf(absl::Span<const AttentionSequence> sequences, int64_t row) {
   const auto behind = std::upper_bound(
       sequences.begin(), sequences.end(), row,
@@ -44,7 +44,7 @@ absl::StatusOr<TokenConvolution> TokenConvolution::Load(const std::string& prefi
   return convolution;
 }
 
-// Loads each group as a matrix: [out, in, taps] in the checkpoint becomes [out, taps * in].
+// Loads each group as a matrix: transposes [out, in, taps] of the checkpoint to [out, taps * in].
 absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader& loader) {
   const int64_t columns = width_ / shape_.groups, in = columns * shape_.taps;
   absl::StatusOr<AlignedBuffer<float>> weight = loader.ReadTable(name + ".weight", width_ * in);

@@ -21,7 +21,7 @@ absl::Status BatchRun::Begin(const PackedBatch& batch, int64_t first_layer, RunO
   first_layer_ = first_layer;
   observer_ = &observer;
   workspace_.fully_masked_rows = 0;
-  wanted_queries_.reserve(batch.sequences());  // one wanted row of each is the rule
+  wanted_queries_.reserve(batch.sequences());  // usually one selected row per sequence
   positions_.clear();
   if (tables_.has_rotary()) TakePositions();
   const int64_t tokens = batch.tokens(), tail = PaddedRows(tokens) - tokens;
@@ -30,7 +30,7 @@ absl::Status BatchRun::Begin(const PackedBatch& batch, int64_t first_layer, RunO
   return absl::OkStatus();
 }
 
-// Positions count from the first kept token, so that padding before it does not change a bit.
+// Positions are relative to the first kept token, so padding before it does not change the bits.
 void BatchRun::TakePositions() {
   for (int64_t i = 0; i < batch_->sequences(); ++i) {
     const int32_t begin = batch_->cu_seqlens[i];
@@ -91,7 +91,7 @@ bool BatchRun::NeedsOtherRows(const LayerRun& run) const {
   return wanted == 0 || wanted == run.tokens || !batch_->states.empty() || run.WantsProbabilities();
 }
 
-// Makes one entry of each run of neighbouring wanted rows in a sequence.
+// Adds one entry for each range of adjacent selected rows in a sequence.
 void BatchRun::NarrowQueries(int64_t span_index) {
   wanted_queries_.clear();
   int64_t i = -1;

@@ -7,7 +7,7 @@
 namespace attendant {
 namespace {
 
-// The rotations of the model's layers, each once.
+// Returns the distinct rotations of the model's layers.
 std::vector<RotaryShape> Rotations(const ModelDescription& model) {
   std::vector<RotaryShape> rotations;
   for (int64_t i = 0; i < model.weight_sets(); ++i) {

@@ -17,9 +17,9 @@ void Softmax(absl::Span<float> scores) {
   for (float& score : scores) score /= sum;
 }
 
-constexpr float kTaken = -1;  // in place of a probability
+constexpr float kTaken = -1;  // replaces the probability of a chosen expert
 
-// Returns the largest of the probabilities that are left; of those that compare with nothing, the
+// Returns the expert with the largest probability that is not taken. If these are NaN, returns the
 // first.
 int32_t LargestOf(absl::Span<const float> probabilities) {
   int32_t largest = -1;

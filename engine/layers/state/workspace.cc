@@ -9,8 +9,8 @@
 namespace attendant {
 namespace {
 
-// Bounds on the kernels' scratch memory, which does not grow with the batch. Per worker, products
-// hold a few hundred rows of x and y, and the attention holds a block of keys, values and scores.
+// Upper bounds on the kernels' scratch memory, which does not grow with the batch. Per worker,
+// products need a few hundred rows of x and y, and attention a block of keys, values and scores.
 constexpr int64_t kScratchRows = 512;
 constexpr int64_t kScratchFloor = int64_t{1} << 20;
 
@@ -29,9 +29,8 @@ CheckedSize ScratchBytes(const ModelDescription& model, int threads) {
                                            CheckedSize(sizeof(float)));
 }
 
-// Returns the size of the largest input of a linear layer in the representation of its compute
-// type, with a scale for each row of int8, plus that of the feed-forward block's second product,
-// whose input is held at the same time.
+// Returns the size of the largest packed GEMM input, including the scale of each int8 row, plus the
+// packed input of the feed-forward block's second product, which exists at the same time.
 CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const ComputeMode& mode) {
   if (mode.type == ComputeType::kF32) return 0;
   const LayerShape& layer = model.layer;
@@ -100,7 +99,7 @@ void Workspace::Apply(const LinearColumns& linear, const LinearInput& x, const L
 }
 
 void Workspace::ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target) {
-  // The product writes whole tiles, and the rows after `target` may belong to another sequence.
+  // The product writes whole row tiles, and the rows after `target` may belong to another sequence.
   const int64_t padded_rows = PaddedRows(target.rows);
   const MatrixView<float> x = activations.embedded().Rows(0, padded_rows);
   const MatrixView<float> projected = activations.outer().Rows(0, padded_rows);
