@@ -1,4 +1,4 @@
-// AlignedBuffer and SharedBuffer: arrays in one allocation that is aligned for vectors.
+// AlignedBuffer and SharedBuffer: arrays that are aligned for SIMD vectors.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace attendant {
 
-// An array of `size` elements of a trivial type T, aligned to 64 bytes, which the buffer owns. Its
-// content starts undefined, and pages that were never written take no memory. Move-only. The
-// constructor throws std::bad_alloc; the caller has checked the size against its limits.
+// Owns an array of `size` elements of a trivial type T, aligned to 64 bytes. The content starts
+// undefined, and pages that were never written take no memory. Move-only. The constructor throws
+// std::bad_alloc; callers check untrusted sizes first.
 template <typename T>
 class AlignedBuffer {
  public:
@@ -23,7 +23,7 @@ class AlignedBuffer {
     data_.reset(static_cast<T*>(memory));
   }
 
-  // Makes room for at least `size` elements. If there was less, the content is undefined again.
+  // Grows to at least `size` elements. If it grows, the content becomes undefined.
   void GrowTo(int64_t size) {
     if (size_ < size) *this = AlignedBuffer(size);
   }
@@ -43,8 +43,8 @@ class AlignedBuffer {
   int64_t size_ = 0;
 };
 
-// An immutable buffer, such as a weight: copies share the elements, which live as long as the last
-// of them. Any number of threads may read it.
+// An immutable buffer, such as a weight. Copies share the elements, which are freed with the last
+// copy. Thread-safe.
 template <typename T>
 class SharedBuffer {
  public:

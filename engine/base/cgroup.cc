@@ -9,11 +9,11 @@
 namespace attendant {
 namespace {
 
-// What a line of the membership file says.
+// A parsed line of the membership file.
 struct Membership {
-  bool is_wanted = false;  // else the line is of other controllers
-  std::string hierarchy;   // folder of the controller's own hierarchy in v1, none in v2
-  std::string path;        // of the group, from there: "/system.slice/x.service"
+  bool is_wanted = false;  // false if the line is for other controllers
+  std::string hierarchy;   // directory of the controller's hierarchy in v1; empty in v2
+  std::string path;        // of the group, relative to it: "/system.slice/x.service"
 };
 
 // "4:cpu,cpuacct:/path" in v1, "0::/path" in v2.

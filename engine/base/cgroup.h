@@ -1,4 +1,4 @@
-// The files that hold the limits of this process's control groups: cgroups(7).
+// Locates the files that hold the limits of this process's control groups; see cgroups(7).
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ struct CgroupFiles {
   std::string membership = "/proc/self/cgroup";
 };
 
-// The folders whose limits by `controller` ("cpu", "memory") hold for this process: of its own
-// group, of each one around it, and the root's, in either version's hierarchy. Some may not exist:
-// a container often sees its own group as the root.
+// Returns the directories whose limits of `controller` ("cpu" or "memory") apply to this process:
+// those of its group, of each parent group and of the root, in the hierarchies of cgroups v1 and
+// v2. Some may not exist: a container often sees its own group as the root.
 std::vector<std::string> CgroupFolders(const CgroupFiles& files, const std::string& controller);
 
 }  // namespace attendant

@@ -1,20 +1,20 @@
-// Sizes computed from a description that nobody has vouched for.
+// Overflow-checked sizes for untrusted descriptions.
 #pragma once
 
 #include <cstdint>
 
 namespace attendant {
 
-// A count of elements or bytes that is either exact or known not to fit. Formulas over it read as
-// over plain integers; the code that allocates asks ok() once, at the end.
+// A number of elements or bytes that is either exact or marked as invalid. Arithmetic reads as with
+// plain integers; callers check ok() once, before they allocate.
 class CheckedSize {
  public:
   constexpr CheckedSize() = default;
-  // A negative value is not a size.
+  // A negative `value` is invalid.
   constexpr CheckedSize(int64_t value) : value_(value), ok_(value >= 0) {}  // NOLINT: implicit
 
   constexpr bool ok() const { return ok_; }
-  // Only if ok().
+  // Requires ok().
   constexpr int64_t value() const { return value_; }
   constexpr int64_t value_or(int64_t other) const { return ok_ ? value_ : other; }
 

@@ -8,20 +8,21 @@
 
 namespace attendant {
 
-// The number format of the linear layers, in descending order of accuracy. Everything else is
-// float32, except as AttendsInBf16 says.
+// The number format of linear layers, in descending order of accuracy. All other computations are
+// float32, except attention; see AttendsInBf16.
 //   kF32     float32
-//   kBf16x3  weights and inputs each the sum of two bfloat16, x = hi + lo: y is the sum of
-//            x_lo w_hi, x_hi w_lo and x_hi w_hi in float32. About as exact as float32.
-//   kBf16    weights and inputs rounded to bfloat16, sums in float32
-//   kInt8    weights quantised per output channel, inputs per token, both symmetric; sums exact
+//   kBf16x3  weights and inputs are sums of two bfloat16, x = hi + lo, and y is the sum of
+//            x_lo w_hi, x_hi w_lo and x_hi w_hi in float32; about as accurate as float32
+//   kBf16    weights and inputs are rounded to bfloat16; sums are float32
+//   kInt8    weights are quantised per output channel and inputs per token, symmetrically; sums are
+//            exact
 enum class ComputeType : uint8_t { kF32, kBf16x3, kBf16, kInt8 };
 
 inline constexpr ComputeType kComputeTypes[] = {ComputeType::kF32, ComputeType::kBf16x3,
                                                 ComputeType::kBf16, ComputeType::kInt8};
 
-// Whether attention takes bfloat16 operands. On a CPU without units for them it takes float32 all
-// the same; see AttentionShape::mode (engine/kernels/attention/attention.h).
+// Whether the products of attention have bfloat16 inputs. On a CPU without bf16 units they are
+// float32 regardless; see AttentionShape::mode (engine/kernels/attention/attention.h).
 constexpr bool AttendsInBf16(ComputeType type) {
   return type == ComputeType::kBf16 || type == ComputeType::kInt8;
 }
@@ -37,10 +38,10 @@ constexpr const char* Name(ComputeType type) { return NameIn(kComputeTypeNames, 
 // The implementation of matrix products: oneDNN, the AMX GEMM (engine/kernels/gemm/amx_gemm.h) or
 // the vector GEMM (vector_gemm.h there).
 enum class Gemm : uint8_t {
-  kAuto,    // chosen by the CPU; see gemm_choice.h
-  kOneDnn,  // not with weights of 16 bits
-  kTiles,   // the AMX GEMM; neither for kF32 nor with emulation
-  kVector,  // the vector GEMM; for kF32, for kInt8 and with emulation
+  kAuto,    // depends on the CPU; see gemm_choice.h
+  kOneDnn,  // does not support 16-bit weights
+  kTiles,   // the AMX GEMM; supports neither kF32 nor emulation
+  kVector,  // the vector GEMM; supports kF32, kInt8 and emulation
 };
 
 inline constexpr Named<Gemm> kGemmNames[] = {{"auto", Gemm::kAuto},
@@ -51,13 +52,12 @@ inline constexpr Named<Gemm> kGemmNames[] = {{"auto", Gemm::kAuto},
 // Returns "auto", "onednn", "tiles" or "vector".
 constexpr const char* Name(Gemm gemm) { return NameIn(kGemmNames, gemm); }
 
-// The type in which the weights of linear layers are kept for kF32. The arithmetic is float32 with
-// each of them.
+// The type of linear weights in memory for kF32. The arithmetic is float32 for all of them.
 enum class WeightType : uint8_t {
-  kAuto,  // kBf16 or kF16 if all elements of a weight fit exactly, otherwise kF32: the results
-          // have the bits of kF32
+  kAuto,  // kBf16 or kF16 if all elements of a weight are exact, otherwise kF32; results have the
+          // bits of kF32
   kF32,
-  kBf16,  // elements that do not fit are rounded to nearest even
+  kBf16,  // elements that are not exact are rounded to nearest even
   kF16,   // likewise
 };
 
@@ -69,26 +69,27 @@ inline constexpr Named<WeightType> kWeightTypeNames[] = {{"auto", WeightType::kA
 // Returns "auto", "f32", "bf16" or "f16".
 constexpr const char* Name(WeightType type) { return NameIn(kWeightTypeNames, type); }
 
-// The way in which the linear layers of a model are computed.
+// How the linear layers of a model are computed.
 struct ComputeMode {
   ComputeType type = ComputeType::kF32;
-  // If true, operands are rounded as `type` says but multiplied in float32, which gives the type's
-  // accuracy on any CPU. It is no faster than kF32 and takes no less memory: kBf16x3 takes three
-  // times the time and twice the memory.
+  // Rounds the inputs of products as `type` does but multiplies in float32, which gives the
+  // accuracy of the type on any CPU. This is no faster than kF32 and takes no less memory: kBf16x3
+  // takes three times the time and twice the memory.
   bool emulate = false;
   Gemm gemm = Gemm::kAuto;
-  WeightType weights = WeightType::kAuto;  // kAuto unless `type` is kF32
+  WeightType weights = WeightType::kAuto;  // must be kAuto unless `type` is kF32
 
   friend auto operator<=>(const ComputeMode&, const ComputeMode&) = default;
 };
 
-// The number of parts that an element of an operand is the sum of: 2 for kBf16x3, else 1.
+// Returns the number of parts that add up to an element of a GEMM input: 2 for kBf16x3,
+// otherwise 1.
 constexpr int64_t OperandParts(const ComputeMode& mode) {
   return mode.type == ComputeType::kBf16x3 ? 2 : 1;
 }
 
-// Bytes of an element of an operand in all its parts: 2 for each part of bfloat16, 1 for int8, and
-// 4 for each part if emulated or kF32.
+// Returns the bytes of all parts of an element of a GEMM input: 4 per part for kF32 or with
+// emulation, otherwise 1 for int8 and 2 per part for bfloat16.
 constexpr int64_t OperandWidth(const ComputeMode& mode) {
   if (mode.type == ComputeType::kF32) return sizeof(float);
   if (mode.emulate) return OperandParts(mode) * static_cast<int64_t>(sizeof(float));

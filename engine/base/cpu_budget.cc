@@ -21,7 +21,7 @@ std::optional<double> Ratio(const std::string& quota, const std::string& period)
   return q / p;
 }
 
-// CPUs that this group's bandwidth quota allows, or nothing if it sets none.
+// Returns the number of CPUs that this group's bandwidth quota allows, or nothing without a quota.
 std::optional<double> QuotaOf(const std::string& folder) {
   std::string quota, period;
   if (std::ifstream v2(folder + "/cpu.max"); v2 >> quota >> period) return Ratio(quota, period);
@@ -30,7 +30,7 @@ std::optional<double> QuotaOf(const std::string& folder) {
   return std::nullopt;
 }
 
-// The least of those around this process.
+// Returns the smallest quota of the process's groups.
 std::optional<double> CgroupQuota(const CgroupFiles& cgroup) {
   std::optional<double> least;
   for (const std::string& folder : CgroupFolders(cgroup, "cpu")) {

@@ -1,4 +1,4 @@
-// The number of threads that this process should compute with.
+// The number of compute threads that this process should use.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@ namespace attendant {
 
 struct CpuBudget {
   int threads;         // at least 1
-  std::string reason;  // one line for the log: "2 of 8 CPUs by affinity, cgroup quota 1.5"
+  std::string reason;  // one line for the log: "2 of 8 CPUs by affinity, cgroup quota 1.50"
 };
 
-// The CPUs that affinity allows, cut to the least quota of the cgroups that the process is in (v1
-// or v2; rounded up to a whole CPU).
+// Returns the number of CPUs that affinity allows, limited by the smallest quota of the process's
+// cgroups (v1 or v2), rounded up to a whole CPU.
 CpuBudget MeasureCpuBudget(const CgroupFiles& cgroup = {});
 
 }  // namespace attendant

@@ -17,10 +17,10 @@
 namespace attendant {
 namespace {
 
-// Far more than any kernel has; a list of that many is no list.
+// Far more than any kernel supports. Longer lists are invalid.
 constexpr int kMostCpus = 1 << 16;
 
-// As many CPUs as the kernel has, which may be more than cpu_set_t holds.
+// The kernel may support more CPUs than cpu_set_t can hold.
 using CpuMask = std::vector<unsigned long>;  // NOLINT(google-runtime-int): of sched_setaffinity
 constexpr int kBitsPerWord = 8 * sizeof(CpuMask::value_type);
 
@@ -67,7 +67,7 @@ CpuList AllowedCpus() {
     CpuMask mask(bits / kBitsPerWord);
     if (sched_getaffinity(0, mask.size() * sizeof(mask[0]),
                           reinterpret_cast<cpu_set_t*>(mask.data())) != 0) {
-      continue;  // the kernel has more
+      continue;  // the kernel supports more CPUs
     }
     for (int cpu = 0; cpu < bits; ++cpu) {
       if (mask[cpu / kBitsPerWord] >> cpu % kBitsPerWord & 1) cpus.push_back(cpu);

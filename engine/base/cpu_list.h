@@ -1,4 +1,4 @@
-// CPUs by number, as the kernel lists them, and the threads that may run on them.
+// Lists of CPUs, and binding of threads to them.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,19 @@
 
 namespace attendant {
 
-// Ascending, each once.
+// CPU numbers in ascending order, without duplicates.
 using CpuList = std::vector<int>;
 
-// The kernel's notation, "0-3,8"; also of node numbers. Nothing: it is none. An empty text is an
-// empty list.
+// Convert from and to the kernel's notation, such as "0-3,8", which it also uses for node numbers.
+// Parsing returns an empty list for an empty string, and nothing for an invalid one.
 std::optional<CpuList> ParseCpuList(absl::string_view text);
 std::string ToString(const CpuList& cpus);
 
-// Those that the calling thread may run on; at least one.
+// Returns the CPUs that the calling thread may run on; at least one.
 CpuList AllowedCpus();
 
-// The calling thread, and those that it starts from then on, run on these alone.
-// FAILED_PRECONDITION if the kernel refuses: none of them is there, or allowed.
+// Restricts the calling thread, and threads that it starts later, to these CPUs. Returns
+// FAILED_PRECONDITION if none of them exists or is allowed.
 absl::Status BindThread(const CpuList& cpus);
 
 }  // namespace attendant

@@ -23,7 +23,7 @@ enum class DataType : uint8_t {
   kUInt64,
 };
 
-// Bytes of one element.
+// Returns the bytes of one element.
 constexpr int64_t ByteWidth(DataType dtype) {
   switch (dtype) {
     case DataType::kBool:
@@ -57,7 +57,7 @@ inline constexpr Named<DataType> kDataTypeNames[] = {
     {"uint32", DataType::kUInt32},     {"int64", DataType::kInt64},
     {"uint64", DataType::kUInt64}};
 
-// "float32", "bool", …: the words that error messages use.
+// Returns the name in error messages: "float32", "bool" and so on.
 constexpr const char* Name(DataType dtype) { return NameIn(kDataTypeNames, dtype); }
 
 constexpr bool IsFloat(DataType dtype) { return dtype <= DataType::kFloat64; }

@@ -1,24 +1,24 @@
-// MatrixView: a non-owning view of a matrix in row-major order whose rows may lie apart.
+// MatrixView: a non-owning view of a row-major matrix with a stride.
 #pragma once
 
 #include <cstdint>
 
 namespace attendant {
 
-// A view of rows x cols elements; row r starts at data + r * stride. It does not own the elements,
-// which must outlive it, and may be copied freely. Nothing checks the bounds. A default-constructed
-// view has no rows and a null pointer.
+// A view of rows x cols elements. Row r starts at data + r * stride. The elements must outlive it.
+// Can be copied freely. Bounds are not checked. A default-constructed view has no rows and a null
+// pointer.
 template <typename T>
 struct MatrixView {
   T* data = nullptr;
   int64_t rows = 0;
   int64_t cols = 0;
-  int64_t stride = 0;  // elements from the start of one row to that of the next; >= cols
+  int64_t stride = 0;  // elements from the start of one row to the next; >= cols
 
   T* row(int64_t r) const { return data + r * stride; }
-  // The rows [begin, begin + count), in all columns.
+  // Returns all columns of the rows [begin, begin + count).
   MatrixView Rows(int64_t begin, int64_t count) const { return {row(begin), count, cols, stride}; }
-  // The columns [begin, begin + count), in all rows.
+  // Returns all rows of the columns [begin, begin + count).
   MatrixView Columns(int64_t begin, int64_t count) const {
     return {data + begin, rows, count, stride};
   }

@@ -1,4 +1,4 @@
-// Tables of names, which are looked up in both directions.
+// Tables of names with lookup in both directions.
 #pragma once
 
 #include <iterator>
@@ -8,7 +8,7 @@
 
 namespace attendant {
 
-// A row of a table, which is an array, a span or a vector of them.
+// A row of a table. A table is an array, span or vector of rows.
 template <typename T>
 struct Named {
   const char* name;

@@ -32,7 +32,7 @@ std::optional<std::string> ReadLine(const std::string& path) {
   return line;
 }
 
-// Every node with all of its CPUs; nothing if a list is malformed.
+// Returns every node with all of its CPUs, or nothing if a list is malformed.
 std::optional<Nodes> ReadNodes(const std::string& root) {
   Nodes nodes;
   std::error_code error;
@@ -49,8 +49,8 @@ std::optional<Nodes> ReadNodes(const std::string& root) {
   return nodes;
 }
 
-// Numbers of the nodes whose memory this process may use. What the files do not say is not
-// forbidden.
+// Returns the nodes with memory that this process may use. Nodes that the files do not mention are
+// allowed.
 CpuList NodesWithMemory(const NumaFiles& files, const Nodes& nodes) {
   CpuList usable;
   for (const auto& [id, cpus] : nodes) usable.push_back(id);
@@ -68,8 +68,8 @@ CpuList NodesWithMemory(const NumaFiles& files, const Nodes& nodes) {
   return usable;
 }
 
-// The one of `candidates` that is nearest to node `id`, of those as near the one with the lowest
-// number. The kernel lists distances in the order of the nodes.
+// Returns the node in `candidates` that is nearest to node `id`. Ties go to the lowest number. The
+// kernel lists distances in the order of the nodes.
 int Nearest(const std::string& root, const Nodes& nodes, int id, const CpuList& candidates) {
   std::ifstream file(absl::StrCat(root, "/node", id, "/distance"));
   int nearest = candidates.front(), shortest = -1;

@@ -1,4 +1,4 @@
-// The NUMA nodes of the machine: memory and the CPUs nearest to it.
+// The NUMA nodes of the machine. A node is memory with the CPUs that are nearest to it.
 #pragma once
 
 #include <string>
@@ -10,20 +10,19 @@ namespace attendant {
 
 struct NumaNode {
   int id = 0;    // the kernel's number
-  CpuList cpus;  // that may be used
+  CpuList cpus;  // only allowed ones
 };
 
-// Where the kernel tells it.
+// The files in which the kernel describes the nodes.
 struct NumaFiles {
   std::string nodes = "/sys/devices/system/node";
-  std::string status = "/proc/self/status";  // which nodes' memory may be used
+  std::string status = "/proc/self/status";  // lists the nodes with allowed memory
 };
 
-// The nodes that have memory, and CPUs among `allowed` (not empty, as AllowedCpus gives them); the
-// CPUs of a node whose memory is missing, or not allowed, count to the nearest that has some. The
-// one that the calling thread runs on comes first, the others by number. One node with all of
-// `allowed` if there is nothing to tell apart: the files are missing, or do not say for each CPU
-// where it is.
+// Returns the nodes that have memory and CPUs in `allowed`, which is not empty (see AllowedCpus).
+// CPUs of a node without allowed memory are assigned to the nearest node that has some. The node of
+// the calling thread is first; the others are in ascending order. Returns one node with all of
+// `allowed` if the files are missing or do not assign every CPU to a node.
 std::vector<NumaNode> FindNumaNodes(const NumaFiles& files, const CpuList& allowed);
 
 }  // namespace attendant

@@ -13,14 +13,14 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
-// Large against a huge page, which the end of a chunk may waste, and against the weights of most
-// layers.
+// Large compared with a huge page, of which the end of a chunk may waste most, and with the weights
+// of most layers.
 constexpr int64_t kChunkBytes = int64_t{32} << 20;
 
 std::shared_ptr<char> AllocateChunk(int64_t bytes) {
   void* memory = std::aligned_alloc(kHugePage, static_cast<size_t>(bytes));
   if (memory == nullptr) throw std::bad_alloc();
-  // A kernel without huge pages refuses this, and the memory serves as it is.
+  // Fails in kernels without huge pages. The memory is usable nevertheless.
   madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   return {static_cast<char*>(memory), [](char* chunk) { std::free(chunk); }};
 }

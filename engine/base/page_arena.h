@@ -1,4 +1,4 @@
-// PageArena: memory for the packed weights of a model, in huge pages where the kernel gives them.
+// PageArena: memory for the packed weights of a model, in huge pages if the kernel supports them.
 #pragma once
 
 #include <cstdint>
@@ -6,17 +6,17 @@
 
 namespace attendant {
 
-// Hands out blocks of memory that lie next to each other in a few large chunks. A short batch reads
-// all weights once and computes little with each, so that with pages of 4 KiB it spends a part of
-// its time on address translation: 16 tokens of BERT-base took 1.11 times as long in float32 and
-// 1.13 times in bfloat16 (Zen 4, oneDNN 2.6.3).
+// Allocates adjacent blocks of memory from a few large chunks. A short batch reads all weights once
+// and computes little with each, so with 4 KiB pages it spends considerable time on address
+// translation: 16 tokens of BERT-base took 1.11 times as long in float32 and 1.13 times as long in
+// bfloat16 (Zen 4, oneDNN 2.6.3).
 //
-// Copies share the chunks. A chunk lives as long as an arena or a block that refers to it. Not
+// Copies share the chunks. A chunk lives as long as any arena or block that refers to it. Not
 // thread-safe, but blocks may be used and freed on any thread.
 class PageArena {
  public:
-  // Returns `bytes` bytes, aligned to 64, whose content is undefined. Pages that are never written
-  // take no memory. Throws std::bad_alloc.
+  // Returns `bytes` bytes with undefined content, aligned to 64. Pages that are never written take
+  // no memory. Throws std::bad_alloc.
   std::shared_ptr<char> Allocate(int64_t bytes);
 
  private:
@@ -25,7 +25,7 @@ class PageArena {
     int64_t size = 0;
     int64_t used = 0;
   };
-  // The one that the next block is taken from if it has room.
+  // The next block is allocated here if it fits.
   std::shared_ptr<Chunk> chunk_ = std::make_shared<Chunk>();
 };
 

@@ -1,4 +1,4 @@
-// Shapes that come from a file or from the wire.
+// Tensor shapes from files and requests, which are untrusted.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace attendant {
 
-// Number of elements of `shape`, or nothing if a dimension is negative or the product does not fit.
-// A zero does not hide an overflow of the others.
+// Returns the number of elements of `shape`, or nothing if a dimension is negative or the product
+// of the dimensions other than 0 overflows.
 std::optional<int64_t> ElementCount(absl::Span<const int64_t> shape);
 
-// Bytes of a tensor; not ok where ElementCount returns nothing.
+// Returns the bytes of a tensor. The result is not ok() if ElementCount returns nothing.
 CheckedSize ByteCount(absl::Span<const int64_t> shape, DataType dtype);
 
-// "[2, 3, 4]".
+// Returns a string such as "[2, 3, 4]".
 std::string ShapeToString(absl::Span<const int64_t> shape);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// The distance between two words, for messages that suggest a known one.
+// The edit distance of two words, for error messages that suggest a similar name.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace attendant {
 
-// Levenshtein distance: the fewest letters to insert, remove or replace.
+// Returns the Levenshtein distance: the smallest number of characters to insert, remove or replace.
 size_t SpellingDistance(absl::string_view a, absl::string_view b);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Macros that pass errors on to the caller, as Google's code bases have them.
+// Macros that propagate errors to the caller, as in other Google-style code bases.
 #pragma once
 
 #include <utility>
@@ -13,10 +13,10 @@
   else                                                           \
     return status_here
 
-// Evaluates the absl::StatusOr `expression`, and returns its status from the function unless that
-// is OK. Otherwise assigns its value to `target`, which may declare a variable:
+// Evaluates the absl::StatusOr `expression`. Returns its status from the function if that is not
+// OK. Otherwise assigns its value to `target`, which may declare a variable:
 //   ASSIGN_OR_RETURN(const Header header, ReadHeader(file));
-// A type with commas needs `auto`.
+// If the type contains commas, use `auto`.
 #define ASSIGN_OR_RETURN(target, ...) \
   ASSIGN_OR_RETURN_AS(STATUS_MACROS_JOIN(status_or_, __LINE__), target, __VA_ARGS__)
 

@@ -18,11 +18,11 @@ static void __tsan_release(void*) {}
 namespace attendant {
 namespace {
 
-// What the marks are about. Not locals, which the parallel region would have to read before its
-// first mark.
+// The objects of the marks. Not local variables, because the parallel region would have to read
+// those before its first mark.
 char fork, join;
 
-// Denormals cost up to a hundred times a normal number and carry nothing that an encoder needs.
+// Denormals are up to a hundred times slower than normal numbers, and encoders do not need them.
 class FlushDenormals {
  public:
 #if defined(__x86_64__)
@@ -42,14 +42,13 @@ class FlushDenormals {
 ThreadTeam::ThreadTeam(int size)
     : size_(size), next_(size > 1 ? std::make_unique<NextItem[]>(size) : nullptr) {}
 
-// Not instrumented itself: the compiler hands captured variables over between the mark and the
-// fork.
+// Not instrumented, because the compiler passes captured variables between the mark and the fork.
 __attribute__((no_sanitize("thread"))) void ThreadTeam::Run(
     bool alone, absl::FunctionRef<void(int)> work) const {
   std::atomic<bool> has_thrown = false;
-  std::exception_ptr thrown;  // by the first worker that has
+  std::exception_ptr thrown;  // by the first worker that throws
   const auto enter = [&](int worker) {
-    // oneDNN asks OpenMP how many threads it may use; the setting belongs to the calling thread.
+    // oneDNN asks OpenMP for the number of threads, which is a setting of the calling thread.
     omp_set_num_threads(1);
     const FlushDenormals flush;
     try {
@@ -58,8 +57,8 @@ __attribute__((no_sanitize("thread"))) void ThreadTeam::Run(
       if (!has_thrown.exchange(true)) thrown = std::current_exception();
     }
   };
-  // Always the whole team: libgomp ends the threads that a smaller one leaves over, and would start
-  // them anew.
+  // Always uses the whole team: libgomp would stop the threads that a smaller team does not use,
+  // and start them again later.
   if (alone || size_ == 1) {
     enter(0);
   } else {

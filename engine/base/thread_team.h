@@ -1,5 +1,5 @@
-// ThreadTeam: the threads that compute a batch together. The only OpenMP directive of the project
-// is in thread_team.cc.
+// ThreadTeam: the threads that compute a batch together. The project's only OpenMP directive is in
+// thread_team.cc.
 #pragma once
 
 #include <atomic>
@@ -11,27 +11,27 @@
 namespace attendant {
 
 // A team consists of the calling thread and size() - 1 OpenMP workers, which libgomp keeps alive
-// between calls. One thread alone may call a team; two teams may run at the same time on two
-// threads.
+// between calls. Not thread-safe: always call a team from the same thread. Different threads may
+// run different teams at the same time.
 class ThreadTeam {
  public:
-  // `size` counts the calling thread and is at least 1.
+  // `size` includes the calling thread and is at least 1.
   explicit ThreadTeam(int size);
 
   int size() const { return size_; }
 
-  // Runs body(worker, item) once for each item in [0, items), on any worker in [0, size()) and in
-  // any order, and returns when all calls are done; what the bodies wrote is then visible to the
-  // caller. Bodies must not call ParallelFor. If one throws, its worker takes no further item, and
-  // the exception is thrown here when all workers are done. Inside a body oneDNN runs
+  // Calls body(worker, item) once for each item in [0, items), on any worker in [0, size()) and in
+  // any order. Returns when all calls have returned; their writes are then visible to the caller.
+  // Bodies must not call ParallelFor. If one throws, its worker runs no further items, and the
+  // exception is rethrown here when all workers are done. Inside a body, oneDNN runs
   // single-threaded and denormals are flushed to zero.
   void ParallelFor(int64_t items, absl::FunctionRef<void(int worker, int64_t item)> body) const;
 
-  // Runs body(worker, share, item) once for each item in [0, items(share)) of each share in
-  // [0, size()), under the rules of ParallelFor. Worker w begins with share w and takes its items
-  // in order, so that it finds in its caches what it did with this share before; a worker that has
-  // finished its share takes items that are left of another share. `items` must be quick and must
-  // always return one and the same number for a share.
+  // Calls body(worker, share, item) once for each item in [0, items(share)) of each share in [0,
+  // size()), under the rules of ParallelFor. Worker w begins with share w and runs its items in
+  // order, so data of the same share may still be in its caches from a previous call. A worker that
+  // has finished its share runs remaining items of other shares. `items` must be fast and must
+  // always return the same number for a share.
   void ParallelForShares(absl::FunctionRef<int64_t(int share)> items,
                          absl::FunctionRef<void(int worker, int share, int64_t item)> body) const;
 
@@ -40,11 +40,11 @@ class ThreadTeam {
     std::atomic<int64_t> number = 0;
   };
 
-  // Runs work(worker) on worker 0 if `alone`, else on all workers.
+  // Runs work(worker) on worker 0 if `alone`, otherwise on all workers.
   void Run(bool alone, absl::FunctionRef<void(int worker)> work) const;
 
   int size_;
-  std::unique_ptr<NextItem[]> next_;  // one for each share; null in a team of one
+  std::unique_ptr<NextItem[]> next_;  // one per share; null in a team of one
 };
 
 }  // namespace attendant

@@ -30,10 +30,10 @@ HWY_INLINE Floats SigmoidTail(Floats s) {
   return hn::Div(e, hn::Add(one, e));
 }
 
-// Returns x sigmoid(s), where s has the sign of x and |s| is given. Like GELU below it is computed
-// as relu(x) minus a small bump of |x|, so that the result has little more than its own rounding
-// error, however large x is. The bump is zero long before |x| reaches 100; without that limit
-// infinity times zero would be NaN.
+// Returns x sigmoid(s), where s has the sign of x and |s| is given. Like GELU below, it is computed
+// as relu(x) minus a small function of |x|, so that the error is little more than rounding of the
+// result, however large x is. That function is zero long before |x| reaches 100; without this
+// limit, infinity times zero would be NaN.
 HWY_INLINE Floats Gate(Floats x, Floats abs_s) {
   const Floats a = hn::Min(hn::Set(FloatTag(), 100.0f), hn::Abs(x));
   return hn::NegMulAdd(a, SigmoidTail(abs_s), Relu(x));
@@ -79,7 +79,7 @@ HWY_INLINE Floats Sigmoid(Floats x) {
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
 }
 
-// Calls visit(function) with the function of one vector that computes `activation`.
+// Calls visit(function) with a function that computes `activation` for one SIMD vector.
 template <class Visitor>
 void Visit(Activation activation, const Visitor& visit) {
   switch (activation) {
@@ -102,13 +102,13 @@ void Visit(Activation activation, const Visitor& visit) {
   }
 }
 
-// A class, since not every optimization level can inline a function through its pointer.
+// A class, because not every optimization level inlines calls through a function pointer.
 struct LoadAll {
   HWY_INLINE Floats operator()(const float* from) const { return hn::LoadU(FloatTag(), from); }
 };
 
-// Writes rows of float32: the vector from element i of a row on is value(load, i), where load(p)
-// loads the vector at p, or as many of its first elements as the row still has.
+// Writes rows of float32. The vector that begins at element i of a row is value(load, i), where
+// load(p) loads the vector at p, or only its first elements at the end of a row.
 struct FloatRows {
   MatrixView<float> y;
 
@@ -125,7 +125,7 @@ struct FloatRows {
 };
 
 #if HWY_TARGET <= HWY_AVX3
-// Writes rows of bfloat16 in the same way, on CPUs that round to them.
+// Likewise writes rows of bfloat16, on CPUs with instructions that round to it.
 struct RoundedRows {
   Bf16Rows y;
 
@@ -164,11 +164,11 @@ void ActivateBlock(Activation activation, MatrixView<const float> x, MatrixView<
   ActivateRows(activation, x, FloatRows{y});
 }
 
-// `to_float` makes float32 of the elements of the sums.
+// `to_float` converts the elements of the sums to float32.
 template <class ToFloat, class Function, class Rows>
 HWY_INLINE void DequantizeRowsBy(const Dequantization& from, MatrixView<const float> sums,
                                  const Rows& y, const ToFloat& to_float, const Function& function) {
-  // Copied, because what is stored to y might otherwise change them for all the compiler knows.
+  // Copied, because the compiler must otherwise assume that stores to y change them.
   const float* const column_scales = from.column_scales;
   const float* const bias = from.bias;
   for (int64_t r = 0; r < sums.rows; ++r) {

@@ -1,4 +1,4 @@
-// The AMX instructions on eight tiles of 16 rows of 64 bytes. Included once per instruction set.
+// AMX instructions on eight tiles of 16 rows of 64 bytes. Included once per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_AMX_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_AMX_TILES_INL_H_
@@ -21,8 +21,8 @@ namespace HWY_NAMESPACE {
 inline constexpr int64_t kTileRows = 16;
 inline constexpr int64_t kTileRowBytes = 64;
 
-// Configures the AMX unit of the thread for eight such tiles, which are zero at first. The
-// destructor restores the configuration from before, because oneDNN's kernels use the unit too.
+// Configures the AMX unit of the thread for eight such tiles, which start as zeros. The destructor
+// restores the previous configuration, because oneDNN's kernels also use the unit.
 class TileConfiguration {
  public:
   TileConfiguration() {
@@ -38,7 +38,7 @@ class TileConfiguration {
   TileConfiguration& operator=(const TileConfiguration&) = delete;
 
  private:
-  // The layout is that of the instructions.
+  // The layout that the instructions define.
   struct alignas(64) Palette {
     uint8_t palette;
     uint8_t start_row;
@@ -49,7 +49,7 @@ class TileConfiguration {
   Palette before_;
 };
 
-// Loads a tile whose rows start `row_bytes` apart. StoreTile stores one in this way.
+// LoadTile and StoreTile load and store a tile whose rows are `row_bytes` apart.
 template <int kTile>
 HWY_INLINE void LoadTile(const void* from, int64_t row_bytes) {
   asm volatile("tileloadd (%[from],%[bytes],1), %%tmm%c[tile]"
@@ -71,8 +71,8 @@ HWY_INLINE void ZeroTile() {
   asm volatile("tilezero %%tmm%c[tile]" : : [tile] "i"(kTile));
 }
 
-// Adds tile kA times tile kB to tile kSum. For each of 16 columns, a row of tile kB has the next
-// two elements of the depth for bfloat16, or the next four for int8.
+// Adds tile kA times tile kB to tile kSum. For each of its 16 columns, a row of tile kB has the
+// next two bfloat16 elements of the depth, or the next four int8 elements.
 struct Bf16Tiles {
   template <int kSum, int kA, int kB>
   static HWY_INLINE void MultiplyAdd() {

@@ -15,15 +15,15 @@ namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int kVectors = 8;  // of maxima that are taken together, in registers
+constexpr int kVectors = 8;  // vectors of maxima that are in registers at a time
 constexpr int64_t kColumns = kVectors * static_cast<int64_t>(kLanes);
 
-// Hardware maxima return the second operand if one is NaN, which loses a NaN that came first.
+// Hardware maxima return the second argument if either is NaN, which loses a NaN in the first.
 HWY_INLINE Floats Larger(Floats value, Floats so_far) {
   return hn::IfThenElse(hn::Or(hn::Gt(value, so_far), hn::IsNaN(value)), value, so_far);
 }
 
-// The columns [first, first + kColumns).
+// Computes the columns [first, first + kColumns).
 HWY_INLINE void RaiseColumns(MatrixView<const float> x, int64_t first, float* target) {
   const FloatTag d;
   Floats largest[kVectors];
@@ -37,7 +37,7 @@ HWY_INLINE void RaiseColumns(MatrixView<const float> x, int64_t first, float* ta
   for (int v = 0; v < kVectors; ++v) hn::StoreU(largest[v], d, target + first + v * kLanes);
 }
 
-// The `count` <= kLanes columns from `first` on.
+// Computes `count` <= kLanes columns from `first` on.
 HWY_INLINE void RaiseLastColumns(MatrixView<const float> x, int64_t first, size_t count,
                                  float* target) {
   Floats largest =

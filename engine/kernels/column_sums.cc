@@ -18,10 +18,10 @@ namespace {
 using DoubleTag = hn::CappedTag<double, 8>;
 using HalfTag = hn::Rebind<float, DoubleTag>;
 constexpr int64_t kDoubles = static_cast<int64_t>(hn::MaxLanes(DoubleTag()));
-constexpr int kVectors = 8;  // of sums that are taken together, in registers
+constexpr int kVectors = 8;  // vectors of sums that are in registers at a time
 constexpr int64_t kColumns = kVectors * kDoubles;
 
-// The sums of kColumns columns from `first` on. `weight` returns the weight of a row.
+// Computes the sums of kColumns columns from `first` on. `weight` returns the weight of a row.
 template <class Weight>
 HWY_INLINE void SumColumns(MatrixView<const float> x, int64_t first, double divisor, float* target,
                            const Weight& weight) {

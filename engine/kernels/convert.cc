@@ -18,8 +18,8 @@ namespace {
 
 using HalfWordTag = hn::Rebind<uint16_t, FloatTag>;
 
-// These conversions use integers alone, so that the result depends neither on F16C nor on how the
-// thread treats denormals.
+// These conversions use only integers, so that the result depends neither on F16C nor on the
+// thread's denormal mode.
 
 HWY_INLINE Bits WidenBFloat16(Bits half) { return hn::ShiftLeft<16>(half); }
 
@@ -98,8 +98,7 @@ void NarrowChunk(bool to_bfloat16, const float* from, size_t count, uint16_t* to
 bool AllFiniteIn(const float* values, size_t count) {
   const FloatTag d;
   const BitsTag bits_tag;
-  // The exponents of infinities and NaNs, and only these, have all bits set, so the largest
-  // exponent decides.
+  // Only the exponents of infinity and NaN have all bits set, so the largest exponent decides.
   const Bits exponent = hn::Set(bits_tag, 0x7F800000);
   Bits largest = hn::Zero(bits_tag);
   size_t i = 0;
@@ -126,8 +125,8 @@ HWY_EXPORT(WidenChunk);
 HWY_EXPORT(NarrowChunk);
 HWY_EXPORT(AllFiniteIn);
 
-// The number of elements that pass through an aligned buffer at a time, since the alignment of
-// neither side is known.
+// The number of elements that are copied through an aligned buffer at a time, because neither side
+// needs to be aligned.
 constexpr int64_t kChunk = 1024;
 
 // Calls function(begin, count) for [0, count) in chunks.

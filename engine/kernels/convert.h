@@ -1,4 +1,4 @@
-// Conversions between the engine's float32 and the element types of requests and files.
+// Conversions between float32 and the element types of requests and files.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace attendant {
 
-// Converts `count` elements of the float type `from`, little-endian at any alignment, to float32.
-// float64 is rounded to nearest even.
+// Converts `count` little-endian elements of the float type `from`, at any alignment, to float32.
+// Rounds float64 to nearest even.
 void ToFloat(DataType from, const void* source, int64_t count, float* target);
 
 // Converts float32 to `to` (kFloat32, kFloat16 or kBFloat16) at any alignment. Rounds to nearest
-// even; infinities stay, NaN stays a NaN, and values beyond float16 become infinite.
+// even and propagates infinity and NaN. Values beyond the range of float16 become infinite.
 void FromFloat(const float* source, int64_t count, DataType to, void* target);
 
-// Returns true if all values are finite.
+// Whether all values are finite.
 bool AllFinite(const float* values, int64_t count);
 
 }  // namespace attendant

@@ -17,7 +17,7 @@ namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Rows of the query and of the document whose products are made together, in registers.
+// The numbers of rows of the query and of the document whose products are in registers at a time.
 constexpr int kQueries = 2;
 constexpr int kRows = 4;
 
@@ -26,7 +26,7 @@ struct RowTile {
   const float* rows[kRows];
 };
 
-// Adds the products of the columns that `load` loads.
+// Adds the products of the columns that `load` returns.
 template <class Load>
 HWY_INLINE void AddProducts(const RowTile& tile, const Load& load,
                             Floats (&sums)[kQueries][kRows]) {
@@ -38,7 +38,8 @@ HWY_INLINE void AddProducts(const RowTile& tile, const Load& load,
   }
 }
 
-// Raises largest[q] to the largest dot product of query q with one of the rows; NaN stays.
+// Sets largest[q] to the maximum of itself and the dot products of query q with the rows.
+// Propagates NaN.
 HWY_INLINE void RaiseToProducts(const RowTile& tile, int64_t width, float* largest) {
   const FloatTag d;
   Floats sums[kQueries][kRows];
@@ -70,7 +71,7 @@ double SumOfLargest(MatrixView<const float> query, MatrixView<const float> docum
   double score = 0;
   for (int64_t first = 0; first < query.rows; first += kQueries) {
     RowTile tile;
-    // At the ends some rows are taken twice, which changes no maximum.
+    // At the ends some rows are computed twice, which does not change the maximum.
     for (int q = 0; q < kQueries; ++q) {
       tile.queries[q] = query.row(std::min(first + q, query.rows - 1));
     }

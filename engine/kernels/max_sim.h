@@ -1,4 +1,4 @@
-// The score of late interaction.
+// The score of late-interaction models: Khattab and Zaharia 2020 (ColBERT).
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace attendant {
 
-// Returns the sum over the rows of `query`, [Q, P], of the largest dot product with one of the rows
-// `rows` of `document`, [., P]; 0 without rows. The dot products are those of float32 and the sum
-// is that of float64. A NaN in a row makes the score NaN. Does not allocate. The bits do not depend
-// on the order of `rows`.
+// Returns the sum, over the rows of `query` [Q, P], of the largest dot product with any of the rows
+// `rows` of `document` [., P]. Returns 0 if there are no rows. Dot products are float32 and the sum
+// is float64. A NaN in a row makes the score NaN. Does not allocate. The bits do not depend on the
+// order of `rows`.
 float MaxSim(MatrixView<const float> query, MatrixView<const float> document,
              absl::Span<const int32_t> rows);
 

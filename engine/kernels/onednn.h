@@ -1,5 +1,5 @@
-// The adapter to oneDNN for this folder: it hides the differences between versions 2 and 3, and
-// makes products that run on one thread.
+// The oneDNN adapter of this directory. Hides the differences between versions 2 and 3, and creates
+// products that run on one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,32 +10,33 @@ namespace attendant::onednn {
 
 using DataType = dnnl::memory::data_type;
 
-// Returns the CPU engine, one for the whole process. Thread-safe.
+// Returns the CPU engine of the process. Thread-safe.
 const dnnl::engine& CpuEngine();
 
-// Returns the size of one element in bytes.
+// Returns the size of an element in bytes.
 int64_t ByteWidth(DataType type);
 
-// Describes [rows, cols], where row r starts `stride` elements after row r - 1.
+// Describes a matrix [rows, cols] whose rows are `stride` elements apart.
 dnnl::memory::desc RowMajor(DataType type, int64_t rows, int64_t cols, int64_t stride);
 
-// Describes [rows, cols] in the layout that oneDNN prefers.
+// Describes a matrix [rows, cols] in a layout that oneDNN chooses.
 dnnl::memory::desc AnyLayout(DataType type, int64_t rows, int64_t cols);
 
-// The operands of y[rows, out] = x[rows, in] weights[in, out] + bias[1, out]; the bias is float32.
+// The arguments of y[rows, out] = x[rows, in] weights[in, out] + bias[1, out]. The bias is float32.
 struct MatmulOperands {
   dnnl::memory::desc x;
   dnnl::memory::desc weights;
   dnnl::memory::desc y;
   int64_t out;
   bool has_bias;
-  bool add_to_y;  // compute y += … instead
+  bool add_to_y;  // whether to add to y instead of overwriting it
 };
 
-// Describes the product; the caller of each execution provides its scratchpad. Throws dnnl::error.
+// Describes a product that is executed with a scratchpad of the caller. Throws dnnl::error.
 dnnl::matmul::primitive_desc DescribeMatmul(const MatmulOperands& operands);
 
-// While such an object lives, primitives that its thread creates or runs use only that thread.
+// While an object of this class exists, primitives that its thread creates or runs use only that
+// thread.
 class SingleThreaded {
  public:
   SingleThreaded();

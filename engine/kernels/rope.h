@@ -11,8 +11,8 @@
 
 namespace attendant {
 
-// A table of the cosines and sines, times the amplitude, of the angles at positions 0 to
-// `positions` - 1: position * shape.frequencies[j] for pair j. Immutable and thread-safe.
+// A table of the cosines and sines of the angles position * shape.frequencies[j], times the
+// amplitude, for positions in [0, positions). Immutable and thread-safe.
 class RotaryTable {
  public:
   RotaryTable(int64_t positions, const RotaryShape& shape);
@@ -24,12 +24,12 @@ class RotaryTable {
 
  private:
   RotaryShape shape_;
-  AlignedBuffer<float> table_;  // [positions, width]; each row has cosines, then sines
+  AlignedBuffer<float> table_;  // [positions, width]; each row has all cosines, then all sines
 };
 
-// Rotates the first table.shape().width() columns of every head in place. heads: [T, H *
-// head_width], with row r at positions[r]. The bits of a row depend on the row and its position
-// alone.
+// Rotates the first table.shape().width() columns of every head in place. `heads` is [T, H *
+// head_width]; row r has the position positions[r]. The bits of a row depend only on the row and
+// its position.
 void Rotate(const ThreadTeam& team, const RotaryTable& table, absl::Span<const int32_t> positions,
             int64_t head_width, MatrixView<float> heads);
 

@@ -1,5 +1,6 @@
-// The tiles into which the rows of a batch are cut, and their division among a team. It is the same
-// in every kernel that works row by row, so that a worker finds in its caches what it wrote before.
+// Splits the rows of a batch into tiles and divides the tiles among a team. All kernels that
+// compute row by row split them in the same way, so a worker finds the rows that it wrote in its
+// caches.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +11,8 @@
 
 namespace attendant {
 
-// Every buffer given to ApplyLinear has a multiple of this number of rows: T rounded up. The rows
-// beyond T must be readable and finite (zeros); what is computed for them is not used.
+// Every buffer passed to ApplyLinear has a multiple of this number of rows: T rounded up. The rows
+// beyond T must be readable and finite, for example zeros. Their results are not used.
 inline constexpr int64_t kRowTile = 16;
 constexpr int64_t PaddedRows(int64_t rows) { return RoundUp(rows, kRowTile); }
 
@@ -20,7 +21,7 @@ struct RowShare {
   int64_t rows;
 };
 
-// Returns one of `shares` nearly equal parts, cut where a tile of `tile` rows begins.
+// Splits the rows into `shares` nearly equal parts at multiples of `tile` and returns part `share`.
 inline RowShare ShareOfRows(int64_t rows, int share, int shares, int64_t tile = kRowTile) {
   const int64_t tiles = CeilDivide(rows, tile);
   const int64_t begin = tiles * share / shares * tile;
@@ -28,8 +29,8 @@ inline RowShare ShareOfRows(int64_t rows, int share, int shares, int64_t tile = 
   return {begin, end - begin};
 }
 
-// The tiles of a batch that has too few rows for each thread to get kRowTile of them. The least
-// work that is worth the hand-over.
+// The tile size of a batch with fewer than kRowTile rows per thread. Smaller tiles are not worth
+// the cost of a hand-off.
 inline constexpr int64_t kSmallRowTile = 4;
 
 // Calls function(worker, begin, count) for each tile of the rows.

@@ -131,7 +131,7 @@ RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time
   // Each trial runs another layer, because in production the weights of a layer are evicted from
   // the caches before it runs again.
   int64_t layer = 0;
-  RunObserver nobody;
+  RunObserver no_observer;
   std::vector<int32_t> cu_seqlens;
   return TimeRowPlans(
       impl_->workspace.max_tokens,
@@ -139,7 +139,7 @@ RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time
         CutForTrials(tokens, model.layer.attention.linformer.positions, cu_seqlens);
         SetRowPlan({.rows_from = by_rows ? 1 : 0});
         const auto result =
-            Encode(layer++ % model.layers, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, nobody);
+            Encode(layer++ % model.layers, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, no_observer);
         assert(result.ok());
         static_cast<void>(result);
       },

@@ -62,22 +62,20 @@ TEST(BadStartTest, Models) {
 // The cap leaves AVX2, whatever the CPU has.
 TEST(BadStartTest, AComputeTypeThatTheInstructionSetDoesNotHave) {
   EXPECT_EQ(BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16x3"}),
-            "attendant-server: model m: compute type bf16x3 needs a CPU with amx, this one has "
-            "avx2 (after any cap); emulate=true computes so on any CPU");
+            "attendant-server: model m: compute type bf16x3 requires a CPU with amx; got avx2 "
+            "(after any cap); set emulate=true to compute bf16x3 on any CPU");
   EXPECT_EQ(
       BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16"}),
-      "attendant-server: model m: compute type bf16 needs a CPU with avx512_bf16 or amx, this "
-      "one has avx2 (after any cap); emulate=true computes so on any CPU");
+      "attendant-server: model m: compute type bf16 requires a CPU with avx512_bf16 or amx; got "
+      "avx2 (after any cap); set emulate=true to compute bf16 on any CPU");
   EXPECT_EQ(BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=int8,gemm=onednn"}),
-            "attendant-server: model m: compute type int8 with gemm=onednn needs a CPU with "
-            "avx512_vnni or amx, this one has avx2 (after any cap); gemm=vector computes so on any "
-            "CPU");
+            "attendant-server: model m: compute type int8 with gemm=onednn requires a CPU with "
+            "avx512_vnni or amx; got avx2 (after any cap); use gemm=vector");
   EXPECT_EQ(BadStart({"--model=m=synthetic:tiny,dtype=int8,weights=bf16"}),
-            "attendant-server: model m: weights=bf16 requires dtype=f32; int8 keeps weights in a "
-            "type of its own");
+            "attendant-server: model m: weights=bf16 requires dtype=f32; got int8");
   EXPECT_EQ(BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16,gemm=tiles"}),
-            "attendant-server: model m: gemm=tiles needs a CPU with amx, this one has avx2 (after "
-            "any cap); gemm=auto uses what the CPU has");
+            "attendant-server: model m: gemm=tiles requires a CPU with amx; got avx2 (after any "
+            "cap); use gemm=auto");
 }
 
 TEST(BadStartTest, TakenPorts) {

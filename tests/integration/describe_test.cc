@@ -57,9 +57,8 @@ TEST(DescribeTest, AComputeTypeThatTheInstructionSetDoesNotHave) {
   const Outcome outcome = RunServer("--describe synthetic:tiny,dtype=bf16 --isa avx2");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.out,
-              HasSubstr("\nrefused: compute type bf16 needs a CPU with avx512_bf16 or "
-                        "amx, this one has avx2 (after any cap); emulate=true computes so "
-                        "on any CPU\n"));
+              HasSubstr("\nrefused: compute type bf16 requires a CPU with avx512_bf16 or amx; got "
+                        "avx2 (after any cap); set emulate=true to compute bf16 on any CPU\n"));
 }
 
 TEST(DescribeTest, TooLittleMemory) {

@@ -47,24 +47,24 @@ namespace {
 
 static_assert(kLanes == kTileRows);
 
-// How far ahead the second cache is told of the weights: about a stretch of a group. Beyond a
-// weight's end lies as a rule the next one to be read.
+// How far ahead weights are prefetched into the L2 cache: about a stretch of a group. The next
+// weight usually follows the end of this one in memory.
 constexpr int64_t kBytesAhead = kStretchSteps * 2 * kTileBytes;
 constexpr int64_t kCacheLine = 64;
 
-// The sums of a group of columns: 2 x 2 tiles, one behind the other.
+// The sums of a group of columns: 2 x 2 tiles, one after the other.
 constexpr int64_t kTileFloats = kTileBytes / 4;
 constexpr int64_t kGroupFloats = 4 * kTileFloats;
 
-// Where the sums of some rows and a group of columns belong.
+// The destination of the sums of some rows and a group of columns.
 struct Place {
   int64_t row;
   int64_t column;
   int64_t rows;
 };
 
-// Carries finished sums to y, a few rows at a time: between products of tiles, which leave the
-// vector units idle.
+// Copies finished sums to y, a few rows at a time, between products of tiles, during which the
+// vector units are idle.
 class Delivery {
  public:
   explicit Delivery(const AmxGemm& product) : product_(product) {}
@@ -110,8 +110,8 @@ class Delivery {
   int64_t row_ = 0;
 };
 
-// Tiles 0 to 3 are sums, of which 2 r + c is in row r and column c; 4 and 5 rows of x, 6 and 7
-// columns of W.
+// Tiles 0 to 3 hold sums, tile 2 r + c those of tile row r and tile column c. Tiles 4 and 5 hold
+// rows of x, and tiles 6 and 7 columns of W.
 template <class Tiles>
 class Multiplier {
  public:
@@ -132,7 +132,7 @@ class Multiplier {
   }
 
  private:
-  // Sums that are still in the tiles, and the place they belong to if they are finished.
+  // The sums that are still in the tiles, and their destination if they are finished.
   struct Pending {
     float* sums;
     bool finished;
@@ -156,8 +156,8 @@ class Multiplier {
   }
 
   // sums (+)= x W, for one stretch of the depth and one group of columns. The sums stay in the
-  // tiles; those that are there from the stretch before are stored during the first step, and
-  // carried on during the others.
+  // tiles. The sums of the previous stretch are stored during the first step and copied to y during
+  // the other steps.
   template <int kRows, bool kIsFirst>
   HWY_INLINE void Stretch(const char* x, const char* weight, int64_t steps, float* sums) {
     LoadTile<4>(x, product_.x_row_bytes);
@@ -186,7 +186,7 @@ class Multiplier {
     delivery_.Finish();
   }
 
-  // Later rows find the weights in the second cache.
+  // For later rows, the weights are in the L2 cache.
   HWY_INLINE void FetchAhead(const char* weight) const {
     if (!is_first_pass_) return;
     for (int64_t line = 0; line < 2 * kTileBytes; line += kCacheLine) {
@@ -208,7 +208,7 @@ class Multiplier {
     }
   }
 
-  // Sums of the stretch before out of the tile, those of this one into it.
+  // Stores the sums of the previous stretch from the tile, and loads the sums of this one.
   template <int kTile, bool kIsFirst>
   HWY_INLINE void Exchange(const float* sums) const {
     StoreTile<kTile>(pending_.sums + kTile * kTileFloats, kTileRowBytes);
@@ -236,7 +236,7 @@ class Multiplier {
   Delivery delivery_;
   bool is_first_pass_ = true;
   alignas(64) float sums_[kMostAmxColumns / kGroupColumns * kGroupFloats];
-  // At first nothing: zeros to where the first sums will be.
+  // Initially zeros, whose destination the first sums overwrite.
   Pending pending_ = {sums_, false, {}};
 };
 
@@ -267,7 +267,7 @@ int64_t AmxWeightBytes(AmxElement element, int64_t in, int64_t width) {
 }
 
 void PackAmxWeight(AmxElement element, const AmxWeightRows& rows, char* packed) {
-  // A tile's element: as many of the depth as there are in four bytes.
+  // An element of a tile: the elements of the depth that fit into four bytes.
   constexpr int64_t kQuad = 4;
   const int64_t steps = Steps(element, rows.in), groups = Groups(rows.width);
   std::memset(packed, 0, static_cast<size_t>(AmxWeightBytes(element, rows.in, rows.width)));

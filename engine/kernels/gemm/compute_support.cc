@@ -9,7 +9,8 @@
 namespace attendant {
 namespace {
 
-// The kernels of a panel of a typical int8 layer. Loading checks those of the model's own layers.
+// Returns the kernels of a panel of a typical int8 layer. Loading checks the kernels of the model's
+// layers.
 absl::StatusOr<const PanelKernels*> FindInt8Kernels() {
   return FindPanelKernels({.in = 768,
                            .width = kPanelWidth,
@@ -21,24 +22,24 @@ absl::StatusOr<const PanelKernels*> FindInt8Kernels() {
 // Checks that the options of `mode` can be combined, on any CPU.
 absl::Status CheckCombination(const ComputeMode& mode) {
   if (mode.emulate && mode.type == ComputeType::kF32) {
-    return absl::InvalidArgumentError("compute type f32 cannot be emulated: it runs on every CPU");
+    return absl::InvalidArgumentError(
+        "emulate=true cannot be combined with dtype=f32, which runs on every CPU");
   }
   if (mode.gemm == Gemm::kTiles && (mode.emulate || mode.type == ComputeType::kF32)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("gemm=tiles multiplies bf16, bf16x3 or int8, not ", Name(mode.type),
-                     mode.emulate ? " with emulate=true, which is products of f32" : ""));
+        absl::StrCat("gemm=tiles requires dtype=bf16, bf16x3 or int8 without emulate=true; got ",
+                     Name(mode.type), mode.emulate ? " with emulate=true" : ""));
   }
   if (mode.gemm == Gemm::kVector && !mode.emulate && mode.type != ComputeType::kF32 &&
       mode.type != ComputeType::kInt8) {
-    return absl::InvalidArgumentError(absl::StrCat("gemm=vector multiplies f32 or int8, not ",
-                                                   Name(mode.type), "; emulate=true computes ",
-                                                   Name(mode.type), " in float32"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("gemm=vector requires dtype=f32 or int8; got ", Name(mode.type),
+                     "; set emulate=true to compute ", Name(mode.type), " in float32"));
   }
   if (mode.weights == WeightType::kAuto) return absl::OkStatus();
   if (mode.type != ComputeType::kF32) {
-    return absl::InvalidArgumentError(absl::StrCat("weights=", Name(mode.weights),
-                                                   " requires dtype=f32; ", Name(mode.type),
-                                                   " keeps weights in a type of its own"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("weights=", Name(mode.weights), " requires dtype=f32; got ", Name(mode.type)));
   }
   if (mode.gemm == Gemm::kOneDnn && mode.weights != WeightType::kF32) {
     return absl::InvalidArgumentError(
@@ -56,13 +57,13 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
   if (mode.emulate || UsesVectorGemm(mode)) return absl::OkStatus();
   const auto refuse = [&](const char* needed) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "compute type ", Name(mode.type), " needs a CPU with ", needed, ", this one has ",
-        EffectiveIsa(), " (after any cap); emulate=true computes so on any CPU"));
+        "compute type ", Name(mode.type), " requires a CPU with ", needed, "; got ", EffectiveIsa(),
+        " (after any cap); set emulate=true to compute ", Name(mode.type), " on any CPU"));
   };
   if (mode.gemm == Gemm::kTiles && !HasAmxUnits()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("gemm=tiles needs a CPU with amx, this one has ", EffectiveIsa(),
-                     " (after any cap); gemm=auto uses what the CPU has"));
+    return absl::FailedPreconditionError(absl::StrCat("gemm=tiles requires a CPU with amx; got ",
+                                                      EffectiveIsa(),
+                                                      " (after any cap); use gemm=auto"));
   }
   if (mode.type == ComputeType::kBf16x3 && !HasAmxUnits()) return refuse("amx");
   if (mode.type == ComputeType::kBf16 && !HasBf16Units()) return refuse("avx512_bf16 or amx");
@@ -71,9 +72,8 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
   if (!kernels.ok()) return kernels.status();
   if ((*kernels)->exact) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "compute type int8 with gemm=onednn needs a CPU with avx512_vnni or amx, this one "
-      "has ",
-      EffectiveIsa(), " (after any cap); gemm=vector computes so on any CPU"));
+      "compute type int8 with gemm=onednn requires a CPU with avx512_vnni or amx; got ",
+      EffectiveIsa(), " (after any cap); use gemm=vector"));
 }
 
 }  // namespace attendant

@@ -18,7 +18,7 @@ OperandLayout LayoutOf(const PackedWeight& linear) {
   return {linear.mode, linear.in, linear.k_block};
 }
 
-// Makes all rows of x's operand, which is not empty.
+// Packs all rows of x into `operand`, which is not empty.
 void WriteRows(const ThreadTeam& team, MatrixView<const float> x, const PreparedOperand& operand) {
   ForRowTiles(team, x.rows, [&](int worker, int64_t begin, int64_t count) {
     operand.WriteRows(worker, begin, x.Rows(begin, count));
@@ -52,7 +52,7 @@ class GemmWorkspace::Impl {
   void ShareRowsFrom(int64_t rows) { share_rows_from_ = rows; }
   bool SharesRows(int64_t rows) const { return rows >= share_rows_from_; }
 
-  // x for `linear`: its rows themselves, or its operand, which is made if it is not ready.
+  // Returns x as `linear` reads it: its rows, or its packed form, which is written if x lacks it.
   Operand OperandOf(const ThreadTeam& team, const PackedWeight& linear, const LinearInput& x);
 
   ProductRunner& runner(int worker) { return runners_[worker]; }
@@ -67,7 +67,7 @@ class GemmWorkspace::Impl {
   int64_t share_rows_from_ = kNeverShareRows;
   std::vector<ProductRunner> runners_;  // one per worker
   OperandBuffer entry_;
-  OperandBuffer inner_;  // of what lies between two layers
+  OperandBuffer inner_;  // for the rows between two layers
 };
 
 Operand GemmWorkspace::Impl::OperandOf(const ThreadTeam& team, const PackedWeight& linear,
@@ -117,7 +117,7 @@ int64_t GemmWorkspace::operand_bytes() const { return impl_->operand_bytes(); }
 
 namespace {
 
-// Returns the panels with any of the columns.
+// Returns the panels that contain any of the columns.
 absl::Span<const Panel> PanelsOf(const LinearColumns& columns) {
   const std::vector<Panel>& all = columns.linear.weight().panels;
   const auto before = [](int64_t column, const Panel& panel) { return column < panel.begin; };
@@ -126,20 +126,20 @@ absl::Span<const Panel> PanelsOf(const LinearColumns& columns) {
   return absl::MakeConstSpan(&*first, static_cast<size_t>(last - first));
 }
 
-// Turns the sums of products into y = activation(x W^T + b).
+// Computes y = activation(x W^T + b) from the sums of products.
 struct Epilogue {
   const PackedWeight& linear;
   const Operand& x;
   Activation activation;
 
-  // Computes the rows of y from `first_row` on, in the panel's columns; y may be `sums` itself.
+  // Computes the rows of y from `first_row` on, in the panel's columns; y may be `sums`.
   void operator()(const Panel& panel, int64_t first_row, MatrixView<const float> sums,
                   MatrixView<float> y) const {
     if (linear.mode.type != ComputeType::kInt8) return Activate(activation, sums, y);
     DequantizeAndActivate(DequantizationOf(panel, first_row), activation, sums, y);
   }
 
-  // Likewise, to bfloat16 that the CPU itself rounds to.
+  // Likewise, rounded to bfloat16 by instructions of the CPU.
   void operator()(const Panel& panel, int64_t first_row, MatrixView<const float> sums,
                   const Bf16Rows& y) const {
     if (linear.mode.type != ComputeType::kInt8) return ActivateToBf16(activation, sums, y);
@@ -154,16 +154,16 @@ struct Epilogue {
   }
 };
 
-// Returns the place of a block of y, from `row` and `column` on, if it is to be bfloat16 that the
-// CPU itself rounds to.
+// Returns the memory of a block of y, from `row` and `column` on, if the destination is bfloat16
+// that the CPU has instructions to round to.
 std::optional<Bf16Rows> NativePlace(const LinearOutput& y, int64_t row, int64_t column,
                                     int64_t count) {
   if (!y.is_pairs) return y.operand.NativePlace(row, column, count);
   return Bf16Rows{reinterpret_cast<uint16_t*>(y.rows.row(row)) + column, 2 * y.rows.stride};
 }
 
-// Finishes the sums of a block in their own memory and writes them to the operand, some rows at a
-// time, while they are in the nearest cache.
+// Finishes the sums of a block in place and writes them to the packed input of the next layer, some
+// rows at a time, while they are in the L1 cache.
 void FinishInCache(int worker, const Epilogue& epilogue, const Panel& panel, int64_t first_row,
                    MatrixView<float> sums, const PreparedOperand& operand) {
   constexpr int64_t kRowsInCache = 16;
@@ -174,7 +174,7 @@ void FinishInCache(int worker, const Epilogue& epilogue, const Panel& panel, int
   }
 }
 
-// Puts a block of y, whose sums are in the worker's caches, where the consumer reads it.
+// Writes a block of y, whose sums are in the worker's caches, to its destination.
 void Finish(int worker, const Epilogue& epilogue, const Panel& panel, int64_t first_row,
             MatrixView<float> sums, const LinearOutput& y) {
   if (const auto rounded = NativePlace(y, first_row, panel.begin, sums.cols)) {

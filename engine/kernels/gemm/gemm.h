@@ -1,11 +1,11 @@
-// Linear layers: y = activation(x W^T + b), by matrix products over weights that were packed once.
+// Linear layers, y = activation(x W^T + b), with weights that are packed once.
 //
-// A row of the result has the same bits whatever other rows are computed with it and on however
-// many threads, for one instruction set and oneDNN version. To that end every product runs on one
-// thread and on row tiles of a few fixed sizes, and a check, when a shape is first packed, keeps
-// only those sizes for which a row's bits depend neither on the size nor on the row's position in
-// the tile. The products that are not oneDNN's need no check. Where AMX fails it for bfloat16, the
-// check finds a K block that passes, and the sums of the blocks are added in float32.
+// For a given instruction set and oneDNN version, a row of the result has the same bits whatever
+// other rows are computed with it and whatever the number of threads. To ensure this, every product
+// runs on one thread and on row tiles of a few fixed sizes. When a shape is first packed, a
+// self-test of oneDNN's products keeps only the tile sizes for which a row's bits depend neither on
+// the size nor on the row's position in the tile. If bfloat16 products on AMX fail the test, it
+// finds a K block for which they pass, and the products of the blocks are added in float32.
 #pragma once
 
 #include <cstdint>
@@ -26,19 +26,18 @@
 
 namespace attendant {
 
-// The argument of GemmWorkspace::ShareRowsFrom for which rows are never shared.
+// Passed to GemmWorkspace::ShareRowsFrom to never split work by rows.
 inline constexpr int64_t kNeverShareRows = std::numeric_limits<int64_t>::max();
 
 class PackedWeight;
 
-// One linear layer, y = x W^T + b, packed for the CPU. Immutable; copies share the packed weight,
-// and any number of threads may use it.
+// A linear layer, y = x W^T + b, packed for the CPU. Immutable and thread-safe. Copies share the
+// packed weight.
 class PackedLinear {
  public:
-  // Packs a layer. weight: [out, in] in row-major order (torch's layout), which is copied; bias:
-  // [out], or empty for none. The threads of `team` share the work; the packed weight lies in
-  // `arena`. CheckComputeMode (compute_support.h) must have accepted `mode`. INTERNAL if oneDNN
-  // refuses.
+  // Copies and packs `weight`, [out, in] in row-major order (torch's layout), and `bias`, [out] or
+  // empty. The threads of `team` share the work. The packed weight lies in `arena`. `mode` must
+  // pass CheckComputeMode (compute_support.h). Returns INTERNAL if oneDNN fails.
   static absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight,
                                            absl::Span<const float> bias,
                                            const ComputeMode& mode = {},
@@ -47,11 +46,11 @@ class PackedLinear {
 
   int64_t in_features() const;
   int64_t out_features() const;
-  // Bytes of the packed weight, its scales and the bias.
+  // The bytes of the packed weight, its scales and the bias.
   int64_t bytes() const;
   ProductPlan plan() const;
 
-  // Only for the files of this folder.
+  // For use in this directory only.
   const PackedWeight& weight() const { return *weight_; }
 
  private:
@@ -59,8 +58,8 @@ class PackedLinear {
   std::shared_ptr<const PackedWeight> weight_;
 };
 
-// A linear layer, or neighbouring outputs of it: the columns [begin, end) of y, end > begin. Refers
-// to `linear`, which must outlive it.
+// A linear layer, or some of its outputs: the columns [begin, end) of y, where end > begin.
+// `linear` must outlive it.
 struct LinearColumns {
   LinearColumns(const PackedLinear& all)  // NOLINT(google-explicit-constructor)
       : LinearColumns(all, 0, all.out_features()) {}
@@ -72,37 +71,38 @@ struct LinearColumns {
   int64_t end;
 };
 
-// The memory that products need apart from their operands, one per instance: room for x in the
-// number format of the compute type, and scratch for each worker of the team. Not thread-safe,
-// except that several workers may write one PreparedOperand.
+// The memory of matrix products, one per instance: packed GEMM inputs in the number format of the
+// compute type, and scratch memory for each worker of the team. Not thread-safe, except that
+// several workers may write one PreparedOperand.
 class GemmWorkspace {
  public:
   explicit GemmWorkspace(int workers);
-  // Grows to what `linear` needs for batches of up to `rows` rows. Products that fit into what was
-  // reserved allocate nothing.
+  // Reserves memory for `linear` and batches of up to `rows` rows. Products within the reservation
+  // do not allocate.
   void Reserve(const PackedLinear& linear, int64_t rows);
-  // Grows likewise, for a layer whose operand PrepareInner makes.
+  // Likewise for a layer whose packed input PrepareInner returns.
   void ReserveInner(const PackedLinear& linear, int64_t rows);
 
-  // Returns room for x [rows, in] in the format that every layer of that many inputs and that mode
-  // reads, with zeros after it up to PaddedRows(rows). The code that makes x writes it, row by row.
-  // It is valid until the next Prepare, or until a product is called without a valid operand. Empty
-  // for kF32, which reads x itself, and if nothing has been reserved for such a layer and so many
-  // rows, because then no product will read it.
+  // Returns a buffer for x [rows, in] in the format that all layers with `in` inputs and this mode
+  // read. The rows from `rows` to PaddedRows(rows) are zero. The code that computes x writes it row
+  // by row. The buffer is valid until the next Prepare, or until ApplyLinear is called without a
+  // valid one. It is empty for kF32, which reads x itself, and if no such layer has reserved memory
+  // for so many rows, because then no product reads it.
   PreparedOperand Prepare(const ComputeMode& mode, int64_t in, int64_t rows);
-  // Returns a second such room, for the rows between two layers. It is valid until the next
+  // Returns a second buffer, for the rows between two layers. It is valid until the next
   // PrepareInner.
   PreparedOperand PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows);
 
-  // From now on products of at least `rows` rows are divided by rows: each worker has a share of
-  // the rows, in all columns. Products of fewer rows, and by default all products, are divided
-  // among the team panel by panel. No bit of a result depends on this.
+  // From now on, splits products of at least `rows` rows by rows: each worker computes all columns
+  // of its share of the rows. Smaller products, and by default all products, are split by panel.
+  // The bits of results do not depend on this.
   void ShareRowsFrom(int64_t rows);
 
   GemmWorkspace(GemmWorkspace&&) noexcept;
   ~GemmWorkspace();
 
-  // Bytes of the room for x. It leaves out the workers' scratch, which does not grow with the rows.
+  // The bytes of the packed inputs. Excludes the workers' scratch memory, which does not grow with
+  // the rows.
   int64_t operand_bytes() const;
 
   class Impl;
@@ -112,13 +112,13 @@ class GemmWorkspace {
   std::unique_ptr<Impl> impl_;
 };
 
-// Computes y = activation(x W^T + b). x: [PaddedRows(T), in]; y has the same number of rows, a
-// multiple of kRowTile, and must not overlap x. x is rounded or quantised once, row by row, as the
-// compute type demands, unless it comes with a valid operand of this workspace. In int8 a row that
-// is not finite gives NaN. The activation is applied block by block while a block is in cache. Of
-// some columns, y is rows that have room for all of them: up to kPanelWidth - 1 columns on either
-// side may get their values too. `workspace` must have at least team.size() workers, and Reserve
-// must have been called on it for the layer and at least as many rows.
+// Computes y = activation(x W^T + b). x is [PaddedRows(T), in]. y has the same number of rows and
+// must not overlap x. Unless x has a valid packed input of this workspace, its rows are first
+// rounded or quantised to the number format of the compute type. In int8, rows that are not finite
+// become NaN. The activation is applied to each block while it is in cache. If `columns` are only
+// some outputs, y must still have all columns, and up to kPanelWidth - 1 columns on either side may
+// be computed too. `workspace` must have at least team.size() workers and a reservation for the
+// layer and this number of rows.
 void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const LinearInput& x,
                  const LinearOutput& y, Activation activation, GemmWorkspace& workspace);
 

@@ -46,8 +46,8 @@ const ProductsOfCpu& ProductsOfThisCpu() {
 }
 
 constexpr int64_t kMostTrialOutputs = 768;  // a few panels
-// More than a core's own caches hold: in service a layer's weights have left them when it comes
-// again.
+// More than the private caches of a core: in production a layer's weights are evicted from them
+// before it runs again.
 constexpr int64_t kBytesBetween = int64_t{4} << 20;
 constexpr int64_t kTrialRows[] = {256, 16};
 constexpr int kTrialRounds = 4;
@@ -60,7 +60,7 @@ std::vector<float> RandomValues(int64_t count, uint32_t seed) {
   return values;
 }
 
-// A layer with random weights, computed by one thread.
+// A layer with random weights that runs on one thread.
 class Candidate {
  public:
   static absl::StatusOr<Candidate> Make(const ComputeMode& mode, MatrixView<const float> weight,
@@ -70,7 +70,7 @@ class Candidate {
     return Candidate(*std::move(linear));
   }
 
-  // Makes the operand of x, which is not what is timed.
+  // Packs x. Not part of the measured time.
   void Prepare(MatrixView<const float> x) {
     operand_ = workspace_.Prepare(linear_.weight().mode, linear_.in_features(), x.rows);
     for (int64_t r = 0; r < x.rows; ++r) {
@@ -78,7 +78,7 @@ class Candidate {
     }
   }
 
-  // y of the x that was prepared.
+  // Computes y from the packed x.
   void Run(MatrixView<const float> x) {
     const int64_t out = linear_.out_features();
     const MatrixView<float> y = {y_.data(), x.rows, out, out};
@@ -102,7 +102,7 @@ class Candidate {
   std::vector<float> y_;
 };
 
-// 0 if any bit differs.
+// Returns 0 if any bit differs.
 double TrialSpeedup(Candidate& tiles, Candidate& onednn, MatrixView<const float> x) {
   for (Candidate* candidate : {&tiles, &onednn}) {
     candidate->Prepare(x);
@@ -121,7 +121,7 @@ double TrialSpeedup(Candidate& tiles, Candidate& onednn, MatrixView<const float>
                    absl::Now);
 }
 
-// The least of both numbers of rows.
+// Returns the smaller speedup of both numbers of rows.
 absl::StatusOr<double> TrialSpeedup(ComputeMode mode, const ProductShape& shape) {
   const int64_t out = std::min(shape.out, kMostTrialOutputs);
   const std::vector<float> weight = RandomValues(out * shape.in, 1), bias = RandomValues(out, 2);
@@ -142,7 +142,7 @@ absl::StatusOr<double> TrialSpeedup(ComputeMode mode, const ProductShape& shape)
   return *least;
 }
 
-// As few as the distinct layers of the models that a process has loaded.
+// Never shrinks: a process loads models with only a few distinct layers.
 class Trials {
  public:
   absl::StatusOr<double> Find(const ComputeMode& mode, const ProductShape& shape) {

@@ -1,4 +1,4 @@
-// The choice between oneDNN's matrix products, the AMX GEMM and the vector GEMM for a linear layer.
+// Chooses between oneDNN, the AMX GEMM and the vector GEMM for a linear layer.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace attendant {
 
 struct GemmChoice {
-  Gemm gemm = Gemm::kOneDnn;  // not kAuto
+  Gemm gemm = Gemm::kOneDnn;  // never kAuto
   double tiles_speedup = 0;   // see ProductPlan
 };
 
@@ -23,23 +23,24 @@ struct ProductShape {
   friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
 };
 
-// The least ratio of speeds at which kAuto leaves oneDNN.
+// The smallest speedup over oneDNN for which kAuto chooses the AMX GEMM.
 inline constexpr double kWorthwhileSpeedup = 1.15;
 
-// Returns true if `mode` asks for the vector GEMM, or is kAuto and the table in gemm_choice.cc has
-// the vector GEMM for this CPU. (Float32 products with 16-bit weights use the vector GEMM on every
+// Whether `mode` requests the vector GEMM, or is kAuto and the table in gemm_choice.cc has the
+// vector GEMM for this CPU. (Float32 products with 16-bit weights use the vector GEMM on every
 // CPU.)
 bool UsesVectorGemm(const ComputeMode& mode);
 
-// Returns the matrix product that `mode` asks for. Where UsesVectorGemm is false, kAuto is the AMX
-// GEMM if the CPU has AMX, x fills its tiles, a trial gives the bits that oneDNN's give, and both a
-// few and many rows are faster by kWorthwhileSpeedup: so that the choice, which noise may decide,
-// changes no bit. kTiles is oneDNN's where x does not fill tiles. Trials are made once for each
-// mode and shape, with up to 768 outputs. Thread-safe. Errors are those of PackedLinear::Pack.
+// Returns the implementation that `mode` requests. If UsesVectorGemm is false, kAuto selects the
+// AMX GEMM if the CPU has AMX, x fills its tiles, a self-test gives the same bits as oneDNN, and a
+// benchmark is faster by kWorthwhileSpeedup for few and for many rows. So noise may decide the
+// choice but never changes bits. kTiles selects oneDNN if x does not fill tiles. The self-test and
+// the benchmark run once per mode and shape, with up to 768 outputs. Thread-safe. Returns the
+// errors of PackedLinear::Pack.
 absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShape& shape);
 
-// Exposed for its test: how often faster `tiles` is than `onednn`, by the best of some runs of each
-// by turns. `before_each` of them is not timed.
+// Returns the speedup of `tiles` over `onednn`: the ratio of the best times of several alternating
+// runs. `before_each` precedes every run and is not timed. Exposed for testing.
 struct Contest {
   absl::FunctionRef<void()> tiles;
   absl::FunctionRef<void()> onednn;

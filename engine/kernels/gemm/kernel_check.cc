@@ -14,8 +14,8 @@
 namespace attendant {
 namespace {
 
-// Different rows of x in a probe; coprime to the widths of the register blocks, so that each meets
-// every place of a block.
+// The number of distinct rows of x in a self-test. It is coprime to the sizes of register blocks,
+// so that each row occurs at every position of a block.
 constexpr int64_t kProbes = 5;
 
 constexpr int8_t kLargestInt8 = 127;
@@ -41,7 +41,7 @@ AlignedBuffer<char> LargestElements(int64_t count) {
   return elements;
 }
 
-// The operands that all kernels in a comparison get.
+// The inputs that all kernels in a comparison read.
 struct Probe {
   AlignedBuffer<char> x;       // kProbes rows of each block of the shape
   AlignedBuffer<char> weight;  // [parts, columns, in]
@@ -51,7 +51,7 @@ struct Probe {
 
 int64_t ElementsOfX(const PanelShape& shape) { return shape.blocks() * kProbes * shape.k_block; }
 
-// A probe of a layer with this number of columns.
+// Returns random inputs for a layer with this number of columns.
 Probe RandomProbe(const PanelShape& shape, int64_t columns) {
   Probe probe = {RandomElements(shape.element, ElementsOfX(shape), 1),
                  RandomElements(shape.element, shape.parts * columns * shape.in, 2),
@@ -62,13 +62,13 @@ Probe RandomProbe(const PanelShape& shape, int64_t columns) {
   return probe;
 }
 
-// A probe for int8, whose elements are all the largest.
+// Returns int8 inputs whose elements are all the largest.
 Probe LargestProbe(const PanelShape& shape) {
   return {LargestElements(ElementsOfX(shape)), LargestElements(shape.width * shape.in),
           AlignedBuffer<float>(shape.width), shape.width};
 }
 
-// The columns of a probe from `first` on, as many as the kernels compute.
+// The columns of `probe` from `first` on that the kernels compute.
 class ProbePanel {
  public:
   ProbePanel(const PanelKernels& kernels, Probe& probe, int64_t first = 0)
@@ -79,7 +79,7 @@ class ProbePanel {
     runner_.Reserve(kernels);
   }
 
-  // Multiplies as many rows as the tile has.
+  // Multiplies one full tile.
   TileCandidate Run(const TileKernel& tile) {
     const PanelShape& shape = panel_.kernels->shape;
     const int64_t row_bytes = shape.block_row_bytes(), block_bytes = tile.rows * row_bytes;
@@ -118,7 +118,8 @@ std::vector<size_t> AgreeingTiles(const PanelKernels& kernels) {
 
 std::vector<size_t> AgreeingCandidates(const std::vector<TileCandidate>& candidates, int64_t probes,
                                        int64_t width) {
-  // The smallest size that is uniform in itself leads: it wastes the least on a short batch.
+  // The reference is the smallest tile that agrees with itself: it wastes the least on short
+  // batches.
   const TileCandidate* base = nullptr;
   std::vector<size_t> kept;
   for (size_t i = candidates.size(); i-- > 0;) {
@@ -176,7 +177,7 @@ int64_t FindSumBlock(const PanelKernels& reference) {
                          .all_agree = true};
   vector.shape.gemm = Gemm::kVector;
   ProbePanel panel(vector, probe);
-  std::vector<int64_t> blocks = {in, 1024, 512, 256};  // the most frequent ones of oneDNN 2.6.3
+  std::vector<int64_t> blocks = {in, 1024, 512, 256};  // the most common ones in oneDNN 2.6.3
   constexpr int64_t kStep = 16;
   for (int64_t block = RoundUp(in, kStep); block > 0; block -= kStep) blocks.push_back(block);
   for (const int64_t block : blocks) {

@@ -16,11 +16,10 @@ namespace {
 
 using dnnl::memory;
 
-// The sizes that a batch is cut into, the largest first. One row at a time always keeps the
-// promise.
+// The sizes of row tiles, in descending order. Tiles of one row always give equal bits.
 constexpr int64_t kTileRows[] = {256, 64, 16};
 constexpr int64_t kLastResortRows = 1;
-// The packed layout is asked for once, at this size.
+// oneDNN chooses the packed layout once, for this number of rows.
 constexpr int64_t kReferenceRows = 64;
 constexpr int64_t kBlockAlignment = 64;  // of each block of the packed weights, in bytes
 
@@ -54,7 +53,7 @@ TileKernel MakeTileKernel(const PanelShape& shape, int64_t rows, const memory::d
   return kernel;
 }
 
-// The kernels of the AMX GEMM or the vector GEMM.
+// Returns the kernels of the AMX GEMM or the vector GEMM.
 std::unique_ptr<PanelKernels> MakeOwnKernels(const PanelShape& shape) {
   auto kernels = std::make_unique<PanelKernels>();
   kernels->shape = shape;
@@ -67,7 +66,7 @@ std::unique_ptr<PanelKernels> MakeOwnKernels(const PanelShape& shape) {
   return kernels;
 }
 
-// Leaves the tiles that agree, or one that needs to agree with no other.
+// Removes the tiles that do not agree, down to a single tile.
 void KeepAgreeingTiles(PanelKernels& kernels) {
   std::vector<TileKernel> kept;
   for (const size_t i : AgreeingTiles(kernels)) kept.push_back(kernels.tiles[i]);
@@ -106,7 +105,7 @@ std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
   return kernels;
 }
 
-// Shapes are as few as the distinct layers of the models that a process has loaded.
+// Never shrinks: a process loads models with only a few distinct layers.
 class Table {
  public:
   absl::StatusOr<const PanelKernels*> Find(const PanelShape& shape) {
@@ -116,8 +115,8 @@ class Table {
       if (entry == nullptr) entry = MakePanelKernels(shape);
     } catch (const dnnl::error& error) {
       entries_.erase(shape);
-      return absl::InternalError(absl::StrCat("oneDNN refused a product of ", shape.in, " by ",
-                                              shape.width, ": ", error.what()));
+      return absl::InternalError(absl::StrCat("oneDNN cannot create a product of ", shape.in,
+                                              " by ", shape.width, ": ", error.what()));
     }
     return entry.get();
   }

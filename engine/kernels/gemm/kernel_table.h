@@ -1,4 +1,4 @@
-// The table of all kernels of matrix products that the process has made.
+// The process-wide table of matrix product kernels.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -6,9 +6,9 @@
 
 namespace attendant {
 
-// Returns the kernels of a shape, which the first call makes and checks (kernel_check.h); those of
-// the AMX GEMM and of the vector GEMM agree by construction. Thread-safe. INTERNAL if oneDNN
-// refuses.
+// Returns the kernels of a shape, which live as long as the process. The first call creates them
+// and runs their self-tests (kernel_check.h). Kernels of the AMX GEMM and the vector GEMM agree by
+// construction. Thread-safe. Returns INTERNAL if oneDNN fails.
 absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape);
 
 }  // namespace attendant

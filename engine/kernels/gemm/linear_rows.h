@@ -1,5 +1,5 @@
-// LinearInput and LinearOutput: the rows that a linear layer takes and makes, as float32 or as the
-// operands of products.
+// LinearInput and LinearOutput: the input and output rows of a linear layer, as float32 or as
+// packed GEMM inputs.
 #pragma once
 
 #include <cstdint>
@@ -15,46 +15,47 @@ class OperandBuffer;
 struct Operand;
 struct OperandLayout;
 
-// The operand of a product: x, rounded or quantised as the compute type demands. The code that
-// makes x writes it, each row while it is in cache; see GemmWorkspace::Prepare. It is a view of the
-// workspace's memory and may be copied freely. It is valid until the workspace makes another
-// operand in the same memory; from then on products make the operand from the rows themselves.
+// A packed GEMM input: x, rounded or quantised to the number format of the compute type. The code
+// that computes x writes it, each row while it is in cache; see GemmWorkspace::Prepare. A view of
+// the workspace's memory that can be copied freely. It is valid until the workspace returns another
+// one in the same memory; after that, products pack the rows of x themselves.
 class PreparedOperand {
  public:
-  // Makes an empty operand, with nothing to write or to read.
+  // Creates an empty view, which must not be read or written.
   PreparedOperand() = default;
-  // Refers to the operand that `buffer` holds now.
+  // Refers to the current content of `buffer`, which must outlive it.
   explicit PreparedOperand(OperandBuffer& buffer);
 
-  // Rounds or quantises x into row `row`, from column `column` on; for int8, x must be the whole
-  // row. `worker` is one of the workspace's; the workers may write different rows at the same time,
-  // in any order.
+  // Rounds or quantises x into row `row`, from column `column` on. For int8, x must be a whole row.
+  // `worker` is the number of a worker of the workspace. Workers may write different rows at the
+  // same time and in any order.
   void Write(int worker, int64_t row, absl::Span<const float> x, int64_t column = 0) const;
-  // Likewise with the rows of x, from row `first` on.
+  // Likewise writes the rows of x from row `first` on.
   void WriteRows(int worker, int64_t first, MatrixView<const float> x, int64_t column = 0) const;
 
-  // Returns the operand of the rows from `row` on.
+  // Returns a view of the rows from `row` on.
   PreparedOperand From(int64_t row) const;
 
-  // Returns the place of `count` columns of the rows from `row` on, if the CPU itself rounds to the
-  // operand and they lie side by side in it. Who writes there need not call Write.
+  // Returns the memory of `count` columns of the rows from `row` on, if the CPU has instructions
+  // that round to this format and the columns are contiguous. The caller may write there instead of
+  // calling Write.
   std::optional<Bf16Rows> NativePlace(int64_t row, int64_t column, int64_t count) const;
 
-  // Whether parts of a row may be written, so that a product can write the blocks that it makes.
+  // Whether rows may be written in parts, as a product does that writes its output block by block.
   bool TakesColumns() const;
   bool empty() const { return buffer_ == nullptr; }
 
-  // Returns the operand for products that read `layout`, or nothing if it has another layout or is
-  // no longer valid.
+  // Returns the input for products that read `layout`, or nothing if it has another layout or is no
+  // longer valid.
   std::optional<Operand> Find(const OperandLayout& layout) const;
 
  private:
   OperandBuffer* buffer_ = nullptr;
-  int64_t number_ = 0;  // counts the operands that the buffer has held, up to this one
+  int64_t number_ = 0;  // of this input among those that the buffer has held
   int64_t first_row_ = 0;
 };
 
-// Rows that a layer or norm makes, with the operand that it makes along with them. Owns neither.
+// Output rows of a layer or norm, with the packed GEMM input that it also wrote. Owns neither.
 struct PreparedRows {
   PreparedRows(MatrixView<float> made,  // NOLINT(google-explicit-constructor)
                PreparedOperand along = {})
@@ -64,7 +65,7 @@ struct PreparedRows {
   PreparedOperand operand;
 };
 
-// The input x of a product, with its operand if that is ready. Owns neither.
+// The input x of a product, with its packed form if that was already written. Owns neither.
 struct LinearInput {
   LinearInput(MatrixView<const float> x,  // NOLINT(google-explicit-constructor)
               PreparedOperand ready = {})
@@ -82,19 +83,20 @@ struct LinearInput {
   PreparedOperand operand;
 };
 
-// The place of the result y [PaddedRows(T), out] of a linear layer. Owns nothing.
+// The destination of the output y [PaddedRows(T), out] of a linear layer. Does not own its memory.
 struct LinearOutput {
-  // `y` gets it.
+  // Writes y.
   LinearOutput(MatrixView<float> y)  // NOLINT(google-explicit-constructor)
       : rows(y) {}
-  // The operand of the next layer gets it, while a block of y is in cache if it TakesColumns; else
-  // the rows do first, and they alone if it is empty. The operand must not be in the memory that x
-  // has its own in (GemmWorkspace::Prepare and PrepareInner).
+  // Writes the packed input of the next layer: directly, while a block of y is in cache, if it
+  // TakesColumns, otherwise from made.rows, which are written first. Writes only made.rows if the
+  // packed input is empty. It must not be in the same memory as the packed input of x
+  // (GemmWorkspace::Prepare and PrepareInner).
   LinearOutput(const PreparedRows& made)  // NOLINT(google-explicit-constructor)
       : rows(made.rows), operand(made.operand) {}
-  // `pairs` [PaddedRows(T), out / 2] gets it, rounded to bfloat16 as kBf16 rounds its operands: two
-  // neighbours in the 32 bits of an element, the first one in the low half. For layers with an even
-  // number of outputs, on CPUs with HasBf16Units.
+  // Writes y to `pairs` [PaddedRows(T), out / 2] as bf16 pairs: rounded to bfloat16 as for kBf16,
+  // two adjacent columns in the 32 bits of an element, the first one in the low half. For layers
+  // with an even number of outputs, on CPUs with HasBf16Units.
   static LinearOutput Pairs(MatrixView<float> pairs) {
     LinearOutput y(pairs);
     y.is_pairs = true;

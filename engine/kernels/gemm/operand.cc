@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 constexpr size_t kRotatedBlock = 128;
-// The factor for elements outside whole blocks: about as much as the rotation enlarges the others.
+// The factor for elements outside whole blocks: about as much as the rotation scales the others.
 constexpr float kTailFactor = 8;
 
 // Computes to[i] = function(from[i]) with elements of type T.
@@ -78,8 +78,8 @@ HWY_INLINE Bits Magnitude(Floats x) {
   return hn::And(hn::BitCast(BitsTag(), x), hn::Set(BitsTag(), 0x7FFFFFFF));
 }
 
-// Rounds to integers of int32, in two's complement. NearestInt would also take care of numbers that
-// are too large, which takes as long as the rest of the conversion.
+// Rounds to int32. NearestInt would also handle numbers that are too large, which takes as long as
+// the rest of the conversion.
 HWY_INLINE Bits RoundToIntegers(Floats x) {
 #if HWY_TARGET <= HWY_AVX3
   Bits rounded;
@@ -90,7 +90,7 @@ HWY_INLINE Bits RoundToIntegers(Floats x) {
 #endif
 }
 
-// Computes x * inverse, whose elements are at most 127 in magnitude, rounded to integers.
+// Computes x * inverse, rounded to integers. Its elements must be at most 127 in magnitude.
 void ScaleRow(const float* from, size_t count, float inverse, bool emulate, void* to) {
   const Floats factor = hn::Set(FloatTag(), inverse);
   if (emulate) {
@@ -102,8 +102,7 @@ void ScaleRow(const float* from, size_t count, float inverse, bool emulate, void
   });
 }
 
-// Replaces each element by its sum with the element `stride` places on, and that element by the
-// difference.
+// Replaces elements i and i + stride by their sum and their difference.
 template <size_t stride>
 HWY_INLINE Floats AddAcross(Floats x) {
   if constexpr (stride < kLanes) {
@@ -113,7 +112,7 @@ HWY_INLINE Floats AddAcross(Floats x) {
       partners[lane] = static_cast<int32_t>(lane ^ stride);
       signs[lane] = (lane & stride) != 0 ? -1.0f : 1.0f;
     }
-    // A product by 1 or -1 is exact, so that this is one addition.
+    // A product with 1 or -1 is exact, so this is a single addition.
     const FloatTag d;
     const Floats partner = hn::TableLookupLanes(x, hn::SetTableIndices(d, partners));
     return hn::MulAdd(x, hn::Load(d, signs), partner);
@@ -121,9 +120,9 @@ HWY_INLINE Floats AddAcross(Floats x) {
   return x;
 }
 
-// Computes the fast Walsh-Hadamard transform of a block. It consists of additions in a fixed order,
-// so that vectors of any length give the same bits. Takes the magnitudes of the result into
-// `largest`.
+// Computes the fast Walsh-Hadamard transform of a block, by additions in a fixed order, so that
+// SIMD vectors of any length give the same bits. Updates `largest` with the magnitudes of the
+// result.
 HWY_INLINE void RotateBlock(const float* from, float* to, Bits& largest) {
   constexpr size_t kVectors = kRotatedBlock / kLanes;
   const FloatTag d;
@@ -162,7 +161,7 @@ float RotateRow(const float* from, size_t count, float* to) {
 float RotateAndQuantizeRow(const float* from, size_t count, bool emulate, float* scratch,
                            void* to) {
   const float largest = RotateRow(from, count, scratch);
-  // Below this the factor would overflow. NaN is neither below nor above.
+  // Below this the factor would overflow. NaN compares false.
   const bool is_zero = largest < 0x1p-100f;
   const bool is_number = largest <= std::numeric_limits<float>::max();
   if (!is_zero && is_number) {
@@ -224,8 +223,8 @@ float InputToOperand(const ComputeMode& mode, const float* source, int64_t count
     return 1.0f;
   }
   if (mode.type == ComputeType::kInt8) {
-    return HWY_DYNAMIC_DISPATCH(RotateAndQuantizeRow)
-    (source, size, mode.emulate, scratch, target.data);
+    return HWY_DYNAMIC_DISPATCH(RotateAndQuantizeRow)(source, size, mode.emulate, scratch,
+                                                      target.data);
   }
   if (mode.type == ComputeType::kBf16x3) {
     char* const low = static_cast<char*>(target.data) + target.part_stride;
@@ -239,7 +238,7 @@ float InputToOperand(const ComputeMode& mode, const float* source, int64_t count
 float WeightToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
                       const OperandTarget& target) {
   if (mode.type != ComputeType::kInt8) return InputToOperand(mode, source, count, scratch, target);
-  // These factors are powers of two, so that the products are exact.
+  // These factors are powers of two, so the products are exact.
   const int64_t rotated = count - count % static_cast<int64_t>(kRotatedBlock);
   const auto scale = [](float factor) { return [factor](float w) { return w * factor; }; };
   std::transform(source, source + rotated, scratch, scale(1.0f / kRotatedBlock));

@@ -13,7 +13,7 @@ namespace {
 // Returns the bytes of an element in one block.
 int64_t ElementBytes(const ComputeMode& mode) { return OperandWidth(mode) / OperandParts(mode); }
 
-// Returns the number of blocks: all parts of all blocks of columns.
+// Returns the number of blocks: one per part and block of columns.
 int64_t Blocks(const OperandLayout& layout) {
   return layout.in / layout.k_block * OperandParts(layout.mode);
 }

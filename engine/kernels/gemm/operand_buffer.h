@@ -1,4 +1,4 @@
-// The memory of the operands of products.
+// OperandBuffer: the memory of packed GEMM inputs.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace attendant {
 
-// The layout in which a linear layer reads x: blocks of `k_block` columns, each in all the parts of
-// its type.
+// The layout in which a linear layer reads x: blocks of `k_block` columns, each in one or two
+// parts.
 struct OperandLayout {
   ComputeMode mode;
   int64_t in;
@@ -22,50 +22,50 @@ struct OperandLayout {
   friend bool operator==(const OperandLayout&, const OperandLayout&) = default;
 };
 
-// A view of x as the products read it. Row r of block b (see PanelShape) is dense and starts
-// b * block_stride + r * row_stride bytes after `data`.
+// A view of packed rows of x. Row r of block b (see PanelShape) is dense and starts at data + b *
+// block_stride + r * row_stride.
 struct Operand {
   const char* data;
   int64_t row_stride;    // bytes
   int64_t block_stride;  // bytes
-  const float* scales;   // one per row, for int8 alone
+  const float* scales;   // one per row; only for int8
 
   const char* row(int64_t block, int64_t r) const {
     return data + block * block_stride + r * row_stride;
   }
 };
 
-// A buffer for one operand at a time, which the workers of a team write. It holds nothing for kF32,
-// whose products read x itself.
+// A buffer that holds one packed input at a time. Empty for kF32, whose products read x itself. Not
+// thread-safe, except that workers may call Write for different rows.
 class OperandBuffer {
  public:
   explicit OperandBuffer(int workers) : scratch_(workers) {}
-  // PreparedOperand refers to its buffer, so the buffer must not move.
+  // Not movable: PreparedOperand refers to it.
   OperandBuffer(const OperandBuffer&) = delete;
   OperandBuffer& operator=(const OperandBuffer&) = delete;
 
-  // Makes room for `rows` rows of that layout.
+  // Reserves memory for `rows` rows of this layout.
   void Reserve(const OperandLayout& layout, int64_t rows);
 
-  // Starts an operand of `rows` rows, with zeros up to PaddedRows(rows). It replaces the previous
-  // one.
+  // Begins a packed input of `rows` rows, with zeros up to PaddedRows(rows). It replaces the
+  // previous one.
   PreparedOperand Begin(const OperandLayout& layout, int64_t rows);
 
-  // Likewise in the layout of that mode and number of columns that has been reserved for at least
-  // PaddedRows(rows) rows; empty if there is none.
+  // Likewise, in the layout that was reserved for this mode and number of columns. Returns an empty
+  // view if none was reserved for at least PaddedRows(rows) rows.
   PreparedOperand Begin(const ComputeMode& mode, int64_t in, int64_t rows);
 
-  // Writes parts of the rows from `row` on; see PreparedOperand::Write.
+  // Writes columns of the rows from `row` on; see PreparedOperand::Write.
   void Write(int worker, int64_t row, int64_t column, MatrixView<const float> x);
 
-  // Returns where parts of the rows are; see PreparedOperand::NativePlace.
+  // Returns the memory of columns of the rows from `row` on; see PreparedOperand::NativePlace.
   std::optional<Bf16Rows> NativePlace(int64_t row, int64_t column, int64_t count);
 
   const OperandLayout& layout() const { return layout_; }
-  // Returns the number of operands that have been started.
+  // The number of packed inputs that were begun.
   int64_t number() const { return number_; }
   Operand Rows(int64_t first) const;
-  // Returns the size of the buffer without the scratch of the workers, which does not grow with the
+  // The bytes of the buffer. Excludes the workers' scratch memory, which does not grow with the
   // rows.
   int64_t bytes() const { return data_.bytes() + scales_.bytes(); }
 
@@ -83,7 +83,7 @@ class OperandBuffer {
   AlignedBuffer<char> data_;
   AlignedBuffer<float> scales_;                // for int8
   std::vector<AlignedBuffer<float>> scratch_;  // a row per worker, for int8
-  std::vector<Reserved> reserved_;             // as few as the widths of a model
+  std::vector<Reserved> reserved_;             // a few, one per input width of the model
   OperandLayout layout_ = {};
   int64_t block_stride_ = 0;
   int64_t number_ = 0;

@@ -21,9 +21,10 @@ namespace {
 
 static_assert(kPanelWidth <= kMostAmxColumns && kPanelWidth % kPanelWidthMultiple == 0);
 
-// What to try, the best first. AMX products of bfloat16 sum K in an order that depends on the
-// number of rows, unless K is short; so blocks come first there, and leave x in rows that caches do
-// not alias. Emulation blocks wherever it can, so that any machine tests it.
+// Returns the K blocks to try, the best one first. AMX products of bfloat16 sum K in an order that
+// depends on the number of rows, unless K is short, so small blocks are first; they also prevent
+// rows of x from aliasing in the caches. Emulation uses blocks wherever possible, so that they are
+// tested on any machine.
 std::vector<int64_t> KBlocks(const ComputeMode& mode, int64_t in) {
   constexpr int64_t kLongestBlock = 768;
   std::vector<int64_t> blocks;
@@ -47,7 +48,7 @@ onednn::DataType ElementOf(const ComputeMode& mode) {
   return mode.type == ComputeType::kInt8 ? onednn::DataType::s8 : onednn::DataType::bf16;
 }
 
-// The shape of a panel of oneDNN's products or, where they serve, of the vector GEMM's.
+// Returns the shape of a panel for the vector GEMM if `mode` uses it, otherwise for oneDNN.
 PanelShape ShapeOf(const ComputeMode& mode, int64_t in, int64_t columns, int64_t k_block) {
   return {.in = in,
           .width = columns,
@@ -58,7 +59,7 @@ PanelShape ShapeOf(const ComputeMode& mode, int64_t in, int64_t columns, int64_t
           .gemm = UsesVectorGemm(mode) ? Gemm::kVector : Gemm::kOneDnn};
 }
 
-// Whether no element changes in that type. Most weights that do not fit differ in their first row.
+// Whether all elements are exact in this type. Most weights that are not differ in their first row.
 bool FitsInto(DataType type, MatrixView<const float> weight) {
   AlignedBuffer<char> narrow(weight.cols * ByteWidth(type));
   AlignedBuffer<float> row(weight.cols);
@@ -155,7 +156,7 @@ std::array<int64_t, 2> PackedWeight::EndWidths() const {
   return {std::min(panel_width, out), (out - 1) % panel_width + 1};
 }
 
-// Takes narrower panels if no bit of a result depends on that.
+// Uses narrower panels if this does not change any bit.
 absl::Status PackedWeight::Narrow(int64_t narrower) {
   if (narrower >= std::min(panel_width, out) || out % narrower != 0) return absl::OkStatus();
   const auto narrow = KernelsOf(narrower);
@@ -179,7 +180,7 @@ absl::Status PackedWeight::FindKernels() {
   return absl::OkStatus();
 }
 
-// Gives the panels their memory.
+// Allocates the memory of the panels.
 void PackedWeight::LayOut(PageArena& arena) {
   bias = AlignedBuffer<float>(out);
   if (mode.type == ComputeType::kInt8) column_scales = AlignedBuffer<float>(out);

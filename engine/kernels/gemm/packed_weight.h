@@ -1,4 +1,4 @@
-// PackedWeight: the weight of a linear layer, cut into panels of columns in the layout that the
+// PackedWeight: the weight of a linear layer, split into panels of columns in the layout that its
 // matrix products read.
 #pragma once
 
@@ -22,10 +22,10 @@
 
 namespace attendant {
 
-// Immutable and thread-safe once packed. It owns the memory that its panels point to.
+// Immutable and thread-safe once packed. Owns the memory that its panels point to.
 class PackedWeight {
  public:
-  // Packs a weight; see PackedLinear::Pack. INTERNAL too if oneDNN throws.
+  // Packs a weight; see PackedLinear::Pack.
   static absl::StatusOr<std::unique_ptr<const PackedWeight>> Pack(MatrixView<const float> weight,
                                                                   absl::Span<const float> bias,
                                                                   const ComputeMode& mode,
@@ -38,25 +38,25 @@ class PackedWeight {
   ComputeMode mode;
   int64_t in = 0;
   int64_t out = 0;
-  int64_t k_block = 0;                   // columns of x that one product takes
-  int64_t panel_width = 0;               // columns of all panels but the last
-  GemmChoice choice;                     // of the matrix products
+  int64_t k_block = 0;      // columns of x per product
+  int64_t panel_width = 0;  // columns of every panel except the last
+  GemmChoice choice;
   WeightType stored = WeightType::kF32;  // see PanelShape
-  std::vector<Panel> panels;             // all but the last have the same kernels
+  std::vector<Panel> panels;             // all except the last have the same kernels
   AlignedBuffer<float> bias;             // [out]
   AlignedBuffer<float> column_scales;    // [out], for int8
 
  private:
   absl::StatusOr<const PanelKernels*> KernelsOf(int64_t columns) const;
-  // Chooses what all panels share: the K block, the implementation, the width, and the type in
-  // which the weights are kept.
+  // Chooses the properties that all panels share: the K block, the implementation, the width and
+  // the weight type.
   absl::Status Choose(MatrixView<const float> weight, int threads);
   absl::Status Narrow(int64_t narrower);
-  // Chooses the type in which the weights are kept. Where oneDNN serves float32, the vector GEMM
-  // serves 16 bits, with oneDNN's bits if it can have them; if it cannot, kAuto keeps float32.
+  // Chooses the weight type. If oneDNN computes float32, the vector GEMM computes products of
+  // 16-bit weights, with the bits of oneDNN if it can give them; if it cannot, kAuto keeps float32.
   absl::Status ChooseStoredType(MatrixView<const float> weight);
   absl::StatusOr<bool> HasProductsLikeOneDnn() const;
-  // The widths of the first and the last panel.
+  // Returns the widths of the first and the last panel.
   std::array<int64_t, 2> EndWidths() const;
   absl::Status FindKernels();
   void LayOut(PageArena& arena);
@@ -68,15 +68,15 @@ class PackedWeight {
   bool like_onednn_ = false;  // see PanelShape
 };
 
-// Returns the columns of x that one product takes: the same for all weights of that mode and that
-// many inputs, so that what makes x needs no weight to know the layout. It is the first of a few
-// divisors of `in` with which all row tiles of a whole panel agree; where those of a narrower panel
-// do not, that panel keeps the tiles that agree. The first call makes kernels and checks them.
-// Thread-safe. INTERNAL if oneDNN refuses.
+// Returns the number of columns of x per product. It is the same for all weights with this mode and
+// number of inputs, so the layout of x does not depend on the weight. It is the first of several
+// divisors of `in` for which all row tiles of a full panel agree. (If tiles of a narrower panel do
+// not, that panel uses only the tiles that agree.) The first call creates kernels and runs their
+// self-tests. Thread-safe. Returns INTERNAL if oneDNN fails.
 absl::StatusOr<int64_t> FindKBlock(const ComputeMode& mode, int64_t in);
 
-// Returns the first of `k_blocks` (at least one) for which is_clean returns true, or else the first
-// of all. Errors are those of `is_clean`. Exposed for its test.
+// Returns the first of `k_blocks` (at least one) for which is_clean returns true, or k_blocks[0] if
+// there is none. Returns the errors of `is_clean`. Exposed for testing.
 absl::StatusOr<int64_t> ChooseKBlock(
     absl::Span<const int64_t> k_blocks,
     absl::FunctionRef<absl::StatusOr<bool>(int64_t k_block)> is_clean);

@@ -1,4 +1,4 @@
-// A panel, one of the parts into which the weight of a linear layer is cut.
+// Panel: some adjacent outputs of a linear layer, with their packed weights.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 
 namespace attendant {
 
-// Returns the most columns that a thread computes of one row tile, if `threads` threads share
-// panels of `width` columns of a layer with `out` outputs.
+// Returns the largest number of columns of a row tile that one thread computes, if `threads`
+// threads share the panels of `width` columns of a layer with `out` outputs.
 inline int64_t ColumnsPerThread(int64_t out, int64_t width, int threads) {
   return CeilDivide(CeilDivide(out, width), threads) * width;
 }
 
-// Returns the width of all panels but the last: as wide as possible, since wide panels are faster,
-// unless a short batch would then leave some threads with a third less work than others.
+// Returns the width of all panels except the last. Wide panels are faster, so it is the largest
+// width for which short batches do not leave some threads with a third less work than others.
 inline int64_t PanelWidth(int64_t out, int threads) {
   const int64_t panels = CeilDivide(out, kPanelWidth);
   const int64_t widest = RoundUp(CeilDivide(out, panels), kPanelWidthMultiple);
@@ -31,28 +31,28 @@ inline int64_t PanelWidth(int64_t out, int threads) {
   return best;
 }
 
-// Rows of W, in the elements of the products: part p of row r is dense and begins
-// p * part_stride + r * row_stride bytes after `data`.
+// Rows of W in the number format of the products. Part p of row r is dense and starts at data + p *
+// part_stride + r * row_stride.
 struct WeightRows {
   const char* data;
   int64_t row_stride;
   int64_t part_stride;
 };
 
-// The weights for some neighbouring columns of the result. Does not own them.
+// The weights of some adjacent columns of y. Does not own them.
 struct Panel {
-  int64_t begin;
+  int64_t begin;  // the first column
   const PanelKernels* kernels;
-  // The packed weights of each block of the shape (PanelShape), and oneDNN's view of each, which
-  // panels for the other kernels do not have.
+  // The packed weights of each block of the shape (PanelShape), and oneDNN's view of each. Panels
+  // of other implementations do not have the views.
   std::vector<char*> blocks = {};
   std::vector<dnnl::memory> weights = {};
   dnnl::memory bias = {};
 
-  // Gives the panel its memory: bytes() aligned to 64 for the weights, and a bias of as many floats
-  // as it has columns.
+  // Sets the panel's memory: `packed` has bytes() bytes, aligned to 64, and `bias_of_columns` has
+  // one float per column. Both must outlive the panel.
   void Place(char* packed, float* bias_of_columns);
-  // Packs the weights of its columns, whose rows of W are those from `rows` on. Throws dnnl::error.
+  // Packs the weights of its columns. `rows` begins at its first row of W. Throws dnnl::error.
   void Pack(const WeightRows& rows);
 
   int64_t bytes() const { return kernels->shape.blocks() * kernels->block_bytes; }

@@ -1,4 +1,4 @@
-// The division of a linear layer's work among a team.
+// Splits the work of a linear layer among a team.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ struct ProductBlock {
   RowBlock rows;
 };
 
-// The blocks that make up the product of some panels and some rows, in two orders.
+// Enumerates the blocks of a product of panels and rows, in two orders.
 class ProductBlocks {
  public:
-  // `panels` has at least one panel, and all but the last have the same kernels. For `rows` and
-  // `limit` see RowBlocks. `panels` must outlive this.
+  // `panels` has at least one panel and must outlive this object. All panels except the last have
+  // the same kernels. See RowBlocks for `rows` and `limit`.
   ProductBlocks(absl::Span<const Panel> panels, int64_t rows, int64_t limit)
       : panels_(panels),
         rows_(panels.front().kernels->tiles, rows, limit),
@@ -35,16 +35,16 @@ class ProductBlocks {
     return alike_ * per_panel_ + (all_alike ? 0 : last_rows_.count());
   }
 
-  // Returns block `index` of [0, count()) in the order that goes through all rows of a panel, then
-  // the next panel.
+  // Returns block `index` in [0, count()), in the order of all rows of a panel, then the next
+  // panel.
   ProductBlock PanelByPanel(int64_t index) const {
     const int64_t panel = std::min(index / per_panel_, alike_);
     if (panel == alike_) return Last(index);
     return {panels_[panel], rows_.block(index - panel * per_panel_)};
   }
 
-  // Returns block `index` in the order that goes through all panels of a few rows, then the next
-  // rows. A last panel with other kernels, whose rows are cut differently, comes at the end.
+  // Returns block `index` in the order of all panels of a row tile, then the next row tile. If the
+  // last panel has other kernels, and so other tiles, its blocks are at the end.
   ProductBlock RowsByRows(int64_t index) const {
     if (index >= alike_ * per_panel_) return Last(index);
     return {panels_[index % alike_], rows_.block(index / alike_)};
@@ -62,12 +62,12 @@ class ProductBlocks {
   int64_t alike_;  // number of panels with the kernels of the first
 };
 
-// Calls function(worker, panel, block) for every block of rows of every panel. For `share_rows` see
-// GemmWorkspace::ShareRowsFrom.
+// Calls function(worker, panel, block) for every block of rows of every panel. If `share_rows`,
+// splits the work by rows; see GemmWorkspace::ShareRowsFrom.
 template <class Function>
 void ForBlocks(const ThreadTeam& team, absl::Span<const Panel> panels, int64_t rows,
                bool share_rows, const Function& function) {
-  // Large tiles are used only if each thread then still has some items to balance with.
+  // Large tiles are used only if there are still enough items to balance the threads.
   constexpr int64_t kItemsPerThread = 4, kSmallTileRows = 64;
   const int64_t largest_tile = panels.front().kernels->tiles.front().rows;
   const int64_t items = rows / largest_tile * static_cast<int64_t>(panels.size());

@@ -9,28 +9,27 @@
 
 namespace attendant {
 
-// The largest number of columns of y that are computed together. It is small enough that some
-// threads can share even 16 rows, and that the rows of a block are never 4096 bytes apart, where
-// they would compete for the same cache lines; and large enough for full speed.
+// The largest number of columns of y that are computed together. Small enough that several threads
+// can share even 16 rows, and that the rows of a block are never 4096 bytes apart, where they would
+// compete for the same cache lines. Large enough for full speed.
 inline constexpr int64_t kPanelWidth = 192;
 // oneDNN packs weights in blocks of 64 columns; a panel that ends inside one has a slow tail.
 inline constexpr int64_t kPanelWidthMultiple = 64;
 
-// The choices for a layer, by the check and the timing when it was packed.
+// The choices that self-tests and benchmarks made for a layer when it was packed.
 struct ProductPlan {
   int64_t in;
   int64_t out;
   int64_t k_block;                      // columns of x per product; the results are added
-  std::vector<int64_t> tile_rows = {};  // numbers of rows of the products, descending
-  // The kernels of those sizes by oneDNN's names, such as "brg:avx512_core_bf16", each once. Empty
-  // if another GEMM is used.
+  std::vector<int64_t> tile_rows = {};  // sizes of the row tiles, descending
+  // The distinct oneDNN implementations of these tiles, such as "brg:avx512_core_bf16". Empty if
+  // another GEMM is used.
   std::vector<std::string> implementations = {};
-  Gemm gemm = Gemm::kOneDnn;              // not kAuto
-  WeightType weights = WeightType::kF32;  // in which they are kept, of kF32; not kAuto
-  // The speed of the AMX GEMM divided by that of oneDNN's; 0 if that was not timed, or
-  // if their bits differ.
+  Gemm gemm = Gemm::kOneDnn;              // never kAuto
+  WeightType weights = WeightType::kF32;  // only for kF32; never kAuto
+  // The measured speedup of the AMX GEMM over oneDNN. 0 if it was not measured or the bits differ.
   double tiles_speedup = 0;
-  bool exact = true;  // false if sums of int8 may saturate; see PanelKernels
+  bool exact = true;  // false if int8 sums may saturate; see PanelKernels
 
   friend bool operator==(const ProductPlan&, const ProductPlan&) = default;
 };

@@ -61,7 +61,7 @@ void ProductRunner::Execute(const Panel& panel, const TileKernel& kernel, int64_
   operands.x.set_data_handle(const_cast<char*>(x));
   operands.y.set_data_handle(y_.data());
   operands.scratchpad.set_data_handle(scratchpad_.data());
-  // The C call: the C++ one would build containers on the heap for each product.
+  // The C API, because the C++ API would allocate containers on the heap for each product.
   const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, operands.x.get()},
                                        {DNNL_ARG_WEIGHTS, weights.get()},
                                        {DNNL_ARG_DST, operands.y.get()},
@@ -69,7 +69,7 @@ void ProductRunner::Execute(const Panel& panel, const TileKernel& kernel, int64_
                                        {DNNL_ARG_BIAS, panel.bias.get()}};
   const bool has_bias = panel.kernels->shape.has_bias && index == 0;
   const int count = static_cast<int>(std::size(arguments)) - (has_bias ? 0 : 1);
-  // It puts the arguments into a map of its own, for which there may be no memory.
+  // oneDNN stores the arguments in a map, for which there may not be enough memory.
   const dnnl_status_t status =
       dnnl_primitive_execute(product.primitive.get(), stream_.get(), count, arguments);
   if (status == dnnl_out_of_memory) throw std::bad_alloc();
@@ -78,7 +78,7 @@ void ProductRunner::Execute(const Panel& panel, const TileKernel& kernel, int64_
 
 namespace {
 
-// Returns product `index` of some rows as the AMX GEMM and the vector GEMM both take it.
+// Returns the arguments of product `index` that the AMX GEMM and the vector GEMM have in common.
 template <class GemmOfEngine>
 GemmOfEngine MakeGemm(const Panel& panel, const RowBlock& block, const Operand& x, int64_t index,
                       float* y) {

@@ -12,22 +12,21 @@
 
 namespace attendant {
 
-// The memory that products need apart from their operands. Movable; one thread at a time may use
-// it.
+// Owns scratch memory. Movable. Not thread-safe: each worker has its own runner.
 class ProductRunner {
  public:
-  // Makes room for products by these kernels, which must outlive this.
+  // Reserves memory for products of these kernels, which must outlive the runner.
   void Reserve(const PanelKernels& kernels);
 
-  // Multiplies the block's rows of x by the panel's weights, and adds its bias if the shape has
-  // one. Returns [block.rows, width] of the shape's result type, dense, in memory of the runner,
-  // which is in the thread's caches. The result is valid until the next Run. Needs no memory of
-  // its own after Reserve; throws std::bad_alloc if oneDNN finds none, and dnnl::error for its
-  // other errors.
+  // Multiplies the block's rows of x by the panel's weights, and adds the bias if the shape has
+  // one. Returns a dense matrix [block.rows, width] of the shape's result type, in memory of the
+  // runner that is likely to be in cache. The result is valid until the next Run. Does not allocate
+  // after Reserve. Throws std::bad_alloc if oneDNN runs out of memory, and dnnl::error for other
+  // errors of oneDNN.
   MatrixView<float> Run(const Panel& panel, const RowBlock& block, const Operand& x);
 
  private:
-  // The operands of a oneDNN product; only their addresses change between runs.
+  // The arguments of a oneDNN product. Only their addresses change between runs.
   struct Memories {
     dnnl::memory x;
     dnnl::memory y;
@@ -35,17 +34,17 @@ class ProductRunner {
   };
 
   void Reserve(const Product& product);
-  // Computes product `index` of the block by the AMX GEMM or the vector GEMM.
+  // Computes product `index` of the block with the AMX GEMM or the vector GEMM.
   void RunGemm(const Panel& panel, const RowBlock& block, const Operand& x, int64_t index);
-  // Returns the rows of block `x_block` of x, followed by zeros up to the kernel's rows.
+  // Returns the rows of block `x_block` of x, padded with zeros to the kernel's number of rows.
   const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x,
                     int64_t x_block);
-  // Computes the product of this number, whose rows of x are at `x`.
+  // Computes product `index` with the rows of x at `x`.
   void Execute(const Panel& panel, const TileKernel& kernel, int64_t index, const char* x);
 
   dnnl::stream stream_{onednn::CpuEngine()};
   AlignedBuffer<char> scratchpad_;
-  AlignedBuffer<char> staged_x_;  // for rows that do not lie as the kernel wants them
+  AlignedBuffer<char> staged_x_;  // rows of x that had to be copied for the kernel
   AlignedBuffer<float> y_;        // of the last product
   absl::flat_hash_map<const Product*, Memories> memories_;
 };

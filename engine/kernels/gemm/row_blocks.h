@@ -1,4 +1,4 @@
-// The division of a batch's rows into tiles for which there are kernels.
+// Splits the rows of a batch into tiles for which there are kernels.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +11,19 @@
 
 namespace attendant {
 
-// The rows that one kernel computes: as many as its tile has, or fewer at the end if no tile is
-// small enough.
+// The rows that one kernel computes: the size of its tile, or fewer for the last block if no tile
+// is small enough.
 struct RowBlock {
   const TileKernel* kernel;
   int64_t begin;
   int64_t rows;
 };
 
-// The tiles that `rows` are cut into, the largest first. No tile is larger than `limit`, unless
-// there is no smaller kernel.
+// The tiles that `rows` are split into, the largest first. No tile is larger than `limit`, unless
+// there is no smaller one.
 class RowBlocks {
  public:
-  // `tiles` has at least one tile, is sorted by descending rows, and must outlive this.
+  // `tiles` has at least one tile, is sorted by descending rows, and must outlive this object.
   RowBlocks(const std::vector<TileKernel>& tiles, int64_t rows, int64_t limit)
       : rows_(rows), last_(std::prev(tiles.end())) {
     first_ = std::find_if(tiles.begin(), last_,
@@ -39,7 +39,7 @@ class RowBlocks {
     return count + CeilDivide(left, last_->rows);
   }
 
-  // Returns block `index` of [0, count()).
+  // Returns block `index` in [0, count()).
   RowBlock block(int64_t index) const {
     int64_t begin = 0;
     for (auto tile = first_; tile != last_; ++tile) {

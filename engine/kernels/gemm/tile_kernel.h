@@ -1,5 +1,5 @@
-// The kernels of one-thread matrix products on fixed numbers of rows (row tiles), and the shapes of
-// their operands.
+// Kernels of matrix products that run on one thread and a fixed number of rows (a row tile), and
+// the shapes of their inputs.
 #pragma once
 
 #include <compare>
@@ -14,17 +14,17 @@
 
 namespace attendant {
 
-// The operands of one product: a block of x and a block of W, by their numbers in PanelShape.
+// The inputs of one product: the numbers of a block of x and a block of W; see PanelShape.
 struct Factors {
   int64_t x;
   int64_t weights;
 };
 
-// The shape of a panel, which is some neighbouring columns of y = x W^T + b of a linear layer. x
-// comes in K blocks of neighbouring columns, and each K block in one part or in two, high and low:
-// block `parts` * k + p, a dense [rows, k_block], is part p of K block k. W is cut in this way too.
-// y [rows, width] is float32, or int32 if x is int8, and it is dense, because oneDNN 2 has its fast
-// kernel for no other layout.
+// The shape of a panel, which is some adjacent columns of y = x W^T + b of a linear layer. x is
+// split into K blocks of adjacent columns, and each K block into one part, or into a high and a low
+// part: block `parts` * k + p, a dense [rows, k_block], is part p of K block k. W is split
+// likewise. y [rows, width] is float32, or int32 if x is int8. It is dense, because oneDNN 2 is
+// slow for other layouts.
 struct PanelShape {
   int64_t in;                                        // columns of x
   int64_t width;                                     // columns of the panel
@@ -32,9 +32,9 @@ struct PanelShape {
   int64_t parts = 1;                                 // parts of x and W: 1 or 2
   onednn::DataType element = onednn::DataType::f32;  // the element type of x and W
   bool has_bias = true;
-  Gemm gemm = Gemm::kOneDnn;             // not kAuto
+  Gemm gemm = Gemm::kOneDnn;             // never kAuto
   WeightType stored = WeightType::kF32;  // the weight type of the vector GEMM's float32 products
-  bool like_onednn = false;              // whether these products must have oneDNN's bits
+  bool like_onednn = false;              // whether these products must have the bits of oneDNN
 
   AmxElement amx_element() const {
     return element == onednn::DataType::s8 ? AmxElement::kInt8 : AmxElement::kBf16;
@@ -44,12 +44,12 @@ struct PanelShape {
     if (stored == WeightType::kBf16) return VectorElement::kBFloat16;
     return stored == WeightType::kF16 ? VectorElement::kFloat16 : VectorElement::kFloat32;
   }
-  // Bytes of a row in one block of x.
+  // The bytes of a row in one block of x.
   int64_t block_row_bytes() const { return k_block * onednn::ByteWidth(element); }
-  // Blocks of x, and of W.
+  // The number of blocks of x, and of W.
   int64_t blocks() const { return in / k_block * parts; }
   // y is the sum of these products, added in this order. With two parts, the product of the low
-  // parts is left out: it is no larger than what rounding leaves out.
+  // parts is omitted: it is no larger than the rounding error.
   int64_t products() const { return in / k_block * (parts == 1 ? 1 : 3); }
   Factors product(int64_t index) const {
     if (parts == 1) return {index, index};
@@ -60,37 +60,37 @@ struct PanelShape {
   friend auto operator<=>(const PanelShape&, const PanelShape&) = default;
 };
 
-// One oneDNN product of some rows of x and one block.
+// A oneDNN product of a row tile of x and one block of W.
 struct Product {
   dnnl::matmul primitive;
   dnnl::memory::desc x;
   dnnl::memory::desc y;
   dnnl::memory::desc scratchpad;
-  std::string implementation;  // oneDNN's name of it, such as "brg:avx512_core_bf16"
+  std::string implementation;  // oneDNN's name, such as "brg:avx512_core_bf16"
 };
 
-// The kernel for row tiles of one size: y [rows, width] = x [rows, in] W + b, one product of blocks
-// after the other.
+// The kernel for row tiles of one size: y [rows, width] = x [rows, in] W + b, computed as a
+// sequence of products of blocks.
 struct TileKernel {
   int64_t rows;
-  // Both are oneDNN products. Empty for the other GEMMs, which need no preparation.
+  // oneDNN products. Empty for the other GEMMs, which need no preparation.
   Product first = {};  // y = x W + b
-  Product next = {};   // y += x W; only if there is more than one product
+  Product next = {};   // y += x W; empty if there is only one product
 };
 
 // The kernels of a panel shape. Immutable; they live as long as the process.
 struct PanelKernels {
   PanelShape shape;
-  dnnl::memory::desc weights;  // the layout in which oneDNN's kernels of this shape read a block
+  dnnl::memory::desc weights;  // the layout of a block for oneDNN's kernels of this shape
   int64_t block_bytes;         // from one packed block to the next, a multiple of 64
   // At least one, in descending order of rows. A row's bits depend neither on the kernel that
-  // computed it nor on its position in the tile.
+  // computes it nor on its position in the tile.
   std::vector<TileKernel> tiles;
-  bool all_agree;  // true if every size that was tried passed the check
-  // For the vector GEMM; 0 if no sum block gives the bits that like_onednn requires.
+  bool all_agree;  // whether every size that was tried passed the self-test
+  // Only for the vector GEMM. 0 if no sum block gives the bits that like_onednn requires.
   int64_t sum_block = kVectorSumBlock;
-  // False if sums of int8 may saturate: kernels for CPUs without VNNI add pairs of products in 16
-  // bits. The check multiplies the largest elements.
+  // False if int8 sums may saturate: kernels for CPUs without VNNI add pairs of products in 16
+  // bits. The self-test multiplies the largest elements.
   bool exact = true;
 };
 

@@ -21,9 +21,9 @@ namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The packed weight is cut into stripes of kStripeVectors vectors of columns, of which the last one
-// may have fewer and ends in zeros. In a stripe the columns of one row of W^T lie side by side, row
-// after row. A tile of kTileRows rows and a stripe has its sums in registers.
+// The packed weight is split into stripes of kStripeVectors SIMD vectors of columns. The last one
+// may have fewer and is padded with zeros. A stripe has the columns of one row of W^T side by side,
+// row after row. The sums of a tile of kTileRows rows and a stripe are in registers.
 constexpr int kStripeVectors = 3;
 constexpr int64_t kVectorColumns = static_cast<int64_t>(kLanes);
 constexpr int64_t kStripeColumns = kStripeVectors * kVectorColumns;
@@ -47,24 +47,24 @@ HWY_INLINE Floats LoadWeights(const hwy::float16_t* from) {
   return hn::PromoteTo(FloatTag(), hn::LoadU(hn::Rebind<hwy::float16_t, FloatTag>(), from));
 }
 
-// A stretch of the depth of a stripe, and where its sums go.
+// A stretch of the depth of a stripe, and the destination of its sums.
 struct Stretch {
   const float* x;
   int64_t x_stride;
   int64_t depth;
   bool add_to_y;
-  const float* bias;  // or null
+  const float* bias;  // may be null
   float* y;
   int64_t y_stride;
   size_t last_columns;  // of the last vector, if it is not whole; else 0
-  // Bytes of the next stretch's weights that a tile of rows fetches with each element of the depth:
-  // all tiles together fetch all of them, while these are multiplied. In a short call, products
-  // would otherwise wait for memory as long as they multiply. Beyond a weight's end lies, as a
-  // rule, the next one.
+  // The bytes of the next stretch's weights that a tile of rows prefetches per element of the
+  // depth, so that all tiles together prefetch all of them. Without this, products with few rows
+  // would wait for memory as long as they compute. The next weight usually follows the end of this
+  // one in memory.
   int64_t bytes_ahead;
 };
 
-// Calls function(row, vector) for each vector of a tile; unrolled, so that the tile stays in
+// Calls function(row, vector) for each vector of a tile. Unrolled so that the tile stays in
 // registers.
 template <int kRows, int kVectors, class Function>
 HWY_INLINE void ForTile(const Function& function) {
@@ -75,7 +75,7 @@ HWY_INLINE void ForTile(const Function& function) {
   }
 }
 
-// Loads and stores `columns` columns, or a whole vector if that is 0.
+// Load and store `columns` columns, or a whole vector if `columns` is 0.
 HWY_INLINE Floats LoadColumns(const float* from, size_t columns) {
   return columns == 0 ? hn::LoadU(FloatTag(), from) : LoadFirst(from, columns);
 }
@@ -84,8 +84,8 @@ HWY_INLINE void StoreColumns(Floats values, float* to, size_t columns) {
   StoreFirst(values, to, columns);
 }
 
-// The products of kRows rows from `row` on. Not inlined, so that the compiler keeps the sums of
-// every caller in registers.
+// Computes the products of kRows rows from `row` on. Not inlined, so that the compiler keeps the
+// sums in registers for every caller.
 template <int kRows, int kVectors, class T>
 HWY_NOINLINE void MultiplyRows(const Stretch& stretch, const T* HWY_RESTRICT weights,
                                const char* ahead, int64_t row) {
@@ -137,7 +137,7 @@ HWY_INLINE void MultiplyAllRows(const Stretch& stretch, const T* weights, int64_
   for (; row < rows; ++row) MultiplyRows<1, kVectors>(stretch, weights, ahead, row);
 }
 
-// The products of a stripe of `columns` columns from `first` on.
+// Computes the products of a stripe of `columns` columns from `first` on.
 template <int kVectors, class T>
 HWY_INLINE void MultiplyStripe(const VectorGemm& product, int64_t first, int64_t columns) {
   const T* weights = reinterpret_cast<const T*>(product.weight) + first * product.in;
@@ -194,7 +194,7 @@ void MultiplyOnVectors(const VectorGemm& product) {
 
 int64_t ColumnsOfPackedWeight(int64_t width) { return FloatColumns(width); }
 
-// Writes the transposed columns to `packed`, `bytes` for each element.
+// Writes the transposed columns to `packed`, with `bytes` bytes per element.
 void PackStripes(const VectorWeightRows& rows, DataType type, char* packed) {
   const int64_t bytes = ByteWidth(type);
   for (int64_t first = 0; first < rows.width; first += kStripeColumns) {

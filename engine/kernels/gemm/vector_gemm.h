@@ -1,13 +1,12 @@
-// The vector GEMM: matrix products in SIMD on one thread, for every CPU that the engine serves. It
-// multiplies float32 by weights of float32, bfloat16 or float16, which it widens as it reads them,
-// and int8 by int8.
+// The vector GEMM: SIMD matrix products on one thread, for every CPU that the engine supports. It
+// multiplies float32 by float32, bfloat16 or float16 weights, which it widens as it reads them, and
+// int8 by int8.
 //
-// An element of y is summed over the depth in one order, whatever its place and however many rows
-// there are, so a row has the same bits in any batch: for each stretch of `sum_block` elements of
-// the depth, one fused multiply-add after the other, starting at zero; then the sums of the
-// stretches, in their order; then the bias. oneDNN's products of float32 are sums of this form, so
-// that there is a `sum_block` with which the vector GEMM gives their bits (kernel_check.h). Sums of
-// int8 are exact.
+// Every element of y is summed over the depth in the same order, whatever its position and the
+// number of rows, so a row has the same bits in any batch. For each stretch of `sum_block` elements
+// of the depth, it sums by fused multiply-adds in order, starting at zero; then it adds the sums of
+// the stretches in order, and then the bias. oneDNN's float32 products are sums of this form, so
+// for some `sum_block` the vector GEMM gives the same bits (kernel_check.h). Int8 sums are exact.
 #pragma once
 
 #include <cstdint>
@@ -16,37 +15,37 @@ namespace attendant {
 
 enum class VectorElement : uint8_t { kFloat32, kBFloat16, kFloat16, kInt8 };  // of a weight
 
-// Long enough for full speed, and short enough for sums that are as accurate as oneDNN's.
+// Large enough for full speed, and small enough for sums as accurate as oneDNN's.
 inline constexpr int64_t kVectorSumBlock = 384;
 
-// Bytes of a packed weight [width, in].
+// Returns the bytes of a packed weight [width, in].
 int64_t VectorWeightBytes(VectorElement element, int64_t in, int64_t width);
 
-// A weight's rows of `in` elements each: int8 for kInt8, else float32, rounded to nearest even as
-// they are packed.
+// A weight [width, in] of int8 for kInt8, otherwise of float32, which packing rounds to nearest
+// even.
 struct VectorWeightRows {
   const char* data;
-  int64_t row_bytes;  // from one to the next
+  int64_t row_bytes;  // from the start of one row to the next
   int64_t in;
-  int64_t width;  // how many
+  int64_t width;
 };
 
-// packed: VectorWeightBytes, aligned to 64.
+// Packs a weight into `packed`, which has VectorWeightBytes bytes, aligned to 64.
 void PackVectorWeight(VectorElement element, const VectorWeightRows& rows, char* packed);
 
-// y[rows, width] = x[rows, in] W + bias. x is int8 for kInt8, with elements of -127 to 127 as the
-// weight has, else float32.
+// y[rows, width] = x[rows, in] W + bias. x is float32, or int8 for kInt8. Elements of int8 x and
+// weights are in [-127, 127].
 struct VectorGemm {
   VectorElement element;
   int64_t in;
   int64_t width;
   int64_t rows;
   const char* x;
-  int64_t x_row_bytes;  // from one row of x to the next
-  const char* weight;   // of PackVectorWeight
-  const float* bias;    // [width], or null; not for kInt8
-  bool add_to_y;        // y += instead; not for kInt8
-  int64_t sum_block;    // not for kInt8
+  int64_t x_row_bytes;  // from the start of one row of x to the next
+  const char* weight;   // packed by PackVectorWeight
+  const float* bias;    // [width], or null; must be null for kInt8
+  bool add_to_y;        // whether to add to y instead of overwriting it; must be false for kInt8
+  int64_t sum_block;    // ignored for kInt8
   float* y;             // int32 for kInt8
   int64_t y_stride;     // elements
 };

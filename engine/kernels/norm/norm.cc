@@ -18,7 +18,7 @@ namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Sums are float64, which is exact enough for any row, at the price of a conversion.
+// Sums are float64, which is accurate for any row but requires a conversion.
 using DoubleTag = hn::CappedTag<double, 8>;
 using Doubles = hn::Vec<DoubleTag>;
 using NarrowTag = hn::Rebind<float, DoubleTag>;
@@ -88,8 +88,7 @@ void ScaleRow(const float* row, const LayerNormWeights& weights, size_t count, f
   if (!weights.beta.empty()) AddRow(y, weights.beta.data(), count, y);
 }
 
-// Computes y = norm(row); they may be the same. An RMS norm is a layer norm whose mean is taken as
-// zero.
+// Computes y = norm(row); y may be `row`. An RMS norm is a layer norm with a mean of zero.
 void NormalizeRow(const float* row, const LayerNormWeights& weights, size_t count, float* y) {
   if (weights.kind == NormKind::kAffine) return ScaleRow(row, weights, count, y);
   const FloatTag d;
@@ -143,7 +142,8 @@ HWY_EXPORT(MultiplyRow);
 HWY_EXPORT(NormalizeRow);
 HWY_EXPORT(AddAndNormalizeRow);
 
-// Calls make(r, columns) to make each of `rows` rows of y, and then writes the row's operand.
+// Calls make(r, columns) to compute each of `rows` rows of y, then writes the row to the packed
+// GEMM input of y.
 template <class Make>
 void MakeRows(const ThreadTeam& team, int64_t rows, const PreparedRows& y, const Make& make) {
   const size_t columns = static_cast<size_t>(y.rows.cols);

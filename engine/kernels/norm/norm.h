@@ -1,5 +1,5 @@
-// Normalisation of rows, alone or fused with the residual before it. Each row of y is also written
-// to the operand of y, if there is one, while it is in cache.
+// Normalisation of rows, optionally fused with the residual sum before it. If y has a packed GEMM
+// input, each row is also written there while it is in cache.
 #pragma once
 
 #include "absl/types/span.h"
@@ -10,7 +10,7 @@
 
 namespace attendant {
 
-// gamma: [E]; beta: [E], or empty for zeros. These are views; the caller owns both.
+// `gamma` is [E]; `beta` is [E], or empty for zeros. Does not own them.
 struct LayerNormWeights {
   absl::Span<const float> gamma;
   absl::Span<const float> beta;
@@ -18,14 +18,13 @@ struct LayerNormWeights {
   NormKind kind = NormKind::kLayer;
 };
 
-// Computes y = norm(x) row by row, for the kind of norm that the weights have; y may be x. x, y:
-// [T, E]; if y has more rows, these stay unchanged. Sums are float32 pairwise or float64, never a
-// running float32 sum.
+// Computes y = norm(x) row by row; y may be x. x is [T, E]. y is [T, E] or has further rows, which
+// are not written. Sums are pairwise in float32, or in float64, never sequential in float32.
 void LayerNorm(const ThreadTeam& team, MatrixView<const float> x, const LayerNormWeights& weights,
                const PreparedRows& y);
 
-// Computes the norm of each head of each row in place. heads: [T, n E], where E is the width of the
-// weights.
+// Computes the norm of each head of each row in place. `heads` is [T, n E], where E is the width of
+// the weights.
 void NormalizeHeads(const ThreadTeam& team, MatrixView<float> heads,
                     const LayerNormWeights& weights);
 

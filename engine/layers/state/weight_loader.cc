@@ -99,7 +99,7 @@ absl::StatusOr<PackedLinear> WeightLoader::Pack(MatrixView<const float> weight,
     return absl::FailedPreconditionError(absl::StrCat(
         "oneDNN's int8 products of ", plan.in, " inputs by ", plan.out,
         " outputs are not exact on this CPU (", absl::StrJoin(plan.implementations, ", "),
-        "); emulate=true computes so on any CPU"));
+        "); use gemm=vector, or set emulate=true"));
   }
   AddProductPlans({plan}, product_plans_);
   return packed;

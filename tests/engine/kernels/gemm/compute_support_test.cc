@@ -22,25 +22,27 @@ TEST(CheckComputeModeTest, TakesFloat32AndEmulationEverywhere) {
 TEST(CheckComputeModeTest, RefusesToEmulateFloat32) {
   const absl::Status status = CheckComputeMode({ComputeType::kF32, true});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("f32 cannot be emulated"));
+  EXPECT_EQ(status.message(),
+            "emulate=true cannot be combined with dtype=f32, which runs on every CPU");
 }
 
 TEST(CheckComputeModeTest, RefusesProductsOfOurOwnThatThereAreNot) {
   const absl::Status of_f32 = CheckComputeMode({ComputeType::kF32, false, Gemm::kTiles});
   EXPECT_EQ(of_f32.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(of_f32.message(), "gemm=tiles multiplies bf16, bf16x3 or int8, not f32");
+  EXPECT_EQ(of_f32.message(),
+            "gemm=tiles requires dtype=bf16, bf16x3 or int8 without emulate=true; got f32");
   const absl::Status emulated = CheckComputeMode({ComputeType::kBf16, true, Gemm::kTiles});
   EXPECT_EQ(emulated.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(emulated.message()),
-              EndsWith("not bf16 with emulate=true, which is products of f32"));
+              EndsWith("without emulate=true; got bf16 with emulate=true"));
 }
 
 TEST(CheckComputeModeTest, RefusesVectorProductsOfBfloat16) {
   for (const ComputeType type : {ComputeType::kBf16, ComputeType::kBf16x3}) {
     const absl::Status status = CheckComputeMode({type, false, Gemm::kVector});
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(status.message(), std::string("gemm=vector multiplies f32 or int8, not ") +
-                                    Name(type) + "; emulate=true computes " + Name(type) +
+    EXPECT_EQ(status.message(), std::string("gemm=vector requires dtype=f32 or int8; got ") +
+                                    Name(type) + "; set emulate=true to compute " + Name(type) +
                                     " in float32");
     EXPECT_TRUE(CheckComputeMode({type, true, Gemm::kVector}).ok());
   }
@@ -52,8 +54,7 @@ TEST(CheckComputeModeTest, RefusesTypesOfWeightsThatNothingReads) {
   const absl::Status of_int8 =
       CheckComputeMode({.type = ComputeType::kInt8, .weights = WeightType::kF32});
   EXPECT_EQ(of_int8.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(of_int8.message(),
-            "weights=f32 requires dtype=f32; int8 keeps weights in a type of its own");
+  EXPECT_EQ(of_int8.message(), "weights=f32 requires dtype=f32; got int8");
   const absl::Status of_onednn =
       CheckComputeMode({.gemm = Gemm::kOneDnn, .weights = WeightType::kBf16});
   EXPECT_EQ(of_onednn.code(), absl::StatusCode::kInvalidArgument);
@@ -73,8 +74,8 @@ TEST(CheckComputeModeTest, TakesProductsOfOurOwnWhereThereIsAmx) {
       continue;
     }
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_EQ(status.message(), "gemm=tiles needs a CPU with amx, this one has " + EffectiveIsa() +
-                                    " (after any cap); gemm=auto uses what the CPU has");
+    EXPECT_EQ(status.message(), "gemm=tiles requires a CPU with amx; got " + EffectiveIsa() +
+                                    " (after any cap); use gemm=auto");
   }
 }
 
@@ -87,9 +88,10 @@ TEST(CheckComputeModeTest, TakesTheTypesThatTheCpuHasUnitsFor) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr(std::string("compute type ") + Name(type)));
-    EXPECT_THAT(std::string(status.message()), HasSubstr("needs a CPU with " + needed));
-    EXPECT_THAT(std::string(status.message()), HasSubstr("this one has " + EffectiveIsa()));
-    EXPECT_THAT(std::string(status.message()), EndsWith("emulate=true computes so on any CPU"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("requires a CPU with " + needed));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("; got " + EffectiveIsa()));
+    EXPECT_THAT(std::string(status.message()),
+                EndsWith(std::string("set emulate=true to compute ") + Name(type) + " on any CPU"));
   };
   check(ComputeType::kBf16x3, HasAmxUnits(), "amx");
   check(ComputeType::kBf16, HasBf16Units(), "avx512_bf16 or amx");
@@ -121,8 +123,8 @@ TEST(CheckComputeModeDeathTest, RefusesOneDnnsInt8WithoutVnni) {
         const bool capped = CapIsa(Isa::kAvx2).ok();
         const absl::Status status = CheckComputeMode({ComputeType::kInt8, false, Gemm::kOneDnn});
         const bool told = status.message() ==
-                          "compute type int8 with gemm=onednn needs a CPU with avx512_vnni or amx, "
-                          "this one has avx2 (after any cap); gemm=vector computes so on any CPU";
+                          "compute type int8 with gemm=onednn requires a CPU with avx512_vnni or "
+                          "amx; got avx2 (after any cap); use gemm=vector";
         std::exit(capped && absl::IsFailedPrecondition(status) && told ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
