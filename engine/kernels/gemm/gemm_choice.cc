@@ -167,17 +167,17 @@ bool HasAmxGemm(const ComputeMode& mode, const ProductShape& shape) {
 
 }  // namespace
 
-double SpeedupOf(const Contest& contest, absl::FunctionRef<absl::Time()> now) {
+double SpeedupOf(const SpeedTest& speed_test, absl::FunctionRef<absl::Time()> now) {
   const auto time = [&](absl::FunctionRef<void()> run) {
-    contest.before_each();
+    speed_test.before_each();
     const absl::Time begin = now();
     run();
     return now() - begin;
   };
   absl::Duration tiles = absl::InfiniteDuration(), onednn = tiles;
   for (int round = 0; round < kTrialRounds; ++round) {
-    tiles = std::min(tiles, time(contest.tiles));
-    onednn = std::min(onednn, time(contest.onednn));
+    tiles = std::min(tiles, time(speed_test.tiles));
+    onednn = std::min(onednn, time(speed_test.onednn));
   }
   return absl::FDivDuration(onednn, tiles);
 }

@@ -41,11 +41,11 @@ absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShap
 
 // Returns the speedup of `tiles` over `onednn`: the ratio of the best times of several alternating
 // runs. `before_each` precedes every run and is not timed. Exposed for testing.
-struct Contest {
+struct SpeedTest {
   absl::FunctionRef<void()> tiles;
   absl::FunctionRef<void()> onednn;
   absl::FunctionRef<void()> before_each;
 };
-double SpeedupOf(const Contest& contest, absl::FunctionRef<absl::Time()> now);
+double SpeedupOf(const SpeedTest& speed_test, absl::FunctionRef<absl::Time()> now);
 
 }  // namespace attendant
