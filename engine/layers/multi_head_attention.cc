@@ -138,7 +138,7 @@ AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x, const Layer
 }
 
 bool MultiHeadAttention::ProjectsToPairs(const LayerRun& run) const {
-  return inputs_.size() == 1 && TakesPairs(AttentionShapeOf(shape_, run.workspace.mode)) &&
+  return inputs_.size() == 1 && AcceptsBf16Pairs(AttentionShapeOf(shape_, run.workspace.mode)) &&
          !query_norm_ && !key_norm_ &&
          shape_.relative_positions.kind != RelativePositions::kRotary && !run.has_cross_kv &&
          run.wanted_rows.empty() && !run.WantsProbabilities();

@@ -70,7 +70,7 @@ class MultiHeadAttention {
   absl::Status LoadOutput(const LinearPart& part, WeightLoader& loader);
 
   // Computes the queries, keys and values that the attention reads, as ProjectInput does, or as
-  // bf16 pairs (TakesPairs) if only the attention reads them.
+  // bf16 pairs (AcceptsBf16Pairs) if only the attention reads them.
   AttentionInput ProjectRows(const LinearInput& x, const LayerRun& run) const;
 
   // Whether the input projection can write bf16 pairs.

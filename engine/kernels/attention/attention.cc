@@ -253,7 +253,7 @@ void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const Att
 
 }  // namespace
 
-bool TakesPairs(const AttentionShape& shape) {
+bool AcceptsBf16Pairs(const AttentionShape& shape) {
   return OperandsOf(shape) == AttentionOperands::kPairs && shape.kind == AttentionKind::kSoftmax &&
          shape.relative_rows == 0 && shape.key_width % 2 == 0 && shape.value_width % 2 == 0;
 }

@@ -98,7 +98,7 @@ struct AttentionSequence {
 // Whether Attention takes queries, keys and values that are rounded to bfloat16 already, as it
 // would round them itself. It does for softmax attention without relative scores, and even widths,
 // in the types that attend in bfloat16, on CPUs with AVX512_BF16 and without AMX.
-bool TakesPairs(const AttentionShape& shape);
+bool AcceptsBf16Pairs(const AttentionShape& shape);
 
 // The scratch memory of one instance: for each worker, some scores and the keys and values of a
 // block. One call of Attention at a time may use it.
@@ -129,7 +129,7 @@ struct AttentionInput {
   const float* score_weights = nullptr;       // [H Dk], for additive attention
   MatrixView<const float> key_mixing = {};    // [k, positions], for kLinformer
   MatrixView<const float> value_mixing = {};  // [k, positions], for kLinformer
-  bool are_pairs = false;                     // only if TakesPairs, and without cross_kv
+  bool are_pairs = false;                     // only if AcceptsBf16Pairs, and without cross_kv
 };
 
 // Computes context [T, H Dv] = softmax((Q K^T + relative) scale + biases) V for each sequence and

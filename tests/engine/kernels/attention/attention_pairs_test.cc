@@ -41,7 +41,7 @@ std::vector<AttentionShape> ShapesOfPairs(int64_t key_width, int64_t value_width
   std::vector<AttentionShape> shapes;
   for (const ComputeMode& mode : NativeModes({ComputeType::kBf16, ComputeType::kInt8})) {
     const AttentionShape shape = ShapeOf(3, key_width, value_width, mode);
-    if (TakesPairs(shape)) shapes.push_back(shape);
+    if (AcceptsBf16Pairs(shape)) shapes.push_back(shape);
   }
   return shapes;
 }
@@ -87,9 +87,9 @@ TEST(AttentionPairsTest, AreTakenWhereTheirBitsAreKnown) {
   linear.kind = AttentionKind::kLinear;
   emulated.mode.emulate = true;
   for (const AttentionShape& shape : {odd, relative, linear, emulated, ShapeOf(2, 8, 8, {})}) {
-    EXPECT_FALSE(TakesPairs(shape));
+    EXPECT_FALSE(AcceptsBf16Pairs(shape));
   }
-  EXPECT_EQ(TakesPairs(whole), HasBf16Units() && !HasAmxUnits());
+  EXPECT_EQ(AcceptsBf16Pairs(whole), HasBf16Units() && !HasAmxUnits());
 }
 
 }  // namespace attention_pairs_test
