@@ -310,7 +310,7 @@ std::vector<ModelPart> ListPartsBefore(const ModelDescription& model) {
   return parts;
 }
 
-std::vector<ModelPart> ListPartsBehind(const ModelDescription& model) {
+std::vector<ModelPart> ListPartsAfter(const ModelDescription& model) {
   Parts parts;
   const LayerShape& layer = model.layer;
   if (model.has_exit_norm) AddNorm("exit_norm", layer.norms.kind, layer.hidden_size, parts);
@@ -329,7 +329,7 @@ std::vector<ModelPart> ListParts(const ModelDescription& model) {
       parts.push_back(std::move(part));
     }
   }
-  Append(ListPartsBehind(model), parts);
+  Append(ListPartsAfter(model), parts);
   return parts;
 }
 

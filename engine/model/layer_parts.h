@@ -68,7 +68,7 @@ std::vector<ModelPart> ListParts(const LayerShape& shape);
 std::vector<ModelPart> ListPartsBefore(const ModelDescription& model);
 
 // The parts after the layers: final norm and heads.
-std::vector<ModelPart> ListPartsBehind(const ModelDescription& model);
+std::vector<ModelPart> ListPartsAfter(const ModelDescription& model);
 
 // All parts of a model: before the layers, of all weight sets, and after the layers.
 std::vector<ModelPart> ListParts(const ModelDescription& model);

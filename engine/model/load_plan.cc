@@ -120,7 +120,7 @@ Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
                                           model.layer.hidden_size * Footprint::kFloat);
   }
   sum.Add(ListPartsBefore(model));
-  sum.Add(ListPartsBehind(model));
+  sum.Add(ListPartsAfter(model));
   AddAttentionPooling(model, sum);
   return sum;
 }

@@ -149,7 +149,7 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   for (int64_t i = 0; i < description.weight_sets(); ++i) {
     AddLayers(description.layer_shape(i), layers_of_set[i], costs);
   }
-  for (const ModelPart& part : ListPartsBehind(description)) AddProducts(part, 1, costs);
+  for (const ModelPart& part : ListPartsAfter(description)) AddProducts(part, 1, costs);
   if (description.pooling && description.pooling->attends()) {
     costs.Of("pooling.attention").per_token +=
         2 * 2 * description.layer.attention.heads * description.layer.hidden_size;

@@ -54,7 +54,7 @@ DataType TypeOfTables(const WeightPlaces& places) {
 DataType TypeOfLinearWeights(const ModelDescription& model, const WeightPlaces& places) {
   std::optional<DataType> type;
   std::vector<ModelPart> parts = ListParts(model);
-  for (const ModelPart& part : ListPartsBehind(model)) parts.push_back(part);
+  for (const ModelPart& part : ListPartsAfter(model)) parts.push_back(part);
   for (const ModelPart& part : parts) {
     if (part.kind == PartKind::kScale) return DataType::kFloat32;  // products are not rounded
     const auto found = places.find(part.name + ".weight");
