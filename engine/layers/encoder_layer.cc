@@ -75,8 +75,8 @@ PreparedRows EncoderLayer::Forward(const PreparedRows& x, const LayerRun& run) c
   for (const ResidualBlock& block : blocks_) block.body->Begin(rows, run);
   const PreparedRows context = attention_.Context(attention_norms_.Enter(rows.entry, run), run);
   if (run.stage == AttendStage::kContext) return context;
-  return run.wanted_rows.empty() ? AfterContext(rows.residual, context, run)
-                                 : AfterWantedContext(rows.residual, context.rows, run);
+  return run.selected_rows.empty() ? AfterContext(rows.residual, context, run)
+                                   : AfterSelectedContext(rows.residual, context.rows, run);
 }
 
 PreparedRows EncoderLayer::AfterContext(MatrixView<float> residual, const PreparedRows& context,
@@ -89,11 +89,12 @@ PreparedRows EncoderLayer::AfterContext(MatrixView<float> residual, const Prepar
   return x;
 }
 
-PreparedRows EncoderLayer::AfterWantedContext(MatrixView<float> residual, MatrixView<float> context,
-                                              const LayerRun& run) const {
-  const absl::Span<const int32_t> rows = run.wanted_rows;
+PreparedRows EncoderLayer::AfterSelectedContext(MatrixView<float> residual,
+                                                MatrixView<float> context,
+                                                const LayerRun& run) const {
+  const absl::Span<const int32_t> rows = run.selected_rows;
   if (!run.stage) {
-    for (const ResidualBlock& block : blocks_) block.body->KeepWantedRows(run);
+    for (const ResidualBlock& block : blocks_) block.body->KeepSelectedRows(run);
   }
   MatrixView<float> y = AfterContext(CompactRows(rows, residual), CompactRows(rows, context),
                                      run.AfterAttention(static_cast<int64_t>(rows.size())))

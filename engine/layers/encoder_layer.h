@@ -59,8 +59,8 @@ class EncoderLayer {
   PreparedRows AfterContext(MatrixView<float> residual, const PreparedRows& context,
                             const LayerRun& run) const;
   // Likewise, but only for the selected rows.
-  PreparedRows AfterWantedContext(MatrixView<float> residual, MatrixView<float> context,
-                                  const LayerRun& run) const;
+  PreparedRows AfterSelectedContext(MatrixView<float> residual, MatrixView<float> context,
+                                    const LayerRun& run) const;
 
   MultiHeadAttention attention_;  // the body of the first block
   BlockNorms attention_norms_;

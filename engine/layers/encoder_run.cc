@@ -250,7 +250,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
     }
     const LayerRun run = impl_->batch_run.Layer(layer, /*is_last=*/layer == end - 1);
     x = model.layer(layer).Forward(x, run);
-    has_all_rows = run.wanted_rows.empty();
+    has_all_rows = run.selected_rows.empty();
     observer.AfterLayer(layer, run.Kept(x.rows));
   }
   const MatrixView<float> result = x.rows.Rows(0, batch.tokens());
@@ -261,7 +261,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   if (has_all_rows) {
     normalize(result);
   } else {
-    for (const int32_t row : batch.wanted_rows) normalize(result.Rows(row, 1));
+    for (const int32_t row : batch.selected_rows) normalize(result.Rows(row, 1));
   }
   return result;
 }

@@ -111,7 +111,7 @@ PreparedRows MultiHeadAttention::ContextRows(const LayerRun& run) const {
       run.Narrow(run.workspace.activations.context(), shape_.context_width());
   ZeroRows(rows.Rows(run.tokens, rows.rows - run.tokens));
   const bool has_operand =
-      output_ && run.wanted_rows.empty() && RoundsElementwise(run.workspace.mode);
+      output_ && run.selected_rows.empty() && RoundsElementwise(run.workspace.mode);
   return {rows, has_operand ? run.Prepare(rows.cols) : PreparedOperand()};
 }
 
@@ -141,7 +141,7 @@ bool MultiHeadAttention::ProjectsToPairs(const LayerRun& run) const {
   return inputs_.size() == 1 && AcceptsBf16Pairs(AttentionShapeOf(shape_, run.workspace.mode)) &&
          !query_norm_ && !key_norm_ &&
          shape_.relative_positions.kind != RelativePositions::kRotary && !run.has_cross_kv &&
-         run.wanted_rows.empty() && !run.WantsProbabilities();
+         run.selected_rows.empty() && !run.WantsProbabilities();
 }
 
 MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
@@ -154,7 +154,7 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
   const int64_t inside =
       shape_.extras.bottleneck.values_from_outside ? shape_.value_column() : qkv.cols;
   const bool narrow = CanNarrowQueries(x.rows, run);
-  if (narrow) ProjectWantedQueries(x.rows, qkv, run);
+  if (narrow) ProjectSelectedQueries(x.rows, qkv, run);
   ProjectColumns(narrow ? queries : 0, run.has_cross_kv ? queries : inside, x, qkv, workspace);
   ProjectColumns(inside, qkv.cols, run.Padded(workspace.activations.hidden()), qkv, workspace);
   if (query_norm_) Normalize(*query_norm_, kept.Columns(0, queries), workspace);
@@ -171,24 +171,24 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
 }
 
 bool MultiHeadAttention::CanNarrowQueries(MatrixView<const float> x, const LayerRun& run) const {
-  const int64_t wanted = static_cast<int64_t>(run.wanted_rows.size());
+  const int64_t wanted = static_cast<int64_t>(run.selected_rows.size());
   return wanted > 0 && PaddedRows(wanted) < x.rows && !shape_.attention.keys_are_queries &&
          x.cols <= run.workspace.activations.context().cols;
 }
 
 // Collects the selected rows in the context buffer, which the attention fills only later.
-void MultiHeadAttention::ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv,
-                                              const LayerRun& run) const {
+void MultiHeadAttention::ProjectSelectedQueries(MatrixView<const float> x, MatrixView<float> qkv,
+                                                const LayerRun& run) const {
   const int64_t queries = shape_.query_columns();
-  const int64_t count = static_cast<int64_t>(run.wanted_rows.size());
+  const int64_t count = static_cast<int64_t>(run.selected_rows.size());
   const MatrixView<float> wanted =
       run.Narrow(run.workspace.activations.context(), x.cols).Rows(0, PaddedRows(count));
   for (int64_t i = 0; i < count; ++i) {
-    std::copy_n(x.row(run.wanted_rows[i]), x.cols, wanted.row(i));
+    std::copy_n(x.row(run.selected_rows[i]), x.cols, wanted.row(i));
   }
   ZeroRows(wanted.Rows(count, wanted.rows - count));
   ProjectColumns(0, queries, wanted, qkv.Rows(0, wanted.rows), run.workspace);
-  ExpandRows(run.wanted_rows, qkv.Columns(0, queries));
+  ExpandRows(run.selected_rows, qkv.Columns(0, queries));
 }
 
 void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, const LinearInput& x,

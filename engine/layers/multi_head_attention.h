@@ -89,8 +89,8 @@ class MultiHeadAttention {
 
   // Computes the queries of the selected rows of x. May overwrite keys and values in any rows of
   // qkv.
-  void ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv,
-                            const LayerRun& run) const;
+  void ProjectSelectedQueries(MatrixView<const float> x, MatrixView<float> qkv,
+                              const LayerRun& run) const;
 
   // Computes the columns [begin, end) of the queries, keys and values of x into the rows of y.
   void ProjectColumns(int64_t begin, int64_t end, const LinearInput& x, MatrixView<float> y,

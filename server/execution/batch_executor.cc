@@ -114,7 +114,7 @@ void BatchExecutor::Describe(const Entries& entries) {
   cu_seqlens_.assign({0});
   bias_.clear();
   positions_.clear();
-  wanted_rows_.clear();
+  selected_rows_.clear();
   head_gates_.clear();
   states_.clear();
   bool wants_all = false;
@@ -131,7 +131,8 @@ void BatchExecutor::Describe(const Entries& entries) {
     if (any_gap) {
       positions_.insert(positions_.end(), layout.positions.begin(), layout.positions.end());
     }
-    wants_all = wants_all || !entry->request().AppendWantedRows(cu_seqlens_.back(), wanted_rows_);
+    wants_all =
+        wants_all || !entry->request().AppendSelectedRows(cu_seqlens_.back(), selected_rows_);
     for (int64_t b = 0; b < layout.sequences; ++b) {
       cu_seqlens_.push_back(cu_seqlens_.back() + static_cast<int32_t>(layout.length(b)));
       if (any_bias) bias_.push_back(entry->bias() ? &entry->bias()->sequences()[b] : nullptr);
@@ -139,7 +140,7 @@ void BatchExecutor::Describe(const Entries& entries) {
       if (any_chunk) states_.push_back(entry->state());
     }
   }
-  if (wants_all) wanted_rows_.clear();
+  if (wants_all) selected_rows_.clear();
 }
 
 absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Entries& entries,
@@ -152,7 +153,7 @@ absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Entries& 
   const PackedBatch batch = {.cu_seqlens = cu_seqlens_,
                              .bias = bias_,
                              .positions = positions_,
-                             .wanted_rows = wanted_rows_,
+                             .selected_rows = selected_rows_,
                              .cross_kv = cross_kv_,
                              .head_gates = head_gates_,
                              .states = states_};

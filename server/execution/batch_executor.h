@@ -53,7 +53,7 @@ class BatchExecutor {
   std::vector<int32_t> cu_seqlens_;
   std::vector<const AttentionBias*> bias_;
   std::vector<int32_t> positions_;
-  std::vector<int32_t> wanted_rows_;  // empty: all
+  std::vector<int32_t> selected_rows_;  // empty: all
   CrossKvRange cross_kv_rows_ = {};
   std::vector<CrossKv> cross_kv_;  // empty: all attend to themselves
   std::vector<HeadGates> head_gates_;

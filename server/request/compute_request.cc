@@ -63,7 +63,7 @@ const TokenLayout& ComputeRequest::key_layout() const {
   return cross_kv_rows() ? cross_kv_rows()->layout : layout;
 }
 
-bool ComputeRequest::AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const {
+bool ComputeRequest::AppendSelectedRows(int64_t first_row, std::vector<int32_t>& rows) const {
   const int64_t last_layer = span.first_layer + span.layers - 1;
   if (absl::c_linear_search(outputs.intermediate_layers, last_layer)) return false;
   if (outputs.token_vectors || outputs.sparse) return false;

@@ -220,7 +220,7 @@ struct ComputeRequest {
 
   // Appends the rows of the last layer's output that the response needs, ascending, where the batch
   // holds this request's rows from `first_row` on, and returns true; false if it needs all.
-  bool AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const;
+  bool AppendSelectedRows(int64_t first_row, std::vector<int32_t>& rows) const;
 
   // The shape that attention_bias broadcasts to: [B, H of the checkpoint, S, S], or [B, H, S, M]
   // with M rows of cross-attention.

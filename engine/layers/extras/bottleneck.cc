@@ -57,8 +57,8 @@ void Bottleneck::Begin(BlockRows& rows, const LayerRun& run) const {
                           : rows.residual;
 }
 
-void Bottleneck::KeepWantedRows(const LayerRun& run) const {
-  CompactRows(run.wanted_rows, run.workspace.activations.hidden());
+void Bottleneck::KeepSelectedRows(const LayerRun& run) const {
+  CompactRows(run.selected_rows, run.workspace.activations.hidden());
 }
 
 MatrixView<float> Bottleneck::Residual(MatrixView<float> /*x*/, const LayerRun& run) const {

@@ -25,7 +25,7 @@ class Bottleneck : public BlockBody {
                                      WeightLoader& loader) &&;
 
   void Begin(BlockRows& rows, const LayerRun& run) const override;
-  void KeepWantedRows(const LayerRun& run) const override;
+  void KeepSelectedRows(const LayerRun& run) const override;
   // Returns the layer's input.
   MatrixView<float> Residual(MatrixView<float> x, const LayerRun& run) const override;
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;

@@ -84,8 +84,8 @@ void TokenConvolution::Begin(BlockRows& block_rows, const LayerRun& run) const {
   }
 }
 
-void TokenConvolution::KeepWantedRows(const LayerRun& run) const {
-  CompactRows(run.wanted_rows, run.workspace.activations.convolved());
+void TokenConvolution::KeepSelectedRows(const LayerRun& run) const {
+  CompactRows(run.selected_rows, run.workspace.activations.convolved());
 }
 
 MatrixView<float> TokenConvolution::Forward(const LinearInput& /*x*/, const LayerRun& run) const {

@@ -27,7 +27,7 @@ class TokenConvolution : public BlockBody {
 
   // Computes the convolution, unless the run stops at an attention stage.
   void Begin(BlockRows& rows, const LayerRun& run) const override;
-  void KeepWantedRows(const LayerRun& run) const override;
+  void KeepSelectedRows(const LayerRun& run) const override;
   // Returns the result of Begin.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
   std::unique_ptr<BlockBody> Clone() const override {

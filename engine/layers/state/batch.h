@@ -31,7 +31,7 @@ struct PackedBatch {
   absl::Span<const int32_t> positions = {};
   // The rows that are needed after the last layer of a span, ascending. The other rows of the
   // result are undefined. If empty, all rows are needed.
-  absl::Span<const int32_t> wanted_rows = {};
+  absl::Span<const int32_t> selected_rows = {};
   // [sequences], the keys and values that each sequence attends to, which
   // EncoderRun::ProjectCrossKv returned for the same layer. If empty, sequences attend to
   // themselves. Only for EncoderRun::Attend.

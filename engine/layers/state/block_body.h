@@ -33,7 +33,7 @@ class BlockBody {
   // Moves the run's selected rows to the front of every buffer that Residual and Forward read,
   // apart from x. Called only for the last block of a layer, between Begin and Forward, and only if
   // the run has selected rows.
-  virtual void KeepWantedRows(const LayerRun& /*run*/) const {}
+  virtual void KeepSelectedRows(const LayerRun& /*run*/) const {}
 
   // Returns the rows that the branch is added to. By default they are x, the output of the previous
   // block.

@@ -66,12 +66,12 @@ absl::Status CheckSizes(const PackedBatch& batch, int64_t max_tokens) {
     return absl::InvalidArgumentError(absl::StrCat(
         "states: expected ", batch.sequences(), " (one per sequence); got ", batch.states.size()));
   }
-  const absl::Span<const int32_t> rows = batch.wanted_rows;
+  const absl::Span<const int32_t> rows = batch.selected_rows;
   if (!rows.empty() &&
       (rows.front() < 0 || rows.back() >= batch.tokens() ||
        std::adjacent_find(rows.begin(), rows.end(), std::greater_equal<>()) != rows.end())) {
     return absl::InvalidArgumentError(
-        absl::StrCat("wanted_rows: expected strictly ascending rows in 0..", batch.tokens() - 1));
+        absl::StrCat("selected_rows: expected strictly ascending rows in 0..", batch.tokens() - 1));
   }
   if (batch.tokens() > max_tokens) {
     return absl::ResourceExhaustedError(

@@ -21,7 +21,7 @@ absl::Status BatchRun::Begin(const PackedBatch& batch, int64_t first_layer, RunO
   first_layer_ = first_layer;
   observer_ = &observer;
   workspace_.fully_masked_rows = 0;
-  wanted_queries_.reserve(batch.sequences());  // usually one selected row per sequence
+  selected_queries_.reserve(batch.sequences());  // usually one selected row per sequence
   positions_.clear();
   if (tables_.has_rotary()) TakePositions();
   const int64_t tokens = batch.tokens(), tail = PaddedRows(tokens) - tokens;
@@ -81,34 +81,34 @@ LayerRun BatchRun::Layer(int64_t layer, bool is_last) {
                   .observer = observer_};
   if (!is_last || NeedsOtherRows(run)) return run;
   NarrowQueries(span_index);
-  run.queries = wanted_queries_;
-  run.wanted_rows = batch_->wanted_rows;
+  run.queries = selected_queries_;
+  run.selected_rows = batch_->selected_rows;
   return run;
 }
 
 bool BatchRun::NeedsOtherRows(const LayerRun& run) const {
-  const int64_t wanted = static_cast<int64_t>(batch_->wanted_rows.size());
+  const int64_t wanted = static_cast<int64_t>(batch_->selected_rows.size());
   return wanted == 0 || wanted == run.tokens || !batch_->states.empty() || run.WantsProbabilities();
 }
 
 // Adds one entry for each range of adjacent selected rows in a sequence.
 void BatchRun::NarrowQueries(int64_t span_index) {
-  wanted_queries_.clear();
+  selected_queries_.clear();
   int64_t i = -1;
-  for (const int32_t row : batch_->wanted_rows) {
+  for (const int32_t row : batch_->selected_rows) {
     const int64_t before = i;
     while (row >= batch_->cu_seqlens[i + 1]) ++i;
     const int64_t query = row - batch_->cu_seqlens[i];
     if (i == before) {
-      AttentionSequence& last = wanted_queries_.back();
+      AttentionSequence& last = selected_queries_.back();
       if (last.first_query + last.queries == query) {
         ++last.queries;
         continue;
       }
     }
-    wanted_queries_.push_back(SequenceOf(i, span_index));
-    wanted_queries_.back().first_query = query;
-    wanted_queries_.back().queries = 1;
+    selected_queries_.push_back(SequenceOf(i, span_index));
+    selected_queries_.back().first_query = query;
+    selected_queries_.back().queries = 1;
   }
 }
 

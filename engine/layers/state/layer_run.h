@@ -58,9 +58,9 @@ struct LayerRun {
   absl::Span<const AttentionSequence> sequences = {};
   // The queries that the attention computes: `sequences`, or ranges of adjacent selected rows.
   absl::Span<const AttentionSequence> queries = {};
-  absl::Span<const int32_t> wanted_rows = {};  // empty unless only these queries are computed
-  absl::Span<const int32_t> positions = {};    // [T], relative to the sequence; only for rotary
-  bool has_cross_kv = false;                   // the sequences attend to cross_kv
+  absl::Span<const int32_t> selected_rows = {};  // empty unless only these queries are computed
+  absl::Span<const int32_t> positions = {};      // [T], relative to the sequence; only for rotary
+  bool has_cross_kv = false;                     // the sequences attend to cross_kv
   int64_t layer = 0;
   std::optional<AttendStage> stage = {};  // where to stop; if empty, the whole layer is computed
   RunObserver* observer = nullptr;        // null outside a span of layers
@@ -97,7 +97,7 @@ class BatchRun {
   int64_t first_layer_ = 0;
   RunObserver* observer_ = nullptr;
   std::vector<AttentionSequence> sequences_;
-  std::vector<AttentionSequence> wanted_queries_;
+  std::vector<AttentionSequence> selected_queries_;
   std::vector<int32_t> positions_;
 };
 

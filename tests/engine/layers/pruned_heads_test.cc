@@ -65,7 +65,7 @@ class PrunedHeadsTest : public ::testing::Test {
         CumulativeLengths(sequences_, encoder->description().layer.hidden_size);
     EncoderRun run(encoder, kMaxTokens, threads);
     const PackedBatch batch = {
-        .cu_seqlens = bounds, .bias = {}, .wanted_rows = wanted, .head_gates = gates};
+        .cu_seqlens = bounds, .bias = {}, .selected_rows = wanted, .head_gates = gates};
     FillInput(sequences_, run);
     const auto result = run.Encode(0, encoder->description().layers, batch, nobody_);
     EXPECT_TRUE(result.ok()) << result.status();
@@ -213,7 +213,7 @@ TEST_F(PrunedHeadsTest, GatesOfASequenceAreItsOwnInvariance) {
   }
 }
 
-TEST_F(PrunedHeadsTest, WantedRowsAreGatedToo) {
+TEST_F(PrunedHeadsTest, SelectedRowsAreGatedToo) {
   const std::shared_ptr<const Encoder> encoder =
       LoadPruned(SmallModel(kLayers, kHeads, 16), {{1}, {0}});
   const std::vector<float> gates = {1, 0, 0.5f, 1, 1, 0.5f, 1, 0};

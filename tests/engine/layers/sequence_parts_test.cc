@@ -59,7 +59,7 @@ class SequencePartsTest : public ::testing::TestWithParam<ComputeMode> {
     RunObserver nobody;
     const auto result = run_.Encode(
         0, model_.layers,
-        {.cu_seqlens = bounds, .bias = {}, .wanted_rows = wanted, .states = states}, nobody);
+        {.cu_seqlens = bounds, .bias = {}, .selected_rows = wanted, .states = states}, nobody);
     EXPECT_TRUE(result.ok()) << result.status();
     std::vector<Sequence> outputs;
     for (size_t i = 0; i < parts.size(); ++i) {

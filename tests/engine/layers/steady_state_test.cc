@@ -144,7 +144,8 @@ class SteadyKindTest : public ::testing::TestWithParam<std::tuple<Kind, ComputeT
       EXPECT_TRUE(run_.Encode(0, 2, {.cu_seqlens = bounds, .bias = {}}, nobody_).ok());
     }
     EXPECT_TRUE(
-        run_.Encode(0, 2, {.cu_seqlens = bounds, .bias = {}, .wanted_rows = wanted}, nobody_).ok());
+        run_.Encode(0, 2, {.cu_seqlens = bounds, .bias = {}, .selected_rows = wanted}, nobody_)
+            .ok());
     for (const AttendStage stage :
          {AttendStage::kContext, AttendStage::kProjected, AttendStage::kBlock}) {
       EXPECT_TRUE(run_.Attend(1, stage, {.cu_seqlens = bounds, .bias = {}}, nobody_).ok());

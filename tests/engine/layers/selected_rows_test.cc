@@ -1,4 +1,4 @@
-// Tests that the last layer of a span computes only the wanted rows, with unchanged bits.
+// Tests that the last layer of a span computes only the selected rows, with unchanged bits.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -11,13 +11,13 @@
 #include "tests/support/onednn_counter.h"
 
 namespace attendant::test_support {
-namespace wanted_rows_test {
+namespace selected_rows_test {
 
 constexpr int64_t kLayers = 2;
 constexpr int64_t kHeads = 3;
 constexpr int64_t kMaxTokens = 256;
 
-class WantedRowsTest : public ::testing::Test {
+class SelectedRowsTest : public ::testing::Test {
  protected:
   void Load(const ModelDescription& model, const ComputeMode& mode = {}) {
     MemoryWeights weights = RandomWeights(model, 1);
@@ -26,13 +26,13 @@ class WantedRowsTest : public ::testing::Test {
     cu_seqlens_ = CumulativeLengths(sequences_, model.layer.hidden_size);
   }
 
-  // Returns all rows, of which only the wanted ones are defined.
+  // Returns all rows, of which only the selected ones are defined.
   std::vector<Sequence> Rows(absl::Span<const int32_t> wanted, int threads, RunObserver& observer) {
     EncoderRun run(encoder_, kMaxTokens, threads);
     FillInput(sequences_, run);
     const auto result =
         run.Encode(0, encoder_->description().layers,
-                   {.cu_seqlens = cu_seqlens_, .bias = bias_, .wanted_rows = wanted}, observer);
+                   {.cu_seqlens = cu_seqlens_, .bias = bias_, .selected_rows = wanted}, observer);
     EXPECT_TRUE(result.ok()) << result.status();
     fully_masked_rows_ = run.fully_masked_rows();
     std::vector<Sequence> rows;
@@ -79,21 +79,21 @@ class WantedRowsTest : public ::testing::Test {
   int64_t fully_masked_rows_ = 0;
 };
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAConvolution) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithAConvolution) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
   model.layer.extras.convolution = {.taps = 5, .groups = 3};
   Load(model);
   ExpectSameBits();
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAMixture) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithAMixture) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
   model.layer.feed_forward.mixture = {4, 2};
   Load(model);
   ExpectSameBits();
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRun) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRun) {
   for (const NormPlacement placement :
        {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kSandwich}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
@@ -104,20 +104,20 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRun) {
   }
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInEveryType) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunInEveryType) {
   for (const ComputeType type : kComputeTypes) {
     Load(SmallModel(kLayers, kHeads, 64), BestMode(type));
     ExpectSameBits();
   }
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithQueriesAndKeysInOnePanel) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithQueriesAndKeysInOnePanel) {
   Load(SmallModel(kLayers, 4, 64));
   ASSERT_NE(256 % kPanelWidth, 0);
   ExpectSameBits();
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithSharedProjections) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithSharedProjections) {
   for (const auto& [keys_are_queries, values_are_keys] :
        {std::pair{true, false}, {false, true}, {true, true}}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 64);
@@ -128,7 +128,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithSharedProjections) {
   }
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithRelativePositions) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithRelativePositions) {
   for (const RelativePositions kind :
        {RelativePositions::kAlibi, RelativePositions::kRotary, RelativePositions::kDisentangled}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
@@ -141,7 +141,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithRelativePositions) {
   }
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithFurtherNorms) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithFurtherNorms) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
   model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   model.layer.extras.has_second_attention_norm = true;
@@ -149,7 +149,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithFurtherNorms) {
   ExpectSameBits();
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAWindow) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithAWindow) {
   for (const int64_t window : {1, 20}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
     model.layer.attention.window = window;
@@ -158,7 +158,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAWindow) {
   }
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfCausalHeadsThatShareKeys) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunOfCausalHeadsThatShareKeys) {
   for (const int64_t window : {0, 20}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
     model.layer.attention.key_value_heads = 1;
@@ -170,7 +170,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfCausalHeadsThatShareKeys) {
   }
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInABottleneck) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunInABottleneck) {
   for (const bool values_from_outside : {false, true}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
     model.layer.extras.bottleneck.width = 8 * kHeads;
@@ -182,7 +182,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInABottleneck) {
   }
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfOtherKinds) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunOfOtherKinds) {
   for (const AttentionKind kind : {AttentionKind::kAdditive, AttentionKind::kLinear,
                                    AttentionKind::kCausalLinear, AttentionKind::kLinformer}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
@@ -197,7 +197,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfOtherKinds) {
   }
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInBlocks) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunInBlocks) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
   model.layer.attention.window = 1;
   model.layer.attention.pattern = {
@@ -206,7 +206,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInBlocks) {
   ExpectSameBits();
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunAtOddWidths) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunAtOddWidths) {
   ModelDescription model = SmallModel(1, 2, 26);
   model.layer.attention.value_width = 9;
   model.layer.feed_forward.width = 0;
@@ -214,7 +214,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunAtOddWidths) {
   ExpectSameBits();
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfAttentionAlone) {
+TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunOfAttentionAlone) {
   ModelDescription model = SmallModel(1, kHeads, 16);
   model.layer.norms.placement = NormPlacement::kNone;
   model.layer.feed_forward.width = 0;
@@ -225,7 +225,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfAttentionAlone) {
   }
 }
 
-TEST_F(WantedRowsTest, KeepTheirBiasAndOnlyTheyAreComputed) {
+TEST_F(SelectedRowsTest, KeepTheirBiasAndOnlyTheyAreComputed) {
   Load(SmallModel(kLayers, kHeads, 16));
   // Queries 0 and 5 of the fourth sequence have no visible key.
   std::vector<float> values(70 * 70, 0.25f);
@@ -244,12 +244,12 @@ TEST_F(WantedRowsTest, KeepTheirBiasAndOnlyTheyAreComputed) {
   EXPECT_EQ(fully_masked_rows_, 2 * kHeads * (kLayers - 1));
 }
 
-TEST_F(WantedRowsTest, SaveProductsOfOtherQueries) {
+TEST_F(SelectedRowsTest, SaveProductsOfOtherQueries) {
   Load(SmallModel(1, kHeads, 64), {.gemm = Gemm::kOneDnn});
   const auto products = [&](absl::Span<const int32_t> wanted) {
     EncoderRun run(encoder_, kMaxTokens, 1);
     FillInput(sequences_, run);
-    const PackedBatch batch = {.cu_seqlens = cu_seqlens_, .bias = {}, .wanted_rows = wanted};
+    const PackedBatch batch = {.cu_seqlens = cu_seqlens_, .bias = {}, .selected_rows = wanted};
     const OneDnnCounter onednn;
     EXPECT_TRUE(run.Attend(0, AttendStage::kContext, batch, nobody_).ok());
     return onednn.products_run();
@@ -277,7 +277,7 @@ class Witness : public RunObserver {
   const int64_t layer_;
 };
 
-TEST_F(WantedRowsTest, ProbabilitiesNeedAllRows) {
+TEST_F(SelectedRowsTest, ProbabilitiesNeedAllRows) {
   Load(SmallModel(kLayers, kHeads, 16));
   for (int64_t layer = 0; layer < kLayers; ++layer) {
     Witness all(layer), wanted(layer);
@@ -288,18 +288,18 @@ TEST_F(WantedRowsTest, ProbabilitiesNeedAllRows) {
   }
 }
 
-TEST_F(WantedRowsTest, MustAscendWithinTheBatch) {
+TEST_F(SelectedRowsTest, MustAscendWithinTheBatch) {
   Load(SmallModel(kLayers, kHeads, 16));
   EncoderRun run(encoder_, kMaxTokens, 1);
   const std::vector<std::vector<int32_t>> refused = {{-1, 2}, {3, 3}, {4, 2}, {0, 131}};
   for (const std::vector<int32_t>& rows : refused) {
     const auto result =
-        run.Encode(0, 1, {.cu_seqlens = cu_seqlens_, .bias = {}, .wanted_rows = rows}, nobody_);
+        run.Encode(0, 1, {.cu_seqlens = cu_seqlens_, .bias = {}, .selected_rows = rows}, nobody_);
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(std::string(result.status().message()),
-              "wanted_rows: expected strictly ascending rows in 0..130");
+              "selected_rows: expected strictly ascending rows in 0..130");
   }
 }
 
-}  // namespace wanted_rows_test
+}  // namespace selected_rows_test
 }  // namespace attendant::test_support
