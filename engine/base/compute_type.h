@@ -84,17 +84,17 @@ struct ComputeMode {
 
 // Returns the number of parts that add up to an element of a GEMM input: 2 for kBf16x3,
 // otherwise 1.
-constexpr int64_t OperandParts(const ComputeMode& mode) {
+constexpr int64_t InputParts(const ComputeMode& mode) {
   return mode.type == ComputeType::kBf16x3 ? 2 : 1;
 }
 
 // Returns the bytes of all parts of an element of a GEMM input: 4 per part for kF32 or with
 // emulation, otherwise 1 for int8 and 2 per part for bfloat16.
-constexpr int64_t OperandWidth(const ComputeMode& mode) {
+constexpr int64_t InputElementBytes(const ComputeMode& mode) {
   if (mode.type == ComputeType::kF32) return sizeof(float);
-  if (mode.emulate) return OperandParts(mode) * static_cast<int64_t>(sizeof(float));
+  if (mode.emulate) return InputParts(mode) * static_cast<int64_t>(sizeof(float));
   if (mode.type == ComputeType::kInt8) return sizeof(int8_t);
-  return OperandParts(mode) * static_cast<int64_t>(sizeof(uint16_t));
+  return InputParts(mode) * static_cast<int64_t>(sizeof(uint16_t));
 }
 
 }  // namespace attendant

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/kernels/attention/attention.h"
-#include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
 #include "engine/layers/extras/load_attention_extra.h"
@@ -102,7 +102,7 @@ PreparedRows MultiHeadAttention::Context(const LinearInput& x, const LayerRun& r
   const PreparedRows context = ContextRows(run);
   workspace.fully_masked_rows +=
       Attention(workspace.team, AttentionShapeOf(shape_, workspace.mode), input, run.queries,
-                {run.Kept(context.rows), context.operand}, workspace.attention);
+                {run.Kept(context.rows), context.packed}, workspace.attention);
   return context;
 }
 
@@ -110,9 +110,9 @@ PreparedRows MultiHeadAttention::ContextRows(const LayerRun& run) const {
   const MatrixView<float> rows =
       run.Narrow(run.workspace.activations.context(), shape_.context_width());
   ZeroRows(rows.Rows(run.tokens, rows.rows - run.tokens));
-  const bool has_operand =
+  const bool packs_input =
       output_ && run.selected_rows.empty() && RoundsElementwise(run.workspace.mode);
-  return {rows, has_operand ? run.Prepare(rows.cols) : PreparedOperand()};
+  return {rows, packs_input ? run.Prepare(rows.cols) : PackedInput()};
 }
 
 AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x, const LayerRun& run) const {
@@ -123,7 +123,7 @@ AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x, const Layer
     const PackedLinear& linear = inputs_.front().linear;
     const MatrixView<float> rows =
         run.Narrow(run.workspace.activations.qkv(), linear.out_features() / depth);
-    run.workspace.Apply(linear, {x.rows.Columns(0, linear.in_features()), x.operand},
+    run.workspace.Apply(linear, {x.rows.Columns(0, linear.in_features()), x.packed},
                         LinearOutput::Pairs(rows));
     qkv = run.Kept(rows);
   } else if (!inputs_.empty()) {
@@ -198,7 +198,7 @@ void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, const Linear
     const LinearColumns columns = {input.linear, std::max<int64_t>(0, begin - input.column),
                                    std::min(out, end - input.column)};
     if (columns.begin >= columns.end) continue;
-    const LinearInput read = {x.rows.Columns(0, input.linear.in_features()), x.operand};
+    const LinearInput read = {x.rows.Columns(0, input.linear.in_features()), x.packed};
     workspace.Apply(columns, read, y.Columns(input.column, out));
   }
 }

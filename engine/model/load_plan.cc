@@ -17,7 +17,7 @@ constexpr int64_t kColumnBytes = 5 * 4;
 
 // Bytes of an element of a linear layer's weight, which is read in elements of `type`.
 int64_t WeightWidth(const ComputeMode& mode, DataType type) {
-  if (mode.type != ComputeType::kF32 || mode.gemm == Gemm::kOneDnn) return OperandWidth(mode);
+  if (mode.type != ComputeType::kF32 || mode.gemm == Gemm::kOneDnn) return InputElementBytes(mode);
   switch (mode.weights) {
     case WeightType::kAuto:
       return ByteWidth(type);

@@ -12,23 +12,23 @@
 namespace attendant::bench {
 namespace {
 
-// The rows of all layers of one width: x with its operand, and y.
+// The rows of all layers of one width: x with its packed form, and y.
 struct Rows {
   Rows(const Width& width, int64_t rows, int threads)
       : x(rows, width.in), y(rows, width.out), workspace(threads) {}
 
   void Prepare(const ThreadTeam& team, const ComputeMode& mode, int64_t rows) {
     const int64_t in = x.view().cols;
-    operand = workspace.Prepare(mode, in, rows);
+    packed = workspace.Prepare(mode, in, rows);
     team.ParallelFor(rows, [&](int worker, int64_t r) {
-      operand.Write(worker, r, {x.view().row(r), static_cast<size_t>(in)});
+      packed.Write(worker, r, {x.view().row(r), static_cast<size_t>(in)});
     });
   }
 
   Matrix x;
   Matrix y;
   GemmWorkspace workspace;
-  PreparedOperand operand;
+  PackedInput packed;
 };
 
 }  // namespace
@@ -66,7 +66,7 @@ class EngineProducts::Impl {
     prepared_rows_ = rows;
     for (size_t i = 0; i < linears_.size(); ++i) {
       Rows& of_width = rows_[i % rows_.size()];
-      ApplyLinear(team_, linears_[i], {of_width.x.view().Rows(0, rows), of_width.operand},
+      ApplyLinear(team_, linears_[i], {of_width.x.view().Rows(0, rows), of_width.packed},
                   of_width.y.view().Rows(0, rows), Activation::kIdentity, of_width.workspace);
     }
   }

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/convert.h"
-#include "engine/kernels/gemm/operand.h"
-#include "engine/kernels/gemm/operand_buffer.h"
+#include "engine/kernels/gemm/number_format.h"
+#include "engine/kernels/gemm/packed_input_buffer.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
 #include "engine/kernels/row_tiles.h"
@@ -129,17 +129,17 @@ void ResidualNormAndOperand(State& state, ComputeType type, bool in_one_pass) {
   Matrix x(rows, width), residual(rows, width), y(rows, width);
   const std::vector<float> gamma(static_cast<size_t>(width), 1.0f);
   const LayerNormWeights weights{.gamma = gamma, .beta = gamma, .epsilon = 1e-12f};
-  const OperandLayout layout = {{.type = type}, width, width};
-  OperandBuffer buffer(Team().size());
+  const PackedInputLayout layout = {{.type = type}, width, width};
+  PackedInputBuffer buffer(Team().size());
   buffer.Reserve(layout, PaddedRows(rows));
   for (auto _ : state) {
-    const PreparedOperand operand = buffer.Begin(layout, rows);
-    const PreparedRows target(y.view(), in_one_pass ? operand : PreparedOperand());
+    const PackedInput packed = buffer.Begin(layout, rows);
+    const PreparedRows target(y.view(), in_one_pass ? packed : PackedInput());
     AddLayerNorm(Team(), x.view(), residual.view(), weights, target);
     if (in_one_pass) continue;
     ForRowTiles(Team(), rows, [&](int worker, int64_t begin, int64_t count) {
       for (int64_t r = begin; r < begin + count; ++r) {
-        operand.Write(worker, r, {y.view().row(r), static_cast<size_t>(width)});
+        packed.Write(worker, r, {y.view().row(r), static_cast<size_t>(width)});
       }
     });
   }
@@ -178,12 +178,11 @@ void MakingOperands(State& state, const ComputeMode& mode) {
   const int64_t rows = 128, width = state.range(0);
   Matrix x(rows, width);
   AlignedBuffer<float> scratch(width);
-  AlignedBuffer<char> target(width * OperandWidth(mode));
-  const OperandTarget part = {target.data(), target.size() / OperandParts(mode)};
+  AlignedBuffer<char> target(width * InputElementBytes(mode));
+  const ConversionTarget part = {target.data(), target.size() / InputParts(mode)};
   for (auto _ : state) {
     for (int64_t row = 0; row < rows; ++row) {
-      benchmark::DoNotOptimize(
-          InputToOperand(mode, x.view().row(row), width, scratch.data(), part));
+      benchmark::DoNotOptimize(ConvertInput(mode, x.view().row(row), width, scratch.data(), part));
     }
   }
   state.counters["elements"] = PerSecond(static_cast<double>(rows * width));

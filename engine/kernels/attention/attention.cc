@@ -105,12 +105,12 @@ void KeepQueries(int64_t begin, int64_t count, AttentionBlock& block) {
   if (block.probabilities != nullptr) block.probabilities += begin * block.keys.rows;
 }
 
-// Multiplies what a head has computed by its gate and writes it to the context's operand. `rows`
+// Multiplies what a head has computed by its gate and writes it to the packed context. `rows`
 // are those of the batch from `first` on.
-void FinishHead(float gate, const PreparedOperand& operand, int worker, int64_t head, int64_t first,
+void FinishHead(float gate, const PackedInput& packed, int worker, int64_t head, int64_t first,
                 MatrixView<float> rows) {
   ApplyGate(gate, rows);
-  operand.WriteRows(worker, first, rows, head * rows.cols);
+  packed.WriteRows(worker, first, rows, head * rows.cols);
 }
 
 // Floats of a worker's state: the sum or the mix of the keys and values of a head, in the kinds of
@@ -246,7 +246,7 @@ void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const Att
                         .before = state.before},
                        state.after != nullptr ? state.after : scratch.state);
     }
-    FinishHead(GateOf(shape, sequence, head), context.operand, worker, head,
+    FinishHead(GateOf(shape, sequence, head), context.packed, worker, head,
                sequence.row_begin + sequence.first_query, rows);
   });
 }
@@ -347,7 +347,7 @@ int64_t AttendItem(const AttentionCall& call, const AttentionSequence& sequence,
   if (attended > 0) fully_masked = AttendHeads({blocks, attended}, workspace.scratch(worker));
   const int64_t first_row = sequence.row_begin + item.first_query, width = shape.value_width;
   for (int64_t head = item.first_head; head < end; ++head) {
-    FinishHead(GateOf(shape, sequence, head), context.operand, worker, head, first_row,
+    FinishHead(GateOf(shape, sequence, head), context.packed, worker, head, first_row,
                context.rows.Rows(first_row, item.queries).Columns(head * width, width));
   }
   return fully_masked;

@@ -136,8 +136,8 @@ struct AttentionInput {
 // head: Vaswani et al. 2017, section 3.2.1. Returns the number of (query, head) rows that are fully
 // masked, that is, have no visible key; these get zeros, in the context and in the probabilities.
 // If the context comes with an operand, which is only for types that round each element by itself
-// (RoundsElementwise, gemm/operand.h), the computed rows are written to it too, each block of them
-// while it is in cache.
+// (RoundsElementwise, gemm/number_format.h), the computed rows are written to it too, each block of
+// them while it is in cache.
 //
 // Causal attention computes no block of keys that all of a panel's queries come before. A causal
 // sequence's first rows have the bits that they have without the rows after them.

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/kernels/gemm/operand_buffer.h"
+#include "engine/kernels/gemm/packed_input_buffer.h"
 #include "engine/kernels/gemm/packed_weight.h"
 #include "engine/kernels/gemm/product_blocks.h"
 #include "engine/kernels/gemm/product_runner.h"
@@ -14,14 +14,14 @@
 namespace attendant {
 namespace {
 
-OperandLayout LayoutOf(const PackedWeight& linear) {
+PackedInputLayout LayoutOf(const PackedWeight& linear) {
   return {linear.mode, linear.in, linear.k_block};
 }
 
-// Packs all rows of x into `operand`, which is not empty.
-void WriteRows(const ThreadTeam& team, MatrixView<const float> x, const PreparedOperand& operand) {
+// Packs all rows of x into `packed`, which is not empty.
+void WriteRows(const ThreadTeam& team, MatrixView<const float> x, const PackedInput& packed) {
   ForRowTiles(team, x.rows, [&](int worker, int64_t begin, int64_t count) {
-    operand.WriteRows(worker, begin, x.Rows(begin, count));
+    packed.WriteRows(worker, begin, x.Rows(begin, count));
   });
 }
 
@@ -40,20 +40,21 @@ class GemmWorkspace::Impl {
     inner_.Reserve(LayoutOf(linear), rows);
   }
 
-  PreparedOperand Prepare(const ComputeMode& mode, int64_t in, int64_t rows) {
+  PackedInput Prepare(const ComputeMode& mode, int64_t in, int64_t rows) {
     return entry_.Begin(mode, in, rows);
   }
-  PreparedOperand PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows) {
+  PackedInput PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows) {
     return inner_.Begin(mode, in, rows);
   }
 
-  int64_t operand_bytes() const { return entry_.bytes() + inner_.bytes(); }
+  int64_t packed_input_bytes() const { return entry_.bytes() + inner_.bytes(); }
 
   void ShareRowsFrom(int64_t rows) { share_rows_from_ = rows; }
   bool SharesRows(int64_t rows) const { return rows >= share_rows_from_; }
 
   // Returns x as `linear` reads it: its rows, or its packed form, which is written if x lacks it.
-  Operand OperandOf(const ThreadTeam& team, const PackedWeight& linear, const LinearInput& x);
+  PackedInputView PackedInputOf(const ThreadTeam& team, const PackedWeight& linear,
+                                const LinearInput& x);
 
   ProductRunner& runner(int worker) { return runners_[worker]; }
 
@@ -66,18 +67,19 @@ class GemmWorkspace::Impl {
 
   int64_t share_rows_from_ = kNeverShareRows;
   std::vector<ProductRunner> runners_;  // one per worker
-  OperandBuffer entry_;
-  OperandBuffer inner_;  // for the rows between two layers
+  PackedInputBuffer entry_;
+  PackedInputBuffer inner_;  // for the rows between two layers
 };
 
-Operand GemmWorkspace::Impl::OperandOf(const ThreadTeam& team, const PackedWeight& linear,
-                                       const LinearInput& x) {
+PackedInputView GemmWorkspace::Impl::PackedInputOf(const ThreadTeam& team,
+                                                   const PackedWeight& linear,
+                                                   const LinearInput& x) {
   if (linear.mode.type == ComputeType::kF32) {
     const int64_t stride = x.rows.stride * static_cast<int64_t>(sizeof(float));
     return {reinterpret_cast<const char*>(x.rows.data), stride, 0, nullptr};
   }
-  const OperandLayout layout = LayoutOf(linear);
-  if (const std::optional<Operand> ready = x.operand.Find(layout)) return *ready;
+  const PackedInputLayout layout = LayoutOf(linear);
+  if (const std::optional<PackedInputView> ready = x.packed.Find(layout)) return *ready;
   WriteRows(team, x.rows, entry_.Begin(layout, x.rows.rows));
   return entry_.Rows(0);
 }
@@ -106,14 +108,14 @@ void GemmWorkspace::Reserve(const PackedLinear& linear, int64_t rows) {
 void GemmWorkspace::ReserveInner(const PackedLinear& linear, int64_t rows) {
   impl_->ReserveInner(linear.weight(), rows);
 }
-PreparedOperand GemmWorkspace::Prepare(const ComputeMode& mode, int64_t in, int64_t rows) {
+PackedInput GemmWorkspace::Prepare(const ComputeMode& mode, int64_t in, int64_t rows) {
   return impl_->Prepare(mode, in, rows);
 }
-PreparedOperand GemmWorkspace::PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows) {
+PackedInput GemmWorkspace::PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows) {
   return impl_->PrepareInner(mode, in, rows);
 }
 void GemmWorkspace::ShareRowsFrom(int64_t rows) { impl_->ShareRowsFrom(rows); }
-int64_t GemmWorkspace::operand_bytes() const { return impl_->operand_bytes(); }
+int64_t GemmWorkspace::packed_input_bytes() const { return impl_->packed_input_bytes(); }
 
 namespace {
 
@@ -129,7 +131,7 @@ absl::Span<const Panel> PanelsOf(const LinearColumns& columns) {
 // Computes y = activation(x W^T + b) from the sums of products.
 struct Epilogue {
   const PackedWeight& linear;
-  const Operand& x;
+  const PackedInputView& x;
   Activation activation;
 
   // Computes the rows of y from `first_row` on, in the panel's columns; y may be `sums`.
@@ -158,19 +160,19 @@ struct Epilogue {
 // that the CPU has instructions to round to.
 std::optional<Bf16Rows> NativePlace(const LinearOutput& y, int64_t row, int64_t column,
                                     int64_t count) {
-  if (!y.is_pairs) return y.operand.NativePlace(row, column, count);
+  if (!y.is_pairs) return y.packed.NativePlace(row, column, count);
   return Bf16Rows{reinterpret_cast<uint16_t*>(y.rows.row(row)) + column, 2 * y.rows.stride};
 }
 
 // Finishes the sums of a block in place and writes them to the packed input of the next layer, some
 // rows at a time, while they are in the L1 cache.
 void FinishInCache(int worker, const Epilogue& epilogue, const Panel& panel, int64_t first_row,
-                   MatrixView<float> sums, const PreparedOperand& operand) {
+                   MatrixView<float> sums, const PackedInput& packed) {
   constexpr int64_t kRowsInCache = 16;
   for (int64_t begin = 0; begin < sums.rows; begin += kRowsInCache) {
     const MatrixView<float> rows = sums.Rows(begin, std::min(kRowsInCache, sums.rows - begin));
     epilogue(panel, first_row + begin, rows, rows);
-    operand.WriteRows(worker, first_row + begin, rows, panel.begin);
+    packed.WriteRows(worker, first_row + begin, rows, panel.begin);
   }
 }
 
@@ -179,8 +181,8 @@ void Finish(int worker, const Epilogue& epilogue, const Panel& panel, int64_t fi
             MatrixView<float> sums, const LinearOutput& y) {
   if (const auto rounded = NativePlace(y, first_row, panel.begin, sums.cols)) {
     epilogue(panel, first_row, sums, *rounded);
-  } else if (y.operand.TakesColumns()) {
-    FinishInCache(worker, epilogue, panel, first_row, sums, y.operand);
+  } else if (y.packed.TakesColumns()) {
+    FinishInCache(worker, epilogue, panel, first_row, sums, y.packed);
   } else {
     epilogue(panel, first_row, sums,
              y.rows.Rows(first_row, sums.rows).Columns(panel.begin, sums.cols));
@@ -196,15 +198,15 @@ void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const Lin
   assert(0 <= columns.begin && columns.begin < columns.end && columns.end <= linear.out);
   assert(x.rows.cols == linear.in && y.rows.cols * (y.is_pairs ? 2 : 1) == linear.out);
   assert(y.rows.rows == rows && rows % kRowTile == 0);
-  const Operand operand = workspace.impl().OperandOf(team, linear, x);
-  const Epilogue epilogue = {linear, operand, activation};
+  const PackedInputView packed = workspace.impl().PackedInputOf(team, linear, x);
+  const Epilogue epilogue = {linear, packed, activation};
   ForBlocks(team, PanelsOf(columns), rows, workspace.impl().SharesRows(rows),
             [&](int worker, const Panel& panel, const RowBlock& block) {
               const MatrixView<float> sums =
-                  workspace.impl().runner(worker).Run(panel, block, operand);
+                  workspace.impl().runner(worker).Run(panel, block, packed);
               Finish(worker, epilogue, panel, block.begin, sums, y);
             });
-  if (!y.operand.empty() && !y.operand.TakesColumns()) WriteRows(team, y.rows, y.operand);
+  if (!y.packed.empty() && !y.packed.TakesColumns()) WriteRows(team, y.rows, y.packed);
 }
 
 }  // namespace attendant

@@ -73,7 +73,7 @@ struct LinearColumns {
 
 // The memory of matrix products, one per instance: packed GEMM inputs in the number format of the
 // compute type, and scratch memory for each worker of the team. Not thread-safe, except that
-// several workers may write one PreparedOperand.
+// several workers may write one PackedInput.
 class GemmWorkspace {
  public:
   explicit GemmWorkspace(int workers);
@@ -88,10 +88,10 @@ class GemmWorkspace {
   // by row. The buffer is valid until the next Prepare, or until ApplyLinear is called without a
   // valid one. It is empty for kF32, which reads x itself, and if no such layer has reserved memory
   // for so many rows, because then no product reads it.
-  PreparedOperand Prepare(const ComputeMode& mode, int64_t in, int64_t rows);
+  PackedInput Prepare(const ComputeMode& mode, int64_t in, int64_t rows);
   // Returns a second buffer, for the rows between two layers. It is valid until the next
   // PrepareInner.
-  PreparedOperand PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows);
+  PackedInput PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows);
 
   // From now on, splits products of at least `rows` rows by rows: each worker computes all columns
   // of its share of the rows. Smaller products, and by default all products, are split by panel.
@@ -103,7 +103,7 @@ class GemmWorkspace {
 
   // The bytes of the packed inputs. Excludes the workers' scratch memory, which does not grow with
   // the rows.
-  int64_t operand_bytes() const;
+  int64_t packed_input_bytes() const;
 
   class Impl;
   Impl& impl() { return *impl_; }

@@ -72,9 +72,9 @@ class Candidate {
 
   // Packs x. Not part of the measured time.
   void Prepare(MatrixView<const float> x) {
-    operand_ = workspace_.Prepare(linear_.weight().mode, linear_.in_features(), x.rows);
+    packed_ = workspace_.Prepare(linear_.weight().mode, linear_.in_features(), x.rows);
     for (int64_t r = 0; r < x.rows; ++r) {
-      operand_.Write(0, r, {x.row(r), static_cast<size_t>(x.cols)});
+      packed_.Write(0, r, {x.row(r), static_cast<size_t>(x.cols)});
     }
   }
 
@@ -82,7 +82,7 @@ class Candidate {
   void Run(MatrixView<const float> x) {
     const int64_t out = linear_.out_features();
     const MatrixView<float> y = {y_.data(), x.rows, out, out};
-    ApplyLinear(ThreadTeam(1), linear_, {x, operand_}, y, Activation::kIdentity, workspace_);
+    ApplyLinear(ThreadTeam(1), linear_, {x, packed_}, y, Activation::kIdentity, workspace_);
   }
 
   const std::vector<float>& y() const { return y_; }
@@ -98,7 +98,7 @@ class Candidate {
 
   PackedLinear linear_;
   GemmWorkspace workspace_;
-  PreparedOperand operand_;
+  PackedInput packed_;
   std::vector<float> y_;
 };
 

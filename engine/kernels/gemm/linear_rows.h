@@ -11,20 +11,20 @@
 
 namespace attendant {
 
-class OperandBuffer;
-struct Operand;
-struct OperandLayout;
+class PackedInputBuffer;
+struct PackedInputView;
+struct PackedInputLayout;
 
 // A packed GEMM input: x, rounded or quantised to the number format of the compute type. The code
 // that computes x writes it, each row while it is in cache; see GemmWorkspace::Prepare. A view of
 // the workspace's memory that can be copied freely. It is valid until the workspace returns another
 // one in the same memory; after that, products pack the rows of x themselves.
-class PreparedOperand {
+class PackedInput {
  public:
   // Creates an empty view, which must not be read or written.
-  PreparedOperand() = default;
+  PackedInput() = default;
   // Refers to the current content of `buffer`, which must outlive it.
-  explicit PreparedOperand(OperandBuffer& buffer);
+  explicit PackedInput(PackedInputBuffer& buffer);
 
   // Rounds or quantises x into row `row`, from column `column` on. For int8, x must be a whole row.
   // `worker` is the number of a worker of the workspace. Workers may write different rows at the
@@ -34,7 +34,7 @@ class PreparedOperand {
   void WriteRows(int worker, int64_t first, MatrixView<const float> x, int64_t column = 0) const;
 
   // Returns a view of the rows from `row` on.
-  PreparedOperand From(int64_t row) const;
+  PackedInput From(int64_t row) const;
 
   // Returns the memory of `count` columns of the rows from `row` on, if the CPU has instructions
   // that round to this format and the columns are contiguous. The caller may write there instead of
@@ -47,10 +47,10 @@ class PreparedOperand {
 
   // Returns the input for products that read `layout`, or nothing if it has another layout or is no
   // longer valid.
-  std::optional<Operand> Find(const OperandLayout& layout) const;
+  std::optional<PackedInputView> Find(const PackedInputLayout& layout) const;
 
  private:
-  OperandBuffer* buffer_ = nullptr;
+  PackedInputBuffer* buffer_ = nullptr;
   int64_t number_ = 0;  // of this input among those that the buffer has held
   int64_t first_row_ = 0;
 };
@@ -58,29 +58,29 @@ class PreparedOperand {
 // Output rows of a layer or norm, with the packed GEMM input that it also wrote. Owns neither.
 struct PreparedRows {
   PreparedRows(MatrixView<float> made,  // NOLINT(google-explicit-constructor)
-               PreparedOperand along = {})
-      : rows(made), operand(along) {}
+               PackedInput along = {})
+      : rows(made), packed(along) {}
 
   MatrixView<float> rows;
-  PreparedOperand operand;
+  PackedInput packed;
 };
 
 // The input x of a product, with its packed form if that was already written. Owns neither.
 struct LinearInput {
   LinearInput(MatrixView<const float> x,  // NOLINT(google-explicit-constructor)
-              PreparedOperand ready = {})
-      : rows(x), operand(ready) {}
+              PackedInput ready = {})
+      : rows(x), packed(ready) {}
   LinearInput(MatrixView<float> x)  // NOLINT(google-explicit-constructor)
       : rows(x) {}
   LinearInput(const PreparedRows& made)  // NOLINT(google-explicit-constructor)
-      : rows(made.rows), operand(made.operand) {}
+      : rows(made.rows), packed(made.packed) {}
 
   LinearInput Rows(int64_t begin, int64_t count) const {
-    return {rows.Rows(begin, count), operand.From(begin)};
+    return {rows.Rows(begin, count), packed.From(begin)};
   }
 
   MatrixView<const float> rows;
-  PreparedOperand operand;
+  PackedInput packed;
 };
 
 // The destination of the output y [PaddedRows(T), out] of a linear layer. Does not own its memory.
@@ -93,7 +93,7 @@ struct LinearOutput {
   // packed input is empty. It must not be in the same memory as the packed input of x
   // (GemmWorkspace::Prepare and PrepareInner).
   LinearOutput(const PreparedRows& made)  // NOLINT(google-explicit-constructor)
-      : rows(made.rows), operand(made.operand) {}
+      : rows(made.rows), packed(made.packed) {}
   // Writes y to `pairs` [PaddedRows(T), out / 2] as bf16 pairs: rounded to bfloat16 as for kBf16,
   // two adjacent columns in the 32 bits of an element, the first one in the low half. For layers
   // with an even number of outputs, on CPUs with HasBf16Units.
@@ -104,7 +104,7 @@ struct LinearOutput {
   }
 
   MatrixView<float> rows;
-  PreparedOperand operand;
+  PackedInput packed;
   bool is_pairs = false;
 };
 

@@ -13,7 +13,7 @@
 #include "engine/kernels/convert.h"
 #include "engine/kernels/gemm/kernel_check.h"
 #include "engine/kernels/gemm/kernel_table.h"
-#include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/isa.h"
 
 namespace attendant {
@@ -53,7 +53,7 @@ PanelShape ShapeOf(const ComputeMode& mode, int64_t in, int64_t columns, int64_t
   return {.in = in,
           .width = columns,
           .k_block = k_block,
-          .parts = OperandParts(mode),
+          .parts = InputParts(mode),
           .element = ElementOf(mode),
           .has_bias = mode.type != ComputeType::kInt8,
           .gemm = UsesVectorGemm(mode) ? Gemm::kVector : Gemm::kOneDnn};
@@ -209,8 +209,8 @@ void PackedWeight::PackPanel(MatrixView<const float> weight, Panel& panel) {
   AlignedBuffer<char> converted(shape.parts * part_bytes);
   AlignedBuffer<float> scratch(in);
   for (int64_t r = 0; r < shape.width; ++r) {
-    const float scale = WeightToOperand(mode, weight.row(panel.begin + r), in, scratch.data(),
-                                        {converted.data() + r * row_bytes, part_bytes});
+    const float scale = ConvertWeight(mode, weight.row(panel.begin + r), in, scratch.data(),
+                                      {converted.data() + r * row_bytes, part_bytes});
     if (column_scales.size() > 0) column_scales[panel.begin + r] = scale;
   }
   panel.Pack({converted.data(), row_bytes, part_bytes});

@@ -26,7 +26,8 @@ void ProductRunner::Reserve(const Product& product) {
   scratchpad_.GrowTo(static_cast<int64_t>(product.scratchpad.get_size()));
 }
 
-MatrixView<float> ProductRunner::Run(const Panel& panel, const RowBlock& block, const Operand& x) {
+MatrixView<float> ProductRunner::Run(const Panel& panel, const RowBlock& block,
+                                     const PackedInputView& x) {
   const PanelShape& shape = panel.kernels->shape;
   const MatrixView<float> result{y_.data(), block.rows, shape.width, shape.width};
   const bool direct = block.rows == block.kernel->rows && x.row_stride == shape.block_row_bytes();
@@ -42,8 +43,8 @@ MatrixView<float> ProductRunner::Run(const Panel& panel, const RowBlock& block, 
   return result;
 }
 
-const char* ProductRunner::Stage(const PanelShape& shape, const RowBlock& block, const Operand& x,
-                                 int64_t x_block) {
+const char* ProductRunner::Stage(const PanelShape& shape, const RowBlock& block,
+                                 const PackedInputView& x, int64_t x_block) {
   const int64_t row_bytes = shape.block_row_bytes();
   for (int64_t r = 0; r < block.rows; ++r) {
     std::memcpy(staged_x_.data() + r * row_bytes, x.row(x_block, block.begin + r), row_bytes);
@@ -80,8 +81,8 @@ namespace {
 
 // Returns the arguments of product `index` that the AMX GEMM and the vector GEMM have in common.
 template <class GemmOfEngine>
-GemmOfEngine MakeGemm(const Panel& panel, const RowBlock& block, const Operand& x, int64_t index,
-                      float* y) {
+GemmOfEngine MakeGemm(const Panel& panel, const RowBlock& block, const PackedInputView& x,
+                      int64_t index, float* y) {
   const PanelShape& shape = panel.kernels->shape;
   const Factors factors = shape.product(index);
   GemmOfEngine gemm = {};
@@ -102,7 +103,7 @@ GemmOfEngine MakeGemm(const Panel& panel, const RowBlock& block, const Operand& 
 
 }  // namespace
 
-void ProductRunner::RunGemm(const Panel& panel, const RowBlock& block, const Operand& x,
+void ProductRunner::RunGemm(const Panel& panel, const RowBlock& block, const PackedInputView& x,
                             int64_t index) {
   const PanelShape& shape = panel.kernels->shape;
   if (shape.gemm == Gemm::kTiles) {

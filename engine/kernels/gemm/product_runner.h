@@ -6,7 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
-#include "engine/kernels/gemm/operand_buffer.h"
+#include "engine/kernels/gemm/packed_input_buffer.h"
 #include "engine/kernels/gemm/panel.h"
 #include "engine/kernels/gemm/row_blocks.h"
 
@@ -23,7 +23,7 @@ class ProductRunner {
   // runner that is likely to be in cache. The result is valid until the next Run. Does not allocate
   // after Reserve. Throws std::bad_alloc if oneDNN runs out of memory, and dnnl::error for other
   // errors of oneDNN.
-  MatrixView<float> Run(const Panel& panel, const RowBlock& block, const Operand& x);
+  MatrixView<float> Run(const Panel& panel, const RowBlock& block, const PackedInputView& x);
 
  private:
   // The arguments of a oneDNN product. Only their addresses change between runs.
@@ -35,9 +35,9 @@ class ProductRunner {
 
   void Reserve(const Product& product);
   // Computes product `index` of the block with the AMX GEMM or the vector GEMM.
-  void RunGemm(const Panel& panel, const RowBlock& block, const Operand& x, int64_t index);
+  void RunGemm(const Panel& panel, const RowBlock& block, const PackedInputView& x, int64_t index);
   // Returns the rows of block `x_block` of x, padded with zeros to the kernel's number of rows.
-  const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x,
+  const char* Stage(const PanelShape& shape, const RowBlock& block, const PackedInputView& x,
                     int64_t x_block);
   // Computes product `index` with the rows of x at `x`.
   void Execute(const Panel& panel, const TileKernel& kernel, int64_t index, const char* x);

@@ -150,7 +150,7 @@ void MakeRows(const ThreadTeam& team, int64_t rows, const PreparedRows& y, const
   ForRowTiles(team, rows, [&](int worker, int64_t begin, int64_t count) {
     for (int64_t r = begin; r < begin + count; ++r) {
       make(r, columns);
-      y.operand.Write(worker, r, {y.rows.row(r), columns});
+      y.packed.Write(worker, r, {y.rows.row(r), columns});
     }
   });
 }

@@ -41,7 +41,7 @@ struct LayerRun {
 
   // Returns the buffer for the GEMM input of kept rows [T, cols] that are about to be computed. It
   // is empty if no product reads packed rows of this width.
-  PreparedOperand Prepare(int64_t cols) const {
+  PackedInput Prepare(int64_t cols) const {
     return workspace.gemm.Prepare(workspace.mode, cols, tokens);
   }
 

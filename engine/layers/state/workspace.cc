@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/gemm/number_format.h"
 #include "engine/layers/state/position_tables.h"
 #include "engine/layers/state/rows.h"
 
@@ -31,7 +31,8 @@ CheckedSize ScratchBytes(const ModelDescription& model, int threads) {
 
 // Returns the size of the largest packed GEMM input, including the scale of each int8 row, plus the
 // packed input of the feed-forward block's second product, which exists at the same time.
-CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const ComputeMode& mode) {
+CheckedSize PackedInputBytes(const ModelDescription& model, int64_t capacity,
+                             const ComputeMode& mode) {
   if (mode.type == ComputeType::kF32) return 0;
   const LayerShape& layer = model.layer;
   const CheckedSize rows = CheckedSize(capacity).RoundedUpTo(kRowTile);
@@ -56,7 +57,7 @@ CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const 
   if (mode.type == ComputeType::kInt8) {
     scales = layer.feed_forward.width > 0 ? rows + chunk : rows;
   }
-  return (largest + inner) * OperandWidth(mode) + scales * CheckedSize(sizeof(float));
+  return (largest + inner) * InputElementBytes(mode) + scales * CheckedSize(sizeof(float));
 }
 
 }  // namespace
@@ -89,7 +90,7 @@ Workspace::Workspace(const ModelDescription& model, int64_t capacity, int thread
 
 CheckedSize Workspace::Bytes(const ModelDescription& model, int64_t capacity, int threads,
                              const ComputeMode& mode) {
-  return Activations::Bytes(model, capacity) + OperandBytes(model, capacity, mode) +
+  return Activations::Bytes(model, capacity) + PackedInputBytes(model, capacity, mode) +
          ScratchBytes(model, threads);
 }
 

@@ -27,7 +27,7 @@ struct Workspace {
   // Returns an upper bound on bytes(): the buffers and the kernels' scratch memory.
   static CheckedSize Bytes(const ModelDescription& model, int64_t capacity, int threads,
                            const ComputeMode& mode);
-  int64_t bytes() const { return activations.bytes() + gemm.operand_bytes() + scratch_bytes; }
+  int64_t bytes() const { return activations.bytes() + gemm.packed_input_bytes() + scratch_bytes; }
 
   // Computes y = activation(x W^T + b).
   void Apply(const LinearColumns& linear, const LinearInput& x, const LinearOutput& y,

@@ -347,7 +347,7 @@ TEST(PredictBytesTest, IsWhatARunHolds) {
   }
 }
 
-TEST(PredictBytesTest, CountsTheOperandsOfTheType) {
+TEST(PredictBytesTest, CountsThePackedInputsOfTheType) {
   const ModelDescription model = SmallModel(1, 2, 16);  // E = 32, F = 64
   const auto bytes = [&](const ComputeMode& mode) {
     return *EncoderRun::PredictBytes(model, 160, 1, mode);

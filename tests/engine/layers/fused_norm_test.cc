@@ -1,5 +1,5 @@
-// Tests of norms that make the operand of the next product along with their rows: the bits are
-// those of a norm followed by a product that makes its own operand.
+// Tests of norms that pack the input of the next product along with their rows: the bits are
+// those of a norm followed by a product that packs its input.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -200,9 +200,9 @@ TEST_P(FusedLayersTest, HaveTheBitsOfOneStepAfterTheOther) {
   }
 }
 
-// All rows come with their operand, although the block takes some of them at a time; only kF32 then
+// All rows are packed, although the block takes some of them at a time; only kF32 then
 // reads the rows themselves.
-TEST_P(FusedLayersTest, FeedForwardTakesAnOperandOfAllRows) {
+TEST_P(FusedLayersTest, FeedForwardTakesPackedRows) {
   if (mode_.type == ComputeType::kF32) return;
   WeightLoader loader(
       weights_, 0, [](int64_t, int64_t) {}, mode_);
@@ -220,12 +220,11 @@ TEST_P(FusedLayersTest, FeedForwardTakesAnOperandOfAllRows) {
     return Sequence(y.data, y.data + y.rows * width);
   };
   const Sequence expected = output(ViewOf(values, PaddedRows(kMaxTokens), width));
-  const PreparedOperand operand = run.Prepare(width);
+  const PackedInput packed = run.Prepare(width);
   for (int64_t r = 0; r < kMaxTokens; ++r) {
-    operand.Write(0, r, {&values[r * width], static_cast<size_t>(width)});
+    packed.Write(0, r, {&values[r * width], static_cast<size_t>(width)});
   }
-  EXPECT_TRUE(
-      BitEqual(output({ViewOf(nothing, PaddedRows(kMaxTokens), width), operand}), expected));
+  EXPECT_TRUE(BitEqual(output({ViewOf(nothing, PaddedRows(kMaxTokens), width), packed}), expected));
 }
 
 class FusedSpanTest : public FusedNormTest {};
@@ -235,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FusedSpanTest,
                                             ::testing::ValuesIn(kComputeTypes)),
                          [](const auto& tested) { return std::apply(NameOf, tested.param); });
 
-// The last norm of a layer makes the operand that the next layer reads.
+// The last norm of a layer packs the input that the next layer reads.
 TEST_P(FusedSpanTest, HasTheBitsOfOneLayerAfterTheOther) {
   for (const std::vector<int64_t>& lengths : {kLong, {30, 2, 7}}) {
     const std::vector<Sequence> sequences = RandomSequences(lengths, model_.layer.hidden_size, 1);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/kernels/attention/attention.h"
-#include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/isa.h"
 #include "tests/engine/kernels/attention/attention_batch.h"
 #include "tests/support/compute_modes.h"
@@ -19,8 +19,8 @@ std::vector<float> RunOnPairs(const AttentionShape& shape, const PackedBatch& ba
   const int64_t width = static_cast<int64_t>(batch.qkv.size()) / batch.rows();
   std::vector<float> rounded(batch.rows() * width / 2);
   for (int64_t r = 0; r < batch.rows(); ++r) {
-    InputToOperand({.type = ComputeType::kBf16}, &batch.qkv[r * width], width, nullptr,
-                   {&rounded[r * width / 2]});
+    ConvertInput({.type = ComputeType::kBf16}, &batch.qkv[r * width], width, nullptr,
+                 {&rounded[r * width / 2]});
   }
   const MatrixView<const float> all = ViewOf(rounded, batch.rows(), width / 2);
   const int64_t keys = shape.heads * shape.key_width / 2;

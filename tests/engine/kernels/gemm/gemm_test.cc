@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/kernels/convert.h"
-#include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
 #include "tests/reference/reference.h"
@@ -82,7 +82,7 @@ struct Layer {
     return y;
   }
 
-  // Returns the result for the first rows in float64, from operands that are rounded as the engine
+  // Returns the result for the first rows in float64, from inputs that are rounded as the engine
   // rounds them.
   Matrix Expected(int64_t rows) const {
     return reference::Linear(
@@ -211,8 +211,8 @@ TEST_P(GemmToPairsTest, RoundsTheRowsOfTheProduct) {
   Layer layer(shape, kRows, GetParam().mode);
   const std::vector<float> rows = layer.Apply(2, 0, kRows);
   std::vector<uint16_t> expected(rows.size()), pairs(rows.size());
-  InputToOperand({.type = ComputeType::kBf16}, rows.data(), kRows * shape.out, nullptr,
-                 {expected.data()});
+  ConvertInput({.type = ComputeType::kBf16}, rows.data(), kRows * shape.out, nullptr,
+               {expected.data()});
   std::vector<float> y(rows.size() / 2);
   ApplyLinear(ThreadTeam(2), layer.linear, ViewOf(std::as_const(layer.x), kRows, shape.in),
               LinearOutput::Pairs(ViewOf(y, kRows, shape.out / 2)), Activation::kIdentity,
@@ -271,19 +271,19 @@ INSTANTIATE_TEST_SUITE_P(Emulated, GemmPairTest, testing::ValuesIn(Emulated(kPai
 
 class GemmPreparedTest : public testing::TestWithParam<Case> {
  protected:
-  // The operand of x in the workspace, which two workers make tile by tile.
-  static PreparedOperand Prepare(const Layer& layer, int64_t rows, GemmWorkspace& workspace) {
-    const PreparedOperand operand = workspace.Prepare(GetParam().mode, layer.shape.in, rows);
+  // The packed x in the workspace, which two workers write tile by tile.
+  static PackedInput Prepare(const Layer& layer, int64_t rows, GemmWorkspace& workspace) {
+    const PackedInput packed = workspace.Prepare(GetParam().mode, layer.shape.in, rows);
     const int64_t in = layer.shape.in;
     ThreadTeam(2).ParallelFor(rows, [&](int worker, int64_t r) {
-      operand.Write(worker, r, {&layer.x[r * in], static_cast<size_t>(in)});
+      packed.Write(worker, r, {&layer.x[r * in], static_cast<size_t>(in)});
     });
-    return operand;
+    return packed;
   }
 };
 
 // Only kF32 then reads the rows themselves.
-TEST_P(GemmPreparedTest, GivesTheBitsOfAProductThatMakesItsOwnOperand) {
+TEST_P(GemmPreparedTest, GivesTheBitsOfAProductThatPacksItsInput) {
   const auto& [shape, mode] = GetParam();
   for (const int64_t rows : {1, 37, 300}) {
     const int64_t padded = PaddedRows(rows);
@@ -294,9 +294,9 @@ TEST_P(GemmPreparedTest, GivesTheBitsOfAProductThatMakesItsOwnOperand) {
     workspace.Reserve(layer.linear, padded);
     for (const int64_t share_rows_from : {kNeverShareRows, int64_t{0}}) {
       workspace.ShareRowsFrom(share_rows_from);
-      const PreparedOperand operand = Prepare(layer, rows, workspace);
+      const PackedInput packed = Prepare(layer, rows, workspace);
       const std::vector<float>& read = mode.type == ComputeType::kF32 ? layer.x : nothing;
-      const LinearInput x = {ViewOf(read, padded, shape.in), operand};
+      const LinearInput x = {ViewOf(read, padded, shape.in), packed};
       std::vector<float> y(padded * shape.out);
       ApplyLinear(ThreadTeam(2), layer.linear, x, ViewOf(y, padded, shape.out),
                   Activation::kIdentity, workspace);
@@ -309,7 +309,7 @@ TEST_P(GemmPreparedTest, GivesTheBitsOfAProductThatMakesItsOwnOperand) {
   }
 }
 
-TEST_P(GemmPreparedTest, MakesItsOwnOperandIfAnotherTookItsPlace) {
+TEST_P(GemmPreparedTest, PacksItsInputIfAnotherReplacedIt) {
   constexpr int64_t kRows = 48;
   const auto& [shape, mode] = GetParam();
   Layer layer(shape, kRows, mode), other({shape.in, 5}, kRows, mode);
@@ -317,13 +317,13 @@ TEST_P(GemmPreparedTest, MakesItsOwnOperandIfAnotherTookItsPlace) {
   GemmWorkspace workspace(2);
   workspace.Reserve(layer.linear, kRows);
   workspace.Reserve(other.linear, kRows);
-  const PreparedOperand operand = Prepare(layer, kRows, workspace);
+  const PackedInput packed = Prepare(layer, kRows, workspace);
   std::vector<float> between(kRows * 5), y(expected.size());
   const std::vector<float> zeros(layer.x.size(), 0.0f);
   ApplyLinear(ThreadTeam(2), other.linear, ViewOf(zeros, kRows, shape.in),
               ViewOf(between, kRows, 5), Activation::kIdentity, workspace);
   ApplyLinear(ThreadTeam(2), layer.linear,
-              {ViewOf(std::as_const(layer.x), kRows, shape.in), operand},
+              {ViewOf(std::as_const(layer.x), kRows, shape.in), packed},
               ViewOf(y, kRows, shape.out), Activation::kIdentity, workspace);
   EXPECT_EQ(y, expected);
 }

@@ -1,4 +1,4 @@
-#include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/gemm/number_format.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace operand_test {
+namespace number_format_test {
 
 using testing::Each;
 using testing::ElementsAre;
@@ -30,15 +30,15 @@ struct Quantized {
   float scale;
 };
 
-// Makes both forms of the int8 operand, which must agree.
+// Converts to both forms of int8, which must agree.
 Quantized Quantize(const std::vector<float>& row) {
   const int64_t count = static_cast<int64_t>(row.size());
   GuardedBuffer<int8_t> integers(count);
   std::vector<float> floats(count);
   std::vector<float> scratch(count);
-  const float scale = InputToOperand(kInt8, row.data(), count, scratch.data(), {integers.data()});
+  const float scale = ConvertInput(kInt8, row.data(), count, scratch.data(), {integers.data()});
   const float emulated =
-      InputToOperand(kInt8Emulated, row.data(), count, scratch.data(), {floats.data()});
+      ConvertInput(kInt8Emulated, row.data(), count, scratch.data(), {floats.data()});
   EXPECT_EQ(std::memcmp(&scale, &emulated, sizeof(scale)), 0);
   Quantized quantized{{integers.span().begin(), integers.span().end()}, scale};
   EXPECT_EQ(quantized.elements, std::vector<int>(floats.begin(), floats.end()));
@@ -56,16 +56,16 @@ Split SplitInTwo(const std::vector<float>& row) {
   const auto distance = [](const auto* from, const auto* to) {
     return reinterpret_cast<const char*>(to) - reinterpret_cast<const char*>(from);
   };
-  EXPECT_EQ(InputToOperand(kBf16x3, row.data(), count, nullptr,
-                           {high.data(), distance(high.data(), low.data())}),
+  EXPECT_EQ(ConvertInput(kBf16x3, row.data(), count, nullptr,
+                         {high.data(), distance(high.data(), low.data())}),
             1.0f);
   Split split{std::vector<float>(count), std::vector<float>(count)};
   ToFloat(DataType::kBFloat16, high.data(), count, split.high.data());
   ToFloat(DataType::kBFloat16, low.data(), count, split.low.data());
   GuardedBuffer<float> emulated_high(count), emulated_low(count);
   EXPECT_EQ(
-      WeightToOperand(kBf16x3Emulated, row.data(), count, nullptr,
-                      {emulated_high.data(), distance(emulated_high.data(), emulated_low.data())}),
+      ConvertWeight(kBf16x3Emulated, row.data(), count, nullptr,
+                    {emulated_high.data(), distance(emulated_high.data(), emulated_low.data())}),
       1.0f);
   const size_t bytes = row.size() * sizeof(float);
   EXPECT_EQ(count > 0 ? std::memcmp(emulated_high.data(), split.high.data(), bytes) : 0, 0);
@@ -73,20 +73,20 @@ Split SplitInTwo(const std::vector<float>& row) {
   return split;
 }
 
-TEST(OperandTest, HasTheWidthOfItsType) {
+TEST(NumberFormatTest, HasTheWidthOfItsType) {
   for (const ComputeType type : kComputeTypes) {
-    EXPECT_EQ(OperandParts({type, true}), type == ComputeType::kBf16x3 ? 2 : 1);
+    EXPECT_EQ(InputParts({type, true}), type == ComputeType::kBf16x3 ? 2 : 1);
   }
-  EXPECT_EQ(OperandWidth(kBf16x3), 4);
-  EXPECT_EQ(OperandWidth(kBf16x3Emulated), 8);
-  EXPECT_EQ(OperandWidth({}), 4);
-  EXPECT_EQ(OperandWidth(kBf16), 2);
-  EXPECT_EQ(OperandWidth(kInt8), 1);
-  EXPECT_EQ(OperandWidth(kBf16Emulated), 4);
-  EXPECT_EQ(OperandWidth(kInt8Emulated), 4);
+  EXPECT_EQ(InputElementBytes(kBf16x3), 4);
+  EXPECT_EQ(InputElementBytes(kBf16x3Emulated), 8);
+  EXPECT_EQ(InputElementBytes({}), 4);
+  EXPECT_EQ(InputElementBytes(kBf16), 2);
+  EXPECT_EQ(InputElementBytes(kInt8), 1);
+  EXPECT_EQ(InputElementBytes(kBf16Emulated), 4);
+  EXPECT_EQ(InputElementBytes(kInt8Emulated), 4);
 }
 
-TEST(OperandTest, Bf16IsRoundedAsOnTheWire) {
+TEST(NumberFormatTest, Bf16IsRoundedAsOnTheWire) {
   for (int64_t count = 0; count < 70; ++count) {
     std::vector<float> row = RandomValues(count, 1, 1000.0f);
     if (count > 3) row[2] = INFINITY;
@@ -96,16 +96,16 @@ TEST(OperandTest, Bf16IsRoundedAsOnTheWire) {
     std::vector<uint16_t> expected(count);
     FromFloat(row.data(), count, DataType::kBFloat16, expected.data());
     GuardedBuffer<uint16_t> rounded(count);
-    EXPECT_EQ(InputToOperand(kBf16, row.data(), count, nullptr, {rounded.data()}), 1.0f);
+    EXPECT_EQ(ConvertInput(kBf16, row.data(), count, nullptr, {rounded.data()}), 1.0f);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), rounded.data()));
     GuardedBuffer<float> emulated(count), widened(count);
-    EXPECT_EQ(WeightToOperand(kBf16Emulated, row.data(), count, nullptr, {emulated.data()}), 1.0f);
+    EXPECT_EQ(ConvertWeight(kBf16Emulated, row.data(), count, nullptr, {emulated.data()}), 1.0f);
     ToFloat(DataType::kBFloat16, expected.data(), count, widened.data());
     EXPECT_EQ(count > 0 ? std::memcmp(emulated.data(), widened.data(), count * 4) : 0, 0);
   }
 }
 
-TEST(OperandTest, Bf16x3IsTwoPartsAtEveryLength) {
+TEST(NumberFormatTest, Bf16x3IsTwoPartsAtEveryLength) {
   for (int64_t count = 0; count < 70; ++count) {
     const std::vector<float> row = RandomValues(count, static_cast<uint32_t>(count), 1000.0f);
     const auto [high, low] = SplitInTwo(row);
@@ -117,7 +117,7 @@ TEST(OperandTest, Bf16x3IsTwoPartsAtEveryLength) {
   }
 }
 
-TEST(OperandTest, Bf16x3HasNoLowPartForBf16Values) {
+TEST(NumberFormatTest, Bf16x3HasNoLowPartForBf16Values) {
   const auto [high, low] = SplitInTwo({1.0f, -1.5f, 0.0f, -0.0f, 0x1.fep100f});
   EXPECT_THAT(high, ElementsAre(1.0f, -1.5f, 0.0f, -0.0f, 0x1.fep100f));
   EXPECT_THAT(low, Each(0.0f));
@@ -125,7 +125,7 @@ TEST(OperandTest, Bf16x3HasNoLowPartForBf16Values) {
 
 // The middle between two bfloat16 numbers rounds to the even one, and so does a tie of the low
 // part.
-TEST(OperandTest, Bf16x3RoundsToNearestEven) {
+TEST(NumberFormatTest, Bf16x3RoundsToNearestEven) {
   const auto [high, low] = SplitInTwo({0x1.01p0f, 0x1.03p0f, 0x1.00404p0f, 0x1.0040cp0f});
   EXPECT_THAT(high, ElementsAre(1.0f, 0x1.04p0f, 1.0f, 1.0f));
   EXPECT_THAT(low, ElementsAre(0x1p-8f, -0x1p-8f, 0x1.00p-10f, 0x1.04p-10f));
@@ -133,7 +133,7 @@ TEST(OperandTest, Bf16x3RoundsToNearestEven) {
 
 // Values that would round to infinity become the largest finite number, and the low part holds the
 // rest.
-TEST(OperandTest, Bf16x3KeepsTheRangeOfFloat32) {
+TEST(NumberFormatTest, Bf16x3KeepsTheRangeOfFloat32) {
   constexpr float kLargest = std::numeric_limits<float>::max(), kLargestBf16 = 0x1.fep127f;
   const auto [high, low] =
       SplitInTwo({kLargest, -kLargest, 0x1.fffp127f, INFINITY, -INFINITY, kLargestBf16});
@@ -146,18 +146,18 @@ TEST(OperandTest, Bf16x3KeepsTheRangeOfFloat32) {
   }
 }
 
-TEST(OperandTest, Int8ReachesFromMinus127To127) {
+TEST(NumberFormatTest, Int8ReachesFromMinus127To127) {
   const Quantized quantized = Quantize({-2.54f, 2.54f, 0.0f, 1.27f, -0.02f, 0.001f});
   EXPECT_THAT(quantized.elements, ElementsAre(-127, 127, 0, 64, -1, 0));
   EXPECT_FLOAT_EQ(quantized.scale, 8 * 0.02f);
 }
 
-TEST(OperandTest, Int8RoundsToNearestEven) {
+TEST(NumberFormatTest, Int8RoundsToNearestEven) {
   EXPECT_THAT(Quantize({127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 3.49f}).elements,
               ElementsAre(127, 0, 2, 2, 0, -2, 3));
 }
 
-TEST(OperandTest, Int8MatchesTheReferenceAtEveryLength) {
+TEST(NumberFormatTest, Int8MatchesTheReferenceAtEveryLength) {
   for (int64_t count = 1; count < 400; count += count < 140 ? 1 : 13) {
     const std::vector<float> row = RandomValues(count, static_cast<uint32_t>(count), 3.0f);
     const Quantized quantized = Quantize(row);
@@ -165,7 +165,7 @@ TEST(OperandTest, Int8MatchesTheReferenceAtEveryLength) {
         reference::InputOperand(ComputeType::kInt8, ViewOf(row, 1, count));
     std::vector<float> scratch(count), weight(count);
     const float scale =
-        WeightToOperand(kInt8Emulated, row.data(), count, scratch.data(), {weight.data()});
+        ConvertWeight(kInt8Emulated, row.data(), count, scratch.data(), {weight.data()});
     const reference::Matrix expected_weight =
         reference::WeightOperand(ComputeType::kInt8, ViewOf(row, 1, count));
     for (int64_t i = 0; i < count; ++i) {
@@ -176,7 +176,7 @@ TEST(OperandTest, Int8MatchesTheReferenceAtEveryLength) {
 }
 
 // H is 128 times its own inverse, and its first row and its first column are all ones.
-TEST(OperandTest, Int8RotatesBlocksOf128) {
+TEST(NumberFormatTest, Int8RotatesBlocksOf128) {
   std::vector<float> row(300, 0.0f);
   row[0] = 3.0f;
   Quantized quantized = Quantize(row);
@@ -191,7 +191,7 @@ TEST(OperandTest, Int8RotatesBlocksOf128) {
   EXPECT_EQ(quantized.elements[299], 16);  // 2 x 8 of 128 x 127 steps
 }
 
-TEST(OperandTest, Int8TakesVerySmallRowsAsZero) {
+TEST(NumberFormatTest, Int8TakesVerySmallRowsAsZero) {
   for (const float small : {0.0f, -0.0f, 1e-38f, 1e-42f, -5e-32f}) {
     const Quantized quantized = Quantize(std::vector<float>(19, small));
     EXPECT_EQ(quantized.scale, 0.0f);
@@ -201,7 +201,7 @@ TEST(OperandTest, Int8TakesVerySmallRowsAsZero) {
   EXPECT_EQ(Quantize({4e37f, 0.0f}).elements[0], 127);
 }
 
-TEST(OperandTest, Int8MarksRowsThatAreNotFinite) {
+TEST(NumberFormatTest, Int8MarksRowsThatAreNotFinite) {
   for (const float value : {std::nanf(""), INFINITY, -INFINITY}) {
     for (const size_t place : {0, 7, 16, 18}) {
       std::vector<float> row = RandomValues(19, 1);
@@ -214,22 +214,22 @@ TEST(OperandTest, Int8MarksRowsThatAreNotFinite) {
 }
 
 // As the blocks of a product are rounded, which lie in rows that are longer than the block.
-TEST(OperandTest, RowsAreConvertedLikeEachRowAlone) {
+TEST(NumberFormatTest, RowsAreConvertedLikeEachRowAlone) {
   constexpr int64_t kRows = 5, kStride = 200;
   const std::vector<float> x = RandomValues(kRows * kStride, 7, 3.0f);
   std::vector<float> scratch(kStride);
   for (const ComputeMode& mode :
        {kBf16, kBf16Emulated, kBf16x3, kBf16x3Emulated, kInt8, kInt8Emulated}) {
     for (const int64_t cols : {0, 1, 31, 32, 33, 128, 192}) {
-      const int64_t part = cols * OperandWidth(mode) / OperandParts(mode);
-      const int64_t row_bytes = OperandParts(mode) * part + 3 * 4;
+      const int64_t part = cols * InputElementBytes(mode) / InputParts(mode);
+      const int64_t row_bytes = InputParts(mode) * part + 3 * 4;
       std::string rows(kRows * row_bytes, 'x'), expected = rows;
       std::vector<float> scales(kRows, 1.0f), expected_scales = scales;
-      InputRowsToOperand(mode, {x.data(), kRows, cols, kStride}, scratch.data(),
-                         {rows.data(), part, row_bytes}, scales.data());
+      ConvertInputRows(mode, {x.data(), kRows, cols, kStride}, scratch.data(),
+                       {rows.data(), part, row_bytes}, scales.data());
       for (int64_t r = 0; r < kRows; ++r) {
-        expected_scales[r] = InputToOperand(mode, &x[r * kStride], cols, scratch.data(),
-                                            {&expected[r * row_bytes], part});
+        expected_scales[r] = ConvertInput(mode, &x[r * kStride], cols, scratch.data(),
+                                          {&expected[r * row_bytes], part});
       }
       EXPECT_EQ(rows, expected) << cols;
       EXPECT_EQ(scales, expected_scales) << cols;
@@ -237,5 +237,5 @@ TEST(OperandTest, RowsAreConvertedLikeEachRowAlone) {
   }
 }
 
-}  // namespace operand_test
+}  // namespace number_format_test
 }  // namespace attendant

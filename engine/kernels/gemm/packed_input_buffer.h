@@ -1,4 +1,4 @@
-// OperandBuffer: the memory of packed GEMM inputs.
+// PackedInputBuffer: the memory of packed GEMM inputs.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace attendant {
 
 // The layout in which a linear layer reads x: blocks of `k_block` columns, each in one or two
 // parts.
-struct OperandLayout {
+struct PackedInputLayout {
   ComputeMode mode;
   int64_t in;
   int64_t k_block;
 
-  friend bool operator==(const OperandLayout&, const OperandLayout&) = default;
+  friend bool operator==(const PackedInputLayout&, const PackedInputLayout&) = default;
 };
 
 // A view of packed rows of x. Row r of block b (see PanelShape) is dense and starts at data + b *
 // block_stride + r * row_stride.
-struct Operand {
+struct PackedInputView {
   const char* data;
   int64_t row_stride;    // bytes
   int64_t block_stride;  // bytes
@@ -37,41 +37,41 @@ struct Operand {
 
 // A buffer that holds one packed input at a time. Empty for kF32, whose products read x itself. Not
 // thread-safe, except that workers may call Write for different rows.
-class OperandBuffer {
+class PackedInputBuffer {
  public:
-  explicit OperandBuffer(int workers) : scratch_(workers) {}
-  // Not movable: PreparedOperand refers to it.
-  OperandBuffer(const OperandBuffer&) = delete;
-  OperandBuffer& operator=(const OperandBuffer&) = delete;
+  explicit PackedInputBuffer(int workers) : scratch_(workers) {}
+  // Not movable: PackedInput refers to it.
+  PackedInputBuffer(const PackedInputBuffer&) = delete;
+  PackedInputBuffer& operator=(const PackedInputBuffer&) = delete;
 
   // Reserves memory for `rows` rows of this layout.
-  void Reserve(const OperandLayout& layout, int64_t rows);
+  void Reserve(const PackedInputLayout& layout, int64_t rows);
 
   // Begins a packed input of `rows` rows, with zeros up to PaddedRows(rows). It replaces the
   // previous one.
-  PreparedOperand Begin(const OperandLayout& layout, int64_t rows);
+  PackedInput Begin(const PackedInputLayout& layout, int64_t rows);
 
   // Likewise, in the layout that was reserved for this mode and number of columns. Returns an empty
   // view if none was reserved for at least PaddedRows(rows) rows.
-  PreparedOperand Begin(const ComputeMode& mode, int64_t in, int64_t rows);
+  PackedInput Begin(const ComputeMode& mode, int64_t in, int64_t rows);
 
-  // Writes columns of the rows from `row` on; see PreparedOperand::Write.
+  // Writes columns of the rows from `row` on; see PackedInput::Write.
   void Write(int worker, int64_t row, int64_t column, MatrixView<const float> x);
 
-  // Returns the memory of columns of the rows from `row` on; see PreparedOperand::NativePlace.
+  // Returns the memory of columns of the rows from `row` on; see PackedInput::NativePlace.
   std::optional<Bf16Rows> NativePlace(int64_t row, int64_t column, int64_t count);
 
-  const OperandLayout& layout() const { return layout_; }
+  const PackedInputLayout& layout() const { return layout_; }
   // The number of packed inputs that were begun.
   int64_t number() const { return number_; }
-  Operand Rows(int64_t first) const;
+  PackedInputView Rows(int64_t first) const;
   // The bytes of the buffer. Excludes the workers' scratch memory, which does not grow with the
   // rows.
   int64_t bytes() const { return data_.bytes() + scales_.bytes(); }
 
  private:
   struct Reserved {
-    OperandLayout layout;
+    PackedInputLayout layout;
     int64_t rows;
   };
 
@@ -84,7 +84,7 @@ class OperandBuffer {
   AlignedBuffer<float> scales_;                // for int8
   std::vector<AlignedBuffer<float>> scratch_;  // a row per worker, for int8
   std::vector<Reserved> reserved_;             // a few, one per input width of the model
-  OperandLayout layout_ = {};
+  PackedInputLayout layout_ = {};
   int64_t block_stride_ = 0;
   int64_t number_ = 0;
 };

@@ -1,4 +1,4 @@
-#include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/gemm/number_format.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/kernels/gemm/operand.cc"
+#define HWY_TARGET_INCLUDE "engine/kernels/gemm/number_format.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "engine/kernels/activation.h"
 #include "engine/kernels/isa.h"
@@ -188,7 +188,7 @@ HWY_EXPORT(RotateAndQuantizeRow);
 
 namespace {
 
-void RoundRowsNatively(MatrixView<const float> rows, const OperandTarget& target) {
+void RoundRowsNatively(MatrixView<const float> rows, const ConversionTarget& target) {
   const int64_t stride = target.row_stride / static_cast<int64_t>(sizeof(uint16_t));
   ActivateToBf16(Activation::kIdentity, rows, {static_cast<uint16_t*>(target.data), stride});
 }
@@ -204,19 +204,19 @@ bool RoundsNatively(const ComputeMode& mode) {
   return has_units && mode.type == ComputeType::kBf16 && !mode.emulate;
 }
 
-void InputRowsToOperand(const ComputeMode& mode, MatrixView<const float> rows, float* scratch,
-                        const OperandTarget& target, float* scales) {
+void ConvertInputRows(const ComputeMode& mode, MatrixView<const float> rows, float* scratch,
+                      const ConversionTarget& target, float* scales) {
   if (RoundsNatively(mode)) return RoundRowsNatively(rows, target);
-  OperandTarget row = target;
+  ConversionTarget row = target;
   for (int64_t r = 0; r < rows.rows; ++r) {
-    const float scale = InputToOperand(mode, rows.row(r), rows.cols, scratch, row);
+    const float scale = ConvertInput(mode, rows.row(r), rows.cols, scratch, row);
     if (mode.type == ComputeType::kInt8) scales[r] = scale;
     row.data = static_cast<char*>(row.data) + target.row_stride;
   }
 }
 
-float InputToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
-                     const OperandTarget& target) {
+float ConvertInput(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
+                   const ConversionTarget& target) {
   const size_t size = static_cast<size_t>(count);
   if (RoundsNatively(mode)) {
     RoundRowsNatively({source, 1, count, count}, target);
@@ -235,16 +235,16 @@ float InputToOperand(const ComputeMode& mode, const float* source, int64_t count
   return 1.0f;
 }
 
-float WeightToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
-                      const OperandTarget& target) {
-  if (mode.type != ComputeType::kInt8) return InputToOperand(mode, source, count, scratch, target);
+float ConvertWeight(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
+                    const ConversionTarget& target) {
+  if (mode.type != ComputeType::kInt8) return ConvertInput(mode, source, count, scratch, target);
   // These factors are powers of two, so the products are exact.
   const int64_t rotated = count - count % static_cast<int64_t>(kRotatedBlock);
   const auto scale = [](float factor) { return [factor](float w) { return w * factor; }; };
   std::transform(source, source + rotated, scratch, scale(1.0f / kRotatedBlock));
   std::transform(source + rotated, source + count, scratch + rotated,
                  scale(1 / (kTailFactor * kTailFactor)));
-  return InputToOperand(mode, scratch, count, scratch, target);
+  return ConvertInput(mode, scratch, count, scratch, target);
 }
 
 }  // namespace attendant

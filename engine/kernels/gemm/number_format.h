@@ -16,7 +16,7 @@ bool RoundsElementwise(const ComputeMode& mode);
 bool RoundsNatively(const ComputeMode& mode);
 
 // The memory that rows are written to. Each part of a row is dense.
-struct OperandTarget {
+struct ConversionTarget {
   void* data;
   int64_t part_stride = 0;  // bytes from one part of a row to its next part
   int64_t row_stride = 0;   // bytes from a part of one row to the same part of the next row
@@ -36,17 +36,17 @@ struct OperandTarget {
 //            max |x'| / 127, and the elements are x' / scale, rounded to nearest even. If the row
 //            is zero (below 2^-100) or not finite, all elements are zero; in the latter case the
 //            scale is NaN.
-float InputToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
-                     const OperandTarget& target);
+float ConvertInput(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
+                   const ConversionTarget& target);
 
 // Likewise converts several rows. For kInt8, writes their scales to `scales`.
-void InputRowsToOperand(const ComputeMode& mode, MatrixView<const float> rows, float* scratch,
-                        const OperandTarget& target, float* scales);
+void ConvertInputRows(const ComputeMode& mode, MatrixView<const float> rows, float* scratch,
+                      const ConversionTarget& target, float* scales);
 
 // Likewise converts a row of a weight [out, in], but with H / 128 instead of H and 1 / 8 instead of
 // 8. Because H H = 128 I, the product of the two converted rows is the product of the original
 // rows.
-float WeightToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
-                      const OperandTarget& target);
+float ConvertWeight(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
+                    const ConversionTarget& target);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// The context's operand, which single heads write: products of it have the bits of products of the
+// The packed context, which single heads write: its products have the bits of products of the
 // context.
 #include <gtest/gtest.h>
 
@@ -12,16 +12,16 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace context_operand_test {
+namespace packed_context_test {
 
 constexpr int64_t kOutputs = 40;
 
-class ContextOperandTest : public ::testing::TestWithParam<AttentionKind> {
+class PackedContextTest : public ::testing::TestWithParam<AttentionKind> {
  protected:
-  // Returns the product of the context, [rows, kOutputs], which reads the operand that the
+  // Returns the product of the context, [rows, kOutputs], which reads the packed input that the
   // attention has written, or makes it of the context's rows.
   static std::vector<float> Project(const AttentionShape& shape, const PackedBatch& batch,
-                                    const std::vector<float>& mixing, bool with_operand) {
+                                    const std::vector<float>& mixing, bool with_packed_input) {
     const ThreadTeam team(2);
     const int64_t width = batch.context_width(), rows = batch.rows(), padded = PaddedRows(rows);
     const std::vector<float> weight = RandomValues(kOutputs * width, 2);
@@ -29,8 +29,8 @@ class ContextOperandTest : public ::testing::TestWithParam<AttentionKind> {
     EXPECT_TRUE(linear.ok()) << linear.status();
     GemmWorkspace gemm(2);
     gemm.Reserve(*linear, padded);
-    const PreparedOperand operand =
-        with_operand ? gemm.Prepare(shape.mode, width, rows) : PreparedOperand();
+    const PackedInput packed =
+        with_packed_input ? gemm.Prepare(shape.mode, width, rows) : PackedInput();
 
     std::vector<float> context(padded * width, 0.0f), y(padded * kOutputs);
     AttentionInput input = batch.Input();
@@ -39,23 +39,23 @@ class ContextOperandTest : public ::testing::TestWithParam<AttentionKind> {
       input.key_mixing = input.value_mixing = ViewOf(mixing, shape.mixed_keys, positions);
     }
     AttentionWorkspace workspace(2, shape, rows);
-    Attention(team, shape, input, batch.sequences, {ViewOf(context, rows, width), operand},
+    Attention(team, shape, input, batch.sequences, {ViewOf(context, rows, width), packed},
               workspace);
-    // The product must read the operand alone.
-    if (with_operand) context.assign(context.size(), std::numeric_limits<float>::quiet_NaN());
+    // The product must read only the packed input.
+    if (with_packed_input) context.assign(context.size(), std::numeric_limits<float>::quiet_NaN());
     const MatrixView<const float> x = ViewOf(context, padded, width);
-    ApplyLinear(team, *linear, {x, operand}, ViewOf(y, padded, kOutputs), Activation::kIdentity,
+    ApplyLinear(team, *linear, {x, packed}, ViewOf(y, padded, kOutputs), Activation::kIdentity,
                 gemm);
     y.resize(rows * kOutputs);
     return y;
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, ContextOperandTest,
+INSTANTIATE_TEST_SUITE_P(Kinds, PackedContextTest,
                          ::testing::Values(AttentionKind::kSoftmax, AttentionKind::kLinear,
                                            AttentionKind::kLinformer));
 
-TEST_P(ContextOperandTest, HasTheContextsBits) {
+TEST_P(PackedContextTest, HasTheContextsBits) {
   const std::vector<float> gates = {0.0f, 0.5f, 1.0f};
   for (const ComputeMode& mode : ModesOfThisCpu({ComputeType::kBf16, ComputeType::kBf16x3})) {
     AttentionShape shape = ShapeOf(3, 20, 24, mode);
@@ -72,5 +72,5 @@ TEST_P(ContextOperandTest, HasTheContextsBits) {
   }
 }
 
-}  // namespace context_operand_test
+}  // namespace packed_context_test
 }  // namespace attendant

@@ -1,4 +1,4 @@
-#include "engine/kernels/gemm/operand_buffer.h"
+#include "engine/kernels/gemm/packed_input_buffer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,19 +9,19 @@
 #include <vector>
 
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/norm/norm.h"
 #include "gmock/gmock.h"
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace operand_buffer_test {
+namespace packed_input_buffer_test {
 
 constexpr int64_t kMostRows = 304;
 constexpr int kWorkers = 3;
 
-std::vector<OperandLayout> Layouts() {
-  std::vector<OperandLayout> layouts;
+std::vector<PackedInputLayout> Layouts() {
+  std::vector<PackedInputLayout> layouts;
   for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
     for (const bool emulate : {false, true}) {
       const ComputeMode mode{type, emulate};
@@ -32,18 +32,18 @@ std::vector<OperandLayout> Layouts() {
   return layouts;
 }
 
-std::string NameOf(const testing::TestParamInfo<OperandLayout>& info) {
+std::string NameOf(const testing::TestParamInfo<PackedInputLayout>& info) {
   const auto& [mode, in, k_block] = info.param;
   return std::string(Name(mode.type)) + (mode.emulate ? "Emulated" : "") + std::to_string(in) +
          "By" + std::to_string(k_block);
 }
 
-class OperandBufferTest : public testing::TestWithParam<OperandLayout> {
+class PackedInputBufferTest : public testing::TestWithParam<PackedInputLayout> {
  protected:
   // The previous content is not zero.
-  OperandBufferTest() { WriteAll(Random(kMostRows, 9), Begin(buffer_, kMostRows)); }
+  PackedInputBufferTest() { WriteAll(Random(kMostRows, 9), Begin(buffer_, kMostRows)); }
 
-  PreparedOperand Begin(OperandBuffer& buffer, int64_t rows) const {
+  PackedInput Begin(PackedInputBuffer& buffer, int64_t rows) const {
     buffer.Reserve(layout_, PaddedRows(rows));
     return buffer.Begin(layout_, rows);
   }
@@ -52,38 +52,38 @@ class OperandBufferTest : public testing::TestWithParam<OperandLayout> {
     return RandomValues(rows * width_, seed, 3.0f);
   }
 
-  void WriteAll(const std::vector<float>& x, const PreparedOperand& operand) const {
+  void WriteAll(const std::vector<float>& x, const PackedInput& packed) const {
     for (int64_t r = 0; r * width_ < static_cast<int64_t>(x.size()); ++r) {
-      operand.Write(0, r, {&x[r * width_], static_cast<size_t>(width_)});
+      packed.Write(0, r, {&x[r * width_], static_cast<size_t>(width_)});
     }
   }
 
   // Returns everything that products read of the rows from `first` on.
-  std::string BytesOf(const Operand& operand, int64_t first, int64_t rows) const {
-    const int64_t parts = OperandParts(layout_.mode);
-    const int64_t bytes = layout_.k_block * OperandWidth(layout_.mode) / parts;
+  std::string BytesOf(const PackedInputView& packed, int64_t first, int64_t rows) const {
+    const int64_t parts = InputParts(layout_.mode);
+    const int64_t bytes = layout_.k_block * InputElementBytes(layout_.mode) / parts;
     std::string read;
     for (int64_t r = first; r < first + rows; ++r) {
       for (int64_t block = 0; block < width_ / layout_.k_block * parts; ++block) {
-        read.append(operand.row(block, r), bytes);
+        read.append(packed.row(block, r), bytes);
       }
       if (layout_.mode.type != ComputeType::kInt8) continue;
-      read.append(reinterpret_cast<const char*>(&operand.scales[r]), sizeof(float));
+      read.append(reinterpret_cast<const char*>(&packed.scales[r]), sizeof(float));
     }
     return read;
   }
 
-  const OperandLayout layout_ = GetParam();
+  const PackedInputLayout layout_ = GetParam();
   const int64_t width_ = layout_.in;
-  OperandBuffer buffer_{kWorkers};
+  PackedInputBuffer buffer_{kWorkers};
 };
 
-INSTANTIATE_TEST_SUITE_P(Layouts, OperandBufferTest, testing::ValuesIn(Layouts()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Layouts, PackedInputBufferTest, testing::ValuesIn(Layouts()), NameOf);
 
-// The ways in which rows are made together with their operand.
+// The ways in which rows are packed while they are computed.
 using Maker = std::function<void(const ThreadTeam& team, const PreparedRows& y)>;
 
-TEST_P(OperandBufferTest, AnOperandMadeWithItsRowsEqualsOneMadeAfterwards) {
+TEST_P(PackedInputBufferTest, RowsPackedWhenComputedEqualRowsPackedAfterwards) {
   const std::vector<float> gamma = RandomValues(width_, 3, 2.0f), beta = RandomValues(width_, 4);
   for (const int64_t rows : {1, 16, 37, 300}) {
     std::vector<float> input = Random(rows, 1);
@@ -104,7 +104,7 @@ TEST_P(OperandBufferTest, AnOperandMadeWithItsRowsEqualsOneMadeAfterwards) {
     for (size_t i = 0; i < makers.size(); ++i) {
       std::vector<float> alone(input.size());
       makers[i](ThreadTeam(1), ViewOf(alone, rows, width_));
-      OperandBuffer afterwards(1);
+      PackedInputBuffer afterwards(1);
       WriteAll(alone, Begin(afterwards, rows));
       for (const int team : {1, kWorkers}) {
         std::vector<float> y(PaddedRows(rows) * width_, -7.0f);
@@ -113,7 +113,7 @@ TEST_P(OperandBufferTest, AnOperandMadeWithItsRowsEqualsOneMadeAfterwards) {
         ASSERT_EQ(std::memcmp(y.data(), alone.data(), alone.size() * sizeof(float)), 0);
         ASSERT_EQ(std::count(y.begin() + rows * width_, y.end(), -7.0f),
                   (PaddedRows(rows) - rows) * width_);
-        ASSERT_EQ(BytesOf(*made.operand.Find(layout_), 0, rows),
+        ASSERT_EQ(BytesOf(*made.packed.Find(layout_), 0, rows),
                   BytesOf(afterwards.Rows(0), 0, rows))
             << "maker " << i << ", " << rows << " rows, team of " << team;
       }
@@ -121,62 +121,62 @@ TEST_P(OperandBufferTest, AnOperandMadeWithItsRowsEqualsOneMadeAfterwards) {
   }
 }
 
-TEST_P(OperandBufferTest, ZerosAreBehindTheRows) {
+TEST_P(PackedInputBufferTest, ZerosAreBehindTheRows) {
   for (const int64_t rows : {0, 1, 31, 32, 290}) {
-    const PreparedOperand operand = Begin(buffer_, rows);
-    const std::string tail = BytesOf(*operand.Find(layout_), rows, PaddedRows(rows) - rows);
+    const PackedInput packed = Begin(buffer_, rows);
+    const std::string tail = BytesOf(*packed.Find(layout_), rows, PaddedRows(rows) - rows);
     EXPECT_EQ(tail, std::string(tail.size(), '\0'));
     WriteAll(Random(kMostRows, 8), Begin(buffer_, kMostRows));
   }
 }
 
 // Some rows at a time, as in a feed-forward block.
-TEST_P(OperandBufferTest, FromARowOn) {
+TEST_P(PackedInputBufferTest, FromARowOn) {
   const std::vector<float> x = Random(100, 1);
-  const PreparedOperand operand = Begin(buffer_, 100);
-  WriteAll(x, operand);
-  EXPECT_EQ(BytesOf(*operand.From(16).From(32).Find(layout_), 0, 52),
-            BytesOf(*operand.Find(layout_), 48, 52));
-  OperandBuffer other(1);
-  const PreparedOperand rest = Begin(other, 100);
+  const PackedInput packed = Begin(buffer_, 100);
+  WriteAll(x, packed);
+  EXPECT_EQ(BytesOf(*packed.From(16).From(32).Find(layout_), 0, 52),
+            BytesOf(*packed.Find(layout_), 48, 52));
+  PackedInputBuffer other(1);
+  const PackedInput rest = Begin(other, 100);
   WriteAll({x.begin(), x.begin() + 48 * width_}, rest);
   WriteAll({x.begin() + 48 * width_, x.end()}, rest.From(48));
-  EXPECT_EQ(BytesOf(*rest.Find(layout_), 0, 100), BytesOf(*operand.Find(layout_), 0, 100));
+  EXPECT_EQ(BytesOf(*rest.Find(layout_), 0, 100), BytesOf(*packed.Find(layout_), 0, 100));
 }
 
 // As in products that round while a block of columns is in the cache.
-TEST_P(OperandBufferTest, ColumnsMakeUpARowThatIsRoundedElementByElement) {
+TEST_P(PackedInputBufferTest, ColumnsMakeUpARowThatIsRoundedElementByElement) {
   if (!RoundsElementwise(layout_.mode)) return;
   const std::vector<float> x = Random(20, 1);
-  OperandBuffer whole(1);
+  PackedInputBuffer whole(1);
   WriteAll(x, Begin(whole, 20));
-  const PreparedOperand operand = Begin(buffer_, 20);
+  const PackedInput packed = Begin(buffer_, 20);
   for (int64_t r = 0; r < 20; ++r) {
     for (int64_t column = 0, count; column < width_; column += count) {
       count = std::min<int64_t>(width_ - column, 1 + (r * 37) % 150);
-      operand.Write(1, r, {&x[r * width_ + column], static_cast<size_t>(count)}, column);
+      packed.Write(1, r, {&x[r * width_ + column], static_cast<size_t>(count)}, column);
     }
   }
-  EXPECT_EQ(BytesOf(*operand.Find(layout_), 0, 20), BytesOf(whole.Rows(0), 0, 20));
+  EXPECT_EQ(BytesOf(*packed.Find(layout_), 0, 20), BytesOf(whole.Rows(0), 0, 20));
 }
 
-TEST_P(OperandBufferTest, RowsAreWrittenLikeEachRowAlone) {
+TEST_P(PackedInputBufferTest, RowsAreWrittenLikeEachRowAlone) {
   const std::vector<float> x = Random(20, 1);
   const MatrixView<const float> rows = {x.data(), 20, width_, width_};
-  OperandBuffer whole(1);
+  PackedInputBuffer whole(1);
   WriteAll(x, Begin(whole, 20));
-  const PreparedOperand operand = Begin(buffer_, 20);
+  const PackedInput packed = Begin(buffer_, 20);
   const int64_t cut = RoundsElementwise(layout_.mode) ? width_ / 3 : width_;
-  operand.WriteRows(0, 0, rows.Rows(0, 13).Columns(0, cut));
-  operand.From(13).WriteRows(1, 0, rows.Rows(13, 7).Columns(0, cut));
-  if (cut < width_) operand.WriteRows(1, 0, rows.Columns(cut, width_ - cut), cut);
-  EXPECT_EQ(BytesOf(*operand.Find(layout_), 0, 20), BytesOf(whole.Rows(0), 0, 20));
+  packed.WriteRows(0, 0, rows.Rows(0, 13).Columns(0, cut));
+  packed.From(13).WriteRows(1, 0, rows.Rows(13, 7).Columns(0, cut));
+  if (cut < width_) packed.WriteRows(1, 0, rows.Columns(cut, width_ - cut), cut);
+  EXPECT_EQ(BytesOf(*packed.Find(layout_), 0, 20), BytesOf(whole.Rows(0), 0, 20));
 }
 
-TEST_P(OperandBufferTest, AnOperandIsGoodForItsLayoutUntilAnotherTakesItsPlace) {
-  const PreparedOperand first = Begin(buffer_, 10);
+TEST_P(PackedInputBufferTest, AnInputIsValidForItsLayoutUntilAnotherReplacesIt) {
+  const PackedInput first = Begin(buffer_, 10);
   EXPECT_TRUE(first.Find(layout_));
-  OperandLayout other = layout_;
+  PackedInputLayout other = layout_;
   other.in = 2 * width_;
   EXPECT_FALSE(first.Find(other));
   other = layout_;
@@ -185,14 +185,14 @@ TEST_P(OperandBufferTest, AnOperandIsGoodForItsLayoutUntilAnotherTakesItsPlace) 
   other = layout_;
   other.mode.emulate = !other.mode.emulate;
   EXPECT_FALSE(first.Find(other));
-  const PreparedOperand second = Begin(buffer_, 10);
+  const PackedInput second = Begin(buffer_, 10);
   EXPECT_FALSE(first.Find(layout_));
   EXPECT_FALSE(first.From(5).Find(layout_));
   EXPECT_TRUE(second.Find(layout_));
 }
 
-TEST_P(OperandBufferTest, AReservedLayoutIsFoundByItsModeAndWidth) {
-  OperandBuffer buffer(2);
+TEST_P(PackedInputBufferTest, AReservedLayoutIsFoundByItsModeAndWidth) {
+  PackedInputBuffer buffer(2);
   buffer.Reserve(layout_, 32);
   EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 32).Find(layout_));
   EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 33).empty());
@@ -204,17 +204,17 @@ TEST_P(OperandBufferTest, AReservedLayoutIsFoundByItsModeAndWidth) {
   EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 33).Find(layout_));
 }
 
-TEST(OperandBufferOfFloatsTest, HoldsNothing) {
-  const OperandLayout layout = {{ComputeType::kF32, false}, 8, 8};
-  OperandBuffer buffer(2);
+TEST(PackedInputBufferOfFloatsTest, HoldsNothing) {
+  const PackedInputLayout layout = {{ComputeType::kF32, false}, 8, 8};
+  PackedInputBuffer buffer(2);
   buffer.Reserve(layout, 1000);
   EXPECT_EQ(buffer.bytes(), 0);
-  const PreparedOperand operand = buffer.Begin(layout, 1000);
+  const PackedInput packed = buffer.Begin(layout, 1000);
   const std::vector<float> x(8, 1.0f);
-  operand.Write(0, 999, x);
-  EXPECT_FALSE(operand.Find(layout));
-  EXPECT_FALSE(PreparedOperand().From(3).Find(layout));
+  packed.Write(0, 999, x);
+  EXPECT_FALSE(packed.Find(layout));
+  EXPECT_FALSE(PackedInput().From(3).Find(layout));
 }
 
-}  // namespace operand_buffer_test
+}  // namespace packed_input_buffer_test
 }  // namespace attendant

@@ -1,26 +1,26 @@
-#include "engine/kernels/gemm/operand_buffer.h"
+#include "engine/kernels/gemm/packed_input_buffer.h"
 
 #include <algorithm>
 #include <cassert>
 #include <cstring>
 
-#include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/row_tiles.h"
 
 namespace attendant {
 namespace {
 
 // Returns the bytes of an element in one block.
-int64_t ElementBytes(const ComputeMode& mode) { return OperandWidth(mode) / OperandParts(mode); }
+int64_t ElementBytes(const ComputeMode& mode) { return InputElementBytes(mode) / InputParts(mode); }
 
 // Returns the number of blocks: one per part and block of columns.
-int64_t Blocks(const OperandLayout& layout) {
-  return layout.in / layout.k_block * OperandParts(layout.mode);
+int64_t Blocks(const PackedInputLayout& layout) {
+  return layout.in / layout.k_block * InputParts(layout.mode);
 }
 
 }  // namespace
 
-void OperandBuffer::Reserve(const OperandLayout& layout, int64_t rows) {
+void PackedInputBuffer::Reserve(const PackedInputLayout& layout, int64_t rows) {
   if (layout.mode.type == ComputeType::kF32) return;
   const auto known = std::find_if(reserved_.begin(), reserved_.end(),
                                   [&](const Reserved& one) { return one.layout == layout; });
@@ -29,16 +29,16 @@ void OperandBuffer::Reserve(const OperandLayout& layout, int64_t rows) {
   } else {
     known->rows = std::max(known->rows, rows);
   }
-  data_.GrowTo(rows * layout.in * OperandWidth(layout.mode));
+  data_.GrowTo(rows * layout.in * InputElementBytes(layout.mode));
   if (layout.mode.type != ComputeType::kInt8) return;
   scales_.GrowTo(rows);
   for (AlignedBuffer<float>& row : scratch_) row.GrowTo(layout.in);
 }
 
-PreparedOperand OperandBuffer::Begin(const OperandLayout& layout, int64_t rows) {
+PackedInput PackedInputBuffer::Begin(const PackedInputLayout& layout, int64_t rows) {
   if (layout.mode.type == ComputeType::kF32) return {};
   const int64_t padded_rows = PaddedRows(rows);
-  assert(padded_rows * layout.in * OperandWidth(layout.mode) <= data_.size());
+  assert(padded_rows * layout.in * InputElementBytes(layout.mode) <= data_.size());
   layout_ = layout;
   block_stride_ = padded_rows * row_stride();
   ++number_;
@@ -47,10 +47,10 @@ PreparedOperand OperandBuffer::Begin(const OperandLayout& layout, int64_t rows) 
     std::memset(Place(block, rows), 0, tail * row_stride());
   }
   if (layout.mode.type == ComputeType::kInt8) std::fill_n(scales_.data() + rows, tail, 0.0f);
-  return PreparedOperand(*this);
+  return PackedInput(*this);
 }
 
-PreparedOperand OperandBuffer::Begin(const ComputeMode& mode, int64_t in, int64_t rows) {
+PackedInput PackedInputBuffer::Begin(const ComputeMode& mode, int64_t in, int64_t rows) {
   for (const Reserved& one : reserved_) {
     if (one.layout.mode == mode && one.layout.in == in && PaddedRows(rows) <= one.rows) {
       return Begin(one.layout, rows);
@@ -59,69 +59,68 @@ PreparedOperand OperandBuffer::Begin(const ComputeMode& mode, int64_t in, int64_
   return {};
 }
 
-void OperandBuffer::Write(int worker, int64_t row, int64_t column, MatrixView<const float> x) {
+void PackedInputBuffer::Write(int worker, int64_t row, int64_t column, MatrixView<const float> x) {
   const ComputeMode& mode = layout_.mode;
   const bool has_scale = mode.type == ComputeType::kInt8;
   assert(column + x.cols <= layout_.in && (!has_scale || x.cols == layout_.k_block));
   for (int64_t done = 0, count; done < x.cols; done += count, column += count) {
     const int64_t offset = column % layout_.k_block;
     count = std::min(x.cols - done, layout_.k_block - offset);
-    const int64_t first_part = column / layout_.k_block * OperandParts(mode);
+    const int64_t first_part = column / layout_.k_block * InputParts(mode);
     char* const target = Place(first_part, row) + offset * ElementBytes(mode);
-    InputRowsToOperand(mode, x.Columns(done, count), scratch_[worker].data(),
-                       {target, block_stride_, row_stride()},
-                       has_scale ? scales_.data() + row : nullptr);
+    ConvertInputRows(mode, x.Columns(done, count), scratch_[worker].data(),
+                     {target, block_stride_, row_stride()},
+                     has_scale ? scales_.data() + row : nullptr);
   }
 }
 
-std::optional<Bf16Rows> OperandBuffer::NativePlace(int64_t row, int64_t column, int64_t count) {
+std::optional<Bf16Rows> PackedInputBuffer::NativePlace(int64_t row, int64_t column, int64_t count) {
   const int64_t offset = column % layout_.k_block;
   if (!RoundsNatively(layout_.mode) || offset + count > layout_.k_block) return std::nullopt;
   char* const block = Place(column / layout_.k_block, row);
   return Bf16Rows{reinterpret_cast<uint16_t*>(block) + offset, layout_.k_block};
 }
 
-Operand OperandBuffer::Rows(int64_t first) const {
+PackedInputView PackedInputBuffer::Rows(int64_t first) const {
   const float* scales = layout_.mode.type == ComputeType::kInt8 ? scales_.data() + first : nullptr;
   return {data_.data() + first * row_stride(), row_stride(), block_stride_, scales};
 }
 
-int64_t OperandBuffer::row_stride() const { return layout_.k_block * ElementBytes(layout_.mode); }
+int64_t PackedInputBuffer::row_stride() const {
+  return layout_.k_block * ElementBytes(layout_.mode);
+}
 
-PreparedOperand::PreparedOperand(OperandBuffer& buffer)
-    : buffer_(&buffer), number_(buffer.number()) {}
+PackedInput::PackedInput(PackedInputBuffer& buffer) : buffer_(&buffer), number_(buffer.number()) {}
 
-void PreparedOperand::Write(int worker, int64_t row, absl::Span<const float> x,
-                            int64_t column) const {
+void PackedInput::Write(int worker, int64_t row, absl::Span<const float> x, int64_t column) const {
   const int64_t cols = static_cast<int64_t>(x.size());
   WriteRows(worker, row, {x.data(), 1, cols, cols}, column);
 }
 
-void PreparedOperand::WriteRows(int worker, int64_t first, MatrixView<const float> x,
-                                int64_t column) const {
+void PackedInput::WriteRows(int worker, int64_t first, MatrixView<const float> x,
+                            int64_t column) const {
   if (buffer_ == nullptr) return;
   assert(number_ == buffer_->number());
   buffer_->Write(worker, first_row_ + first, column, x);
 }
 
-std::optional<Bf16Rows> PreparedOperand::NativePlace(int64_t row, int64_t column,
-                                                     int64_t count) const {
+std::optional<Bf16Rows> PackedInput::NativePlace(int64_t row, int64_t column, int64_t count) const {
   if (buffer_ == nullptr) return std::nullopt;
   assert(number_ == buffer_->number());
   return buffer_->NativePlace(first_row_ + row, column, count);
 }
 
-bool PreparedOperand::TakesColumns() const {
+bool PackedInput::TakesColumns() const {
   return buffer_ != nullptr && RoundsElementwise(buffer_->layout().mode);
 }
 
-PreparedOperand PreparedOperand::From(int64_t row) const {
-  PreparedOperand rest = *this;
+PackedInput PackedInput::From(int64_t row) const {
+  PackedInput rest = *this;
   rest.first_row_ += row;
   return rest;
 }
 
-std::optional<Operand> PreparedOperand::Find(const OperandLayout& layout) const {
+std::optional<PackedInputView> PackedInput::Find(const PackedInputLayout& layout) const {
   if (buffer_ == nullptr || number_ != buffer_->number() || buffer_->layout() != layout) {
     return std::nullopt;
   }
