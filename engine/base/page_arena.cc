@@ -12,6 +12,8 @@ namespace attendant {
 namespace {
 
 constexpr int64_t kAlignment = 64;
+// Of kernels with pages of 4 KiB. Those with pages of 16 or 64 KiB, as arm64 may have, have huge
+// pages of 32 or 512 MiB, which chunks seldom fill; there, the pages themselves are large.
 constexpr int64_t kHugePage = int64_t{2} << 20;
 // Large compared with a huge page, of which the end of a chunk may waste most, and with the weights
 // of most layers.

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 
 // libgomp is not built with ThreadSanitizer, which then cannot see that the fork happens before the
@@ -34,6 +35,16 @@ class FlushDenormals {
 
  private:
   unsigned saved_;
+#elif defined(__aarch64__)
+  FlushDenormals() {
+    constexpr uint64_t kFlushToZero = uint64_t{1} << 24;
+    asm volatile("mrs %0, fpcr" : "=r"(saved_));
+    asm volatile("msr fpcr, %0" : : "r"(saved_ | kFlushToZero));
+  }
+  ~FlushDenormals() { asm volatile("msr fpcr, %0" : : "r"(saved_)); }
+
+ private:
+  uint64_t saved_;
 #endif
 };
 

@@ -233,15 +233,19 @@ void DequantizeAndActivate(const Dequantization& dequantization, Activation acti
   HWY_DYNAMIC_DISPATCH(DequantizeBlock)(dequantization, activation, sums, y);
 }
 
-void ActivateToBf16(Activation activation, MatrixView<const float> x, const Bf16Rows& y) {
+void ActivateToBf16([[maybe_unused]] Activation activation,
+                    [[maybe_unused]] MatrixView<const float> x,
+                    [[maybe_unused]] const Bf16Rows& y) {
   RequireBf16Units();
 #if (HWY_TARGETS & HWY_AVX3) != 0
   N_AVX3::ActivateAndRoundBlock(activation, x, y);
 #endif
 }
 
-void DequantizeAndActivateToBf16(const Dequantization& dequantization, Activation activation,
-                                 MatrixView<const float> sums, const Bf16Rows& y) {
+void DequantizeAndActivateToBf16([[maybe_unused]] const Dequantization& dequantization,
+                                 [[maybe_unused]] Activation activation,
+                                 [[maybe_unused]] MatrixView<const float> sums,
+                                 [[maybe_unused]] const Bf16Rows& y) {
   RequireBf16Units();
 #if (HWY_TARGETS & HWY_AVX3) != 0
   N_AVX3::DequantizeAndRoundBlock(dequantization, activation, sums, y);

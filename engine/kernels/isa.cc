@@ -1,54 +1,13 @@
 #include "engine/kernels/isa.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "engine/kernels/onednn.h"
-#include "hwy/targets.h"
 
 namespace attendant {
 namespace {
-
-// Returns the bits of Highway's x86 targets that are better than `target`: a better target has a
-// lower bit.
-constexpr int64_t Above(int64_t target) { return target - 1; }
-
-struct Caps {
-  dnnl::cpu_isa onednn;
-  int64_t highway_disabled;
-};
-
-std::optional<Caps> CapsFor(Isa cap) {
-  switch (cap) {
-    case Isa::kBest:
-      return std::nullopt;
-    case Isa::kAvx2:
-      return Caps{dnnl::cpu_isa::avx2, Above(HWY_AVX2)};
-    case Isa::kAvx512:
-      return Caps{dnnl::cpu_isa::avx512_core, Above(HWY_AVX3)};
-    case Isa::kAvx512Vnni:
-      return Caps{dnnl::cpu_isa::avx512_core_vnni, Above(HWY_AVX3)};
-    case Isa::kAvx512Bf16:
-      return Caps{dnnl::cpu_isa::avx512_core_bf16, Above(HWY_AVX3_DL)};
-    case Isa::kAmx:
-      return Caps{dnnl::cpu_isa::avx512_core_amx, 0};
-  }
-  return std::nullopt;
-}
-
-// oneDNN's values are bit sets that include the bits of every older instruction set.
-bool Has(dnnl::cpu_isa isa) {
-  const unsigned bits = static_cast<unsigned>(isa);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
-}
 
 [[noreturn]] void RefuseKernel(const char* needed) {
   std::fprintf(stderr,
@@ -58,83 +17,6 @@ bool Has(dnnl::cpu_isa isa) {
 }
 
 }  // namespace
-
-absl::Status CheckCpu() {
-#if defined(__x86_64__)
-  std::vector<const char*> missing;
-  // The builtin takes literals only. Highway's AVX2 and oneDNN's kernels use all of these.
-  if (!__builtin_cpu_supports("avx2")) missing.push_back("avx2");
-  if (!__builtin_cpu_supports("fma")) missing.push_back("fma");
-  if (!__builtin_cpu_supports("bmi2")) missing.push_back("bmi2");
-  if (!__builtin_cpu_supports("f16c")) missing.push_back("f16c");
-  if (!missing.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("CPU: expected avx2, fma, bmi2 and f16c (x86-64-v3); got one without ",
-                     absl::StrJoin(missing, ", "),
-                     "; run on an Intel CPU since Haswell or an AMD CPU since "
-                     "Excavator, or let the virtual machine pass these flags on"));
-  }
-#endif
-  return absl::OkStatus();
-}
-
-absl::Status CapIsa(Isa cap) {
-  if (absl::Status status = CheckCpu(); !status.ok()) return status;
-  const std::optional<Caps> caps = CapsFor(cap);
-  if (hwy::GetChosenTarget().IsInitialized()) {
-    return absl::FailedPreconditionError(
-        "the instruction set was capped after the first kernel had run");
-  }
-  if (!caps) return absl::OkStatus();
-  const dnnl::status status = dnnl::set_max_cpu_isa(caps->onednn);
-  if (status != dnnl::status::success) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "oneDNN refused to cap the instruction set, which it does after its first use: status ",
-        static_cast<int>(status)));
-  }
-  hwy::DisableTargets(caps->highway_disabled);
-  return absl::OkStatus();
-}
-
-std::string EffectiveIsa() {
-  using dnnl::cpu_isa;
-  constexpr std::pair<cpu_isa, const char*> kNewestFirst[] = {
-      {cpu_isa::avx512_core_amx, "amx"},
-      {cpu_isa::avx512_core_bf16, "avx512_bf16"},
-      {cpu_isa::avx512_core_vnni, "avx512_vnni"},
-      {cpu_isa::avx512_core, "avx512"},
-      {cpu_isa::avx2_vnni, "avx2_vnni"},
-      {cpu_isa::avx2, "avx2"},
-      {cpu_isa::avx, "avx"},
-      {cpu_isa::sse41, "sse41"}};
-  for (const auto& [isa, name] : kNewestFirst) {
-    if (Has(isa)) return name;
-  }
-  return "generic";
-}
-
-bool HasBf16Units() { return Has(dnnl::cpu_isa::avx512_core_bf16); }
-
-bool HasAmxUnits() {
-#ifdef SYS_arch_prctl
-  // Linux lets a process use tiles once it has asked for permission; oneDNN only asks when it first
-  // uses them itself.
-  constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;
-  static const bool permitted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  return permitted && Has(dnnl::cpu_isa::avx512_core_amx);
-#else
-  return false;
-#endif
-}
-
-bool HasAvxVnni() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avxvnni") &&
-         (Has(dnnl::cpu_isa::avx2_vnni) || Has(dnnl::cpu_isa::avx512_core_vnni));
-#else
-  return false;
-#endif
-}
 
 void RequireBf16Units() {
   static const bool has_units = HasBf16Units();

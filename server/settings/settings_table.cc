@@ -160,12 +160,7 @@ Rows SecurityRows() {
 
 Rows ComputeRows() {
   const std::string group = "Compute";
-  const Choices<Isa> isas = {{"best", Isa::kBest},
-                             {"avx2", Isa::kAvx2},
-                             {"avx512", Isa::kAvx512},
-                             {"avx512-vnni", Isa::kAvx512Vnni},
-                             {"avx512-bf16", Isa::kAvx512Bf16},
-                             {"amx", Isa::kAmx}};
+  const Choices<Isa> isas(IsaCaps().begin(), IsaCaps().end());
   const Choices<NumaPolicy> numa = {{"auto", NumaPolicy::kAuto}, {"off", NumaPolicy::kOff}};
   const Choices<RowPolicy> row_policies = {
       {"auto", RowPolicy::kTimed}, {"team", RowPolicy::kTeam}, {"rows", RowPolicy::kRows}};

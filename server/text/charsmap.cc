@@ -72,9 +72,9 @@ absl::StatusOr<Charsmap> Charsmap::Parse(absl::string_view base64, absl::string_
     }
     map.growth_ = std::max<uint32_t>(map.growth_, ToCodes(string).size());
   }
-  for (char c = 0; c >= 0; ++c) {
-    map.ascii_stays_[static_cast<int>(c)] = !map.Find(absl::string_view(&c, 1)).has_value();
-    if (c == 127) break;
+  for (int code = 0; code < 128; ++code) {
+    const char c = static_cast<char>(code);
+    map.ascii_stays_[code] = !map.Find(absl::string_view(&c, 1)).has_value();
   }
   return map;
 }

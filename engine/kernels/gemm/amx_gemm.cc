@@ -286,7 +286,7 @@ void PackAmxWeight(AmxElement element, const AmxWeightRows& rows, char* packed) 
   }
 }
 
-void RunAmxGemm(const AmxGemm& product) {
+void RunAmxGemm([[maybe_unused]] const AmxGemm& product) {
   RequireAmxUnits();
   assert(FillsAmxTiles(product.element, product.in));
   assert(product.width <= kMostAmxColumns && product.rows % 16 == 0);

@@ -23,7 +23,8 @@ namespace {
 // The matrix products used on each CPU, by EffectiveIsa. Measured with oneDNN 2.6.3, whose kernels
 // for AVX2 copy the weight in each call and whose int8 sums saturate without VNNI: on a CPU of Zen
 // 5 capped to AVX2, the vector GEMM is 1.6 times as fast at 16 rows, 1.07 times at 64, and as fast
-// at 256. From AVX-512 on oneDNN has good kernels.
+// at 256. From AVX-512 on oneDNN has good kernels. In Debian's oneDNN for arm64, products are
+// reference code.
 struct ProductsOfCpu {
   const char* isa;
   Gemm float32;  // and emulated types
@@ -33,6 +34,7 @@ constexpr ProductsOfCpu kProducts[] = {
     {"avx2", Gemm::kVector, Gemm::kVector},        {"avx2_vnni", Gemm::kVector, Gemm::kVector},
     {"avx512", Gemm::kOneDnn, Gemm::kVector},      {"avx512_vnni", Gemm::kOneDnn, Gemm::kOneDnn},
     {"avx512_bf16", Gemm::kOneDnn, Gemm::kOneDnn}, {"amx", Gemm::kOneDnn, Gemm::kOneDnn},
+    {"neon", Gemm::kVector, Gemm::kVector},        {"neon_dotprod", Gemm::kVector, Gemm::kVector},
 };
 
 const ProductsOfCpu& ProductsOfThisCpu() {

@@ -1,5 +1,6 @@
 // The int8 products of the vector GEMM (vector_gemm.h). Included once per instruction set, by
-// Highway's foreach_target. In intrinsics, because Highway 1.0.3 has no products of bytes.
+// Highway's foreach_target. In intrinsics, because Highway 1.0.3 has no products of bytes; those of
+// x86 for AVX2, those of arm64 for NEON.
 
 #include "engine/kernels/gemm/vector_gemm.h"
 
@@ -19,6 +20,7 @@ namespace {
 // side, then those of the next column, and so on, step after step.
 constexpr int64_t kInt8Step = 4;
 constexpr int64_t kInt8VectorColumns = 8;
+constexpr int64_t kInt8VectorBytes = kInt8Step * kInt8VectorColumns;
 constexpr int64_t kInt8Columns = 24;
 
 inline int64_t Int8WeightBytes(int64_t in, int64_t width) {
@@ -61,30 +63,104 @@ namespace {
 
 constexpr int kInt8Vectors = static_cast<int>(kInt8Columns / kInt8VectorColumns);
 
-// Both return sum + the sums of four products, for kRows rows at a time, whose sums fit into the
-// registers. The product of unsigned and signed bytes becomes one of signed bytes by the magnitude
-// of x and the weight with the sign of x.
-//
-// A pair of products is at most 2 * 127 * 127 = 32258, so the sum of 16 bits does not saturate.
-// Measured: widening to 16 bits, whose products need no sign, is slower.
+// Dots: adds the products of four elements of the depth of kInt8VectorColumns columns and of a row
+// of x to the sums of these columns. Both are kParts vectors, one for one. kRows rows have so many
+// sums as fit into the registers.
+
+#if HWY_TARGET == HWY_NEON
+
+// For CPUs with dot products. In assembly for the reason that RoundToHalves (simd-inl.h) is.
+struct QuadDots {
+  static constexpr int kRows = 4;
+  static constexpr int kParts = 2;
+  using Weights = int8x16_t;
+  using Factors = int8x16_t;
+  using Sums = int32x4_t;
+  static HWY_INLINE Weights Load(const char* from) {
+    return vld1q_s8(reinterpret_cast<const int8_t*>(from));
+  }
+  static HWY_INLINE Factors Repeat(int32_t four) { return vreinterpretq_s8_s32(vdupq_n_s32(four)); }
+  static HWY_INLINE Sums Zero() { return vdupq_n_s32(0); }
+  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
+    asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %[sums].4s, %[weights].16b, %[x].16b"
+        : [sums] "+w"(sums)
+        : [weights] "w"(weights), [x] "w"(x));
+    return sums;
+  }
+  static HWY_INLINE void Store(const Sums (&sums)[kParts], int32_t* y) {
+    vst1q_s32(y, sums[0]);
+    vst1q_s32(y + 4, sums[1]);
+  }
+};
+
+// Widens: products in 16 bits, added in pairs. Each column has two sums until it is stored.
 struct PairDots {
   static constexpr int kRows = 2;
-  static HWY_INLINE __m256i Add(__m256i magnitudes, __m256i signed_weights, __m256i sum) {
-    const __m256i pairs = _mm256_maddubs_epi16(magnitudes, signed_weights);
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  static constexpr int kParts = 4;
+  using Weights = int8x8_t;
+  using Factors = int8x8_t;
+  using Sums = int32x4_t;
+  static HWY_INLINE Weights Load(const char* from) {
+    return vld1_s8(reinterpret_cast<const int8_t*>(from));
+  }
+  static HWY_INLINE Factors Repeat(int32_t four) { return vreinterpret_s8_s32(vdup_n_s32(four)); }
+  static HWY_INLINE Sums Zero() { return vdupq_n_s32(0); }
+  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
+    return vpadalq_s16(sums, vmull_s8(weights, x));
+  }
+  static HWY_INLINE void Store(const Sums (&sums)[kParts], int32_t* y) {
+    vst1q_s32(y, vpaddq_s32(sums[0], sums[1]));
+    vst1q_s32(y + 4, vpaddq_s32(sums[2], sums[3]));
+  }
+};
+
+#else
+
+// The product of unsigned and signed bytes becomes one of signed bytes by the magnitude of x and
+// the weight with the sign of x.
+struct DotsOfAvx2 {
+  static constexpr int kParts = 1;
+  using Weights = __m256i;
+  struct Factors {
+    __m256i signs;
+    __m256i magnitudes;
+  };
+  using Sums = __m256i;
+  static HWY_INLINE Weights Load(const char* from) {
+    return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
+  }
+  static HWY_INLINE Factors Repeat(int32_t four) {
+    const __m256i factors = _mm256_set1_epi32(four);
+    return {factors, _mm256_abs_epi8(factors)};
+  }
+  static HWY_INLINE Sums Zero() { return _mm256_setzero_si256(); }
+  static HWY_INLINE void Store(const Sums (&sums)[kParts], int32_t* y) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), sums[0]);
+  }
+};
+
+// A pair of products is at most 2 * 127 * 127 = 32258, so the sum of 16 bits does not saturate.
+// Measured: widening to 16 bits, whose products need no sign, is slower.
+struct PairDots : DotsOfAvx2 {
+  static constexpr int kRows = 2;
+  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
+    const __m256i pairs = _mm256_maddubs_epi16(x.magnitudes, _mm256_sign_epi8(weights, x.signs));
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
 };
 
 // For CPUs with AVX-VNNI. In assembly for the reason that RoundToHalves (simd-inl.h) is.
-struct QuadDots {
+struct QuadDots : DotsOfAvx2 {
   static constexpr int kRows = 4;
-  static HWY_INLINE __m256i Add(__m256i magnitudes, __m256i signed_weights, __m256i sum) {
-    asm("%{vex%} vpdpbusd %[weights], %[magnitudes], %[sum]"
-        : [sum] "+x"(sum)
-        : [magnitudes] "x"(magnitudes), [weights] "x"(signed_weights));
-    return sum;
+  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
+    asm("%{vex%} vpdpbusd %[weights], %[magnitudes], %[sums]"
+        : [sums] "+x"(sums)
+        : [magnitudes] "x"(x.magnitudes), [weights] "x"(_mm256_sign_epi8(weights, x.signs)));
+    return sums;
   }
 };
+
+#endif
 
 struct Int8Stripe {
   const VectorGemm& product;
@@ -94,45 +170,46 @@ struct Int8Stripe {
   int64_t bytes_ahead;  // for each step of the depth, as in vector_gemm.cc
 };
 
-HWY_INLINE void StoreInt8Sums(__m256i sums, int32_t* y, int64_t columns) {
-  if (columns == kInt8VectorColumns) {
-    return _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), sums);
-  }
-  alignas(32) int32_t lanes[kInt8VectorColumns];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), sums);
+template <class Dots>
+HWY_INLINE void StoreInt8Sums(const typename Dots::Sums (&sums)[Dots::kParts], int32_t* y,
+                              int64_t columns) {
+  if (columns == kInt8VectorColumns) return Dots::Store(sums, y);
+  int32_t lanes[kInt8VectorColumns];
+  Dots::Store(sums, lanes);
   std::memcpy(y, lanes, columns * sizeof(int32_t));
 }
 
 template <class Dots, int kRows, int kVectors>
 HWY_NOINLINE void MultiplyInt8Rows(const Int8Stripe& stripe, const char* ahead, int64_t row) {
+  constexpr int kParts = Dots::kParts, kAllParts = kVectors * kParts;
+  constexpr int64_t kPartBytes = kInt8VectorBytes / kParts;
   const VectorGemm& product = stripe.product;
   const char* HWY_RESTRICT x = product.x + row * product.x_row_bytes;
   const char* HWY_RESTRICT weights = stripe.weights;
   const int64_t x_row_bytes = product.x_row_bytes, in = product.in;
-  __m256i sums[kRows][kVectors];
+  typename Dots::Sums sums[kRows][kAllParts];
 #pragma GCC unroll 4
   for (auto& of_row : sums) {
-#pragma GCC unroll 4
-    for (__m256i& sum : of_row) sum = _mm256_setzero_si256();
+#pragma GCC unroll 12
+    for (auto& sum : of_row) sum = Dots::Zero();
   }
   const auto step = [&](const char* from, int64_t bytes) HWY_ATTR {
-    __m256i columns[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      columns[v] = _mm256_load_si256(reinterpret_cast<const __m256i*>(weights) + v);
+    typename Dots::Weights columns[kAllParts];
+#pragma GCC unroll 12
+    for (int part = 0; part < kAllParts; ++part) {
+      columns[part] = Dots::Load(weights + part * kPartBytes);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       int32_t four = 0;
       std::memcpy(&four, from + r * x_row_bytes, bytes);
-      const __m256i factors = _mm256_set1_epi32(four);
-      const __m256i magnitudes = _mm256_abs_epi8(factors);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        sums[r][v] = Dots::Add(magnitudes, _mm256_sign_epi8(columns[v], factors), sums[r][v]);
+      const typename Dots::Factors factors = Dots::Repeat(four);
+#pragma GCC unroll 12
+      for (int part = 0; part < kAllParts; ++part) {
+        sums[r][part] = Dots::Add(factors, columns[part], sums[r][part]);
       }
     }
-    weights += kVectors * sizeof(__m256i);
+    weights += kVectors * kInt8VectorBytes;
     __builtin_prefetch(ahead);
     ahead += stripe.bytes_ahead;
   };
@@ -144,8 +221,11 @@ HWY_NOINLINE void MultiplyInt8Rows(const Int8Stripe& stripe, const char* ahead, 
     int32_t* const y = reinterpret_cast<int32_t*>(product.y) + (row + r) * product.y_stride;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      StoreInt8Sums(sums[r][v], y + stripe.first + v * kInt8VectorColumns,
-                    v + 1 == kVectors ? stripe.columns : kInt8VectorColumns);
+      typename Dots::Sums of_vector[kParts];
+#pragma GCC unroll 4
+      for (int part = 0; part < kParts; ++part) of_vector[part] = sums[r][v * kParts + part];
+      StoreInt8Sums<Dots>(of_vector, y + stripe.first + v * kInt8VectorColumns,
+                          v + 1 == kVectors ? stripe.columns : kInt8VectorColumns);
     }
   }
 }
@@ -153,7 +233,7 @@ HWY_NOINLINE void MultiplyInt8Rows(const Int8Stripe& stripe, const char* ahead, 
 template <class Dots, int kVectors>
 HWY_INLINE void MultiplyInt8Stripe(const Int8Stripe& stripe) {
   const int64_t steps = CeilDivide(stripe.product.in, kInt8Step);
-  const char* ahead = stripe.weights + steps * kVectors * static_cast<int64_t>(sizeof(__m256i));
+  const char* ahead = stripe.weights + steps * kVectors * kInt8VectorBytes;
   int64_t row = 0;
   for (; row + Dots::kRows <= stripe.product.rows; row += Dots::kRows) {
     MultiplyInt8Rows<Dots, Dots::kRows, kVectors>(stripe, ahead, row);
@@ -167,10 +247,10 @@ HWY_INLINE void MultiplyInt8With(const VectorGemm& product) {
   for (int64_t first = 0; first < product.width; first += kInt8Columns) {
     const int64_t columns = std::min(kInt8Columns, product.width - first);
     const int64_t vectors = CeilDivide(columns, kInt8VectorColumns);
-    const Int8Stripe stripe = {product, product.weight + first * RoundUp(product.in, kInt8Step),
-                               first, columns - (vectors - 1) * kInt8VectorColumns,
-                               vectors * static_cast<int64_t>(sizeof(__m256i)) /
-                                   std::max(int64_t{1}, product.rows / Dots::kRows)};
+    const Int8Stripe stripe = {
+        product, product.weight + first * RoundUp(product.in, kInt8Step), first,
+        columns - (vectors - 1) * kInt8VectorColumns,
+        vectors * kInt8VectorBytes / std::max(int64_t{1}, product.rows / Dots::kRows)};
     switch (vectors) {
       case 1:
         MultiplyInt8Stripe<Dots, 1>(stripe);
@@ -186,8 +266,8 @@ HWY_INLINE void MultiplyInt8With(const VectorGemm& product) {
 }
 
 void MultiplyInt8(const VectorGemm& product) {
-  static const bool has_vnni = HasAvxVnni();
-  if (has_vnni) return MultiplyInt8With<QuadDots>(product);
+  static const bool has_dots = HasInt8Dots();
+  if (has_dots) return MultiplyInt8With<QuadDots>(product);
   MultiplyInt8With<PairDots>(product);
 }
 

@@ -27,7 +27,7 @@ namespace {
 constexpr int kStripeVectors = 3;
 constexpr int64_t kVectorColumns = static_cast<int64_t>(kLanes);
 constexpr int64_t kStripeColumns = kStripeVectors * kVectorColumns;
-#if HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // with 32 registers
 constexpr int kTileRows = 8;
 #else
 constexpr int kTileRows = 4;

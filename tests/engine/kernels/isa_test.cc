@@ -9,26 +9,35 @@
 #include "engine/kernels/attention/attend_block.h"
 #include "engine/kernels/attention/attention_block.h"
 #include "engine/kernels/gemm/amx_gemm.h"
+#include "engine/kernels/gemm/vector_gemm.h"
 #include "gmock/gmock.h"
 
 namespace attendant {
 namespace isa_test {
 
 TEST(IsaTest, NamesWhatItRunsOn) {
-  EXPECT_THAT(EffectiveIsa(), testing::AnyOf("generic", "sse41", "avx", "avx2", "avx2_vnni",
-                                             "avx512", "avx512_vnni", "avx512_bf16", "amx"));
+  EXPECT_THAT(EffectiveIsa(),
+              testing::AnyOf("generic", "sse41", "avx", "avx2", "avx2_vnni", "avx512",
+                             "avx512_vnni", "avx512_bf16", "amx", "neon", "neon_dotprod"));
   EXPECT_THAT(OneDnnVersion(), testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
 }
 
 TEST(IsaTest, RefusesACapAfterTheFirstKernel) {
   std::vector<float> value = {1.0f};
   Activate(Activation::kGelu, {value.data(), 1, 1, 1});
-  for (const Isa cap :
-       {Isa::kBest, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kAmx}) {
-    const absl::Status status = CapIsa(cap);
+  VectorGemm of_nothing = {};
+  of_nothing.element = VectorElement::kInt8;
+  RunVectorGemm(of_nothing);
+  for (const Named<Isa>& cap : IsaCaps()) {
+    const absl::Status status = CapIsa(cap.value);
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(status.message()), testing::HasSubstr("after the first kernel"));
   }
+}
+
+TEST(IsaTest, HasCapsOfThisArchitecture) {
+  EXPECT_EQ(IsaCaps().front().value, Isa::kBest);
+  EXPECT_EQ(IsaCaps()[1].value, kOldestIsa);
 }
 
 // Runs in a process of its own, because a cap cannot be undone.
@@ -36,11 +45,11 @@ TEST(IsaDeathTest, CapsBothLibrariesBeforeTheFirstKernel) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
-        const bool capped = CapIsa(Isa::kAvx2).ok();
+        const bool capped = CapIsa(kOldestIsa).ok();
         std::vector<float> value = {1.0f};
         Activate(Activation::kRelu, {value.data(), 1, 1, 1});
-        const bool has_units = HasBf16Units() || HasAvxVnni();
-        std::exit(capped && EffectiveIsa() == "avx2" && !has_units ? 0 : 1);
+        const bool has_units = HasBf16Units() || HasInt8Dots();
+        std::exit(capped && EffectiveIsa() == IsaCaps()[1].name && !has_units ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
 }
@@ -79,7 +88,7 @@ TEST_P(UnitKernelDeathTest, IsRefusedOnACpuWithoutItsUnits) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
       {
-        if (CapIsa(Isa::kAvx2).ok()) GetParam().run();
+        if (CapIsa(kOldestIsa).ok()) GetParam().run();
       },
       absl::StrCat("a kernel for CPUs with ", GetParam().needed,
                    " was called; this CPU has [a-z0-9]+ \\(after any cap\\)"));

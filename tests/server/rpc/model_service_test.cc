@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/kernels/isa.h"
+#include "engine/kernels/gemm/gemm_choice.h"
 #include "tests/server/support/test_server.h"
 #include "tests/support/raw_call.h"
 
@@ -67,7 +67,7 @@ TEST_F(ModelServiceTest, DescribesAModel) {
   EXPECT_FALSE(response.emulate());
   EXPECT_EQ(response.compute_dtype(), v1::FLOAT32);
   EXPECT_EQ(response.compute_type(), "f32");
-  EXPECT_EQ(response.gemm(), EffectiveIsa().substr(0, 4) == "avx2" ? "vector" : "onednn");
+  EXPECT_EQ(response.gemm(), UsesVectorGemm({}) ? "vector" : "onednn");
   EXPECT_EQ(response.weight_type(), "f32");
   EXPECT_GT(response.weight_bytes(), 0);
   ASSERT_EQ(response.stage_costs_size(), 6);

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/settings/model_name.h"
@@ -98,7 +99,7 @@ TEST(SettingsTest, ReadsEveryKind) {
                                   "--min-receive-rate=512KiB",
                                   "--max-answer-bytes=2048",
                                   "--nonfinite=reject",
-                                  "--isa=avx512-bf16",
+                                  absl::StrCat("--isa=", IsaCaps().back().name),
                                   "--row-plan=rows",
                                   "--max-registered-bytes=0",
                                   "--max-registered-age=1h",
@@ -130,7 +131,7 @@ TEST(SettingsTest, ReadsEveryKind) {
   EXPECT_EQ(settings.max_registered_age, absl::Hours(1));
   EXPECT_EQ(settings.cache_bytes, int64_t{64} << 20);
   EXPECT_EQ(settings.nonfinite, NonfinitePolicy::kReject);
-  EXPECT_EQ(settings.isa, Isa::kAvx512Bf16);
+  EXPECT_EQ(settings.isa, IsaCaps().back().value);
   EXPECT_EQ(settings.row_plan, RowPolicy::kRows);
   EXPECT_EQ(settings.log_format, LogFormat::kJson);
   EXPECT_EQ(settings.log_level, "warn");
@@ -248,8 +249,10 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
   EXPECT_EQ(Error({"--trusted-proxies=10.0.0.0/33"}),
             "--trusted-proxies: expected networks such as 10.0.0.0/8,fd00::/8, got "
             "\"10.0.0.0/33\"");
+  const auto name = [](std::string* out, const Named<Isa>& cap) { *out += cap.name; };
   EXPECT_EQ(Error({"--isa=sse"}),
-            "--isa: expected one of best avx2 avx512 avx512-vnni avx512-bf16 amx, got \"sse\"");
+            absl::StrCat("--isa: expected one of ", absl::StrJoin(IsaCaps(), " ", name),
+                         ", got \"sse\""));
   EXPECT_EQ(Error({"--row-plan=columns"}),
             "--row-plan: expected one of auto team rows, got \"columns\"");
   EXPECT_EQ(Error({"--log-format=xml"}), "--log-format: expected one of text json, got \"xml\"");

@@ -16,7 +16,7 @@ Gemm Chosen(const ComputeMode& mode, const ProductShape& shape = kShape) {
   return choice.ok() ? choice->gemm : Gemm::kAuto;
 }
 
-bool HasAvx512() { return EffectiveIsa().substr(0, 4) != "avx2"; }
+bool HasAvx512() { return EffectiveIsa().substr(0, 6) == "avx512" || HasAmxUnits(); }
 
 TEST(ChooseGemmTest, TakesOneDnnsProductsOfFloat32FromAvx512On) {
   const Gemm expected = HasAvx512() ? Gemm::kOneDnn : Gemm::kVector;
