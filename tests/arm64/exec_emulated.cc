@@ -1,6 +1,6 @@
 // Preloaded into programs for arm64 under qemu-user, which does not see that a program executes
 // another one: if that one is for arm64 too, such as the program itself in a death test, it
-// executes it under the same emulator. ATTENDANT_EMULATOR has the words of the emulator's command,
+// executes it under the same emulator. EMULATOR_COMMAND has the words of the emulator's command,
 // a line each.
 #include <elf.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ bool IsForThisArchitecture(const char* path) {
 
 std::vector<std::string> EmulatorWords() {
   std::vector<std::string> words;
-  const char* rest = std::getenv("ATTENDANT_EMULATOR");
+  const char* rest = std::getenv("EMULATOR_COMMAND");
   while (rest != nullptr && *rest != '\0') {
     const char* const end = std::strchr(rest, '\n');
     words.push_back(end == nullptr ? std::string(rest) : std::string(rest, end));
