@@ -1,6 +1,7 @@
 #include "server/host/freed_memory.h"
 
 #include <malloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
@@ -9,7 +10,11 @@
 namespace attendant::server {
 namespace {
 
-constexpr int64_t kWorthwhile = int64_t{64} << 10;
+// 64 KiB with pages of 4 KiB; where pages are that large themselves, one comes and goes.
+int64_t Worthwhile() {
+  static const int64_t bytes = 16 * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
 constexpr int64_t kWorthwhileIfBusy = int64_t{32} << 20;
 
 }  // namespace
@@ -33,9 +38,9 @@ void FreedMemory::GiveBackIfGrown(Calls calls) {
   // Between two calls of a busy process none may be under way either.
   const bool quiet = calls.begun == std::exchange(begun_, calls.begun) && !busy;
   const bool again = unsettled_ && !busy;
-  if (!again && now < kept_ + (busy ? kWorthwhileIfBusy : kWorthwhile)) return;
+  if (!again && now < kept_ + (busy ? kWorthwhileIfBusy : Worthwhile())) return;
   GiveBack();
-  unsettled_ = !quiet || kept_ + kWorthwhile <= now;
+  unsettled_ = !quiet || kept_ + Worthwhile() <= now;
 }
 
 void FreedMemory::GiveBack() {
