@@ -27,7 +27,10 @@ packages=$(
   owner_of /usr/share/ca-certificates/mozilla
   ldd "$root"/usr/bin/* | grep -o '/[^ ]*' | grep -v "^$root" | sort -u | while read -r library; do
     folder=$root/usr/lib/$architecture
-    [[ $library != /lib64/* ]] || folder=$root/usr/lib64
+    case $library in  # the loader, where the programs look for it
+      /lib64/*) folder=$root/usr/lib64 ;;
+      /lib/ld-linux-*) folder=$root/usr/lib ;;
+    esac
     install -m 755 "$(readlink -f "$library")" "$folder/$(basename "$library")"
     owner_of "$(readlink -f "$library")"
   done

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Usage: push_image.sh NAME FOLDER [flags of buildah login and push…]
 # Pushes the local image NAME to a registry with the tags VERSION and latest, and prints REPOSITORY@DIGEST. Copies the list
-# of its contents, attendant.spdx.json, to FOLDER.
+# of its contents, attendant.spdx.json, to FOLDER. For arm64 (experimental), the tags are VERSION-arm64 and latest-arm64, and the
+# list is attendant-arm64.spdx.json.
 # From the environment: IMAGE_REPOSITORY, by default ghcr.io/ and GITHUB_REPOSITORY; GITHUB_ACTOR and REGISTRY_TOKEN, the
 # account there, which stays in ~/.docker/config.json; GITHUB_OUTPUT, a file that gets lines "repository=…", "digest=…" and
 # "image=REPOSITORY@DIGEST".
@@ -13,6 +14,9 @@ repository=${IMAGE_REPOSITORY:-ghcr.io/${GITHUB_REPOSITORY:?expected OWNER/NAME 
 repository=${repository,,}  # registries refuse capitals
 install_packages image
 version=$(sed -nE 's/^project\(attendant VERSION ([0-9.]+).*/\1/p' "$ATTENDANT_ROOT/CMakeLists.txt")
+architecture=$(buildah inspect --type image --format '{{.OCIv1.Architecture}}' "$name")
+suffix=
+[[ $architecture == amd64 ]] || suffix=-$architecture
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -24,14 +28,14 @@ for layer in "$scratch"/image/*; do
 done
 [[ -s $scratch/spdx ]] || fail "$name: expected usr/share/doc/attendant/attendant.spdx.json in it; got no such file"
 mkdir -p "$folder"
-install -m 644 "$scratch/spdx" "$folder/attendant.spdx.json"
+install -m 644 "$scratch/spdx" "$folder/attendant$suffix.spdx.json"
 
-say "Pushing $repository:$version"
+say "Pushing $repository:$version$suffix"
 account=(--authfile "$HOME/.docker/config.json")
 mkdir -p "$HOME/.docker"
 buildah login "${account[@]}" "$@" --username "${GITHUB_ACTOR:?}" --password-stdin "${repository%%/*}" \
   <<<"${REGISTRY_TOKEN:?}" >&2
-for tag in "$version" latest; do
+for tag in "$version$suffix" "latest$suffix"; do
   buildah push --quiet "${account[@]}" "$@" --digestfile "$scratch/digest" "$name" "docker://$repository:$tag" >&2
 done
 digest=$(cat "$scratch/digest")

@@ -54,14 +54,17 @@ def registry(work: pathlib.Path):
         process.wait()
 
 
-def empty_image(storage: dict) -> str:
-    """Makes an image without files and returns its name."""
-    name = "localhost/attendant-test-empty"
+def small_image(storage: dict, name: str, architecture: str, *contents: pathlib.Path) -> str:
+    """Makes an image with these lists of contents and returns its name."""
 
-    def buildah(*arguments: str) -> str:
+    def buildah(*arguments) -> str:
         return subprocess.run(["buildah", *arguments], stdout=subprocess.PIPE, text=True, env=storage, check=True).stdout.strip()
 
-    buildah("commit", "--quiet", "--rm", buildah("from", "scratch"), name)
+    container = buildah("from", "scratch")
+    for path in contents:
+        buildah("copy", "--quiet", container, path, "/usr/share/doc/attendant/attendant.spdx.json")
+    buildah("config", "--arch", architecture, container)
+    buildah("commit", "--quiet", "--rm", "--format", "docker", container, name)
     return name
 
 
@@ -76,7 +79,8 @@ def check_push(name: str, storage: dict, work: pathlib.Path) -> str:
             return subprocess.run([ROOT / "docker/push_image.sh", image, files, "--tls-verify=false"], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, env=environment | {"REGISTRY_TOKEN": token}, check=False)
 
-        for image, token, reason in ((name, "wrong", "logging into"), (empty_image(storage), TOKEN, "got no such file")):
+        empty = small_image(storage, "localhost/attendant-test-empty", "amd64")
+        for image, token, reason in ((name, "wrong", "logging into"), (empty, TOKEN, "got no such file")):
             refused = push(image, token)
             if refused.returncode == 0 or reason not in refused.stderr or outputs.exists():
                 raise Failed(f"{image} with the token {token!r}: expected {reason!r}; exit code {refused.returncode}: {refused.stderr[-300:]}")
@@ -90,7 +94,12 @@ def check_push(name: str, storage: dict, work: pathlib.Path) -> str:
         base = f"http://{repository.replace('/', '/v2/', 1)}"
         tags = json.loads(ask(f"{base}/tags/list"))["tags"]
         digests = {tag: f"sha256:{hashlib.sha256(ask(f'{base}/manifests/{tag}', MANIFEST)).hexdigest()}" for tag in tags}
-    if len(tags) != 2 or "latest" not in tags or set(digests.values()) != {said["digest"]}:
-        raise Failed(f"the registry has {digests}; printed {said['digest']}")
+        if len(tags) != 2 or "latest" not in tags or set(digests.values()) != {said["digest"]}:
+            raise Failed(f"the registry has {digests}; printed {said['digest']}")
+        done = push(small_image(storage, "localhost/attendant-test-arm64", "arm64", files / "attendant.spdx.json"), TOKEN)
+        expected = sorted([*tags, *(f"{tag}-arm64" for tag in tags)])
+        found = sorted(json.loads(ask(f"{base}/tags/list"))["tags"])
+        if done.returncode != 0 or found != expected or not (files / "attendant-arm64.spdx.json").exists():
+            raise Failed(f"with an image for arm64 the registry has {found}: exit code {done.returncode}: {done.stderr[-400:]}")
     described = len(json.loads((files / "attendant.spdx.json").read_text())["packages"])
     return f"{' and '.join(sorted(tags))} are {said['digest'][:19]}; its SBOM has {described} packages"

@@ -28,6 +28,7 @@ RUN_BY = {
 # What each job may do beyond reading the contents.
 MORE_THAN_READING = {
     ("release.yml", "image"): {"packages": "write", "id-token": "write", "attestations": "write"},
+    ("release.yml", "image-arm64"): {"packages": "write"},
     ("release.yml", "release"): {"contents": "write"},
     ("release.yml", "pypi"): {"id-token": "write"},
 }
