@@ -11,8 +11,8 @@ struct CgroupFiles {
   std::string membership = "/proc/self/cgroup";
 };
 
-// Returns the directories whose limits of `controller` ("cpu" or "memory") apply to this process:
-// those of its group, of each parent group and of the root, in the hierarchies of cgroups v1 and
+// Returns the directories with the limits of `controller` ("cpu" or "memory") for this process.
+// They belong to its group, each parent group and the root, in the hierarchies of cgroups v1 and
 // v2. Some may not exist: a container often sees its own group as the root.
 std::vector<std::string> CgroupFolders(const CgroupFiles& files, const std::string& controller);
 

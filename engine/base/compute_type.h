@@ -69,7 +69,7 @@ inline constexpr Named<WeightType> kWeightTypeNames[] = {{"auto", WeightType::kA
 // Returns "auto", "f32", "bf16" or "f16".
 constexpr const char* Name(WeightType type) { return NameIn(kWeightTypeNames, type); }
 
-// How the linear layers of a model are computed.
+// The computation of a model's linear layers.
 struct ComputeMode {
   ComputeType type = ComputeType::kF32;
   // Rounds the inputs of products as `type` does but multiplies in float32, which gives the

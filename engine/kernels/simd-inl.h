@@ -1,4 +1,4 @@
-// Vector helpers that the kernels share. Included once per instruction set, by Highway's
+// SIMD helpers that the kernels share. Included once per instruction set, by Highway's
 // foreach_target.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -19,24 +19,24 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most 16 floats, so that the sizes of blocks have a bound that is known outside this namespace.
+// At most 16 floats, so that block sizes have an upper bound that is known outside this namespace.
 using FloatTag = hn::CappedTag<float, 16>;
 using Floats = hn::Vec<FloatTag>;
 using BitsTag = hn::RebindToUnsigned<FloatTag>;
 using Bits = hn::Vec<BitsTag>;
 inline constexpr size_t kLanes = hn::MaxLanes(FloatTag());
 
-// Calls function(i) for each i below kCount; unrolled, so that the vectors of an array by i stay in
-// registers.
+// Calls function(i) for each i in [0, kCount). Unrolled, so that arrays of vectors that i indexes
+// stay in registers.
 template <int kCount, class Function>
 HWY_INLINE void ForEach(const Function& function) {
 #pragma GCC unroll 16
   for (int i = 0; i < kCount; ++i) function(i);
 }
 
-// Loads the first `count` < kLanes floats, and zeros after them; reads nothing beyond them. The end
-// of a row goes through the same vector arithmetic as its middle, so that the bits of an element do
-// not depend on its place.
+// Loads the first `count` < kLanes floats, and zeros into the other lanes. Does not read beyond
+// them. The end of a row uses the same SIMD arithmetic as its middle, so that the bits of an
+// element do not depend on its position.
 template <class D = FloatTag>
 HWY_INLINE hn::Vec<D> LoadFirst(const float* from, size_t count, D d = D()) {
 #if HWY_MEM_OPS_MIGHT_FAULT
@@ -48,7 +48,7 @@ HWY_INLINE hn::Vec<D> LoadFirst(const float* from, size_t count, D d = D()) {
 #endif
 }
 
-// Stores the first `count` < kLanes floats; writes nothing beyond them.
+// Stores the first `count` < kLanes floats. Does not write beyond them.
 HWY_INLINE void StoreFirst(Floats values, float* to, size_t count) {
   const FloatTag d;
 #if HWY_MEM_OPS_MIGHT_FAULT
@@ -60,7 +60,7 @@ HWY_INLINE void StoreFirst(Floats values, float* to, size_t count) {
 #endif
 }
 
-// Computes to[i] = function(from[i]); `from` and `to` may be the same.
+// Computes to[i] = function(from[i]). `to` may be `from`.
 template <class Function>
 HWY_INLINE void TransformRow(const float* from, size_t count, float* to, const Function& function) {
   const FloatTag d;
@@ -70,7 +70,7 @@ HWY_INLINE void TransformRow(const float* from, size_t count, float* to, const F
 }
 
 // Converts float32 to bfloat16, both as bits. Rounds to nearest even by adding just under half of
-// the last kept bit. NaN would overflow into infinity, so it keeps its upper bits and becomes
+// the last kept bit. This would overflow NaN to infinity, so NaN keeps its upper bits and becomes
 // quiet.
 HWY_INLINE Bits NarrowToBFloat16(Bits bits) {
   const BitsTag d;
@@ -81,11 +81,11 @@ HWY_INLINE Bits NarrowToBFloat16(Bits bits) {
   return hn::IfThenElse(is_nan, quiet, rounded);
 }
 
-// Rounds both to bfloat16, on CPUs with AVX512_BF16: the elements of the one, then those of the
-// other, in 16 bits each. The bits are those of NarrowToBFloat16, but denormal numbers become
-// zeros, which the products that read them would take them for. Highway 1.0.3 has none of the
-// instructions of AVX512_BF16, and intrinsics cannot be inlined into functions compiled for one of
-// its targets; hence the assembly. Functions that use it begin with RequireBf16Units (isa.h).
+// Rounds `first` and `second` to bfloat16 and concatenates them, on CPUs with AVX512_BF16. The bits
+// are those of NarrowToBFloat16, except that denormals become zeros, as products treat them anyway.
+// In assembly, because Highway 1.0.3 does not support AVX512_BF16, and intrinsics cannot be inlined
+// into functions that are compiled for its targets. Functions that use it begin with
+// RequireBf16Units (isa.h).
 #if HWY_TARGET <= HWY_AVX3
 HWY_INLINE Floats RoundToHalves(Floats first, Floats second) {
   Floats halves;
@@ -95,15 +95,14 @@ HWY_INLINE Floats RoundToHalves(Floats first, Floats second) {
   return halves;
 }
 #else
-// Declared for templates that other targets do not instantiate with it, and nowhere defined: the
-// linker refuses a use.
+// Only declared, for templates that other targets do not instantiate with it. Using it is a linker
+// error.
 Floats RoundToHalves(Floats first, Floats second);
 #endif
 
 // Computes x = 2^x for x <= 0, with a relative error below 1.7e-7 and none at 0. The result is 0
-// below -126.5, where it would be denormal, as it is anyway where denormals are flushed; NaN stays
-// NaN. Takes several vectors through each step together, because a single vector would mostly wait
-// for the latency of its previous step.
+// below -126.5, where it would be denormal. Propagates NaN. Interleaves the steps of several
+// vectors, because a single vector would mostly wait for the latency of its previous step.
 template <int kVectors>
 HWY_INLINE void Exp2OfNonPositive(Floats (&x)[kVectors]) {
   const FloatTag d;
@@ -116,8 +115,8 @@ HWY_INLINE void Exp2OfNonPositive(Floats (&x)[kVectors]) {
   each([&](int i) HWY_ATTR { x[i] = hn::Sub(x[i], power[i]); });
 #else
   const hn::RebindToUnsigned<FloatTag> bits;
-  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, which is cheaper than a
-  // conversion there and back. The constant includes the bias of the exponent, 127, so that the
+  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, which is cheaper than
+  // converting to an integer and back. The constant includes the exponent bias, 127, so that the
   // lowest x, -127, gives the bits of zero.
   const auto magic = hn::Set(d, 12582912.0f + 127.0f);
   each([&](int i) HWY_ATTR { power[i] = hn::Add(x[i], magic); });
@@ -146,19 +145,19 @@ HWY_INLINE Floats Exp2OfNonPositive(Floats x) {
 }
 
 // Returns e^x for x <= 0, with a relative error below 1.5e-7. The result is 0 below -87.3, where it
-// would be denormal; NaN stays NaN. It is not computed as 2^(x log2 e), because rounding that
-// product would cost a relative error of up to |x| 2^-24. Softmax tolerates that error, and gets
-// the factor log2 e for free in the scale of its scores. The tails of activations keep their
-// accuracy here, at no higher cost than that of the product.
+// would be denormal. Propagates NaN. It is not computed as 2^(x log2 e), because rounding that
+// product causes a relative error of up to |x| 2^-24. Softmax tolerates this error and includes the
+// factor log2 e in the scale of its scores. Here the tails of activations stay accurate, at the
+// same cost as the product.
 HWY_INLINE Floats ExpOfNonPositive(Floats x) {
   const FloatTag d;
   const hn::RebindToUnsigned<FloatTag> bits;
-  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, which is cheaper than a
-  // conversion there and back.
+  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, which is cheaper than
+  // converting to an integer and back.
   const auto magic = hn::Set(d, 12582912.0f);
   const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
   const auto power = hn::Sub(shifted, magic);
-  // ln 2 is split in two: its first part has so few bits that its product with `power` is exact.
+  // ln 2 is split into two parts. The first has so few bits that its product with `power` is exact.
   auto r = hn::NegMulAdd(power, hn::Set(d, 0.693359375f), x);
   r = hn::NegMulAdd(power, hn::Set(d, -2.12194440e-4f), r);
   // A minimax polynomial of (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2.

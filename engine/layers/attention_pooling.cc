@@ -12,7 +12,7 @@
 namespace attendant {
 namespace {
 
-// Models with more heads than this allocate memory in each call.
+// Wider models allocate memory in each call.
 constexpr size_t kOnStack = 2048;
 using Sums = absl::InlinedVector<double, kOnStack>;
 

@@ -68,7 +68,7 @@ class Encoder {
   // Like LoadOverlay above, but also prunes heads. `description` is the base's description without
   // the pruned heads. `weights` has the norms and the attention weights of the layers that lose
   // heads. Returns INVALID_ARGUMENT if `description` differs from the base's in anything else, or
-  // if heads of the base are pruned.
+  // if heads of the base are already pruned and it differs at all.
   static absl::StatusOr<std::shared_ptr<const Encoder>> LoadOverlay(
       const Encoder& base, const ModelDescription& description, WeightSource& weights);
 

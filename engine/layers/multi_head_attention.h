@@ -23,8 +23,7 @@
 
 namespace attendant {
 
-// Thread-safe once loaded: only VisitNorms changes it. The letters of shapes are those of
-// LayerShape.
+// Thread-safe once loaded: only VisitNorms changes it. LayerShape defines the letters of shapes.
 class MultiHeadAttention {
  public:
   // Reads the input projections, fused into one if they read the same rows, and the output

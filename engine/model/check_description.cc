@@ -243,7 +243,7 @@ absl::Status CheckKind(const LayerShape& layer) {
   return absl::OkStatus();
 }
 
-// Checks disentangled attention: what it scores, and that its table of relative positions has rows.
+// Checks that disentangled attention scores queries or keys, and has relative position embeddings.
 absl::Status CheckDistances(const LayerShape& layer) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind != RelativePositions::kDisentangled) return absl::OkStatus();

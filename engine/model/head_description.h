@@ -1,4 +1,4 @@
-// The heads of a model: what it makes of the hidden states after its layers.
+// The heads of a model, which compute its results from the hidden states after its layers.
 #pragma once
 
 #include <algorithm>

@@ -81,7 +81,7 @@ struct Footprint {
   CheckedSize largest_in_reader;
 };
 
-// The projected tables of relative positions. While loading, rows may have any length.
+// Adds the projected relative positions, and the memory of projecting them while loading.
 void AddDistances(const LayerShape& layer, Footprint& sum) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind != RelativePositions::kDisentangled) return;
@@ -94,7 +94,7 @@ void AddDistances(const LayerShape& layer, Footprint& sum) {
              (width * layer.hidden_size + rows * InputProjectionWidth(layer)) * Footprint::kFloat);
 }
 
-// The key projection with the query folded in.
+// Adds the key projection with the query folded in.
 void AddAttentionPooling(const ModelDescription& model, Footprint& sum) {
   if (!model.pooling || !model.pooling->attends()) return;
   sum.AddFloats(CheckedSize(model.layer.attention.heads) * model.layer.hidden_size);

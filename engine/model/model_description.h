@@ -32,7 +32,7 @@ enum class NormPlacement {
 
 const char* Name(NormPlacement placement);
 
-// How attention depends on the relative position of two tokens.
+// The dependence of attention on the relative position of two tokens.
 enum class RelativePositions {
   kNone,
   kBuckets,       // adds a learned bias for each head and bucket of distances to scores (T5)

@@ -1,4 +1,4 @@
-// The products of additive attention; included once per instruction set.
+// The products of additive attention. Included once per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_ADDITIVE_PRODUCTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_ADDITIVE_PRODUCTS_INL_H_
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 
-// VectorProducts in float32 with other scores: w . tanh(q + k) for a query q and a key k.
+// VectorProducts in float32 with the scores w . tanh(q + k) for a query q and a key k.
 class AdditiveProducts : public VectorProducts<AttentionOperands::kF32> {
  public:
   AdditiveProducts(const AttentionBlock& block, const AttentionScratch& scratch)

@@ -1,4 +1,4 @@
-// The two products of attention on AMX; included once per instruction set.
+// The two products of attention on AMX. Included once per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_AMX_PRODUCTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_AMX_PRODUCTS_INL_H_
@@ -27,8 +27,8 @@ namespace HWY_NAMESPACE {
 
 inline constexpr int64_t kFloatBytes = sizeof(float);
 
-// Tiles 0 to 3 are sums, of which 2 r + v is in row r and column v; 4 and 5 rows of the left
-// operand, 6 and 7 columns of the right one.
+// Tiles 0 to 3 hold sums, tile 2 r + v those of tile row r and tile column v. Tiles 4 and 5 hold
+// rows of the left matrix, and tiles 6 and 7 columns of the right matrix.
 template <int kRow, int kColumn>
 HWY_INLINE void MultiplyTiles() {
   Bf16Tiles::MultiplyAdd<2 * kRow + kColumn, 4 + kRow, 6 + kColumn>();
@@ -41,7 +41,7 @@ HWY_INLINE void ZeroSums() {
   ZeroTile<3>();
 }
 
-// [32, kVectors vectors] of floats.
+// LoadSums and StoreSums load and store all sums as floats [32, kVectors vectors].
 template <int kVectors>
 HWY_INLINE void LoadSums(const float* from) {
   constexpr int64_t kStride = Width<kVectors>(), kRowBytes = kStride * kFloatBytes;
@@ -64,15 +64,15 @@ HWY_INLINE void StoreSums(float* to) {
   }
 }
 
-// 32 rows, each of 16 elements for a step in depth.
+// 32 rows of a left matrix. A step in depth has 16 elements of each.
 struct LeftTiles {
   const float* data;
   int64_t row_stride;
   int64_t step_stride;
 };
 
-// sums += a b. b: [depth, kVectors vectors] of pairs. A sum's order is that of the steps, and
-// AMX's in each.
+// Computes sums += a b, where b is [depth, kVectors vectors] of bf16 pairs. Adds step by step, and
+// within a step in the order of AMX.
 template <int kVectors>
 HWY_INLINE void AddProducts(LeftTiles a, const float* b, int64_t depth) {
   constexpr int64_t kStride = Width<kVectors>(), kRowBytes = kStride * kFloatBytes;
@@ -91,15 +91,15 @@ HWY_INLINE void AddProducts(LeftTiles a, const float* b, int64_t depth) {
   }
 }
 
-// The products of VectorProducts on AMX. The context is held transposed, [Dv, queries], as the sum
-// of V^T's rows: values are packed as V^T, and weights are a right operand as they are. Tiles reach
-// beyond the last key and the last column, to what the scratch holds there; nothing is kept of
-// these rows.
+// The products of VectorProducts on AMX. Computes the context transposed, [Dv, queries], as V^T
+// times the weights: values are packed as V^T, and weights can be a right matrix without packing.
+// Tiles extend beyond the last key and the last column and read whatever is in the scratch memory;
+// the results of these rows are discarded.
 class AmxProducts {
  public:
   static constexpr AttentionOperands kOperands = AttentionOperands::kTiles;
   static constexpr int64_t kKeyStep = 32;
-  // Keys for which sums are loaded and stored once.
+  // The number of keys for which sums are loaded and stored once.
   static constexpr int64_t kKeyChunk = kKeyBlock;
 
   AmxProducts(const AttentionBlock& block, const AttentionScratch& scratch)
@@ -114,7 +114,7 @@ class AmxProducts {
                  scratch_.values + key / kKeyStep * value_width_ * kTileRows);
     }
     const int64_t depth = Elements<kOperands>(keys.cols);
-    // A step of values is 16 elements of value_width_ rows.
+    // A step in depth has 16 elements of value_width_ rows.
     return {first, count, {scratch_.keys, count, depth, depth}, scratch_.values, value_width_, 0};
   }
 
@@ -167,7 +167,7 @@ class AmxProducts {
   void Finish(int64_t) const {}
 
  private:
-  // V^T of at most 32 keys: rows of 16 pairs.
+  // Packs V^T of at most 32 keys: rows of 16 bf16 pairs.
   void PackValues(MatrixView<const float> values, float* to) const {
     const float* rows[kKeyStep];
     for (int64_t key = 0; key < kKeyStep; ++key) {
@@ -181,7 +181,7 @@ class AmxProducts {
       LoadColumns(rows, col, count, low);
       LoadColumns(rows + kLanes, col, count, high);
       for (int64_t j = 0; j < count; ++j, to += kTileRows) {
-        // Keys beyond the last are zero: their weights are, but zero times infinity is not.
+        // Keys beyond the last must be zero: their weights are, but zero times infinity is NaN.
         low[j] = hn::IfThenElseZero(FirstLanes(values.rows), low[j]);
         high[j] = hn::IfThenElseZero(FirstLanes(values.rows - lanes), high[j]);
         hn::Store(RoundToHalves(low[j], high[j]), d, to);
@@ -194,7 +194,7 @@ class AmxProducts {
     return hn::FirstN(FloatTag(), static_cast<size_t>(std::clamp<int64_t>(count, 0, lanes)));
   }
 
-  // Four of the panel's queries, from `first` on: a vector of their context.
+  // Writes a vector of columns of the context of four queries of the panel, from `first` on.
   template <int kVectors>
   void PlaceContext(const QueryPanel& panel, int64_t first, int64_t col,
                     const float* factors) const {
@@ -212,7 +212,7 @@ class AmxProducts {
     }
   }
 
-  // [value_width_, queries] of the panel.
+  // Returns the context of the panel, [value_width_, queries].
   float* Context(const QueryPanel& panel) const {
     return scratch_.context + panel.first * value_width_;
   }

@@ -30,17 +30,16 @@ constexpr float kLog2E = 1.44269504f;
 
 constexpr int64_t kFloatsPerCacheLine = 16;
 
-// The number that exponents are taken relative to: the maximum, or 0 if every key so far is masked,
-// so that 2^(-inf - 0) is 0 where -inf - -inf would be NaN.
+// Returns the number that is subtracted from exponents: the maximum, or 0 if all keys so far are
+// masked, because 2^(-inf - 0) is 0 but -inf - -inf is NaN.
 HWY_INLINE Floats Anchor(Floats maximum) {
   return hn::IfThenZeroElse(hn::Eq(maximum, hn::Set(FloatTag(), kMinusInfinity)), maximum);
 }
 
 constexpr int64_t RoundDown(int64_t value, int64_t multiple) { return value - value % multiple; }
 
-// One run over the keys of a head's block of queries. Scores are held transposed, [keys, queries]:
-// each query has a lane of its own, so that softmax needs neither sums across lanes nor partial
-// vectors.
+// A run of a head's block of queries over all keys. Scores are transposed, [keys, queries], so that
+// each query has its own lane, and the softmax needs neither sums across lanes nor partial vectors.
 template <class Products>
 class Run {
  public:
@@ -63,14 +62,15 @@ class Run {
     }
   }
 
-  // Packs those of the block of keys that some query sees; perhaps none.
+  // Packs the keys of the block that any query sees. There may be none.
   KeyBlock TakeKeys(KeyRange keys) const {
     const KeyRange visible = VisibleTo(0, block_.queries.rows, keys);
     if (visible.empty()) return {};
     return products_.TakeKeys(visible.begin, visible.end - visible.begin);
   }
 
-  // Attention of all queries to a block of keys that was taken by a run of the same keys.
+  // Computes the attention of all queries to a block of keys that this run, or a run with the same
+  // keys, has packed.
   void AttendKeys(const KeyBlock& block) {
     const int64_t queries = block_.queries.rows;
     const KeyRange visible = {block.first, block.first + block.count};
@@ -83,7 +83,7 @@ class Run {
     }
   }
 
-  // Completes the results. Returns how many queries were fully masked.
+  // Completes the results. Returns the number of fully masked queries.
   int64_t Finish() {
     int64_t fully_masked = 0;
     for (int64_t q = 0; q < block_.queries.rows; ++q) fully_masked += Finish(q);
@@ -93,15 +93,15 @@ class Run {
  private:
   static constexpr AttentionOperands kOperands = Products::kOperands;
 
-  // The keys that some of the queries [first, first + count) see. Begins where a step of the
-  // products does: then keys that a query does not see change no bit of it.
+  // Returns the range of keys that any of the queries [first, first + count) sees. It begins at a
+  // step of the products, so that keys that a query does not see do not change its bits.
   KeyRange VisibleTo(int64_t first, int64_t count, KeyRange within) const {
     KeyRange visible = visible_.Of(first, count, within);
     visible.begin = RoundDown(visible.begin, Products::kKeyStep);
     return visible;
   }
 
-  // Attention of the panel to the keys of the block that it sees.
+  // Computes the attention of the panel to the keys of the block that it sees.
   void AttendVisible(KeyBlock block, KeyRange visible, const QueryPanel& panel) {
     if (visible.empty()) return;
     const int64_t skipped = visible.begin - block.first;
@@ -141,8 +141,8 @@ class Run {
     }
   }
 
-  // The results' lines, which lie far apart: stores that wait for theirs one after the other took a
-  // fifth of the time of a short sequence.
+  // Prefetches the cache lines of the results, which are far apart: waiting for them one by one
+  // took a fifth of the time of a short sequence.
   void PrefetchContext(const QueryPanel& panel) const {
     for (int64_t q = 0; q < panel.count; ++q) {
       const float* row = block_.context.row(panel.first + q);
@@ -159,8 +159,8 @@ class Run {
     }
   }
 
-  // Takes the block's maxima into those of the run, to which it brings what is held of each query;
-  // returns the anchors of its exponents in their place.
+  // Updates the run's maxima with the block's `maxima`, and rescales the sum and the context of
+  // each query to the new maximum. Replaces `maxima` by the anchors of the exponents.
   template <int kVectors>
   void TakeMaxima(const KeyBlock& block, const QueryPanel& panel, Floats (&maxima)[kVectors]) {
     const FloatTag d;
@@ -180,9 +180,9 @@ class Run {
     products_.template Scale<kVectors>(panel, factors);
   }
 
-  // The chunk's scores to e^(scores - maxima), as operands from the chunk's first row on. Added to
-  // the sums are those of even keys and of odd keys, whatever the panel's width, so that a query's
-  // bits do not depend on its panel.
+  // Replaces the chunk's scores by e^(scores - maxima), in the number format of the products, and
+  // adds them to the sums. Adds pairs of an even and an odd key first, whatever the width of the
+  // panel, so that a query's bits do not depend on its panel.
   template <int kVectors>
   void Exponentiate(const KeyChunk& chunk, const QueryPanel& panel,
                     const Floats (&anchors)[kVectors]) {
@@ -200,7 +200,7 @@ class Run {
       ExponentiateKeys<kVectors, 1>(scores, anchors, sums, to);
       to += Width<kVectors>();
     }
-    // Tiles need zeros up to the end of the last one.
+    // The last tile must be padded with zeros.
     const int64_t end = (chunk.first + Elements<kOperands>(chunk.count)) * Width<kVectors>();
     std::fill(to, scratch_.scores + end, 0.0f);
     for (int v = 0; v < kVectors; ++v) {
@@ -229,7 +229,8 @@ class Run {
     });
   }
 
-  // context += exponentials * values; after the last chunk over the sums, and into the result.
+  // Computes context += exponentials * values. After the last chunk, divides by the sums and writes
+  // the result.
   template <int kVectors>
   void AddValues(const KeyBlock& block, const KeyChunk& chunk, const QueryPanel& panel) {
     const FloatTag d;
@@ -246,7 +247,8 @@ class Run {
     products_.template AddValues<kVectors>(block, chunk, panel, factors);
   }
 
-  // Does what the products could not do in place. True if query q was fully masked.
+  // Completes the result of query q that the products could not write in place. Returns whether the
+  // query was fully masked.
   bool Finish(int64_t q) {
     const float sum = scratch_.sums[q];
     float* probabilities =
@@ -276,10 +278,10 @@ class Run {
   const VisibleKeys visible_;
   ScoreTerms terms_;
   const float exponent_scale_;
-  const bool rounds_;  // what is packed
+  const bool rounds_;  // whether packed elements are rounded to bfloat16
 };
 
-// The part of the scratch in which the queries of one of several heads are kept.
+// Returns the scratch memory with the arrays of one of several heads.
 AttentionScratch OfHead(const AttentionScratch& scratch, size_t head, const AttentionBlock& block) {
   const int64_t first = static_cast<int64_t>(head) * RoundUpToPanel(block.queries.rows);
   AttentionScratch own = scratch;

@@ -16,7 +16,7 @@
 namespace attendant {
 namespace {
 
-// Smaller blocks of queries if larger ones leave a thread fewer items than this.
+// Blocks of queries are smaller if larger ones would give a thread fewer items than this.
 constexpr int64_t kItemsPerThread = 4;
 constexpr int64_t kFewQueries = 96;
 
@@ -42,7 +42,8 @@ float GateOf(const AttentionShape& shape, const AttentionSequence& sequence, int
   return sequence.head_gates == nullptr ? 1.0f : sequence.head_gates[NumberOf(shape, head)];
 }
 
-// Rows of zeros for a gate of 0, whatever they hold; to the bit as they are for 1.
+// Multiplies the rows by the gate. A gate of 0 writes zeros, whatever the content, and a gate of 1
+// changes no bits.
 void ApplyGate(float gate, MatrixView<float> rows) {
   if (gate == 1.0f) return;
   for (int64_t r = 0; r < rows.rows; ++r) {
@@ -105,16 +106,16 @@ void KeepQueries(int64_t begin, int64_t count, AttentionBlock& block) {
   if (block.probabilities != nullptr) block.probabilities += begin * block.keys.rows;
 }
 
-// Multiplies what a head has computed by its gate and writes it to the packed context. `rows`
-// are those of the batch from `first` on.
+// Multiplies the context of a head by its gate and writes it to the packed context. `rows` are the
+// rows of the batch from `first` on.
 void FinishHead(float gate, const PackedInput& packed, int worker, int64_t head, int64_t first,
                 MatrixView<float> rows) {
   ApplyGate(gate, rows);
   packed.WriteRows(worker, first, rows, head * rows.cols);
 }
 
-// Floats of a worker's state: the sum or the mix of the keys and values of a head, in the kinds of
-// attention that do not score pairs.
+// Returns the number of floats of a worker's state: the sum or the mix of the keys and values of a
+// head, in attention without a score per query and key.
 int64_t StateSize(const AttentionShape& shape) {
   if (IsLinear(shape.kind)) return LinearStateSize(shape.key_width, shape.value_width);
   const auto rows = RoundUpToPanel(shape.mixed_keys);
@@ -130,8 +131,8 @@ class AttentionWorkspace::Impl {
   AttentionScratch scratch(int worker);
 
   const AttentionOperands operands;
-  // Indices of a run's sequences, those with most keys first, and the first item of each in that
-  // order.
+  // The indices of a run's sequences in descending order of keys, and the first item of each in
+  // this order.
   std::vector<int64_t> order;
   std::vector<int64_t> first_item;
 
@@ -184,7 +185,7 @@ AttentionScratch AttentionWorkspace::Impl::scratch(int worker) {
 
 namespace {
 
-// The head with mixed keys and values in the place of its own.
+// Returns the head with mixed keys and values.
 AttentionBlock MixedKeys(const AttentionShape& shape, const AttentionInput& input,
                          const AttentionBlock& block, const AttentionScratch& scratch) {
   AttentionBlock mixed = block;
@@ -218,7 +219,7 @@ LinearState StateOfHead(const AttentionShape& shape, const LinearState& state, i
           state.after == nullptr ? nullptr : state.after + first};
 }
 
-// One item for each sequence and head.
+// Computes one item per sequence and head.
 void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
                   absl::Span<const AttentionSequence> sequences, const PreparedRows& context,
                   AttentionWorkspace::Impl& workspace) {
@@ -266,7 +267,7 @@ AttentionWorkspace::~AttentionWorkspace() = default;
 
 namespace {
 
-// How a call is cut into items: some queries of a sequence, for heads that share keys and values.
+// The items of a call. An item is some queries of a sequence, for heads that share keys and values.
 struct ItemPlan {
   int64_t heads;
   int64_t queries;  // at most
@@ -279,7 +280,7 @@ struct Item {
   int64_t queries;
 };
 
-// What all items of a call read and write.
+// The inputs and outputs of all items of a call.
 struct AttentionCall {
   const AttentionShape& shape;
   const AttentionInput& input;
@@ -288,9 +289,9 @@ struct AttentionCall {
   AttentionWorkspace::Impl& workspace;
 };
 
-// Returns how many heads of those that share keys and values fit into an item.
+// Returns the number of heads with shared keys and values that fit into an item.
 int64_t MostSharing(const AttentionShape& shape) {
-  if (shape.heads == 0) return 1;  // a layer that is pruned of all heads
+  if (shape.heads == 0) return 1;  // all heads of the layer are pruned
   const int64_t group = shape.heads / shape.kv_heads();
   int64_t heads = std::min(group, kMostSharing);
   while (group % heads != 0) --heads;
@@ -309,7 +310,7 @@ int64_t CountItems(const AttentionCall& call, const ItemPlan& plan) {
   return first_item.back();
 }
 
-// Takes large items, which pack keys and values seldom, unless they would be too few.
+// Chooses large items, which pack keys and values rarely, unless there would be too few.
 ItemPlan ChooseItems(const AttentionCall& call, int threads) {
   const int64_t sharing = MostSharing(call.shape);
   const int64_t most = kMaxQueries / sharing / kMaxPanelWidth * kMaxPanelWidth;

@@ -1,4 +1,4 @@
-// AttentionBlock and AttentionScratch: the operands of AttendHeads (attend_block.h).
+// AttentionBlock and AttentionScratch: the arguments of AttendHeads (attend_block.h).
 #pragma once
 
 #include <cstdint>
@@ -11,33 +11,33 @@
 
 namespace attendant {
 
-// Keys are taken in blocks of this many, with the softmax carried from block to block. A fixed
-// size, so that a row's bits depend on nothing but its sequence; its gathered keys and values stay
-// in a core's L2 cache at head width 64.
+// The number of keys that are computed at a time; the softmax is updated from block to block. It is
+// fixed, so that a row's bits depend only on its sequence. The packed keys and values of a block
+// fit into a core's L2 cache at head width 64.
 inline constexpr int64_t kKeyBlock = 512;
-// Most queries of one block, or of the blocks of several heads together.
+// The largest number of queries of a block, or of the blocks of several heads together.
 inline constexpr int64_t kMaxQueries = 512;
-// Most heads that share what is packed of their keys and values.
+// The largest number of heads that share packed keys and values.
 inline constexpr int64_t kMostSharing = 8;
-// Bound on the columns of a micro-kernel, for any instruction set; packed operands are padded to it
-// at most.
+// Upper bound on the columns of a micro-kernel, for any instruction set. Packed matrices are padded
+// to at most this width.
 inline constexpr int64_t kMaxPanelWidth = 32;
 
 constexpr int64_t RoundUpToPanel(int64_t size) { return RoundUp(size, kMaxPanelWidth); }
 
-// The format of the operands that the products read; their sums are float32.
+// The number format of the inputs of products. Sums are float32.
 enum class AttentionOperands {
   kF32,
-  // Rounded to bfloat16, but each in a float32: what the others compute, on any CPU.
+  // Rounded to bfloat16 but stored as float32. Emulates the formats below on any CPU.
   kRounded,
-  // Rounded to bfloat16, two neighbours in depth in the 32 bits of an element, the first one in the
-  // low half. Takes a CPU with AVX512_BF16.
+  // Bf16 pairs: rounded to bfloat16, two elements that are adjacent in depth in 32 bits, the first
+  // one in the low half. Requires AVX512_BF16.
   kPairs,
-  // Such pairs, in multiples of 16. Takes a CPU with AMX, which sums in an order of its own.
+  // Bf16 pairs in multiples of 16. Requires AMX, which adds in a different order.
   kTiles
 };
 
-// The bias of one head; see AttentionBias. data is null for none.
+// The bias of one head; see AttentionBias. `data` may be null.
 struct HeadBias {
   explicit operator bool() const { return data != nullptr; }
 
@@ -46,35 +46,35 @@ struct HeadBias {
   int64_t key_stride = 0;
 };
 
-// [queries, Dk] against [length, Dk] and [length, Dv] to [queries, Dv]; of pairs, the columns are
-// Dk / 2 and Dv / 2. 1 <= queries.rows <= kMaxQueries; length may be 0.
+// Some queries of one head. Requires 1 <= queries.rows <= kMaxQueries; `length` may be 0. Bf16
+// pairs have Dk / 2 and Dv / 2 columns. Does not own its arrays.
 struct AttentionBlock {
-  MatrixView<const float> queries;
-  MatrixView<const float> keys;
-  MatrixView<const float> values;
-  MatrixView<float> context;
+  MatrixView<const float> queries;  // [queries, Dk]
+  MatrixView<const float> keys;     // [length, Dk]
+  MatrixView<const float> values;   // [length, Dv]
+  MatrixView<float> context;        // [queries, Dv]
   float scale = 1.0f;
   HeadBias bias;
   HeadBias distances;
-  const float* score_weights = nullptr;     // [Dk]: additive attention; or none
+  const float* score_weights = nullptr;     // [Dk], only for additive attention
   RelativeScores relative;                  // of one head
-  bool causal = false;                      // see AttentionShape; keys are those of the queries
+  bool causal = false;                      // see AttentionShape; not for cross-attention
   int64_t window = 0;                       // see AttentionShape
   AttentionPattern pattern;                 // see AttentionShape
   absl::Span<const int32_t> positions;      // of the sequence; see AttentionSequence
   absl::Span<const int32_t> key_positions;  // [length], the positions of the keys
-  int64_t first_query = 0;                  // index in the sequence of queries' row 0
+  int64_t first_query = 0;                  // index in the sequence of row 0 of `queries`
   float* probabilities = nullptr;           // [queries, length], or null
   AttentionOperands operands = AttentionOperands::kF32;
-  bool are_pairs = false;  // queries, keys and values are such elements of kPairs already
-  int64_t sharing = 1;     // heads that read what is packed of the keys and values
+  bool are_pairs = false;  // whether queries, keys and values are already bf16 pairs
+  int64_t sharing = 1;     // number of heads that share the packed keys and values
 
-  // The position of the sequence's query, or key, with this index.
+  // Return the position of the query or key with this index in the sequence.
   int64_t QueryPosition(int64_t i) const { return positions.empty() ? i : positions[i]; }
   int64_t KeyPosition(int64_t i) const { return key_positions.empty() ? i : key_positions[i]; }
 };
 
-// Parts of one worker's scratch, each aligned to 64 bytes; block =
+// The scratch memory of one worker. Each array is aligned to 64 bytes. In their sizes, `block` is
 // RoundUpToPanel(min(length, kKeyBlock)).
 struct AttentionScratch {
   float* queries;  // RoundUpToPanel(Dk) x kMaxPanelWidth
@@ -82,12 +82,12 @@ struct AttentionScratch {
   float* values;   // block x RoundUpToPanel(Dv)
   float* scores;   // block x kMaxPanelWidth
   float* bias;     // block x kMaxPanelWidth
-  // Only for disentangled attention, with `rows` rows of distances; else empty.
+  // Only for disentangled attention, with `rows` rows of relative positions; otherwise empty.
   float* tokens;           // RoundUpToPanel(Dk) x kMaxPanelWidth
   float* query_positions;  // rows x kMaxPanelWidth
   float* key_positions;    // block x rows
   float* context;          // kMaxQueries x RoundUpToPanel(Dv)
-  float* state;            // of attention that does not score pairs, else none
+  float* state;            // only for attention without a score per query and key
   float* maxima;           // kMaxQueries
   float* sums;             // kMaxQueries
 };

@@ -74,7 +74,7 @@ void AttendHead(const LinearHead& head, float* state) {
   }
 }
 
-// A vector of columns of the rows is in the innermost cache for all rows of the result.
+// A vector of columns of the rows stays in the L1 cache for all rows of the result.
 void Mix(const RowMixing& mixing, MatrixView<const float> rows, MatrixView<float> mixed) {
   const FloatTag d;
   for (int64_t col = 0; col < rows.cols; col += kVector) {

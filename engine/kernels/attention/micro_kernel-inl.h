@@ -1,4 +1,4 @@
-// Small matrix products for attention; included once per instruction set.
+// Small matrix products for attention. Included once per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_MICRO_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_MICRO_KERNEL_INL_H_
@@ -19,35 +19,36 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 
-// Columns of a right operand that the micro-kernel takes at once.
+// The number of columns of a right matrix that the micro-kernel computes at a time.
 inline constexpr int64_t kPanel = 2 * static_cast<int64_t>(kLanes);
 
 HWY_INLINE int64_t PaddedToPanel(int64_t cols) { return RoundUp(cols, kPanel); }
 
-// Rows of a left operand that the micro-kernel takes at once: 12 accumulators, which 16 registers
-// can hold.
+// The number of rows of a left matrix that the micro-kernel computes at a time. This needs 12
+// accumulators, which fit into 16 registers.
 inline constexpr int64_t kMicroRows = 6;
 
-// Neighbours in depth that an element of an operand holds.
+// The number of elements that are adjacent in depth and stored in 32 bits.
 template <AttentionOperands kOperands>
 inline constexpr int64_t kDepthOf =
     kOperands == AttentionOperands::kPairs || kOperands == AttentionOperands::kTiles ? 2 : 1;
 
-// Elements of so much depth; zeros fill the last one, and the last tile.
+// Returns the number of 32-bit elements for this depth. The last element, or the last tile, is
+// padded with zeros.
 template <AttentionOperands kOperands>
 constexpr int64_t Elements(int64_t depth) {
   const int64_t elements = CeilDivide(depth, kDepthOf<kOperands>);
   return kOperands == AttentionOperands::kTiles ? RoundUp(elements, 16) : elements;
 }
 
-// Element (r, k) is at data[r * row_stride + k * depth_stride].
+// A left matrix whose element (r, k) is at data[r * row_stride + k * depth_stride].
 struct LeftOperand {
   const float* data;
   int64_t row_stride;
   int64_t depth_stride;
 };
 
-// Some vectors of each row; row k starts at data + k * stride.
+// Some SIMD vectors of each row of a right matrix. Row k starts at data + k * stride.
 struct RightOperand {
   const float* data;
   int64_t stride;
@@ -63,15 +64,15 @@ HWY_INLINE void ZeroTile(Tile<kRows, kVectors>& sums) {
   }
 }
 
-// In assembly for the reason that RoundToHalves (simd-inl.h) is.
+// In assembly for the same reason as RoundToHalves (simd-inl.h).
 #if HWY_TARGET <= HWY_AVX3
-// sum + (high a) (high b), then + (low a) (low b); denormals are zero.
+// Returns sum + (high a) (high b) + (low a) (low b), added in this order, with denormals as zeros.
 HWY_INLINE Floats AddProductsOfPairs(Floats a, Floats b, Floats sum) {
   asm("vdpbf16ps %[b], %[a], %[sum]" : [sum] "+v"(sum.raw) : [a] "v"(a.raw), [b] "v"(b.raw));
   return sum;
 }
 
-// Both rounded to bfloat16, `low` to the low halves of the elements.
+// Rounds both to bfloat16 and stores `low` in the low halves of the elements.
 HWY_INLINE Floats RoundToPairs(Floats low, Floats high) {
   HWY_ALIGN static constexpr uint16_t kInterleaved[] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                                         21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
@@ -81,7 +82,7 @@ HWY_INLINE Floats RoundToPairs(Floats low, Floats high) {
   return Floats{_mm512_castsi512_ps(_mm512_permutexvar_epi16(order, halves))};
 }
 
-// Takes the bfloat16 of `low` and of `high` in turns: those of the lower half of the vectors.
+// Interleaves the bfloat16 elements in the lower halves of `low` and `high`.
 HWY_INLINE Floats InterleaveLowerHalves(Floats low, Floats high) {
   HWY_ALIGN static constexpr uint16_t kOrder[] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
                                                   37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
@@ -91,7 +92,7 @@ HWY_INLINE Floats InterleaveLowerHalves(Floats low, Floats high) {
                                                               _mm512_castps_si512(high.raw)))};
 }
 
-// Likewise, those of the upper half.
+// Likewise for the upper halves.
 HWY_INLINE Floats InterleaveUpperHalves(Floats low, Floats high) {
   HWY_ALIGN static constexpr uint16_t kOrder[] = {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21,
                                                   53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58,
@@ -101,7 +102,7 @@ HWY_INLINE Floats InterleaveUpperHalves(Floats low, Floats high) {
                                                               _mm512_castps_si512(high.raw)))};
 }
 #else
-// Declared and not defined, as RoundToHalves is.
+// Declared but not defined, like RoundToHalves.
 Floats AddProductsOfPairs(Floats a, Floats b, Floats sum);
 Floats RoundToPairs(Floats low, Floats high);
 Floats InterleaveLowerHalves(Floats low, Floats high);
@@ -117,8 +118,8 @@ HWY_INLINE Floats MultiplyAdd(Floats a, Floats b, Floats sum) {
   }
 }
 
-// sums += a[kRows, depth] b[depth, kVectors vectors], depth in elements; each sum is taken in the
-// order of depth, so its bits do not depend on the shape of the tile.
+// Computes sums += a[kRows, depth] b[depth, kVectors vectors], with `depth` in 32-bit elements.
+// Adds in the order of depth, so the bits of a sum do not depend on the shape of the tile.
 template <AttentionOperands kOperands, int kRows, int kVectors>
 HWY_INLINE void MultiplyTile(LeftOperand a, RightOperand b, int64_t depth,
                              Tile<kRows, kVectors>& sums) {
@@ -135,8 +136,9 @@ HWY_INLINE void MultiplyTile(LeftOperand a, RightOperand b, int64_t depth,
   }
 }
 
-// function(std::integral_constant<int, count>, begin) for tiles of rows that cover [0, rows): as
-// few as can be, and even, because a tile of few rows leaves the arithmetic units waiting.
+// Calls function(std::integral_constant<int, count>, begin) for tiles that cover the rows [0,
+// rows). There are as few tiles as possible, of similar sizes, because small tiles leave the
+// arithmetic units idle.
 template <class Function>
 HWY_INLINE void ForRowTiles(int64_t rows, const Function& function) {
   const int64_t tiles = CeilDivide(rows, kMicroRows);

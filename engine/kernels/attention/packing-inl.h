@@ -1,5 +1,4 @@
-// Packing of float32 rows into the operands of attention's products; included once per instruction
-// set.
+// Packing of float32 rows for the products of attention. Included once per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_PACKING_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_PACKING_INL_H_
@@ -21,8 +20,8 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 
-// An element of an operand for each lane, of what is next to each other in depth; `second` is
-// for pairs alone.
+// Returns a 32-bit element for each lane, made of elements that are adjacent in depth. Only bf16
+// pairs use `second`.
 template <AttentionOperands kOperands>
 HWY_INLINE Floats ToElements(Floats first, Floats second) {
   if constexpr (kDepthOf<kOperands> == 2) {
@@ -32,7 +31,7 @@ HWY_INLINE Floats ToElements(Floats first, Floats second) {
   }
 }
 
-// Packed float32 to what bfloat16 can hold, in place.
+// Rounds packed float32 elements to bfloat16 in place. They remain float32.
 HWY_INLINE void RoundPacked(float* values, int64_t count) {
   TransformRow(values, static_cast<size_t>(count), values, [](Floats x) HWY_ATTR {
     const Bits rounded = NarrowToBFloat16(hn::BitCast(BitsTag(), x));
@@ -40,15 +39,15 @@ HWY_INLINE void RoundPacked(float* values, int64_t count) {
   });
 }
 
-// The first `count` floats, of which a vector takes as many as it has lanes; then zeros.
+// Loads at most `count` floats, and zeros into the remaining lanes. `count` may be 0 or negative.
 HWY_INLINE Floats LoadUpTo(const float* from, int64_t count) {
   if (count >= static_cast<int64_t>(kLanes)) return hn::LoadU(FloatTag(), from);
   return count > 0 ? LoadFirst(from, static_cast<size_t>(count)) : hn::Zero(FloatTag());
 }
 
-// Fetches rows [first, first + count) of those that there are. They lie too far apart for a CPU to
-// foresee them, and a core that waits for their lines one after the other does so for a tenth of
-// the time of a short sequence.
+// Prefetches the rows [first, first + count) that exist. They are too far apart for hardware
+// prefetchers: waiting for their cache lines one by one took a tenth of the time of a short
+// sequence.
 HWY_INLINE void PrefetchRows(MatrixView<const float> matrix, int64_t first, int64_t count) {
   for (int64_t r = first; r < std::min(first + count, matrix.rows); ++r) {
     for (int64_t col = 0; col < matrix.cols; col += 16) {
@@ -57,12 +56,11 @@ HWY_INLINE void PrefetchRows(MatrixView<const float> matrix, int64_t first, int6
   }
 }
 
-// Rows between the one that is packed and the one that is fetched.
+// The number of rows between the packed row and the prefetched row.
 inline constexpr int64_t kRowsAhead = 16;
 
-// Packs [depth, cols] as a right operand: panels of kPanel columns, each panel's rows back to back,
-// so that neither cache aliasing nor a partial vector can happen in the inner loop. Columns beyond
-// the last are zero.
+// Packs [depth, cols] as a right matrix: panels of kPanel columns, each with its rows back to back,
+// to avoid cache aliasing and partial vectors in the inner loop. Columns beyond the last are zero.
 template <AttentionOperands kOperands>
 HWY_INLINE void PackPanels(MatrixView<const float> matrix, float* panels) {
   const int64_t panel_stride = Elements<kOperands>(matrix.rows) * kPanel;
@@ -91,8 +89,8 @@ HWY_INLINE void PackPanels(MatrixView<const float> matrix, float* panels) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-// Packs [depth, cols / 2] of neighbours in a row as PackPanels<kPairs> packs [depth, cols], whose
-// elements are neighbours in a column.
+// Packs [depth, cols / 2], whose bf16 pairs are adjacent columns, like PackPanels<kPairs> packs
+// [depth, cols], whose bf16 pairs are adjacent in depth.
 HWY_INLINE void PackPairPanels(MatrixView<const float> matrix, float* panels) {
   constexpr int64_t kTaken = static_cast<int64_t>(kLanes);  // elements of a row for a panel
   const FloatTag d;
@@ -114,7 +112,7 @@ HWY_INLINE void PackPairPanels(MatrixView<const float> matrix, float* panels) {
 void PackPairPanels(MatrixView<const float> matrix, float* panels);  // not defined
 #endif
 
-// Packs [rows, depth] as a left operand, densely.
+// Packs [rows, depth] densely as a left matrix.
 template <AttentionOperands kOperands>
 HWY_INLINE void PackRows(MatrixView<const float> matrix, float* to) {
   constexpr int64_t kWhole = static_cast<int64_t>(kLanes);
@@ -138,7 +136,7 @@ HWY_INLINE void PackRows(MatrixView<const float> matrix, float* to) {
   }
 }
 
-// Four floats of each of kCount / 4 rows, every fourth one.
+// Loads four floats of every fourth row, kCount / 4 rows in all.
 template <size_t kCount>
 HWY_INLINE hn::Vec<hn::FixedTag<float, kCount>> LoadBlocks(const float* const* rows,
                                                            int64_t column) {
@@ -151,7 +149,7 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, kCount>> LoadBlocks(const float* const* r
   }
 }
 
-// Columns [column, column + 4) of kLanes rows, transposed: lane i of result j is rows[i][column +
+// Loads the columns [column, column + 4) of kLanes rows: lane i of columns[j] is rows[i][column +
 // j].
 HWY_INLINE void LoadFourColumns(const float* const* rows, int64_t column, Floats (&columns)[4]) {
   const FloatTag d;
@@ -169,7 +167,7 @@ HWY_INLINE void LoadFourColumns(const float* const* rows, int64_t column, Floats
   columns[3] = hn::InterleaveUpper(d, even_high, odd_high);
 }
 
-// Loads `count` <= 4 columns like LoadFourColumns; those beyond are zero.
+// Loads `count` <= 4 columns like LoadFourColumns. The other columns are zero.
 HWY_INLINE void LoadColumns(const float* const* rows, int64_t column, int64_t count,
                             Floats (&columns)[4]) {
   if (count == 4) return LoadFourColumns(rows, column, columns);
@@ -180,7 +178,7 @@ HWY_INLINE void LoadColumns(const float* const* rows, int64_t column, int64_t co
   for (int j = 0; j < 4; ++j) columns[j] = hn::Load(FloatTag(), lanes[j]);
 }
 
-// Packs the transpose of `cols` columns of kVectors vectors of rows as a right operand.
+// Packs the transpose of `cols` columns of kVectors vectors of rows as a right matrix.
 template <AttentionOperands kOperands, int kVectors>
 HWY_INLINE void PackTransposed(const float* const* rows, int64_t cols, float* to) {
   constexpr int64_t kWidth = kVectors * static_cast<int64_t>(kLanes);

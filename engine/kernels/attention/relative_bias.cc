@@ -5,7 +5,7 @@
 
 namespace attendant {
 
-// In float32, as the models were trained.
+// Computed in float32, as in training.
 int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance) {
   const int64_t half = buckets / 2;
   const int64_t exact = half / 2;

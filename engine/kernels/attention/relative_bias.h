@@ -1,4 +1,4 @@
-// Tables of what the distance between query and key adds to the scores.
+// Tables of the biases that relative positions add to scores.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,24 @@
 
 namespace attendant {
 
-// Columns of a table for positions 0 to length - 1.
+// Returns the number of columns of a table for positions in [0, length).
 constexpr int64_t DistanceColumns(int64_t length) { return 2 * length - 1; }
 
-// The bucket of key position minus query position, by the rule of T5 (Raffel et al. 2020, section
-// 2.1): half of the buckets for either direction; in each, one bucket for each small distance, then
-// logarithmically wider ones up to max_distance. buckets divides by 4, max_distance > buckets / 4.
+// Returns the bucket of `distance`, the key position minus the query position, by the rule of T5
+// (Raffel et al. 2020, section 2.1): half of the buckets are for each direction; of these, small
+// distances have one bucket each, and the others are logarithmically wider, up to max_distance.
+// Requires that `buckets` is a multiple of 4 and max_distance > buckets / 4.
 int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance);
 
-// bias [H, DistanceColumns(length)]: column length - 1 + distance is the learned number of the
-// distance's bucket. learned: [buckets, H].
+// Fills `bias` [H, DistanceColumns(length)]: column length - 1 + distance is the bias that was
+// learned for the distance's bucket. `learned` is [buckets, H].
 void FillBucketBias(MatrixView<const float> learned, int64_t max_distance, MatrixView<float> bias);
 
-// bias [H, DistanceColumns(length)]: minus the head's slope times the distance, either way: Press
-// et al. 2022. The slopes are theirs, for any number of heads.
+// Fills `bias` [H, DistanceColumns(length)] with minus the slope of the head times the absolute
+// distance: Press et al. 2022, whose rule gives slopes for any number of heads.
 void FillAlibi(MatrixView<float> bias);
 
-// The table as the attention adds it.
+// Returns a view of such a table for Attention.
 AttentionBias AsAttentionBias(MatrixView<const float> bias);
 
 }  // namespace attendant

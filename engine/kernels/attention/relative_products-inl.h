@@ -1,4 +1,4 @@
-// The products of disentangled attention; included once per instruction set.
+// The products of disentangled attention. Included once per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_RELATIVE_PRODUCTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_RELATIVE_PRODUCTS_INL_H_
@@ -21,15 +21,14 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 
-// Scores tokens against the rows of the distances that can occur, a panel of tokens at a time, and
-// takes from them what each pair of tokens needs. In float32, whatever the operands of attention
-// are.
+// Scores a panel of tokens at a time against the rows of all distances that can occur, then gathers
+// the score of each query and key. Computes in float32, whatever the number format of attention.
 class RelativeProducts {
  public:
   RelativeProducts(const AttentionBlock& block, const AttentionScratch& scratch)
       : block_(block), relative_(block.relative), scratch_(scratch) {}
 
-  // Scores all keys of a block against the distances to any of the queries.
+  // Scores all keys of a block against the distances to all queries.
   void TakeKeys(int64_t first, int64_t count) {
     if (relative_.queries.data == nullptr) return;
     first_key_ = first;
@@ -42,8 +41,8 @@ class RelativeProducts {
     }
   }
 
-  // scores = scores + what the distances of the panel's queries and the block's keys say. The block
-  // is part of one that TakeKeys took.
+  // Adds the relative scores of the panel's queries and the block's keys to scores. The block must
+  // be part of the last one passed to TakeKeys.
   template <int kVectors>
   void Add(const KeyBlock& block, const QueryPanel& panel) const {
     if (relative_.keys.data != nullptr) {
@@ -82,8 +81,8 @@ class RelativeProducts {
   using IndexTag = hn::RebindToSigned<FloatTag>;
   using Indices = hn::Vec<IndexTag>;
 
-  // The rows that some of the queries and some of the keys need; the first and the last of each are
-  // furthest apart.
+  // Returns the range of rows that these queries and keys need. The first and the last of them have
+  // the largest distances.
   KeyRange RowsOf(int64_t query, int64_t queries, int64_t key, int64_t keys) const {
     const auto row = [&](int64_t a, int64_t b) -> int64_t {
       return relative_.row_of[relative_.middle + block_.QueryPosition(block_.first_query + a) -
@@ -92,7 +91,8 @@ class RelativeProducts {
     return {row(query, key + keys - 1), row(query + queries - 1, key) + 1};
   }
 
-  // Row r of to, [rows, kVectors vectors], has the tokens' products with that of `positions`.
+  // Computes the products of the tokens with the rows `wanted` of `positions` into the same rows of
+  // `to`, [rows, kVectors vectors].
   template <int kVectors>
   void Score(MatrixView<const float> positions, KeyRange wanted, MatrixView<const float> tokens,
              float* to) const {
@@ -118,7 +118,8 @@ class RelativeProducts {
     });
   }
 
-  // The offset into row_of of each query of the panel, from which a key's position is subtracted.
+  // Loads the offset into row_of of each query of the panel. Subtracting a key's position gives the
+  // index of its row.
   template <int kVectors>
   void LoadRowOffsets(const QueryPanel& panel, Indices (&offsets)[kVectors]) const {
     HWY_ALIGN int32_t values[Width<kVectors>()];
@@ -132,7 +133,7 @@ class RelativeProducts {
   const AttentionBlock& block_;
   const RelativeScores& relative_;
   const AttentionScratch& scratch_;
-  int64_t first_key_ = 0;  // of the block that TakeKeys took
+  int64_t first_key_ = 0;  // of the last block passed to TakeKeys
 };
 
 }  // namespace HWY_NAMESPACE

@@ -7,7 +7,7 @@
 namespace attendant {
 namespace {
 
-// In float32, as the models were trained.
+// Computed in float32, as in training.
 int64_t LogBucket(int64_t distance, int64_t buckets, int64_t max_distance) {
   const int64_t middle = buckets / 2, far = std::abs(distance);
   if (far <= middle) return distance;

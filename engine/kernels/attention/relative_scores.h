@@ -1,5 +1,5 @@
-// RelativeScores: the scores of disentangled attention, between the content of tokens and their
-// distances.
+// RelativeScores: the scores of disentangled attention between the content of tokens and relative
+// positions.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,25 @@
 
 namespace attendant {
 
-// Disentangled attention: He et al. 2021, section 3.1. Every distance has a row of `keys`, which
-// queries are scored against, and one of `queries`, which keys are scored against; both are added
-// to the scores before the scale. Does not own.
+// Disentangled attention: He et al. 2021, section 3.1. Each distance has a row of `keys`, against
+// which queries are scored, and a row of `queries`, against which keys are scored. Both are added
+// to the scores before scaling. Does not own the arrays.
 struct RelativeScores {
   explicit operator bool() const { return keys.data != nullptr || queries.data != nullptr; }
   int64_t rows() const { return keys.data != nullptr ? keys.rows : queries.rows; }
 
-  MatrixView<const float> keys;     // [rows, H Dk], or data null: none
-  MatrixView<const float> queries;  // [rows, H Dk], or data null: none
-  const int32_t* row_of = nullptr;  // [2 middle + 1]: at middle + query position - key position;
-                                    // ascends
+  MatrixView<const float> keys;     // [rows, H Dk], or null if queries are not scored
+  MatrixView<const float> queries;  // [rows, H Dk], or null if keys are not scored
+  // [2 middle + 1], ascending: row_of[middle + query position - key position] is the row of the
+  // distance.
+  const int32_t* row_of = nullptr;
   int64_t middle = 0;
 };
 
-// The row of each distance for row_of, with `buckets` for either direction: the nearer half of them
-// for one distance each, the others logarithmically wider up to max_distance; 0: one for each
-// distance up to max_distance. 2 <= buckets, buckets / 2 + 1 < max_distance.
+// Fills `row_of`. If `buckets` is 0, each distance up to max_distance has its own row. Otherwise
+// each direction has that many rows: the first half of them for one distance each, the others for
+// logarithmically more distances, up to max_distance. Then requires buckets >= 2 and max_distance >
+// buckets / 2 + 1.
 void FillDistanceRows(int64_t buckets, int64_t max_distance, absl::Span<int32_t> row_of);
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// ScoreTerms: the terms that are added to the scaled scores, and the mask on them; included once
-// per instruction set.
+// ScoreTerms: the terms that are added to the scaled scores, and the mask. Included once per
+// instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_SCORE_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_SCORE_TERMS_INL_H_
@@ -26,8 +26,8 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 
-// The terms of a run's scores: biases, distances, relative scores, and the mask of causality or a
-// window. Most encoders have none, and then nothing of this is called. Borrows its arguments.
+// The terms of a run's scores: biases, relative scores, and the mask by causality or a window. Not
+// called in most encoders, which have no terms. The arguments must outlive it.
 class ScoreTerms {
  public:
   ScoreTerms(const AttentionBlock& block, const AttentionScratch& scratch,
@@ -45,11 +45,11 @@ class ScoreTerms {
   // Whether Apply scales them.
   bool scales() const { return scales_; }
 
-  // Takes up a block of keys, of which Apply then gets parts.
+  // Begins a block of keys. The blocks passed to Apply must be parts of it.
   void TakeKeys(int64_t first, int64_t count) { relative_.TakeKeys(first, count); }
 
-  // scores = scores * scale + terms, minus infinity for masked pairs, and the largest of each
-  // query; without the scale if not scales().
+  // Computes scores = scores * scale + terms, with minus infinity for masked keys, and the maximum
+  // of each query. Does not multiply by the scale unless scales().
   template <int kVectors>
   void Apply(const KeyBlock& block, const QueryPanel& panel, Floats (&maxima)[kVectors]) {
     const KeyRange keys = {block.first, block.first + block.count};
@@ -98,7 +98,7 @@ class ScoreTerms {
   }
 
  private:
-  // [keys, queries] like the scores.
+  // Packs the bias as [keys, queries], like the scores.
   template <int kVectors>
   void PackBias(const HeadBias& bias, const KeyBlock& block, const QueryPanel& panel) {
     const bool dense = bias.key_stride == 1 && block_.key_positions.empty();

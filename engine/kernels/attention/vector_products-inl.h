@@ -1,4 +1,4 @@
-// The two products of attention on vectors; included once per instruction set.
+// The two products of attention on SIMD vectors. Included once per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_VECTOR_PRODUCTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_VECTOR_PRODUCTS_INL_H_
@@ -23,47 +23,49 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 
-// Columns of kVectors vectors.
+// Returns the number of columns of kVectors vectors.
 template <int kVectors>
 constexpr int64_t Width() {
   return kVectors * static_cast<int64_t>(kLanes);
 }
 
-// Keys and values of some neighbouring tokens.
+// The keys and values of some adjacent tokens.
 struct KeyBlock {
   int64_t first;
   int64_t count;
-  MatrixView<const float> keys;  // of operands' elements, as the values are
-  const float* values;           // a panel of columns starts every panel_stride elements
+  MatrixView<const float> keys;  // in the number format of the products, like the values
+  const float* values;           // panels of columns, panel_stride elements apart
   int64_t value_stride;
   int64_t panel_stride;
 };
 
-// The first `count` <= kVectors * kLanes of kVectors vectors of queries; the lanes beyond repeat
-// the last query, and nothing is kept of them.
+// `count` <= kVectors * kLanes queries in kVectors vectors. The remaining lanes repeat the last
+// query, and their results are discarded.
 struct QueryPanel {
   int64_t first;
   int64_t count;
-  KeyRange keys;  // visible to any of them
+  KeyRange keys;  // visible to any of the queries
 };
 
 // A part of a key block.
 struct KeyChunk {
   int64_t first;
   int64_t count;
-  bool is_first;  // of all that is visible to the panel
+  bool is_first;  // among all chunks that are visible to the panel
   bool is_last;
 };
 
-// Q K^T, and weights V into the context, for a panel of queries and a block of keys: [keys,
-// queries] in the scratch's scores, and [queries, Dv] in its context until it is complete.
+// Computes K Q^T, and weights V into the context, for a panel of queries and a block of keys.
+// Scores are [keys, queries] in the scratch memory. The context is [queries, Dv] in the scratch
+// memory until it is complete.
 template <AttentionOperands kOperandsOf>
 class VectorProducts {
  public:
   static constexpr AttentionOperands kOperands = kOperandsOf;
-  // A panel's part of a block of keys begins at a multiple of this.
+  // The keys of a block that a panel reads begin at a multiple of this.
   static constexpr int64_t kKeyStep = 2;
-  // Keys whose scores and values stay in the innermost cache from the exponentials to the product.
+  // The number of keys whose scores and values stay in the L1 cache from the exponentials to the
+  // product.
   static constexpr int64_t kKeyChunk = 128;
 
   VectorProducts(const AttentionBlock& block, const AttentionScratch& scratch)
@@ -95,7 +97,7 @@ class VectorProducts {
     return block;
   }
 
-  // scores = K Q^T of the packed queries, and the largest of each.
+  // Computes scores = K Q^T of the packed queries, and the maximum of each query.
   template <int kVectors>
   void Score(const KeyBlock& block, Floats (&maxima)[kVectors]) const {
     const FloatTag d;
@@ -116,7 +118,7 @@ class VectorProducts {
     });
   }
 
-  // Multiplies the panel's context so far by a factor for each query.
+  // Multiplies the partial context of the panel by a factor for each query.
   template <int kVectors>
   void Scale(const QueryPanel& panel, const float* factors) const {
     for (int64_t q = 0; q < panel.count; ++q) {
@@ -127,8 +129,8 @@ class VectorProducts {
     }
   }
 
-  // context = (context + weights * values) * factor of each query; the last chunk's goes into the
-  // result. The weights are where the chunk's scores were.
+  // Computes context = (context + weights * values) * factor of each query. The last chunk writes
+  // the result. The weights have replaced the scores of the chunk.
   template <int kVectors>
   void AddValues(const KeyBlock& block, const KeyChunk& chunk, const QueryPanel& panel,
                  const float* factors) const {
@@ -162,7 +164,7 @@ class VectorProducts {
     }
   }
 
-  // Copies what AddValues could not put into the result of query q.
+  // Copies the columns that AddValues could not write to the result of query q.
   void Finish(int64_t q) const {
     const int64_t in_place = block_.context.cols / kPanel * kPanel;
     std::copy_n(Context(q) + in_place, block_.context.cols - in_place,
@@ -170,12 +172,12 @@ class VectorProducts {
   }
 
  private:
-  // With more queries than this, keys and values are gathered from the batch's rows first.
+  // With more queries than this, keys and values are first gathered from the rows of the batch.
   static constexpr int64_t kGatherAbove = 32;
 
   int64_t readers() const { return block_.queries.rows * block_.sharing; }
 
-  // Puts the keys of the batch's rows next to each other.
+  // Packs the keys of the block densely.
   template <AttentionOperands kPacked>
   void Gather(KeyBlock& block) const {
     PackRows<kPacked>(block.keys, scratch_.keys);

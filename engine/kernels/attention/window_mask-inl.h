@@ -1,4 +1,4 @@
-// The mask of causality, a window and a pattern on scores; included once per instruction set.
+// WindowMask: masks scores by causality, a window and a pattern. Included once per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_WINDOW_MASK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_WINDOW_MASK_INL_H_
@@ -23,13 +23,13 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 
-// The mask on the scores of a panel of queries in a sequence where not all see all, one key after
-// the other. Block indices are compared as float32, which is exact below 2^24. Borrows its
-// arguments.
+// Masks the scores of a panel of queries, one key after the other, in a sequence in which some
+// queries do not see all keys. Block indices are compared as float32, which is exact below 2^24.
+// The arguments must outlive it.
 template <int kVectors>
 class WindowMask {
  public:
-  // For keys from first_key on.
+  // `first_key` is the first key that MoveTo will be called for.
   WindowMask(const AttentionBlock& block, const VisibleKeys& keys, const QueryPanel& panel,
              int64_t first_key)
       : keys_(keys), causal_(block.causal) {
@@ -56,7 +56,7 @@ class WindowMask {
     }
   }
 
-  // Takes up the next key; keys come in ascending order.
+  // Sets the current key. Keys must be ascending.
   void MoveTo(int64_t key) {
     const int64_t key_block = keys_.BlockOfKey(key);
     if (key_block == key_block_) return;
@@ -65,13 +65,13 @@ class WindowMask {
     if (any_listed_) OpenListed();
   }
 
-  // The scores of vector v of queries and the current key; minus infinity where it is masked.
+  // Returns the scores of the queries in vector v and the current key: minus infinity if masked.
   Floats Apply(int v, Floats score) const {
     const FloatTag d;
     if (key_block_ == 0) score = hn::Add(score, repeats_[v]);
     if (is_global_) return score;
     const Floats distance = hn::Sub(hn::Set(d, static_cast<float>(key_block_)), query_blocks_[v]);
-    // A key after the query is as far away as can be.
+    // A key after the query is always masked.
     const Floats reach =
         causal_ ? hn::IfThenElse(hn::Gt(distance, hn::Zero(d)), hn::Set(d, -1.0f), windows_[v])
                 : windows_[v];
@@ -81,7 +81,7 @@ class WindowMask {
  private:
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-  // Queries that list the block of the key see it, however far away it is.
+  // Queries that list the key's block see it at any distance.
   void OpenListed() {
     HWY_ALIGN float windows[Width<kVectors>()];
     for (int64_t i = 0; i < Width<kVectors>(); ++i) {
@@ -97,10 +97,10 @@ class WindowMask {
   const bool causal_;
   Floats query_blocks_[kVectors];  // block indices of the queries
   Floats windows_[kVectors];       // infinite if the query is global, or lists the key's block
-  Floats repeats_[kVectors];       // what keys of block 0 get for counting more than once
+  Floats repeats_[kVectors];       // added to scores of block 0, to count its keys more than once
   int64_t key_block_ = -1;         // block index of the current key
   bool is_global_ = false;         // whether that block is global
-  // The window of each query whatever it lists, and what it lists from the key's block on.
+  // The window of each query regardless of listed blocks, and its listed blocks from key_block_ on.
   float widths_[Width<kVectors>()];
   absl::Span<const BlockPair> listed_[Width<kVectors>()];
   bool any_listed_ = false;

@@ -66,7 +66,7 @@ std::unique_ptr<PanelKernels> MakeOwnKernels(const PanelShape& shape) {
   return kernels;
 }
 
-// Removes the tiles that do not agree, down to a single tile.
+// Keeps the tiles that agree. If none do, uses only tiles of kLastResortRows rows.
 void KeepAgreeingTiles(PanelKernels& kernels) {
   std::vector<TileKernel> kept;
   for (const size_t i : AgreeingTiles(kernels)) kept.push_back(kernels.tiles[i]);

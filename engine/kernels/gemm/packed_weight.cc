@@ -22,9 +22,9 @@ namespace {
 static_assert(kPanelWidth <= kMostAmxColumns && kPanelWidth % kPanelWidthMultiple == 0);
 
 // Returns the K blocks to try, the best one first. AMX products of bfloat16 sum K in an order that
-// depends on the number of rows, unless K is short, so small blocks are first; they also prevent
-// rows of x from aliasing in the caches. Emulation uses blocks wherever possible, so that they are
-// tested on any machine.
+// depends on the number of rows, unless K is short, so blocks shorter than K are first there. They
+// also prevent rows of x from aliasing in the caches. Emulation uses such blocks wherever possible,
+// so that they are tested on any machine.
 std::vector<int64_t> KBlocks(const ComputeMode& mode, int64_t in) {
   constexpr int64_t kLongestBlock = 768;
   std::vector<int64_t> blocks;

@@ -67,8 +67,8 @@ class RunObserver {
   // keys], or null if they are not requested.
   virtual float* ProbabilitiesTarget(int64_t /*layer*/, int64_t /*sequence*/) { return nullptr; }
 
-  // Called in a layer for which probabilities are requested, unless it attends to cross_kv.
-  // `values` are those of its attention, [T, K Dv], and are valid only during the call.
+  // Called in a layer for which probabilities are requested, unless it attends to cross_kv, with
+  // the values of its attention, [T, K Dv], which are valid only during the call.
   virtual void OnValues(int64_t /*layer*/, MatrixView<const float> /*values*/) {}
 
   // Called after a layer, with its output [T, E], which is valid only during the call.

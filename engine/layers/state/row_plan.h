@@ -1,5 +1,5 @@
-// How the threads of an instance split the products of a layer, and the measurement that chooses
-// between the ways.
+// The split of a layer's products among the threads of an instance, and the measurement that
+// chooses it.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace attendant {
 
-// Work is split by panel: all threads share each product, each computing some columns of all rows;
-// or by rows: each thread computes all columns of its own rows, the same in every product and norm
-// of a layer. Splitting by rows keeps the rows in the caches of their thread but reads every weight
-// once per thread, so it is faster only with many rows, if at all. Both give the same bits.
+// Work is split by panel, so that the team shares the blocks of each product, or by rows, so that
+// each thread computes all columns of its own rows, the same ones in every product and norm of a
+// layer. Splitting by rows keeps rows in the caches of their thread but reads every weight once per
+// thread, so it is faster only with many rows, if at all. Both give the same bits.
 enum class RowPolicy {
   kTimed,  // the faster one, measured for several T
   kTeam,   // always by panel
