@@ -72,7 +72,7 @@ absl::Status CheckSparse(const SparseVectors& vectors) {
   if (vectors.indices.dtype != DataType::kInt32 || !IsFloat(vectors.weights.dtype) ||
       vectors.indices.shape != shape || vectors.weights.shape != shape) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "expected int32 indices and float weights, as many as the sum of the counts, ", sum));
+        "expected int32 indices and float weights, as many as the counts sum up to: ", sum));
   }
   const absl::StatusOr<std::vector<int64_t>> indices = ToInt64s(vectors.indices);
   if (!indices.ok()) return indices.status();

@@ -68,8 +68,8 @@ Flags CommonFlags(Session& session, ConnectionOptions& connection) {
       flags);
   Append("Connection", connection.ConnectionFlags(), flags);
   Append("Help",
-         {ActionFlag("--help", "Print this help, and exit"),
-          ActionFlag("--version", "Print the versions of the client and of gRPC, and exit")},
+         {ActionFlag("--help", "Print this help and exit"),
+          ActionFlag("--version", "Print the versions of the client and gRPC and exit")},
          flags);
   return flags;
 }

@@ -180,7 +180,7 @@ class ExplainCommand : public Command {
 
 CommandTable ExplainCommand::Table() {
   CommandTable table = {"Look inside", "explain",
-                        "Show the steps from probabilities to the context layer",
+                        "Show each step from probabilities to the context layer",
                         "Prints the probabilities of each query, each value times its probability, "
                         "and their sum. For few tokens.",
                         "attendant-client explain --values \"1,0,1,0;0,2,0,2;1,1,1,1\" --round 1"};

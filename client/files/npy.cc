@@ -186,14 +186,13 @@ absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
   const std::optional<DataType> dtype = is_float64 ? DataType::kFloat32 : TypeOf(header->descr);
   if (!dtype) {
     return file->Error(absl::StrCat("holds elements of type '", header->descr,
-                                    "', expected little-endian bool, integer or float"));
+                                    "'; expected little-endian bool, integer or float"));
   }
   const int64_t width = is_float64 ? 8 : ByteWidth(*dtype);
   const int64_t present = file->size() - extent->offset - extent->bytes;
   if (ByteCount(*header->shape, width) != present) {
-    return file->Error(absl::StrCat("has ", present, " bytes of data, which does not match shape ",
-                                    ShapeToString(*header->shape), " of '", header->descr,
-                                    "' takes"));
+    return file->Error(absl::StrCat("has ", present, " bytes of data, which do not match shape ",
+                                    ShapeToString(*header->shape), " of '", header->descr, "'"));
   }
   auto data = file->Read(extent->offset + extent->bytes, present);
   if (!data.ok()) return data.status();

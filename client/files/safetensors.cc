@@ -158,8 +158,8 @@ absl::StatusOr<Entry> ParseEntry(const InputFile& file, const Header& header,
   }
   const int64_t bytes = end - begin;
   if (ByteCount(*shape, is_float64 ? 8 : ByteWidth(*dtype)) != bytes) {
-    return file.Error(absl::StrCat(subject, "has ", bytes, " bytes, which does not match shape ",
-                                   ShapeToString(*shape), " of ", type_name, " takes"));
+    return file.Error(absl::StrCat(subject, "has ", bytes, " bytes, which do not match shape ",
+                                   ShapeToString(*shape), " of ", type_name));
   }
   return Entry{*dtype, is_float64, *std::move(shape), begin, bytes};
 }

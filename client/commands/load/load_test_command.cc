@@ -41,7 +41,7 @@ class LoadTestCommand : public Command {
 
 CommandTable LoadTestCommand::Table() {
   CommandTable table = {
-      "Load tests", "load-test", "Send requests and measure",
+      "Load tests", "load-test", "Send requests and measure throughput and latency",
       "Prints throughput, goodput (responses within --deadline), and latencies of all calls, "
       "including failed ones, counted from their intended send times.",
       "attendant-client load-test --model m --lengths 5..100 --duration 30s\n"

@@ -58,7 +58,7 @@ Flags TextInput::TextFlags(const char* help) {
   texts.takes = FlagKind::Takes::kList;
   return {{"TEXT", "", help, std::move(texts)},
           {"--file", "FILE",
-           "Read the texts from this file, one per line; - or no text at all: read stdin",
+           "Read the texts from this file, one per line; - for stdin, the default without TEXT",
            TextKind(file_), "", "TEXT"}};
 }
 

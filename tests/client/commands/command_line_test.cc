@@ -293,7 +293,7 @@ TEST_F(CommandLineTest, SparseVectorsAreThreeTensors) {
   const Outcome outcome =
       Run({"encode", "--token-ids", "1", "--sparse", "--no-hidden-states", "--output", "x.npy"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("holds one tensor"));
+  EXPECT_THAT(outcome.err, HasSubstr("expected one tensor for .npy"));
 }
 
 TEST_F(CommandLineTest, RaggedTokenIdsArePacked) {
@@ -441,18 +441,20 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
       {{"attend", "--input", "/nowhere.npy"}, "--input: /nowhere.npy: no such file"},
       {{"attend", "--generate", "0x1x1"},
        "--generate: expected a shape such as 2x5x768; got \"0x1x1\""},
-      {{"attend", "--generate", "99999x99999x99999"}, "more than the 2 GiB"},
+      {{"attend", "--generate", "99999x99999x99999"}, "exceeds the 2 GiB"},
       {{"attend", "--values", "1", "--mask", "m.bin"}, "--mask: m.bin: expected FILE.npy"},
       {{"attend", "--values", "1", "--bias", "/nowhere.npy"}, "--bias: /nowhere.npy"},
       {{"attend", "--values", "1", "--output", "x.txt"}, "x.txt: expected a name ending in"},
-      {{"attend", "--values", "1", "--output", "x.npy", "--probabilities"}, "holds one tensor"},
+      {{"attend", "--values", "1", "--output", "x.npy", "--probabilities"},
+       "expected one tensor for .npy"},
       {{"attend", "--values", "1", "--wire-dtype", "float8"}, "--wire-dtype: expected one of"},
       {{"attend", "--values", "1", "--deadline", "soon"},
        "--deadline: expected a duration of at least 0, such as"},
       {{"attend", "--values", "1", "--deadline=-1s"}, "got \"-1s\""},
-      {{"encode", "--values", "1", "--token-ids", "1"}, "not both"},
+      {{"encode", "--values", "1", "--token-ids", "1"},
+       "--token-ids: cannot be combined with hidden states"},
       {{"encode", "--token-ids", "1,x"}, "--token-ids"},
-      {{"encode", "--token-ids", "1", "--features"}, "--features: no rows: give one of --input"},
+      {{"encode", "--token-ids", "1", "--features"}, "--features: requires --input"},
       {{"encode", "--token-ids", "1", "--layers", "3"},
        "--layers: expected FIRST:COUNT, such as 0:6; got \"3\""},
       {{"encode", "--token-ids", "1", "--pooled", "median"}, "--pooled: expected one of model,"},
@@ -555,14 +557,14 @@ std::string Unwrapped(const std::string& command) {
 
 TEST_F(CommandLineTest, HelpHasBoundsDefaultsAndRelations) {
   const std::string attend = Unwrapped("attend");
-  for (const char* part :
-       {" --model NAME Name of the model (default: the server's only one) ",
-        " --stage context|projected|block How far", "(default: context) ",
-        "--values ROWS Hidden states written out", "\"1,0,1,0;0,2,0,2\" (not with --input) ",
-        "with their keys (at least 1; not with --head-mean) ", "--memory-mask FILE|ROWS",
-        "[B or 1, M] (requires --memory) ",
-        "--tls-key FILE Private key of the client certificate "
-        "(requires --tls-cert)"}) {
+  for (const char* part : {" --model NAME Name of the model (default: the server's only one) ",
+                           " --stage context|projected|block Stage to return",
+                           "(default: context) ", "--values ROWS Hidden states, one row of numbers",
+                           "\"1,0,1,0;0,2,0,2\" (not with --input) ",
+                           "with their keys (at least 1; not with --head-mean) ",
+                           "--memory-mask FILE|ROWS", "[B or 1, M] (requires --memory) ",
+                           "--tls-key FILE Private key of the client certificate "
+                           "(requires --tls-cert)"}) {
     EXPECT_THAT(attend, HasSubstr(part));
   }
   EXPECT_THAT(Unwrapped("inspect"), HasSubstr("queries (8..1024; default: 128) "));
@@ -577,9 +579,8 @@ TEST_F(CommandLineTest, HelpHasBoundsDefaultsAndRelations) {
   const std::string encode = Unwrapped("encode");
   EXPECT_THAT(encode, HasSubstr(" --pooled [POOLING] Also"));
   EXPECT_THAT(encode, HasSubstr("(one of model, first-token, mean, max, mean-sqrt-len, "));
-  EXPECT_THAT(encode,
-              HasSubstr(" --truncate right|left|none Cut texts and sequences of token ids that "
-                        "are longer than the model's max_sequence_length "));
+  EXPECT_THAT(encode, HasSubstr(" --truncate right|left|none Truncate texts and token ids to the "
+                                "model's max_sequence_length "));
 }
 
 TEST_F(CommandLineTest, VersionIsThatOfTheProgram) {

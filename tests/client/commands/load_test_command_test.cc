@@ -209,7 +209,7 @@ TEST_F(LoadTestCommandTest, LoadReportNamesTheFileThatIsWrong) {
   EXPECT_THAT(none.err, HasSubstr("/nowhere/a.json"));
   const Outcome other = RunWith({"load-report", ScratchFile("b.json", "{}")});
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.err, HasSubstr("b.json: is no report of load-test --json"));
+  EXPECT_THAT(other.err, HasSubstr("b.json: is not a report of load-test --json"));
   EXPECT_EQ(RunWith({"load-report"}).exit_code, 2);
   const std::string report = ScratchFile("c.json", "{}");
   EXPECT_THAT(RunWith({"load-report", report, report, report}).err,
@@ -267,7 +267,7 @@ TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
       {{"--requests", "-3"}, "--requests: expected an integer of at least 1"},
       {{"--duration", "long"}, "--duration: expected a duration"},
       {{"--arrival", "bursty"}, "--arrival: expected one of constant, poisson"},
-      {{"--method", "attend", "--token-ids"}, "attend takes hidden states"},
+      {{"--method", "attend", "--token-ids"}, "attend: expected hidden states"},
       {{"--method", "attend", "--stream"}, "--stream: cannot be combined with --method attend"},
       {{"--rate", "5,x"}, "--rate: expected a value, a list (50,100) or a ramp"},
       {{"--concurrency", "1.5"}, "--concurrency: expected a value, a list"},
@@ -291,7 +291,8 @@ TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
       {{"--ids-file", "/nowhere/f"}, "/nowhere/f"},
       {{"--ids-file", "/nowhere/f", "--lengths-file", "/nowhere/f"}, "--lengths-file"},
       {{"--ids-file", ScratchFile("unknown", "[100]")}, "sequence 1: id 100 is not below 100"},
-      {{"--ids-file", ScratchFile("known", "[1]"), "--method", "attend"}, "attend takes hidden"},
+      {{"--ids-file", ScratchFile("known", "[1]"), "--method", "attend"},
+       "attend: expected hidden"},
       {{"--timestamps-file", "/nowhere/f"}, "--timestamps-file: /nowhere/f"},
       {{"--timestamps-file", ScratchFile("back", "2\n1")}, "line 2: expected a time in seconds"},
       {{"--timestamps-file", "/nowhere/f", "--rate", "5"}, "--rate"},

@@ -253,7 +253,7 @@ TEST_F(TextCommandsTest, EncodeSaysWhereTextsGo) {
               HasSubstr("unexpected argument \"hello\"; use --text for texts"));
   EXPECT_THAT(Run({"encode", "--token-ids", "hello"}).err,
               HasSubstr("--token-ids: expected FILE.npy, FILE.safetensors or ids such as "
-                        "101,7592,102; got \"hello\"; texts go to `encode --text`"));
+                        "101,7592,102; got \"hello\"; use `encode --text` for texts"));
 }
 
 }  // namespace text_commands_test

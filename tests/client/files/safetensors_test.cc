@@ -123,10 +123,11 @@ TEST(ReadSafetensorsTest, RefusesExtents) {
   EXPECT_THAT(refusal("[1]", "[8,12]"), HasSubstr("tensor 'a' lies at 8..12 of 8 bytes"));
   EXPECT_THAT(refusal("[1]", "[0,9223372036854775807]"), HasSubstr("of 8 bytes"));
   EXPECT_THAT(refusal("[1]", "[0,8]"),
-              HasSubstr("tensor 'a' has 8 bytes, which does not match shape [1] of F32 takes"));
-  EXPECT_THAT(refusal("[4611686018427387904]", "[0,0]"), HasSubstr("has 0 bytes, which is not"));
+              HasSubstr("tensor 'a' has 8 bytes, which do not match shape [1] of F32"));
+  EXPECT_THAT(refusal("[4611686018427387904]", "[0,0]"),
+              HasSubstr("has 0 bytes, which do not match"));
   EXPECT_THAT(refusal("[9223372036854775807,9223372036854775807,0]", "[0,0]"),
-              HasSubstr("has 0 bytes, which is not"));
+              HasSubstr("has 0 bytes, which do not match"));
 }
 
 TEST(WriteSafetensorsTest, WritesWhatItReads) {

@@ -229,7 +229,7 @@ TEST_F(ClientTest, UnsoundAnswerIsInternal) {
   const absl::Status status = client_.Attend(SmallAttend()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("unsound output: a float32 tensor of shape [1, 2, 4, 2] takes 64 bytes, "
+              HasSubstr("invalid output: a float32 tensor of shape [1, 2, 4, 2] takes 64 bytes, "
                         "not 32"));
 }
 

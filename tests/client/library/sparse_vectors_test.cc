@@ -63,23 +63,23 @@ TEST(SparseVectorsTest, AreInternalIfUnsound) {
       {[](auto& s) { s.set_counts(0, -2); }, "counts that are negative or overflow"},
       {[](auto& s) { s.set_counts(0, INT64_MAX); }, "counts that are negative or overflow"},
       {[](auto& s) { s.set_counts(0, 3); },
-       "expected int32 indices and float weights, as many as the sum of the counts, 4"},
-      {[](auto& s) { s.clear_counts(); }, "the counts' sum 0"},
-      {[](auto& s) { s.clear_indices(); }, "unsound sparse.indices"},
-      {[](auto& s) { s.mutable_indices()->mutable_data()->pop_back(); }, "unsound sparse.indices"},
-      {[](auto& s) { s.mutable_weights()->set_data(""); }, "unsound sparse.weights"},
+       "expected int32 indices and float weights, as many as the counts sum up to: 4"},
+      {[](auto& s) { s.clear_counts(); }, "the counts sum up to: 0"},
+      {[](auto& s) { s.clear_indices(); }, "invalid sparse.indices"},
+      {[](auto& s) { s.mutable_indices()->mutable_data()->pop_back(); }, "invalid sparse.indices"},
+      {[](auto& s) { s.mutable_weights()->set_data(""); }, "invalid sparse.weights"},
       {[](auto& s) {
          Set(*s.mutable_indices(), Int64Tensor({3}, {0, 9, 4}));
        },
-       "sum 3"},
+       "sum up to: 3"},
       {[](auto& s) {
          Set(*s.mutable_weights(), Int32Tensor({1, 1, 1}));
        },
-       "sum 3"},
+       "sum up to: 3"},
       {[](auto& s) {
          Set(*s.mutable_weights(), FloatTensor({3, 1}, {1, 1, 1}));
        },
-       "sum 3"},
+       "sum up to: 3"},
       {[](auto& s) {
          Set(*s.mutable_indices(), Int32Tensor({9, 9, 4}));
        },
@@ -87,7 +87,7 @@ TEST(SparseVectorsTest, AreInternalIfUnsound) {
       {[](auto& s) {
          Set(*s.mutable_indices(), Int32Tensor({0, 9, -4}));
        },
-       "found -4 after -1"},
+       "got -4 after -1"},
   };
   for (const auto& [spoil, message] : cases) {
     v1::EncodeResponse response = Sound();

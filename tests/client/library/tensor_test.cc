@@ -29,7 +29,7 @@ TEST(ValidateTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(std::string(Validate({DataType::kInt16, {3}, "abc"}).message()),
               HasSubstr("a int16 tensor of shape [3] takes 6 bytes, not 3"));
   EXPECT_THAT(std::string(Validate({DataType::kFloat32, {kHuge}, ""}).message()),
-              HasSubstr("impossible shape"));
+              HasSubstr("invalid shape"));
   EXPECT_THAT(std::string(Validate({static_cast<DataType>(99), {1}, "a"}).message()),
               HasSubstr("unknown element type 99"));
 }
