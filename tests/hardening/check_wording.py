@@ -16,7 +16,7 @@ import sys
 RULES = {
     "what": (r"(?:^|[.:;] )What (?:is|are|was|has|had|it|its|the|they|an?|no|can|could|may)\b", "the thing itself: \"Tokens that …\""),
     "that of": (r"\b[Tt](?:hat|hose) of\b", "the noun again"),
-    "is no": (r"(?<![Tt]here )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b|other\b|such\b|further\b|lower\b|higher\b)[A-Za-z]",
+    "is no": (r"(?<![Tt]here )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b|other\b|such\b|further\b|lower\b|higher\b|slower\b|faster\b|longer\b|shorter\b|larger\b|smaller\b)[A-Za-z]",
               "\"is not a …\", \"is not …\" or \"invalid …\""),
     "nobody": (r"\b(?:[Nn]o|[Ss]ome|[Aa]ny|[Ee]very)body\b", "the thread, request or client"),
     "as": (r"[,;] as (?:it|they|there|(?:the|its|an?|no|this|these) (?:[\w'-]+ ){0,3}(?:is|are|has|have|was|can|needs?|takes?))\b",
@@ -32,19 +32,19 @@ RULES = {
     "coined": (r"\b(?:exit norm|vocabulary head|table of (?:words|distances)|keyless rows?|masked language model|time-out)\b",
                "\"final norm\", \"MLM head\", \"embeddings\", \"fully masked\", \"timeout\""),
 }
-# The breaches that a place may still have, by rule. They only ever become fewer: lower them when texts improve.
+# The breaches that a place may still have, by rule. Lower them when texts improve: --counts prints this table.
 ALLOWED = {
-    "that of": {"engine": 13, "server": 16},
-    "is no": {"engine": 2, "server": 1},
+    "that of": {"engine": 5, "server": 14},
+    "is no": {"server": 1},
     "as": {"engine": 3, "server": 18},
-    "beside": {"engine": 8, "server": 15},
-    "but for": {"engine": 2, "server": 2},
-    "answer": {"engine": 2},
-    "comes": {"engine": 2, "server": 11},
-    "got": {"engine": 185, "server": 9},
-    "got it": {"engine": 2, "server": 2},
-    "expected not": {"engine": 8},
-    "coined": {"engine": 8, "server": 2},
+    "beside": {"engine": 3, "server": 14},
+    "but for": {"server": 2},
+    "answer": {"engine": 1},
+    "comes": {"server": 10},
+    "got": {"engine": 133, "server": 9},
+    "got it": {"engine": 1, "server": 2},
+    "expected not": {"engine": 4},
+    "coined": {"engine": 1, "server": 2},
 }
 # Headers whose comments are checked. Each is read by those who use a library of the project.
 HEADERS = ("client/*.h", "proto/*.h", "engine/checkpoint/checkpoint.h", "engine/layers/encoder.h",
