@@ -72,7 +72,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
 int main(int argc, char** argv) {
   v1::EncoderService::Stub stub(Connect(argc > 1 ? argv[1] : "localhost:8001"));
 
-  // One sequence of three tokens, of which the mask keeps two. The third row comes back as zeros.
+  // One sequence of three tokens. The mask keeps two; the third row is returned as zeros.
   v1::AttendRequest attend;
   attend.set_model("worked-example");
   *attend.mutable_hidden_states() =

@@ -58,7 +58,7 @@ func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 
-	// One sequence of three tokens, of which the mask keeps two. The third row comes back as zeros.
+	// One sequence of three tokens. The mask keeps two; the third row is returned as zeros.
 	request := &pb.AttendRequest{
 		Model:         "worked-example",
 		HiddenStates:  tensor(pb.DataType_FLOAT32, []float32{1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1}, 1, 3, 4),

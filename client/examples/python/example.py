@@ -35,7 +35,7 @@ def main(address):
     with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
         stub = encoder_service_pb2_grpc.EncoderServiceStub(channel)
 
-        # One sequence of three tokens, of which the mask keeps two. The third row comes back as zeros.
+        # One sequence of three tokens. The mask keeps two; the third row is returned as zeros.
         request = pb.AttendRequest(
             model="worked-example",
             hidden_states=tensor(tensor_pb2.FLOAT32, [1, 3, 4], "f", [1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1]),

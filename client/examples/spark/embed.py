@@ -1,10 +1,10 @@
-"""Embeds a data set of texts with PySpark by the replicas of a server, and writes the vectors beside the ids.
+"""Embeds a data set of texts with PySpark and the replicas of a server, and writes the vectors with the ids.
 
     spark-submit embed.py --target dns:///attendant-headless:8001 --model minilm INPUT OUTPUT
 
-INPUT has the columns `id` and `text`; OUTPUT gets `id` and `vector`, as Parquet. Each partition is a task with a client of its
-own, whose calls go to the replicas in turn. A task that fails, such as when a replica is killed, is run again by Spark, which
-takes the rows of a task that ended well, and of no other."""
+INPUT has the columns `id` and `text`; OUTPUT gets `id` and `vector`, as Parquet. Each partition is a task with its own
+client, which calls the replicas in turn. Spark repeats a failed task, for example after a replica is killed, and uses only the
+rows of successful tasks."""
 import argparse
 import time
 

@@ -38,7 +38,7 @@ function fieldOf(error: ServiceError): string {
   return violation?.field ?? error.details.split(":")[0];
 }
 
-// One sequence of three tokens, of which the mask keeps two. The third row comes back as zeros.
+// One sequence of three tokens. The mask keeps two; the third row is returned as zeros.
 const attend = AttendRequest.fromPartial({
   model: "worked-example",
   hiddenStates: tensor(DataType.FLOAT32, [1n, 3n, 4n], Float32Array.of(1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1)),

@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = std::env::args().nth(1).unwrap_or("localhost:8001".to_string());
     let mut client = EncoderServiceClient::connect(format!("http://{address}")).await?;
 
-    // One sequence of three tokens, of which the mask keeps two. The third row comes back as zeros.
+    // One sequence of three tokens. The mask keeps two; the third row is returned as zeros.
     let mut attend = AttendRequest {
         model: "worked-example".to_string(),
         hidden_states: Some(floats(&[1, 3, 4], &[1., 0., 1., 0., 0., 2., 0., 2., 1., 1., 1., 1.])),

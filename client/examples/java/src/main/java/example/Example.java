@@ -58,7 +58,7 @@ public final class Example {
   static void call(ManagedChannel channel) throws InvalidProtocolBufferException {
     var stub = EncoderServiceGrpc.newBlockingStub(channel);
 
-    // One sequence of three tokens, of which the mask keeps two. The third row comes back as zeros.
+    // One sequence of three tokens. The mask keeps two; the third row is returned as zeros.
     AttendRequest attend = AttendRequest.newBuilder()
         .setModel("worked-example")
         .setHiddenStates(floats(List.of(1L, 3L, 4L), 1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1))
