@@ -1,4 +1,4 @@
-// The instruction sets that the kernels may use, and those that the CPU has.
+// The instruction sets of the CPU, and a cap on the ones that the kernels use.
 #pragma once
 
 #include <string>
@@ -22,45 +22,45 @@ enum class Isa {
   kNeonDotProduct
 };
 
-// The oldest one that the kernels serve on CPUs of this build's architecture.
+// The oldest instruction set that the kernels support on CPUs of this architecture.
 #if defined(__aarch64__)
 inline constexpr Isa kOldestIsa = Isa::kNeon;
 #else
 inline constexpr Isa kOldestIsa = Isa::kAvx2;
 #endif
 
-// Returns the caps for CPUs of this architecture, the oldest first after kBest.
+// Returns the caps for CPUs of this architecture: kBest, then the others from the oldest on.
 absl::Span<const Named<Isa>> IsaCaps();
 
-// Returns FAILED_PRECONDITION, naming what is missing, on a CPU that the kernels do not serve: an
-// x86 CPU needs AVX2, FMA, BMI2 and F16C, as CPUs have them since 2013 to 2015.
+// Returns FAILED_PRECONDITION, with the missing instruction sets, if the kernels do not support
+// this CPU. An x86 CPU needs AVX2, FMA, BMI2 and F16C, which CPUs since 2013 to 2015 have.
 absl::Status CheckCpu();
 
-// Caps the instruction set of all kernels. `cap` is one of IsaCaps; a cap above what the CPU has
-// changes nothing, and kBest means no cap. Returns the error of CheckCpu if there is one, and
-// FAILED_PRECONDITION after the first kernel of the process has run for which it would make a
-// difference. Not thread-safe.
+// Caps the instruction set of all kernels. `cap` must be in IsaCaps. A cap above the CPU's
+// instruction set has no effect, and kBest means no cap. Returns the errors of CheckCpu, and
+// FAILED_PRECONDITION if a kernel that depends on the cap has already run in this process. Not
+// thread-safe.
 absl::Status CapIsa(Isa cap);
 
 // Returns the newest relevant instruction set of the CPU, after the cap. On x86: "avx2",
 // "avx2_vnni", "avx512", "avx512_vnni", "avx512_bf16" or "amx"; "avx", "sse41" or "generic" on CPUs
-// that CheckCpu refuses. On arm64: "neon" or "neon_dotprod".
+// that CheckCpu rejects. On arm64: "neon" or "neon_dotprod".
 std::string EffectiveIsa();
 
-// Return whether the CPU, after the cap, has units for products of bfloat16, for tiles (AMX), and
-// for sums of four products of int8: the instructions of AVX-VNNI, or the dot products of arm64.
+// Return whether the CPU, after the cap, supports bfloat16 products, tiles (AMX), and sums of four
+// int8 products: AVX-VNNI, or the dot products of arm64.
 bool HasBf16Units();
 bool HasAmxUnits();
 bool HasInt8Dots();
 
-// End the process with a message unless the CPU has those units. Every kernel whose instructions
-// none of Highway's targets guarantees begins with one of these, so that a mistake in the choice of
-// a kernel is neither a wrong result nor an illegal instruction. They ask the CPU once, after which
-// CapIsa changes nothing for them.
+// Abort the process with a message unless the CPU has these units. Every kernel with instructions
+// that no Highway target guarantees begins with one of these, so that choosing the wrong kernel
+// cannot cause a wrong result or an illegal instruction. They check the CPU once; later calls of
+// CapIsa have no effect on them.
 void RequireBf16Units();
 void RequireAmxUnits();
 
-// Returns the version, such as "2.6.3".
+// Returns the version of oneDNN, such as "2.6.3".
 std::string OneDnnVersion();
 
 }  // namespace attendant

@@ -11,7 +11,7 @@ namespace {
 constexpr Named<Isa> kCaps[] = {
     {"best", Isa::kBest}, {"neon", Isa::kNeon}, {"neon-dotprod", Isa::kNeonDotProduct}};
 
-// Nobody caps Highway, which has NEON alone, nor oneDNN, whose products of this CPU are reference
+// The cap applies only to HasInt8Dots: Highway has only NEON, and oneDNN computes with reference
 // code.
 std::atomic<Isa> cap = Isa::kBest;
 std::atomic<bool> has_asked = false;
@@ -20,13 +20,13 @@ std::atomic<bool> has_asked = false;
 
 absl::Span<const Named<Isa>> IsaCaps() { return kCaps; }
 
-// The compiler takes NEON for granted.
+// All arm64 CPUs have NEON.
 absl::Status CheckCpu() { return absl::OkStatus(); }
 
 absl::Status CapIsa(Isa newest) {
   if (has_asked) {
     return absl::FailedPreconditionError(
-        "the instruction set was capped after the first kernel had run");
+        "the instruction set cannot be capped after the first kernel has run");
   }
   cap = newest;
   return absl::OkStatus();

@@ -62,17 +62,17 @@ absl::Span<const Named<Isa>> IsaCaps() { return kCaps; }
 absl::Status CheckCpu() {
 #if defined(__x86_64__)
   std::vector<const char*> missing;
-  // The builtin takes literals only. Highway's AVX2 and oneDNN's kernels use all of these.
+  // The builtin accepts only literals. Highway's AVX2 and oneDNN's kernels use all of these.
   if (!__builtin_cpu_supports("avx2")) missing.push_back("avx2");
   if (!__builtin_cpu_supports("fma")) missing.push_back("fma");
   if (!__builtin_cpu_supports("bmi2")) missing.push_back("bmi2");
   if (!__builtin_cpu_supports("f16c")) missing.push_back("f16c");
   if (!missing.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("CPU: expected avx2, fma, bmi2 and f16c (x86-64-v3); got one without ",
+        absl::StrCat("CPU: expected avx2, fma, bmi2 and f16c (x86-64-v3); got a CPU without ",
                      absl::StrJoin(missing, ", "),
-                     "; run on an Intel CPU since Haswell or an AMD CPU since "
-                     "Excavator, or let the virtual machine pass these flags on"));
+                     "; use Intel Haswell or AMD Excavator or later, or configure the virtual "
+                     "machine to expose these CPU flags"));
   }
 #endif
   return absl::OkStatus();
@@ -83,13 +83,13 @@ absl::Status CapIsa(Isa cap) {
   const std::optional<Caps> caps = CapsFor(cap);
   if (hwy::GetChosenTarget().IsInitialized()) {
     return absl::FailedPreconditionError(
-        "the instruction set was capped after the first kernel had run");
+        "the instruction set cannot be capped after the first kernel has run");
   }
   if (!caps) return absl::OkStatus();
   const dnnl::status status = dnnl::set_max_cpu_isa(caps->onednn);
   if (status != dnnl::status::success) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "oneDNN refused to cap the instruction set, which it does after its first use: status ",
+        "oneDNN cannot cap the instruction set, for example after its first use: status ",
         static_cast<int>(status)));
   }
   hwy::DisableTargets(caps->highway_disabled);
@@ -117,8 +117,8 @@ bool HasBf16Units() { return Has(dnnl::cpu_isa::avx512_core_bf16); }
 
 bool HasAmxUnits() {
 #ifdef SYS_arch_prctl
-  // Linux lets a process use tiles once it has asked for permission; oneDNN only asks when it first
-  // uses them itself.
+  // Linux requires a process to request permission for tiles. oneDNN requests it only at its first
+  // use of them.
   constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;
   static const bool permitted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
   return permitted && Has(dnnl::cpu_isa::avx512_core_amx);

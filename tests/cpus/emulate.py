@@ -10,7 +10,7 @@ from emulator import Emulator
 # What the engine needs and not more, and a CPU that lacks one of the features.
 SERVED = "Haswell"
 REFUSED = "Haswell,-fma"
-REFUSAL = re.compile(r"attendant-server: CPU: expected avx2, fma, bmi2 and f16c \(x86-64-v3\); got one without fma; .+")
+REFUSAL = re.compile(r"attendant-server: CPU: expected avx2, fma, bmi2 and f16c \(x86-64-v3\); got a CPU without fma; .+")
 REFUSED_EXIT_CODE = 2
 # The engine's threads treat denormal numbers as zeros. CPUs widen denormal float16 numbers all the same (VCVTPH2PS ignores
 # MXCSR.DAZ), but qemu 7.2 makes zeros of them.

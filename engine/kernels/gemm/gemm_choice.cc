@@ -20,10 +20,10 @@
 namespace attendant {
 namespace {
 
-// The matrix products used on each CPU, by EffectiveIsa. Measured with oneDNN 2.6.3, whose kernels
-// for AVX2 copy the weight in each call and whose int8 sums saturate without VNNI: on a CPU of Zen
-// 5 capped to AVX2, the vector GEMM is 1.6 times as fast at 16 rows, 1.07 times at 64, and as fast
-// at 256. From AVX-512 on oneDNN has good kernels. In Debian's oneDNN for arm64, products are
+// The implementation on each CPU, by EffectiveIsa. Measured with oneDNN 2.6.3. Its kernels for AVX2
+// copy the weight in each call, and its int8 sums saturate without VNNI: on a Zen 5 CPU capped to
+// AVX2, the vector GEMM is 1.6 times as fast for 16 rows, 1.07 times for 64, and equally fast for
+// 256. oneDNN has good kernels for AVX-512 and later. In Debian's oneDNN for arm64, products are
 // reference code.
 struct ProductsOfCpu {
   const char* isa;

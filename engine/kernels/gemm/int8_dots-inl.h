@@ -1,6 +1,6 @@
 // The int8 products of the vector GEMM (vector_gemm.h). Included once per instruction set, by
-// Highway's foreach_target. In intrinsics, because Highway 1.0.3 has no products of bytes; those of
-// x86 for AVX2, those of arm64 for NEON.
+// Highway's foreach_target. Uses AVX2 and NEON intrinsics, because Highway 1.0.3 has no products of
+// bytes.
 
 #include "engine/kernels/gemm/vector_gemm.h"
 
@@ -15,9 +15,9 @@
 namespace attendant {
 namespace {
 
-// The packed weight is cut into stripes of up to kInt8Columns columns, padded with zeros to whole
-// vectors of kInt8VectorColumns. In a stripe, four elements of the depth of one column lie side by
-// side, then those of the next column, and so on, step after step.
+// The packed weight is split into stripes of up to kInt8Columns columns, padded with zeros to whole
+// vectors of kInt8VectorColumns. A step of a stripe has four elements of the depth of the first
+// column, then four of the next column, and so on. The steps follow each other.
 constexpr int64_t kInt8Step = 4;
 constexpr int64_t kInt8VectorColumns = 8;
 constexpr int64_t kInt8VectorBytes = kInt8Step * kInt8VectorColumns;
@@ -63,13 +63,13 @@ namespace {
 
 constexpr int kInt8Vectors = static_cast<int>(kInt8Columns / kInt8VectorColumns);
 
-// Dots: adds the products of four elements of the depth of kInt8VectorColumns columns and of a row
-// of x to the sums of these columns. Both are kParts vectors, one for one. kRows rows have so many
-// sums as fit into the registers.
+// Each class below multiplies four elements of the depth of kInt8VectorColumns columns with those
+// of a row of x, and adds the products to the sums of the columns. Weights and sums are kParts
+// vectors each. The sums of kRows rows fit into the registers.
 
 #if HWY_TARGET == HWY_NEON
 
-// For CPUs with dot products. In assembly for the reason that RoundToHalves (simd-inl.h) is.
+// For CPUs with dot products. In assembly for the same reason as RoundToHalves (simd-inl.h).
 struct QuadDots {
   static constexpr int kRows = 4;
   static constexpr int kParts = 2;
@@ -93,7 +93,7 @@ struct QuadDots {
   }
 };
 
-// Widens: products in 16 bits, added in pairs. Each column has two sums until it is stored.
+// Adds pairs of 16-bit products. Each column has two sums until it is stored.
 struct PairDots {
   static constexpr int kRows = 2;
   static constexpr int kParts = 4;
@@ -116,7 +116,7 @@ struct PairDots {
 
 #else
 
-// The product of unsigned and signed bytes becomes one of signed bytes by the magnitude of x and
+// AVX2 multiplies unsigned by signed bytes, so signed bytes are multiplied as the magnitude of x by
 // the weight with the sign of x.
 struct DotsOfAvx2 {
   static constexpr int kParts = 1;
@@ -139,8 +139,8 @@ struct DotsOfAvx2 {
   }
 };
 
-// A pair of products is at most 2 * 127 * 127 = 32258, so the sum of 16 bits does not saturate.
-// Measured: widening to 16 bits, whose products need no sign, is slower.
+// The sum of a pair of products is at most 2 * 127 * 127 = 32258, so it does not saturate 16 bits.
+// Widening to 16 bits, which would not need the signs, was measured to be slower.
 struct PairDots : DotsOfAvx2 {
   static constexpr int kRows = 2;
   static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
@@ -149,7 +149,7 @@ struct PairDots : DotsOfAvx2 {
   }
 };
 
-// For CPUs with AVX-VNNI. In assembly for the reason that RoundToHalves (simd-inl.h) is.
+// For CPUs with AVX-VNNI. In assembly for the same reason as RoundToHalves (simd-inl.h).
 struct QuadDots : DotsOfAvx2 {
   static constexpr int kRows = 4;
   static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
