@@ -31,11 +31,12 @@ template <class Load>
 HWY_INLINE void AddProducts(const RowTile& tile, const Load& load,
                             Floats (&sums)[kQueries][kRows]) {
   Floats queries[kQueries];
-  for (int q = 0; q < kQueries; ++q) queries[q] = load(tile.queries[q]);
-  for (int r = 0; r < kRows; ++r) {
+  ForEach<kQueries>([&](int q) HWY_ATTR { queries[q] = load(tile.queries[q]); });
+  ForEach<kRows>([&](int r) HWY_ATTR {
     const Floats row = load(tile.rows[r]);
-    for (int q = 0; q < kQueries; ++q) sums[q][r] = hn::MulAdd(queries[q], row, sums[q][r]);
-  }
+    ForEach<kQueries>([&](int q)
+                          HWY_ATTR { sums[q][r] = hn::MulAdd(queries[q], row, sums[q][r]); });
+  });
 }
 
 // Sets largest[q] to the maximum of itself and the dot products of query q with the rows.
@@ -43,9 +44,9 @@ HWY_INLINE void AddProducts(const RowTile& tile, const Load& load,
 HWY_INLINE void RaiseToProducts(const RowTile& tile, int64_t width, float* largest) {
   const FloatTag d;
   Floats sums[kQueries][kRows];
-  for (auto& of_query : sums) {
-    for (Floats& sum : of_query) sum = hn::Zero(d);
-  }
+  ForEach<kQueries>([&](int q) HWY_ATTR {
+    ForEach<kRows>([&](int r) HWY_ATTR { sums[q][r] = hn::Zero(d); });
+  });
   constexpr int64_t lanes = kLanes;
   int64_t j = 0;
   for (; j + lanes <= width; j += lanes) {
@@ -57,12 +58,12 @@ HWY_INLINE void RaiseToProducts(const RowTile& tile, int64_t width, float* large
     AddProducts(
         tile, [&](const float* from) { return LoadFirst(from + j, rest); }, sums);
   }
-  for (int q = 0; q < kQueries; ++q) {
-    for (int r = 0; r < kRows; ++r) {
+  ForEach<kQueries>([&](int q) HWY_ATTR {
+    ForEach<kRows>([&](int r) HWY_ATTR {
       const float product = hn::GetLane(hn::SumOfLanes(d, sums[q][r]));
       if (product > largest[q] || std::isnan(product)) largest[q] = product;
-    }
-  }
+    });
+  });
 }
 
 double SumOfLargest(MatrixView<const float> query, MatrixView<const float> document,
