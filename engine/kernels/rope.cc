@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "engine/kernels/row_tiles.h"
-
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
@@ -84,13 +82,11 @@ RotaryTable::RotaryTable(int64_t positions, const RotaryShape& shape)
   }
 }
 
-void Rotate(const ThreadTeam& team, const RotaryTable& table, absl::Span<const int32_t> positions,
-            int64_t head_width, MatrixView<float> heads) {
-  ForRowTiles(team, heads.rows, [&](int, int64_t begin, int64_t count) {
-    for (int64_t r = begin; r < begin + count; ++r) {
-      HWY_DYNAMIC_DISPATCH(RotateRow)(table, positions[r], head_width, heads.Rows(r, 1));
-    }
-  });
+void Rotate(const RotaryTable& table, absl::Span<const int32_t> positions, int64_t head_width,
+            MatrixView<float> heads) {
+  for (int64_t r = 0; r < heads.rows; ++r) {
+    HWY_DYNAMIC_DISPATCH(RotateRow)(table, positions[r], head_width, heads.Rows(r, 1));
+  }
 }
 
 }  // namespace attendant

@@ -6,7 +6,6 @@
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
-#include "engine/base/thread_team.h"
 #include "engine/model/rotary_shape.h"
 
 namespace attendant {
@@ -27,10 +26,10 @@ class RotaryTable {
   AlignedBuffer<float> table_;  // [positions, width]; each row has all cosines, then all sines
 };
 
-// Rotates the first table.shape().width() columns of every head in place. `heads` is [T, H *
-// head_width]; row r has the position positions[r]. The bits of a row depend only on the row and
-// its position.
-void Rotate(const ThreadTeam& team, const RotaryTable& table, absl::Span<const int32_t> positions,
-            int64_t head_width, MatrixView<float> heads);
+// Rotates the first table.shape().width() columns of every head in place, on the calling thread.
+// `heads` is [rows, H * head_width]; row r has the position positions[r]. The bits of a row depend
+// only on the row and its position.
+void Rotate(const RotaryTable& table, absl::Span<const int32_t> positions, int64_t head_width,
+            MatrixView<float> heads);
 
 }  // namespace attendant

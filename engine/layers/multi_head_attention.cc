@@ -8,20 +8,12 @@
 #include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
+#include "engine/kernels/row_tiles.h"
 #include "engine/layers/extras/load_attention_extra.h"
 #include "engine/layers/state/rows.h"
 #include "engine/model/layer_parts.h"
 
 namespace attendant {
-namespace {
-
-// Normalizes the columns of all heads together, or of each head if the norm has the width of a
-// head.
-void Normalize(const NormParameters& norm, MatrixView<float> heads, const Workspace& workspace) {
-  NormalizeHeads(workspace.team, heads, norm.view());
-}
-
-}  // namespace
 
 absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& prefix,
                                                             const LayerShape& shape,
@@ -157,17 +149,27 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
   if (narrow) ProjectSelectedQueries(x.rows, qkv, run);
   ProjectColumns(narrow ? queries : 0, run.has_cross_kv ? queries : inside, x, qkv, workspace);
   ProjectColumns(inside, qkv.cols, run.Padded(workspace.activations.hidden()), qkv, workspace);
-  if (query_norm_) Normalize(*query_norm_, kept.Columns(0, queries), workspace);
-  if (run.has_cross_kv) return kept;
-  if (key_norm_) {
-    Normalize(*key_norm_, kept.Columns(shape_.key_column(), shape_.key_columns()), workspace);
-  }
-  if (const RelativePositionShape& relative = shape_.relative_positions;
-      relative.kind == RelativePositions::kRotary) {
-    Rotate(workspace.team, run.tables.rotary(relative.rotary), run.positions,
-           shape_.attention.key_width, kept.Columns(0, shape_.value_column()));
+  const bool rotates = shape_.relative_positions.kind == RelativePositions::kRotary;
+  if (query_norm_ || key_norm_ || rotates) {
+    ForRowTiles(workspace.team, kept.rows, [&](int, int64_t begin, int64_t count) {
+      NormalizeAndRotate(kept.Rows(begin, count), begin, run);
+    });
   }
   return kept;
+}
+
+void MultiHeadAttention::NormalizeAndRotate(MatrixView<float> rows, int64_t first,
+                                            const LayerRun& run) const {
+  if (query_norm_) NormalizeHeads(rows.Columns(0, shape_.query_columns()), query_norm_->view());
+  if (run.has_cross_kv) return;
+  if (key_norm_) {
+    NormalizeHeads(rows.Columns(shape_.key_column(), shape_.key_columns()), key_norm_->view());
+  }
+  const RelativePositionShape& relative = shape_.relative_positions;
+  if (relative.kind != RelativePositions::kRotary) return;
+  Rotate(run.tables.rotary(relative.rotary),
+         run.positions.subspan(static_cast<size_t>(first), static_cast<size_t>(rows.rows)),
+         shape_.attention.key_width, rows.Columns(0, shape_.value_column()));
 }
 
 bool MultiHeadAttention::CanNarrowQueries(MatrixView<const float> x, const LayerRun& run) const {
@@ -219,7 +221,11 @@ CrossKv MultiHeadAttention::ProjectCrossKv(const CrossKvRange& rows, Workspace& 
   const MatrixView<float> of_values =
       same_rows ? of_keys : project(rows.first_value, value, values_end);
   const MatrixView<float> keys = of_keys.Columns(key, keys_end - key);
-  if (key_norm_) Normalize(*key_norm_, keys, workspace);
+  if (key_norm_) {
+    ForRowTiles(workspace.team, keys.rows, [&](int, int64_t begin, int64_t count) {
+      NormalizeHeads(keys.Rows(begin, count), key_norm_->view());
+    });
+  }
   return {keys, of_values.Columns(value, values_end - value)};
 }
 

@@ -79,6 +79,10 @@ class MultiHeadAttention {
   // cross_kv, the keys and values of all kept rows. Applies rotary positions to them.
   MatrixView<const float> ProjectInput(const LinearInput& x, const LayerRun& run) const;
 
+  // Applies the norms of queries and keys, and their rotary positions, to some of the kept rows,
+  // from `first` on. If the batch has cross_kv, only the norm of the queries.
+  void NormalizeAndRotate(MatrixView<float> rows, int64_t first, const LayerRun& run) const;
+
   // Returns the context buffer. If all rows are computed and the output projection can read a GEMM
   // input that was written head by head, the result includes that input.
   PreparedRows ContextRows(const LayerRun& run) const;

@@ -39,8 +39,11 @@ PreparedRows BlockNorms::Join(MatrixView<float> x, MatrixView<float> branch,
   const MatrixView<float> kept = run.Kept(x), added = run.Kept(branch);
   if (on_branch_ && adds_before_branch_norm_) {
     AddLayerNorm(team, kept, added, on_branch_->view(), added);
-  } else if (on_branch_) {
+  } else if (on_branch_ && after_) {
     LayerNorm(team, added, on_branch_->view(), added);
+  } else if (on_branch_) {
+    AddNormalized(team, kept, added, on_branch_->view(), kept);
+    return x;
   }
   if (!after_) {
     Add(team, kept, added, kept);

@@ -195,7 +195,7 @@ void RotatingHeads(State& state, RotaryPairs pairs) {
   const RotaryTable table(kTokens, {RotaryFrequencies(kWidth, 10000.0f), 1, pairs});
   std::vector<int32_t> positions(kTokens);
   std::iota(positions.begin(), positions.end(), 0);
-  for (auto _ : state) Rotate(Team(), table, positions, kWidth, heads.view());
+  for (auto _ : state) Rotate(table, positions, kWidth, heads.view());
   state.counters["elements"] = PerSecond(kTokens * kHeads * kWidth);
 }
 

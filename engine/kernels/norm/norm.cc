@@ -171,16 +171,13 @@ void LayerNorm(const ThreadTeam& team, MatrixView<const float> x, const LayerNor
   });
 }
 
-void NormalizeHeads(const ThreadTeam& team, MatrixView<float> heads,
-                    const LayerNormWeights& weights) {
+void NormalizeHeads(MatrixView<float> heads, const LayerNormWeights& weights) {
   const size_t width = weights.gamma.size();
-  ForRowTiles(team, heads.rows, [&](int, int64_t begin, int64_t count) {
-    for (int64_t r = begin; r < begin + count; ++r) {
-      for (float* head = heads.row(r); head < heads.row(r) + heads.cols; head += width) {
-        HWY_DYNAMIC_DISPATCH(NormalizeRow)(head, weights, width, head);
-      }
+  for (int64_t r = 0; r < heads.rows; ++r) {
+    for (float* head = heads.row(r); head < heads.row(r) + heads.cols; head += width) {
+      HWY_DYNAMIC_DISPATCH(NormalizeRow)(head, weights, width, head);
     }
-  });
+  }
 }
 
 void AddLayerNorm(const ThreadTeam& team, MatrixView<const float> x,
@@ -190,6 +187,15 @@ void AddLayerNorm(const ThreadTeam& team, MatrixView<const float> x,
   MakeRows(team, x.rows, y, [&](int64_t r, size_t columns) {
     HWY_DYNAMIC_DISPATCH(AddAndNormalizeRow)
     (x.row(r), residual.row(r), weights, columns, y.rows.row(r));
+  });
+}
+
+void AddNormalized(const ThreadTeam& team, MatrixView<const float> x, MatrixView<float> branch,
+                   const LayerNormWeights& weights, MatrixView<float> y) {
+  CheckWeights(weights, x.cols);
+  MakeRows(team, x.rows, y, [&](int64_t r, size_t columns) {
+    HWY_DYNAMIC_DISPATCH(NormalizeRow)(branch.row(r), weights, columns, branch.row(r));
+    HWY_DYNAMIC_DISPATCH(AddRow)(x.row(r), branch.row(r), columns, y.row(r));
   });
 }
 

@@ -23,15 +23,18 @@ struct LayerNormWeights {
 void LayerNorm(const ThreadTeam& team, MatrixView<const float> x, const LayerNormWeights& weights,
                const PreparedRows& y);
 
-// Computes the norm of each head of each row in place. `heads` is [T, n E], where E is the width of
-// the weights.
-void NormalizeHeads(const ThreadTeam& team, MatrixView<float> heads,
-                    const LayerNormWeights& weights);
+// Computes the norm of each head of each row in place, on the calling thread. `heads` is
+// [rows, n E], where E is the width of the weights.
+void NormalizeHeads(MatrixView<float> heads, const LayerNormWeights& weights);
 
 // Computes y = norm(x + residual); y may be x or residual.
 void AddLayerNorm(const ThreadTeam& team, MatrixView<const float> x,
                   MatrixView<const float> residual, const LayerNormWeights& weights,
                   const PreparedRows& y);
+
+// Computes branch = norm(branch) and y = x + branch; y may be x.
+void AddNormalized(const ThreadTeam& team, MatrixView<const float> x, MatrixView<float> branch,
+                   const LayerNormWeights& weights, MatrixView<float> y);
 
 // Computes y = x * factor element by element; y may be either.
 void Multiply(const ThreadTeam& team, MatrixView<const float> x, MatrixView<const float> factor,

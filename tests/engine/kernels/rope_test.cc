@@ -41,8 +41,7 @@ TEST_P(RotateTest, MatchesFloat64) {
   const std::vector<float> x = RandomValues(kRows * width, 1);
   std::vector<float> y = x;
   const std::vector<int32_t> positions = SomePositions();
-  Rotate(ThreadTeam(2), Table(200, rotary_width, pairs), positions, head_width,
-         ViewOf(y, kRows, width));
+  Rotate(Table(200, rotary_width, pairs), positions, head_width, ViewOf(y, kRows, width));
   for (int64_t r = 0; r < kRows; ++r) {
     for (int64_t h = 0; h < heads; ++h) {
       const int64_t head = r * width + h * head_width;
@@ -59,16 +58,16 @@ TEST_P(RotateTest, MatchesFloat64) {
   }
 }
 
-TEST_P(RotateTest, InvarianceToTeamAndPlace) {
+TEST_P(RotateTest, InvarianceToPlace) {
   const auto [heads, head_width, rotary_width, pairs] = GetParam();
   const int64_t width = heads * head_width;
   const RotaryTable table = Table(200, rotary_width, pairs);
   const std::vector<int32_t> positions = SomePositions();
   const std::vector<float> x = RandomValues(kRows * width, 1);
   std::vector<float> together = x, alone = x;
-  Rotate(ThreadTeam(3), table, positions, head_width, ViewOf(together, kRows, width));
+  Rotate(table, positions, head_width, ViewOf(together, kRows, width));
   for (int64_t r = 0; r < kRows; ++r) {
-    Rotate(ThreadTeam(1), table, absl::MakeSpan(positions).subspan(r, 1), head_width,
+    Rotate(table, absl::MakeSpan(positions).subspan(r, 1), head_width,
            ViewOf(alone, kRows, width).Rows(r, 1));
   }
   EXPECT_EQ(together, alone);
@@ -77,7 +76,7 @@ TEST_P(RotateTest, InvarianceToTeamAndPlace) {
 TEST_P(RotateTest, TouchesNothingBeyondItsOperands) {
   const auto [heads, head_width, rotary_width, pairs] = GetParam();
   GuardedBuffer<float> x(kRows * heads * head_width);
-  Rotate(ThreadTeam(2), Table(200, rotary_width, pairs), SomePositions(), head_width,
+  Rotate(Table(200, rotary_width, pairs), SomePositions(), head_width,
          {x.data(), kRows, heads * head_width, heads * head_width});
   for (const float value : x.span()) ASSERT_EQ(value, 0.0f);
 }
@@ -93,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, RotateTest,
 
 std::vector<float> TurnedByOne(RotaryPairs pairs) {
   std::vector<float> x = {1, 2, 3, 4};
-  Rotate(ThreadTeam(1), Table(2, 4, pairs), {1}, 4, ViewOf(x, 1, 4));
+  Rotate(Table(2, 4, pairs), {1}, 4, ViewOf(x, 1, 4));
   return x;
 }
 

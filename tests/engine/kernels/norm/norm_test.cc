@@ -73,6 +73,16 @@ TEST_P(NormTest, AddLayerNormMatchesFloat64InPlaceOfEitherOperand) {
             width_ <= 4 ? 1e-3 : 2e-5);
 }
 
+TEST_P(NormTest, AddNormalizedAddsTheNorm) {
+  std::vector<float> norm(x_.size()), expected(x_.size()), branch = residual_, y = x_;
+  const MatrixView<float> x = ViewOf(y, kRows, width_);
+  LayerNorm(team_, ViewOf(residual_, kRows, width_), weights_, ViewOf(norm, kRows, width_));
+  Add(team_, x, ViewOf(norm, kRows, width_), ViewOf(expected, kRows, width_));
+  AddNormalized(team_, x, ViewOf(branch, kRows, width_), weights_, x);
+  EXPECT_EQ(y, expected);
+  EXPECT_EQ(branch, norm);
+}
+
 TEST_P(NormTest, RmsNormMatchesFloat64) {
   std::vector<float> y(x_.size());
   LayerNorm(team_, ViewOf(x_, kRows, width_), {gamma_, {}, kEpsilon, NormKind::kRms},
@@ -114,6 +124,7 @@ TEST_P(NormTest, TouchesNothingBeyondItsOperands) {
   const LayerNormWeights weights{gamma.span(), beta.span(), kEpsilon};
   LayerNorm(team_, view(x), weights, view(y));
   AddLayerNorm(team_, view(x), view(residual), weights, view(y));
+  AddNormalized(team_, view(x), view(residual), weights, view(y));
   LayerNorm(team_, view(x), {gamma.span(), {}, kEpsilon, NormKind::kRms}, view(y));
   Add(team_, view(x), view(residual), view(y));
   Multiply(team_, view(x), view(residual), view(y));
