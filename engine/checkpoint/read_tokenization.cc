@@ -13,7 +13,6 @@
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
-#include "engine/checkpoint/files/tokenizer_class.h"
 #include "engine/checkpoint/files/tokenizer_json.h"
 #include "engine/checkpoint/late_interaction/query_expansion.h"
 #include "engine/checkpoint/late_interaction/stanford_colbert.h"
@@ -240,8 +239,6 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   KeepFiles(transformer, read);
   const Json added_tokens = ReadTokenizer(transformer, read, warnings);
   const Json config = ReadLeniently(absl::StrCat(transformer, "/tokenizer_config.json"), warnings);
-  ApplyTokenizerClass(config, ReadLeniently(absl::StrCat(transformer, "/config.json"), warnings),
-                      read.tokenizer_json, warnings);
   ReadSpecialTokens(transformer, config, added_tokens, read, warnings);
   read.padding.is_left = PadsLeft(config);
   read.max_sequence_length = ReadModelMaxLength(config);

@@ -14,9 +14,7 @@ namespace attendant {
 inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 
 // Reads what there is of these files; none is required.
-//   tokenizer.json               if it is an object with a model: kept as ApplyTokenizerClass
-//   leaves
-//                                it; the ids of special tokens
+//   tokenizer.json               kept if it is an object with a model; the ids of special tokens
 //   tokenizer_config.json        model_max_length, and which tokens are the special ones;
 //   special_tokens_map.json      the latter in older folders
 //   sentence_bert_config.json    max_seq_length, which counts more than model_max_length,

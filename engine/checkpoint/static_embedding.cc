@@ -180,7 +180,7 @@ absl::StatusOr<Tokenization> ReadStaticTokenization(const std::string& folder,
   if (read->tokenizer_json.empty()) return read;
   std::string& file = read->files["tokenizer.json"];
   read->max_sequence_length = TruncationLength(file);
-  SetMember("post_processor", nullptr, file);
+  SetMember("post_processor", "null", file);
   read->tokenizer_json = file;
   return read;
 }
@@ -225,7 +225,7 @@ absl::Status CheckSparseConfig(const std::string& module) {
 void LeaveOutSpecialTokens(Tokenization& read) {
   read.leaves_out_special_tokens = true;
   if (!read.tokenizer_json.empty()) {
-    SetMember("post_processor", nullptr, read.tokenizer_json);
+    SetMember("post_processor", "null", read.tokenizer_json);
   }
 }
 

@@ -135,6 +135,7 @@ void SetTokenizer(OpenedModel& opened, const ServedModel* base, const Clock& clo
   std::vector<std::string> notes;
   model.tokenizer = LoadModelTokenizer(opened.checkpoint.description, files, clock, notes);
   for (const std::string& note : notes) spdlog::info("model {}: {}", model.name, note);
+  ApplyTokenizerClass(files, opened.checkpoint.tokenization);
   if (model.tokenizer->tokenizer != nullptr) return;
   spdlog::info("model {} takes no texts: {}", model.name, model.tokenizer->why_none);
 }

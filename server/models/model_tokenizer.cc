@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/checkpoint/files/tokenizer_json.h"
 #include "server/text/tokenizer_files.h"
 
 namespace attendant::server {
@@ -24,6 +25,21 @@ double TimeTokenizer(const text::Tokenizer& tokenizer, const Clock& clock) {
   return seconds > 0 ? kSampleRuns * static_cast<double>(sizeof(kSample) - 1) / seconds : 0;
 }
 
+text::TokenizerFiles FilesOf(const std::map<std::string, std::string>& files) {
+  const auto file = [&](const char* name) -> std::optional<std::string> {
+    const auto found = files.find(name);
+    return found == files.end() ? std::nullopt : std::optional<std::string>(found->second);
+  };
+  return {file("tokenizer.json"),
+          file("vocab.json"),
+          file("merges.txt"),
+          file("vocab.txt"),
+          file("tokenizer_config.json"),
+          file("special_tokens_map.json"),
+          file("config.json"),
+          file("sentence_bert_config.json")};
+}
+
 }  // namespace
 
 std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
@@ -34,14 +50,7 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
     made->why_none = "it has no embeddings of tokens";
     return made;
   }
-  const auto file = [&](const char* name) -> std::optional<std::string> {
-    const auto found = files.find(name);
-    return found == files.end() ? std::nullopt : std::optional<std::string>(found->second);
-  };
-  absl::StatusOr<text::EffectiveTokenizer> loaded = text::LoadTokenizerFiles(
-      {file("tokenizer.json"), file("vocab.json"), file("merges.txt"), file("vocab.txt"),
-       file("tokenizer_config.json"), file("special_tokens_map.json"), file("config.json"),
-       file("sentence_bert_config.json")});
+  absl::StatusOr<text::EffectiveTokenizer> loaded = text::LoadTokenizerFiles(FilesOf(files));
   if (absl::IsNotFound(loaded.status())) {
     if (!files.empty()) {
       made->why_none = "its folder has no tokenizer.json, vocab.txt, or vocab.json and merges.txt";
@@ -57,6 +66,15 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
   made->bytes_per_second = TimeTokenizer(*loaded->tokenizer, clock);
   made->tokenizer = std::move(loaded->tokenizer);
   return made;
+}
+
+void ApplyTokenizerClass(const std::map<std::string, std::string>& files,
+                         Tokenization& tokenization) {
+  if (tokenization.tokenizer_json.empty()) return;
+  for (const auto& [key, part] : text::ReplacedParts(FilesOf(files))) {
+    if (key == "post_processor" && tokenization.leaves_out_special_tokens) continue;
+    SetMember(key, part, tokenization.tokenizer_json);
+  }
 }
 
 }  // namespace attendant::server

@@ -27,4 +27,9 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
     const ModelDescription& model, const std::map<std::string, std::string>& files,
     const Clock& clock, std::vector<std::string>& notes);
 
+// Writes into Tokenization::tokenizer_json, which clients get, what the class of the tokenizer
+// builds where the file says otherwise (text::ReplacedParts). Every other byte stays.
+void ApplyTokenizerClass(const std::map<std::string, std::string>& files,
+                         Tokenization& tokenization);
+
 }  // namespace attendant::server

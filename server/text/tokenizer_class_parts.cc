@@ -29,10 +29,10 @@ std::string TemplateJson(const std::vector<std::string>& single,
                       is_text ? R"({"Sequence":{"id":)" : R"({"SpecialToken":{"id":)",
                       is_text ? QuoteJson(name.substr(1)) : QuoteJson(name), R"(,"type_id":)",
                       is_second ? 1 : 0, "}}");
-      if (!is_text) {
-        absl::StrAppend(&special, special.empty() ? "" : ",", QuoteJson(name), R"(:{"ids":[)",
-                        IdOf(name), "]}");
-      }
+      const std::string quoted = QuoteJson(name);
+      if (is_text || absl::StrContains(special, quoted + ":")) continue;
+      absl::StrAppend(&special, special.empty() ? "" : ",", quoted, R"(:{"id":)", quoted,
+                      R"(,"ids":[)", IdOf(name), R"(],"tokens":[)", quoted, "]}");
     }
     return list;
   };
@@ -46,12 +46,13 @@ absl::Status BertParts(const TokenizerSettings& settings, TokenizerOverrides& pa
   ASSIGN_OR_RETURN(const bool lowercase, fields.Bool("do_lower_case", true));
   ASSIGN_OR_RETURN(const bool chinese, fields.Bool("tokenize_chinese_chars", true));
   ASSIGN_OR_RETURN(const bool strip, fields.Bool("strip_accents", lowercase));
+  const std::string strip_json = fields.Find("strip_accents") ? BoolJson(strip) : "null";
   parts.model = absl::StrCat(
       R"({"continuing_subword_prefix":"##","max_input_chars_per_word":100,"unk_token":)",
       QuoteJson(settings.Token("unk_token", "[UNK]")), "}");
   parts.normalizer = absl::StrCat(
       R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":)", BoolJson(chinese),
-      R"(,"strip_accents":)", BoolJson(strip), R"(,"lowercase":)", BoolJson(lowercase), "}");
+      R"(,"strip_accents":)", strip_json, R"(,"lowercase":)", BoolJson(lowercase), "}");
   parts.pre_tokenizer = R"({"type":"BertPreTokenizer"})";
   return absl::OkStatus();
 }
@@ -132,6 +133,11 @@ size_t UnknownPlace(const Fields& file, const std::string& unk, size_t otherwise
   return otherwise;
 }
 
+bool ListsMoreTokens(const TokenizerSettings& settings) {
+  const JsonValue given = settings.tokenizer.fields().json();
+  return given.Find("additional_special_tokens") || given.Find("extra_special_tokens");
+}
+
 constexpr char kQwenPattern[] =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|)"
     R"(\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)";
@@ -168,6 +174,43 @@ absl::Status LikeXlmRoberta(const TokenizerSettings& settings, const Fields& fil
   parts.model = UnigramOptions(3);
   parts.post_processor = TemplateJson({bos, "$A", eos}, {bos, "$A", eos, eos, "$B", eos});
   SentencePieceParts(file, prefix, parts);
+  return absl::OkStatus();
+}
+
+absl::Status LikeCamembert(const TokenizerSettings& settings, const Fields& file,
+                           TokenizerOverrides& parts) {
+  RETURN_IF_ERROR(LikeXlmRoberta(settings, file, parts));
+  parts.model = UnigramOptions(UnknownPlace(file, settings.Token("unk_token", "<unk>"), 0));
+  return absl::OkStatus();
+}
+
+absl::Status LikeAlbert(const TokenizerSettings& settings, const Fields& file,
+                        TokenizerOverrides& parts) {
+  const Fields fields = settings.tokenizer.fields();
+  ASSIGN_OR_RETURN(const bool prefix, fields.Bool("add_prefix_space", true));
+  ASSIGN_OR_RETURN(const bool lowercase, fields.Bool("do_lower_case", true));
+  ASSIGN_OR_RETURN(const bool accents, fields.Bool("keep_accents", false));
+  SentencePieceParts(file, prefix, parts);
+  parts.model = UnigramOptions(1);
+  const std::string charsmap = *parts.normalizer;
+  parts.normalizer = absl::StrCat(R"({"type":"Sequence","normalizers":[)",
+                                  R"({"type":"Replace","pattern":{"String":"``"},"content":"\""},)",
+                                  R"({"type":"Replace","pattern":{"String":"''"},"content":"\""})",
+                                  accents ? "" : R"(,{"type":"NFKD"},{"type":"StripAccents"})",
+                                  lowercase ? R"(,{"type":"Lowercase"})" : "",
+                                  charsmap == "null" ? "" : "," + charsmap, "]}");
+  return absl::OkStatus();
+}
+
+absl::Status LikeBigBird(const TokenizerSettings& settings, const Fields& file,
+                         TokenizerOverrides& parts) {
+  ASSIGN_OR_RETURN(const bool prefix, settings.tokenizer.fields().Bool("add_prefix_space", true));
+  parts.model = UnigramOptions(UnknownPlace(file, settings.Token("unk_token", "<unk>"), 100));
+  parts.normalizer =
+      R"({"type":"Sequence","normalizers":[{"type":"Strip","strip_left":false,"strip_right":false},)"
+      R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":"▁"}]})";
+  parts.pre_tokenizer = MetaspaceJson(prefix ? "always" : "never");
+  parts.post_processor = BertEnds(settings);
   return absl::OkStatus();
 }
 
@@ -243,10 +286,15 @@ absl::Status LikeClip(const TokenizerSettings& settings, const Fields&, Tokenize
   return absl::OkStatus();
 }
 
-// Adds the sentinels <extra_id_0> and so on, unless the settings list them.
+void AddNotUsed(const TokenizerSettings& settings, TokenizerOverrides& parts) {
+  if (ListsMoreTokens(settings)) return;
+  for (const char* token : {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}) {
+    parts.special_tokens.push_back({token, {}});
+  }
+}
+
 void AddSentinels(const TokenizerSettings& settings, TokenizerOverrides& parts) {
-  const JsonValue given = settings.tokenizer.fields().json();
-  if (given.Find("additional_special_tokens") || given.Find("extra_special_tokens")) return;
+  if (ListsMoreTokens(settings)) return;
   const std::optional<JsonValue> wanted = settings.tokenizer.Find("extra_ids");
   const uint32_t count = wanted ? wanted->AsId().value_or(0) : 100;
   for (uint32_t i = 0; i < std::min(count, 10'000u); ++i) {

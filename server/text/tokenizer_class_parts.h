@@ -16,6 +16,12 @@ absl::Status LikeRoberta(const TokenizerSettings& settings, const Fields&,
                          TokenizerOverrides& parts);
 absl::Status LikeXlmRoberta(const TokenizerSettings& settings, const Fields& file,
                             TokenizerOverrides& parts);
+absl::Status LikeCamembert(const TokenizerSettings& settings, const Fields& file,
+                           TokenizerOverrides& parts);
+absl::Status LikeAlbert(const TokenizerSettings& settings, const Fields& file,
+                        TokenizerOverrides& parts);
+absl::Status LikeBigBird(const TokenizerSettings& settings, const Fields& file,
+                         TokenizerOverrides& parts);
 absl::Status LikeT5(const TokenizerSettings&, const Fields& file, TokenizerOverrides& parts);
 absl::Status LikeDeberta(const TokenizerSettings& settings, const Fields& file,
                          TokenizerOverrides& parts);
@@ -23,6 +29,10 @@ absl::Status LikeLlama(const TokenizerSettings& settings, const Fields&, Tokeniz
 absl::Status LikeGemma(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
 absl::Status LikeQwen(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
 absl::Status LikeClip(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
+
+// Adds the tokens that CamemBERT's class does not use to the special tokens, unless the settings
+// list any such tokens.
+void AddNotUsed(const TokenizerSettings& settings, TokenizerOverrides& parts);
 
 // Adds T5's sentinels <extra_id_0> and so on to the special tokens, unless the settings list any
 // such tokens.

@@ -22,7 +22,8 @@ constexpr char kRobertaTokens[] =
 
 constexpr TokenizerClass kClasses[] = {
     {"BertTokenizer", "WordPiece",
-     "bert,chinese_clip,convbert,distilbert,electra,ernie,layoutlm,megatron-bert,nomic_bert,"
+     "bert,chinese_clip,convbert,distilbert,electra,ernie,layoutlm,lxmert,megatron-bert,mobilebert,"
+     "nomic_bert,"
      "qdqbert,retribert,squeezebert,visual_bert",
      kBertTokens, LikeBert},
     {"DistilBertTokenizer", "WordPiece", "", kBertTokens, LikeBert},
@@ -35,6 +36,15 @@ constexpr TokenizerClass kClasses[] = {
      kRobertaTokens, LikeRoberta},
     {"XLMRobertaTokenizer", "Unigram", "xlm-roberta,gte,jina_embeddings_v3,xmod", kRobertaTokens,
      LikeXlmRoberta},
+    {"CamembertTokenizer", "Unigram", "camembert", kRobertaTokens, LikeCamembert, AddNotUsed},
+    {"AlbertTokenizer", "Unigram", "albert",
+     "bos_token=[CLS] eos_token=[SEP] unk_token=<unk> sep_token=[SEP] pad_token=<pad> "
+     "cls_token=[CLS] mask_token=[MASK]",
+     LikeAlbert},
+    {"BigBirdTokenizer", "Unigram", "big_bird",
+     "bos_token=<s> eos_token=</s> unk_token=<unk> sep_token=[SEP] pad_token=<pad> "
+     "cls_token=[CLS] mask_token=[MASK]",
+     LikeBigBird},
     {"T5Tokenizer", "Unigram", "t5,mt5,switch_transformers",
      "eos_token=</s> unk_token=<unk> pad_token=<pad>", LikeT5, AddSentinels},
     {"DebertaV2Tokenizer", "Unigram", "deberta-v2",
@@ -56,10 +66,10 @@ constexpr TokenizerClass kClasses[] = {
 
 // Other names of classes.
 constexpr std::pair<absl::string_view, absl::string_view> kAliases[] = {
-    {"ElectraTokenizer", "BertTokenizer"},       {"MobileBertTokenizer", "BertTokenizer"},
-    {"SqueezeBertTokenizer", "BertTokenizer"},   {"LayoutLMTokenizer", "BertTokenizer"},
-    {"LongformerTokenizer", "RobertaTokenizer"}, {"BartTokenizer", "RobertaTokenizer"},
-    {"LEDTokenizer", "RobertaTokenizer"}};
+    {"ElectraTokenizer", "BertTokenizer"},     {"MobileBertTokenizer", "BertTokenizer"},
+    {"SqueezeBertTokenizer", "BertTokenizer"}, {"LayoutLMTokenizer", "BertTokenizer"},
+    {"LxmertTokenizer", "BertTokenizer"},      {"LongformerTokenizer", "RobertaTokenizer"},
+    {"BartTokenizer", "RobertaTokenizer"},     {"LEDTokenizer", "RobertaTokenizer"}};
 
 // Model types for which transformers uses tokenizer.json as it is, whatever class is named.
 constexpr absl::string_view kFileModelTypes =

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
 #include "server/text/models/vocabulary_files.h"
@@ -76,13 +78,48 @@ absl::Status LoadAs(const TokenizerClass* known, const std::string& json, const 
   return absl::OkStatus();
 }
 
+// The class of a tokenizer.json; null: its tokenizer is made as the file says.
+const TokenizerClass* ClassOf(const std::string& json, const Settings& file,
+                              const TokenizerSettings& settings) {
+  const std::optional<JsonValue> model = file.Find("model");
+  const std::optional<JsonValue> type = model.has_value() ? model->Find("type") : std::nullopt;
+  return ClassFor(settings, json, type.has_value() ? type->text() : absl::string_view());
+}
+
+// Whether `found` has all that `wanted` has.
+bool SaysTheSame(JsonValue wanted, JsonValue found) {
+  if (wanted.kind() != found.kind() || wanted.text() != found.text()) return false;
+  if (wanted.is_array() && wanted.size() != found.size()) return false;
+  const std::vector<JsonValue> elements = found.Elements();
+  bool same = true;
+  size_t next = 0;
+  wanted.ForEach([&](absl::string_view key, JsonValue value) {
+    const std::optional<JsonValue> other = wanted.is_array() ? elements[next++] : found.Find(key);
+    same = same && other.has_value() && SaysTheSame(value, *other);
+  });
+  return same;
+}
+
+// Replaces each {{TOKEN}} in the JSON of a part by the id of that added token of the file. Nothing
+// if there is no such token.
+std::optional<std::string> WithAddedIds(const std::string& part, const Settings& file) {
+  std::vector<std::pair<std::string, std::string>> ids;
+  if (const std::optional<JsonValue> added = file.Find("added_tokens")) {
+    for (const JsonValue& token : added->Elements()) {
+      const auto content = token.Find("content"), id = token.Find("id");
+      if (!content || !id) continue;
+      ids.emplace_back(absl::StrCat("{{", content->text(), "}}"), id->text());
+    }
+  }
+  std::string json = absl::StrReplaceAll(part, ids);
+  if (absl::StrContains(json, "{{")) return std::nullopt;
+  return json;
+}
+
 absl::Status LoadFile(const std::string& json, const TokenizerSettings& settings,
                       EffectiveTokenizer& effective) {
   ASSIGN_OR_RETURN(const Settings file, Settings::Read(json, "tokenizer.json"));
-  const std::optional<JsonValue> model = file.Find("model");
-  const std::optional<JsonValue> type = model.has_value() ? model->Find("type") : std::nullopt;
-  const TokenizerClass* known =
-      ClassFor(settings, json, type.has_value() ? type->text() : absl::string_view());
+  const TokenizerClass* known = ClassOf(json, file, settings);
   return LoadAs(known, json, file.fields(), settings, &effective.notes, effective);
 }
 
@@ -126,6 +163,29 @@ absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& file
     effective.truncation_side = *side == "left" ? TruncationSide::kLeft : TruncationSide::kRight;
   }
   return effective;
+}
+
+std::map<std::string, std::string> ReplacedParts(const TokenizerFiles& files) {
+  std::map<std::string, std::string> replaced;
+  if (!files.tokenizer_json.has_value()) return replaced;
+  const absl::StatusOr<TokenizerSettings> settings = ReadSettings(files);
+  const absl::StatusOr<Settings> file = Settings::Read(files.tokenizer_json, "tokenizer.json");
+  if (!settings.ok() || !file.ok()) return replaced;
+  const TokenizerClass* known = ClassOf(*files.tokenizer_json, *file, *settings);
+  TokenizerOverrides parts;
+  if (known == nullptr || !known->parts(*settings, file->fields(), parts).ok()) return replaced;
+  for (const auto& [key, part] :
+       {std::pair{"normalizer", parts.normalizer}, std::pair{"pre_tokenizer", parts.pre_tokenizer},
+        std::pair{"post_processor", parts.post_processor}}) {
+    const std::optional<std::string> json = part ? WithAddedIds(*part, *file) : std::nullopt;
+    const auto wanted = JsonTree::Parse(json.value_or(""), key);
+    if (!wanted.ok()) continue;
+    const std::optional<JsonValue> found = file->Find(key);
+    const bool is_same =
+        found ? SaysTheSame((*wanted)->root(), *found) : (*wanted)->root().is_null();
+    if (!is_same) replaced[key] = *json;
+  }
+  return replaced;
 }
 
 }  // namespace attendant::text

@@ -2,6 +2,7 @@
 // the settings beside it change.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,5 +42,10 @@ struct EffectiveTokenizer {
 // vocab.json. Other errors are those of Tokenizer::Load, and name the file whose setting is not as
 // expected.
 absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& files);
+
+// The normalizer, pre_tokenizer and post_processor that such a class builds where tokenizer.json
+// says otherwise, as JSON by their keys. Nothing if the class uses the file as it is, or if a file
+// cannot be read.
+std::map<std::string, std::string> ReplacedParts(const TokenizerFiles& files);
 
 }  // namespace attendant::text

@@ -1,7 +1,7 @@
 """What transformers makes of a folder's tokenizer.json by the class and the flags of tokenizer_config.json, compared with
 what the server hands out.
 
-    tokenizer_files.py FILE      writes the cases of tests/engine/checkpoint/tokenizer_class_test.cc, with the library's values
+    tokenizer_files.py FILE      writes the cases of tests/server/models/tokenizer_class_test.cc, with the library's values
 """
 import base64
 import json

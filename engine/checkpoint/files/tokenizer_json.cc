@@ -8,7 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "engine/checkpoint/files/json.h"
 
 namespace attendant {
 namespace {
@@ -120,13 +120,13 @@ int64_t TruncationLength(const std::string& tokenizer) {
   return length && *length <= std::numeric_limits<int32_t>::max() ? *length : 0;
 }
 
-void SetMember(const std::string& key, const Json& value, std::string& json) {
+void SetMember(const std::string& key, absl::string_view value, std::string& json) {
   const std::map<std::string, JsonSpan> members = FindMembers(json);
   if (const auto found = members.find(key); found != members.end()) {
     const auto [begin, end] = found->second;
-    json.replace(begin, end - begin, value.dump());
+    json.replace(begin, end - begin, std::string(value));
   } else {
-    json.insert(json.find('{') + 1, absl::StrCat("\"", key, "\":", value.dump(), ","));
+    json.insert(json.find('{') + 1, absl::StrCat("\"", key, "\":", value, ","));
   }
 }
 
@@ -155,7 +155,7 @@ void MakeSpecial(const std::vector<std::string>& texts, std::string& tokenizer) 
     (*token)["normalized"] = false;
     (*token)["special"] = true;
   }
-  if (added != before) SetMember("added_tokens", added, tokenizer);
+  if (added != before) SetMember("added_tokens", added.dump(), tokenizer);
 }
 
 }  // namespace attendant

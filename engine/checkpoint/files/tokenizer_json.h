@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/files/json.h"
+#include "absl/strings/string_view.h"
 
 namespace attendant {
 
@@ -19,8 +19,9 @@ std::map<std::string, int32_t> ReadTokenIds(const std::string& tokenizer,
 // valid.
 int64_t TruncationLength(const std::string& tokenizer);
 
-// Sets a member of `json`, which must be a valid JSON object. Every other byte stays.
-void SetMember(const std::string& key, const Json& value, std::string& json);
+// Sets a member of `json`, which must be a valid JSON object, to a value that is JSON as well.
+// Every other byte stays.
+void SetMember(const std::string& key, absl::string_view value, std::string& json);
 
 // Marks each text as a special token, which tokenizers match before they normalize. If a text is
 // not a token, marks its first word, if that is one.
