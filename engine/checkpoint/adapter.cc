@@ -9,7 +9,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
@@ -26,20 +28,10 @@ constexpr char kMergeIt[] =
     "; merge the adapter with PEFT's merge_and_unload and save the model that results";
 
 // Keys that compute something else unless they are false, null or empty.
-constexpr const char* kOtherKinds[] = {"alora_invocation_tokens",
-                                       "arrow_config",
-                                       "fan_in_fan_out",
-                                       "kasa_config",
-                                       "layer_replication",
-                                       "lora_bias",
-                                       "modules_to_save",
-                                       "monteclora_config",
-                                       "target_parameters",
-                                       "use_bdlora",
-                                       "use_dora",
-                                       "use_qalora",
-                                       "velora_config",
-                                       "trainable_token_indices"};
+constexpr absl::string_view kOtherKinds =
+    "alora_invocation_tokens arrow_config fan_in_fan_out kasa_config layer_replication lora_bias "
+    "modules_to_save monteclora_config target_parameters use_bdlora use_dora use_qalora "
+    "velora_config trainable_token_indices";
 
 // The two matrices of a module, by their names in the file.
 struct Module {
@@ -58,7 +50,7 @@ class AdapterConfig {
  public:
   static absl::StatusOr<AdapterConfig> Read(const std::string& path);
 
-  // What the product of a module is multiplied by.
+  // Returns the factor of the product of a module.
   float ScaleOf(absl::string_view module, int64_t rank) const {
     double alpha = alpha_;
     for (const auto& [pattern, of_pattern] : alphas_) {
@@ -83,24 +75,22 @@ class AdapterConfig {
 };
 
 absl::StatusOr<AdapterConfig> AdapterConfig::Read(const std::string& path) {
-  const absl::StatusOr<Json> json = ReadJsonFile(path, {});
-  if (!json.ok()) return json.status();
+  ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
   Problems problems(path);
-  const auto value = [&](const char* key) { return json->value(key, Json()); };
+  const auto value = [&](absl::string_view key) { return json.value(std::string(key), Json()); };
   const auto expect = [&](const std::string& key, const char* expected, const Json& found) {
-    problems.Add(absl::StrCat(Quoted(key), ": expected ", expected, ", found ", Describe(found)));
+    problems.Add(Quoted(key), ": expected ", expected, "; got ", Describe(found));
   };
-  if (!json->is_object()) {
-    problems.Add(absl::StrCat("expected an object, found ", Describe(*json)));
+  if (!json.is_object()) {
+    problems.Add("expected an object; got ", Describe(json));
     return problems.ToStatus();
   }
   if (value("peft_type") != "LORA") expect("peft_type", "'LORA'", value("peft_type"));
-  const Json bias = json->value("bias", Json("none"));
-  if (bias != "none")
-    problems.Add(absl::StrCat("'bias': expected 'none', found ", Describe(bias), kMergeIt));
-  for (const char* key : kOtherKinds) {
+  const Json bias = json.value("bias", Json("none"));
+  if (bias != "none") problems.Add("'bias': expected 'none'; got ", Describe(bias), kMergeIt);
+  for (const absl::string_view key : absl::StrSplit(kOtherKinds, ' ')) {
     if (!IsSet(value(key))) continue;
-    problems.Add(absl::StrCat(Quoted(key), ": not supported", kMergeIt));
+    problems.Add(Quoted(key), ": not supported", kMergeIt);
   }
   AdapterConfig config;
   const auto read_number = [&](const std::string& key, const Json& number) {
@@ -108,15 +98,14 @@ absl::StatusOr<AdapterConfig> AdapterConfig::Read(const std::string& path) {
     expect(key, "a number", number);
     return 0.0;
   };
-  config.alpha_ = read_number("lora_alpha", json->value("lora_alpha", Json(8)));
+  config.alpha_ = read_number("lora_alpha", json.value("lora_alpha", Json(8)));
   config.by_root_ = IsSet(value("use_rslora"));
   const Json alphas = value("alpha_pattern");
   if (alphas.is_object()) {
     for (const auto& [pattern, alpha] : alphas.items()) {
       config.alphas_.emplace_back(pattern, read_number("alpha_pattern", alpha));
       if (pattern.find_first_of("*+?()[]{}|^$\\") == pattern.npos) continue;
-      problems.Add(absl::StrCat("'alpha_pattern': expected names of modules, found ",
-                                Quoted(pattern), kMergeIt));
+      problems.Add("'alpha_pattern': expected names of modules; got ", Quoted(pattern), kMergeIt);
     }
   }
   if (!problems.empty()) return problems.ToStatus();
@@ -138,7 +127,7 @@ std::map<std::string, Module> ListModules(const WeightFiles& files, Problems& pr
     const auto* end =
         absl::c_find_if(kEnds, [&](End one) { return absl::EndsWith(name, one.text); });
     if (end == std::end(kEnds)) {
-      problems.Add(absl::StrCat("tensor ", Quoted(name), ": expected a matrix of LoRA", kMergeIt));
+      problems.Add("tensor ", Quoted(name), ": expected a LoRA matrix", kMergeIt);
       continue;
     }
     absl::string_view module = absl::StripSuffix(name, end->text);
@@ -163,20 +152,19 @@ const CheckpointTensor* FindTensor(const std::string& module, const Checkpoint& 
     }
   }
   if (found.size() == 1) return found.front();
-  problems.Add(absl::StrCat("module ", Quoted(module), ": expected one of the model's, found ",
-                            found.empty() ? "none" : "several", " of that name"));
+  problems.Add("module ", Quoted(module), ": the model has ",
+               found.empty() ? "no module" : "several modules", " of that name");
   return nullptr;
 }
 
-// Returns the products of a module, and binds its matrices. `shapes` are those of the model.
+// Returns the products of a module, and binds its matrices. `shapes` are the model's.
 LowRankProducts ReadModule(const std::string& name, const Module& module,
                            const AdapterConfig& config, const Checkpoint& checkpoint,
                            const WeightShapes& shapes, WeightBinder& binder) {
   const CheckpointTensor* tensor = FindTensor(name, checkpoint, binder.problems());
   const FileTensor* a = binder.Find(module.a);
   if (a == nullptr || binder.Find(module.b) == nullptr || a->shape.size() != 2 || a->shape[0] < 1) {
-    binder.problems().Add(absl::StrCat("module ", Quoted(name),
-                                       ": expected the matrices A [r, .] and B [., r] of LoRA"));
+    binder.Refuse("module ", Quoted(name), ": expected the LoRA matrices A [r, .] and B [., r]");
     return {};
   }
   if (tensor == nullptr) return {};
@@ -188,8 +176,8 @@ LowRankProducts ReadModule(const std::string& name, const Module& module,
                                         .rank = rank,
                                         .scale = config.ScaleOf(name, rank)});
   if (of_tensor.empty()) {
-    binder.problems().Add(absl::StrCat("module ", Quoted(name), ": the layout of the tensor ",
-                                       Quoted(tensor->name), " is not supported", kMergeIt));
+    binder.Refuse("module ", Quoted(name), ": the layout of the tensor ", Quoted(tensor->name),
+                  " is not supported", kMergeIt);
     return {};
   }
   const int64_t rows = tensor->shape[0], columns = tensor->shape[1];
@@ -202,24 +190,22 @@ LowRankProducts ReadModule(const std::string& name, const Module& module,
 
 absl::Status MergeAdapter(const std::string& folder, const CheckpointOptions& options,
                           Checkpoint& checkpoint) {
-  const absl::StatusOr<AdapterConfig> config =
-      AdapterConfig::Read(absl::StrCat(folder, "/", kConfigFile));
-  if (!config.ok()) return config.status();
-  absl::StatusOr<WeightFiles> files = OpenWeightFile(folder, kWeightsFile, options);
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(const AdapterConfig config,
+                   AdapterConfig::Read(absl::StrCat(folder, "/", kConfigFile)));
+  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFile(folder, kWeightsFile, options));
   WeightBinder binder(absl::StrCat(folder, "/", kWeightsFile));
-  const std::map<std::string, Module> modules = ListModules(*files, binder.problems());
-  binder.AddFiles("", *std::move(files));
+  const std::map<std::string, Module> modules = ListModules(files, binder.problems());
+  binder.AddFiles("", std::move(files));
   const WeightShapes shapes = ShapesOf(checkpoint.description);
   LowRankProducts products;
   for (const auto& [name, module] : modules) {
-    products.merge(ReadModule(name, module, *config, checkpoint, shapes, binder));
+    products.merge(ReadModule(name, module, config, checkpoint, shapes, binder));
   }
-  if (modules.empty()) binder.problems().Add("expected matrices of LoRA, found none");
+  if (modules.empty()) binder.Refuse("no LoRA matrices");
   CheckpointOptions of_adapter = options;
   of_adapter.weights_sha256.clear();
   Checkpoint factors;
-  if (absl::Status status = binder.Finish(of_adapter, factors); !status.ok()) return status;
+  RETURN_IF_ERROR(binder.Finish(of_adapter, factors));
   AddProducts(std::move(products), std::move(factors.weights), checkpoint);
   return absl::OkStatus();
 }
@@ -227,15 +213,10 @@ absl::Status MergeAdapter(const std::string& folder, const CheckpointOptions& op
 absl::Status RefuseAdapterAlone(const std::string& folder) {
   const std::string path = absl::StrCat(folder, "/", kConfigFile);
   if (!PathExists(path)) return absl::OkStatus();
-  const absl::StatusOr<Json> config = ReadJsonFile(path, {});
-  std::string base = "another model";
-  if (config.ok() && config->is_object()) {
-    const Json name = config->value("base_model_name_or_path", Json());
-    if (name.is_string()) base = Quoted(name.get<std::string>());
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(folder, ": expected a model, found an adapter of ", base,
-                   " alone; serve both: NAME=FOLDER_OF_THAT_MODEL,adapter=", folder));
+  const std::string base = TextAt(ReadObjectOrEmpty(path), "base_model_name_or_path");
+  return InvalidArgument(folder, ": expected a model; got only an adapter of ",
+                         base.empty() ? "another model" : Quoted(base),
+                         "; serve both: NAME=FOLDER_OF_THAT_MODEL,adapter=", folder);
 }
 
 }  // namespace attendant

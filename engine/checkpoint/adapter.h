@@ -10,10 +10,10 @@ namespace attendant {
 
 // Merges an adapter into an opened checkpoint: W + s B A for a linear layer, and W + s (B A)^T for
 // a table of embeddings, where s is lora_alpha / r, or lora_alpha / sqrt(r) with use_rslora.
-// `folder` has adapter_config.json and adapter_model.safetensors, whose modules are named as in the
-// checkpoint's files; what is before the name may differ. Weights are merged as they are read.
-// NOT_FOUND: there is no adapter. INVALID_ARGUMENT names everything that is wrong with it. After an
-// error the checkpoint is unchanged.
+// `folder` has adapter_config.json and adapter_model.safetensors, which name modules as the
+// checkpoint's files do; the prefix may differ. Weights are merged as they are read. NOT_FOUND:
+// there is no adapter. INVALID_ARGUMENT names everything that is wrong with it. After an error the
+// checkpoint is unchanged.
 absl::Status MergeAdapter(const std::string& folder, const CheckpointOptions& options,
                           Checkpoint& checkpoint);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/shape.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/adapter.h"
 #include "engine/checkpoint/embedded.h"
 #include "engine/checkpoint/files/input_file.h"
@@ -26,9 +27,8 @@ absl::Status CheckDigestText(const std::string& digest) {
                            return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
                          });
   if (digest.empty() || is_digest) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("weights SHA-256: expected ", kDigestDigits,
-                                                 " lower-case hexadecimal digits, found '", digest,
-                                                 "'"));
+  return InvalidArgument("weights SHA-256: expected ", kDigestDigits,
+                         " lower-case hexadecimal digits; got '", digest, "'");
 }
 
 // Refuses options that belong to folders of Hugging Face's.
@@ -42,8 +42,8 @@ absl::Status RefuseOptions(const std::string& source, const CheckpointOptions& o
   };
   for (const auto& [option, is_there] : unfit) {
     if (!is_there) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        source, ": ", option, ": not supported: only a folder of Hugging Face's has it"));
+    return InvalidArgument(source, ": ", option,
+                           ": not supported: only Hugging Face models have this option");
   }
   return absl::OkStatus();
 }
@@ -52,20 +52,20 @@ absl::Status InspectFolder(const std::string& folder, const CheckpointOptions& o
                            Checkpoint& found) {
   const auto has = [&](const char* name) { return PathExists(absl::StrCat(folder, "/", name)); };
   if (has(kTorchDescriptionFile)) {
-    if (absl::Status status = RefuseOptions(folder, options); !status.ok()) return status;
+    RETURN_IF_ERROR(RefuseOptions(folder, options));
     return OpenTorchModule(folder, options, found);
   }
   if (!has("config.json")) {
-    if (absl::Status status = RefuseAdapterAlone(folder); !status.ok()) return status;
+    RETURN_IF_ERROR(RefuseAdapterAlone(folder));
   }
   if (has("config.json") || has("modules.json")) return OpenHuggingFace(folder, options, found);
   if (!PathExists(folder)) {
     return absl::NotFoundError(
-        absl::StrCat(folder, ": neither a folder nor worked-example nor synthetic:<name>"));
+        absl::StrCat(folder, ": not a directory, worked-example or synthetic:<name>"));
   }
-  if (absl::Status status = RefuseOtherFormats(folder); !status.ok()) return status;
-  return absl::NotFoundError(absl::StrCat(folder, ": expected a folder with config.json or ",
-                                          kTorchDescriptionFile, ", found neither"));
+  RETURN_IF_ERROR(RefuseOtherFormats(folder));
+  return absl::NotFoundError(
+      absl::StrCat(folder, ": expected a directory with config.json or ", kTorchDescriptionFile));
 }
 
 absl::Status InspectSource(const std::string& source, const CheckpointOptions& options,
@@ -74,33 +74,29 @@ absl::Status InspectSource(const std::string& source, const CheckpointOptions& o
   const bool is_synthetic = absl::ConsumePrefix(&rest, "synthetic:");
   if (!is_synthetic && source != "worked-example") return InspectFolder(source, options, found);
   if (!options.weights_sha256.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(source, ": has no weight file whose SHA-256 could be checked"));
+    return InvalidArgument(source, ": no weight file to check the SHA-256 of");
   }
-  if (absl::Status status = RefuseOptions(source, options); !status.ok()) return status;
-  absl::StatusOr<Checkpoint> opened = is_synthetic ? OpenSynthetic(rest) : OpenWorkedExample();
-  if (opened.ok()) found = std::move(*opened);
-  return opened.status();
+  RETURN_IF_ERROR(RefuseOptions(source, options));
+  ASSIGN_OR_RETURN(found, is_synthetic ? OpenSynthetic(rest) : OpenWorkedExample());
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::Status InspectCheckpoint(const std::string& source, const CheckpointOptions& options,
                                Checkpoint& found) {
-  if (absl::Status status = CheckDigestText(options.weights_sha256); !status.ok()) return status;
-  absl::Status status = InspectSource(source, options, found);
-  if (status.ok() && !options.adapter.empty())
-    status = MergeAdapter(options.adapter, options, found);
-  if (status.ok() && !options.prune_file.empty()) status = PruneHeads(options.prune_file, found);
-  return status;
+  RETURN_IF_ERROR(CheckDigestText(options.weights_sha256));
+  RETURN_IF_ERROR(InspectSource(source, options, found));
+  if (!options.adapter.empty()) {
+    RETURN_IF_ERROR(MergeAdapter(options.adapter, options, found));
+  }
+  return options.prune_file.empty() ? absl::OkStatus() : PruneHeads(options.prune_file, found);
 }
 
 absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& source,
                                           const CheckpointOptions& options) {
   Checkpoint checkpoint;
-  if (absl::Status status = InspectCheckpoint(source, options, checkpoint); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(InspectCheckpoint(source, options, checkpoint));
   return checkpoint;
 }
 

@@ -18,10 +18,9 @@ namespace attendant {
 //   a folder                   config.json with model.safetensors or model.safetensors.index.json,
 //                              and the files of sentence-transformers if there; or attendant.json
 //                              with the safetensors of a torch module (see torch/torch_modules.h)
-// Checks everything that can be checked without reading tensor data; all problems of a file come in
-// one message that names the file, the tensor, what was expected and what was found. The rest is
-// checked as weights are read. NOT_FOUND: there is nothing. INVALID_ARGUMENT: the files are
-// refused.
+// Checks everything that can be checked without reading tensor data. One message lists all problems
+// of a file, with the file, the tensor, the expected and the actual value. The rest is checked as
+// weights are read. NOT_FOUND: there is no such source. INVALID_ARGUMENT: the files are refused.
 //
 // `options.weights_sha256` is the digest of the weight file. For several files it is the SHA-256 of
 // their digests in hexadecimal, one after the other in the order of the files' paths:
@@ -30,8 +29,8 @@ namespace attendant {
 absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& source,
                                           const CheckpointOptions& options);
 
-// Opens a model like OpenCheckpoint, to show what a source holds: when it is refused, `found` has
-// what was known by then. The description is unknown as long as it has no layers; `found.weights`
+// Opens a model like OpenCheckpoint, to show what a source holds: after a refusal `found` has
+// everything read so far. The description is unknown as long as it has no layers; `found.weights`
 // is set if the status is OK.
 absl::Status InspectCheckpoint(const std::string& source, const CheckpointOptions& options,
                                Checkpoint& found);

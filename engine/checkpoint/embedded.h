@@ -1,8 +1,6 @@
 // Embedded models, which need no files.
 #pragma once
 
-#include <string>
-
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/checkpoint/files/opened_checkpoint.h"

@@ -1,17 +1,18 @@
 #include "engine/checkpoint/hugging_face.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "engine/checkpoint/families/causal_config.h"
-#include "engine/checkpoint/families/derived_weights.h"
+#include "engine/base/status_macros.h"
+#include "engine/checkpoint/families/config_parts.h"
 #include "engine/checkpoint/families/model_config.h"
+#include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
 #include "engine/checkpoint/late_interaction/query_expansion.h"
@@ -29,26 +30,17 @@ namespace {
 // Constants that old versions of the library saved along with the weights.
 constexpr const char* kBuffers[] = {".position_ids", ".token_type_ids", ".inv_freq"};
 
-bool HasAny(absl::Span<const TensorPart> places, const WeightBinder& binder) {
-  return FindFirst(places, binder) != nullptr;
-}
-
 // Returns what precedes the encoder's tensor names in this file: nothing, or the name that a model
 // with a head gives its encoder.
-std::string FindPrefix(const Family& family, const WeightBinder& binder) {
+std::string FindPrefix(const Family& family, WeightBinder& binder) {
   for (const std::string& prefix : family.prefixes) {
     const auto has_layers = [&](const std::string& before) {
-      return HasAny(PlacesInFile(family, before, "layer.0.output.weight"), binder) ||
-             HasAny(PlacesInFile(family, before, "layer.0.feed_forward_out.weight"), binder);
+      const FamilyTensors tensors = {family, before, binder};
+      return tensors.Has("layer.0.output.weight") || tensors.Has("layer.0.feed_forward_out.weight");
     };
     if (!has_layers("") && has_layers(prefix)) return prefix;
   }
   return "";
-}
-
-bool HasPooler(const Family& family, const std::string& prefix, const WeightBinder& binder) {
-  return !family.pooler.empty() &&
-         HasAny(PlacesInFile(family, prefix, "pooling.dense.weight"), binder);
 }
 
 // Makes the pooling of a checkpoint without modules, which is its pooler or none, the chosen one.
@@ -56,16 +48,16 @@ absl::Status ChoosePooling(const std::string& folder, PoolingChoice choice,
                            ModelDescription& model) {
   if (const std::optional<PoolingMode> mode = ModeOf(choice)) model.pooling = {.modes = {*mode}};
   if (choice != PoolingChoice::kPooler || model.pooling) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      folder, ": pooling=pooler: not supported: the checkpoint has no pooler; use mean"));
+  return InvalidArgument(folder,
+                         ": pooling=pooler: not supported: the checkpoint has no pooler; use mean");
 }
 
 // Pools as the checkpoint's own pooler does; or by the last token, as sentence-transformers pools a
 // causal language model without modules.
-void TakeOwnPooling(ModelConfig& config, const std::string& prefix, const WeightBinder& binder,
-                    ModelDescription& model) {
-  const bool has_layer = HasPooler(*config.family, prefix, binder);
-  if (has_layer || config.family->pools_without_layer) {
+void TakeOwnPooling(ModelConfig& config, const FamilyTensors& tensors, ModelDescription& model) {
+  const Family& family = tensors.family;
+  const bool has_layer = !family.pooler.empty() && tensors.Has("pooling.dense.weight");
+  if (has_layer || family.pools_without_layer) {
     if (!has_layer) config.pooler.dense_width = 0;
     model.pooling = std::move(config.pooler);
   } else if (config.is_language_model && model.layer.attention.causal) {
@@ -73,34 +65,35 @@ void TakeOwnPooling(ModelConfig& config, const std::string& prefix, const Weight
   }
 }
 
-// What is opened: the folder, its parts, and the beginning of the names of the encoder's tensors.
+// The folder being opened, and its parts.
 struct FoundFiles {
   const std::string& folder;
   const std::string& transformer;
-  const std::string& prefix;
   const std::optional<SentenceModules>& modules;
   const CheckpointOptions& options;
+  const FamilyTensors& tensors;
 };
 
 absl::Status ReadHeadsOfModules(const FoundFiles& found, ModelConfig& config,
-                                Checkpoint& checkpoint, WeightBinder& binder) {
+                                Checkpoint& checkpoint) {
   const SentenceModules& modules = *found.modules;
+  ModelDescription& model = checkpoint.description;
   if (modules.transformer_pools) {
-    TakeOwnPooling(config, found.prefix, binder, checkpoint.description);
-    if (!checkpoint.description.pooling) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          found.folder, "/modules.json: expected a model with a pooler (its Transformer outputs ",
-          "sentence_embedding), found none in the family ", config.family->name));
+    TakeOwnPooling(config, found.tensors, model);
+    if (!model.pooling) {
+      return InvalidArgument(
+          found.folder, "/modules.json: requires a model with a pooler (its Transformer outputs ",
+          "sentence_embedding), which the family ", config.family->name, " does not have");
     }
   }
-  absl::Status status = ReadSentenceHeads(modules, found.options, checkpoint.description, binder);
-  checkpoint.tokenization.is_multi_vector = checkpoint.description.token_head.has_value();
-  if (!status.ok() || !modules.mask) return status;
+  RETURN_IF_ERROR(ReadSentenceHeads(modules, found.options, model, found.tensors.binder));
+  checkpoint.tokenization.is_multi_vector = model.token_head.has_value();
+  if (!modules.mask) return absl::OkStatus();
   return ReadMultiVectorMask(*modules.mask, checkpoint.tokenization, checkpoint.warnings);
 }
 
 // Decides how texts are pooled, for a folder without modules: sentence-transformers takes their
-// mean. A head that scores classes brings its own pooling.
+// mean. A classification head has its own pooling.
 void ChooseTextPooling(const std::string& folder, PoolingChoice choice, const Family& family,
                        Checkpoint& checkpoint) {
   const ModelDescription& model = checkpoint.description;
@@ -113,7 +106,7 @@ void ChooseTextPooling(const std::string& folder, PoolingChoice choice, const Fa
   checkpoint.warnings.push_back(absl::StrCat(
       folder, ": no modules.json: the vector of a text is the mean of its tokens, as ",
       "sentence-transformers makes it",
-      model.pooling ? "; MODEL_POOLING of token ids is that of the pooler" : "",
+      model.pooling ? "; MODEL_POOLING of token ids uses the pooler" : "",
       "; the option pooling=mean", model.pooling ? " or pooling=pooler" : "", " decides for both"));
 }
 
@@ -126,8 +119,7 @@ void PadTexts(const Family& family, Checkpoint& checkpoint) {
   tokenization.padding.id = static_cast<int32_t>(id);
 }
 
-// The weights of a head, by their canonical names' beginning, and what its first linear layer
-// takes.
+// The canonical prefix of a head's weights, and the pooling before its first linear layer.
 struct HeadOf {
   std::string name;
   std::vector<PoolingMode> modes;
@@ -135,26 +127,23 @@ struct HeadOf {
 
 // Describes a head that scores classes, if the files hold all of its weights.
 std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const ModelConfig& config,
-                                               const std::string& prefix, Activation of_layers,
-                                               const WeightBinder& binder) {
-  const Family& family = *config.family;
+                                               const FamilyTensors& tensors, Activation of_layers) {
   PoolingDescription head;
   head.modes = of.modes;
   for (auto [part, width] : {std::pair{".dense.weight", &head.dense_width},
                              std::pair{".output.weight", &head.output_width}}) {
-    const std::vector<TensorPart> places = PlacesInFile(family, prefix, of.name + part);
-    if (places.empty()) continue;
-    const FileTensor* tensor = FindFirst(places, binder);
+    if (tensors.Places(of.name + part).empty()) continue;
+    const FileTensor* tensor = tensors.Find(of.name + part);
     if (tensor == nullptr || tensor->shape.size() != 2) return std::nullopt;
     *width = tensor->shape[0];
   }
   if (head.dense_width == 0) return std::nullopt;
   if (head.output_width > 0) {
+    const Family& family = tensors.family;
     head.dense_activation = config.classifier_activation.value_or(
         family.classifier_acts_as_layers ? of_layers : family.classifier_activation);
   }
-  head.has_dense_norm =
-      HasAny(PlacesInFile(family, prefix, of.name + ".dense_norm.weight"), binder);
+  head.has_dense_norm = tensors.Has(of.name + ".dense_norm.weight");
   return head;
 }
 
@@ -173,18 +162,16 @@ ClassCounts CountClasses(const ModelConfig& config, const ModelDescription& mode
 }
 
 // Describes the heads that score classes of sequences and of tokens.
-void AddHeads(const std::string& folder, const ModelConfig& config, const std::string& prefix,
-              const WeightBinder& binder, Checkpoint& checkpoint) {
-  const Family& family = *config.family;
+void AddHeads(const FoundFiles& found, const ModelConfig& config, Checkpoint& checkpoint) {
   ModelDescription& model = checkpoint.description;
   const auto describe = [&](const HeadOf& head) {
-    return DescribeHead(head, config, prefix, model.layer.feed_forward.activation, binder);
+    return DescribeHead(head, config, found.tensors, model.layer.feed_forward.activation);
   };
   const bool scores_sequences = !config.classifier_modes.empty();
-  if (scores_sequences && PlacesInFile(family, prefix, "classifier.dense.weight").empty()) {
+  if (scores_sequences && found.tensors.Places("classifier.dense.weight").empty()) {
     checkpoint.warnings.push_back(absl::StrCat(
-        folder, ": the head that scores classes is left out, because it is not computed for the ",
-        "family ", family.name));
+        found.transformer, ": the head that scores classes is left out, because it is not ",
+        "computed for the family ", config.family->name));
   } else if (scores_sequences) {
     model.classifier = describe({"classifier", config.classifier_modes});
   }
@@ -194,13 +181,11 @@ void AddHeads(const std::string& folder, const ModelConfig& config, const std::s
 }
 
 // Finds norms that only some models of a family have and that no config mentions.
-void DescribeNorms(const Family& family, const std::string& prefix, const WeightBinder& binder,
-                   ModelDescription& model) {
+void DescribeNorms(const FamilyTensors& tensors, ModelDescription& model) {
   const auto has = [&](const std::string& name) {
-    return HasAny(PlacesInFile(family, prefix, name + ".weight"), binder) ||
-           HasAny(PlacesInFile(family, prefix, name + ".bias"), binder);
+    return tensors.Has(name + ".weight") || tensors.Has(name + ".bias");
   };
-  const bool norms_all_heads = family.query_key_norms == QueryKeyNorms::kNone &&
+  const bool norms_all_heads = tensors.family.query_key_norms == QueryKeyNorms::kNone &&
                                (has("layer.0.query_norm") || has("layer.0.key_norm"));
   const bool has_second = has("layer.0.second_attention_norm");
   model.ChangeShapes([&](LayerShape& layer) {
@@ -210,20 +195,21 @@ void DescribeNorms(const Family& family, const std::string& prefix, const Weight
 }
 
 bool StartsWithAny(absl::string_view name, absl::Span<const std::string> starts) {
-  return std::any_of(starts.begin(), starts.end(),
-                     [&](absl::string_view start) { return absl::StartsWith(name, start); });
+  return absl::c_any_of(starts,
+                        [&](absl::string_view start) { return absl::StartsWith(name, start); });
 }
 
-bool IsOfEncoder(const Family& family, const std::string& prefix, absl::string_view name) {
-  if (!absl::ConsumePrefix(&name, prefix)) return false;
+bool IsOfEncoder(const FamilyTensors& tensors, absl::string_view name) {
+  const Family& family = tensors.family;
+  if (!absl::ConsumePrefix(&name, tensors.prefix)) return false;
   if (!family.pooler.empty() && absl::StartsWith(name, family.pooler)) return false;
   if (StartsWithAny(name, family.others)) return false;
-  return !prefix.empty() || StartsWithAny(name, family.parts);
+  return !tensors.prefix.empty() || StartsWithAny(name, family.parts);
 }
 
 bool IsBuffer(absl::string_view name) {
-  return std::any_of(std::begin(kBuffers), std::end(kBuffers),
-                     [&](absl::string_view buffer) { return absl::EndsWith(name, buffer); });
+  return absl::c_any_of(kBuffers,
+                        [&](absl::string_view buffer) { return absl::EndsWith(name, buffer); });
 }
 
 // Returns the name of the corresponding weight of layer 0.
@@ -233,101 +219,80 @@ std::string OfLayerZero(const std::string& canonical) {
   return absl::StrCat("layer.0", rest.substr(rest.find('.')));
 }
 
-// Heads whose weights are bound already.
-struct BoundHeads {
-  const std::optional<SentenceModules>& modules;
-  bool has_classifier;
-};
-
-void BindAll(const Checkpoint& checkpoint, const Family& family, const std::string& prefix,
-             const BoundHeads& bound, WeightBinder& binder) {
-  // Those of the modules, and of files beside them, are bound already.
-  const bool has_pooling = bound.modules && !bound.modules->dense.empty();
-  const bool has_token_head = checkpoint.tokenization.is_multi_vector;
+void BindAll(const FoundFiles& found, const Checkpoint& checkpoint) {
+  const FamilyTensors& tensors = found.tensors;
+  // The weights of modules and of extra files are already bound.
+  std::vector<std::string> bound = {"lexical_head."};
+  if (found.modules && !found.modules->dense.empty()) bound.push_back("pooling.");
+  if (checkpoint.tokenization.is_multi_vector) bound.push_back("token_head.");
+  if (AsksForLogitScore(found.modules, found.options)) bound.push_back("classifier.");
   for (WeightSpec& spec : ListWeights(checkpoint.description)) {
-    if (has_pooling && absl::StartsWith(spec.name, "pooling.")) continue;
-    if (has_token_head && absl::StartsWith(spec.name, "token_head.")) continue;
-    if (absl::StartsWith(spec.name, "lexical_head.")) continue;
-    if (bound.has_classifier && absl::StartsWith(spec.name, "classifier.")) continue;
-    if (spec.optional && family.biases == Biases::kAsInFile) {
-      spec.optional = !HasAny(PlacesInFile(family, prefix, OfLayerZero(spec.name)), binder);
+    if (StartsWithAny(spec.name, bound)) continue;
+    if (spec.optional && tensors.family.biases == Biases::kAsInFile) {
+      spec.optional = !tensors.Has(OfLayerZero(spec.name));
     } else {
-      spec.optional = IsDerived(family, spec.name);
+      spec.optional = IsDerived(tensors.family, spec.name);
     }
-    const std::vector<TensorPart> places = PlacesInFile(family, prefix, spec.name);
-    spec.shape = ShapeInFiles(spec, checkpoint.description, FindFirst(places, binder));
-    BindWeight(spec, places, checkpoint.description.layer, binder);
+    spec.shape = ShapeInFiles(spec, checkpoint.description, tensors.Find(spec.name));
+    BindWeight(spec, tensors.Places(spec.name), checkpoint.description.layer, tensors.binder);
   }
-  BindDerivedWeights(family, prefix, checkpoint.description, binder);
+  BindDerivedWeights(tensors, checkpoint.description);
 }
 
-void SortOutTheRest(const Family& family, const std::string& prefix, WeightBinder& binder,
-                    std::vector<std::string>& unused) {
-  for (std::string& name : binder.Unbound()) {
+void SortOutTheRest(const FamilyTensors& tensors, std::vector<std::string>& unused) {
+  for (std::string& name : tensors.binder.Unbound()) {
     if (absl::StartsWith(name, kDensePrefix) ||
-        (IsOfEncoder(family, prefix, name) && !IsBuffer(name) && !IsOfTaskAdapter(name))) {
-      binder.problems().Add(
-          absl::StrCat(binder.Show(name), ": expected no tensor of that name in this model"));
+        (IsOfEncoder(tensors, name) && !IsBuffer(name) && !IsOfTaskAdapter(name))) {
+      tensors.binder.Refuse(tensors.binder.Show(name), ": unexpected in this model");
     } else if (!IsBuffer(name)) {
       unused.push_back(std::move(name));
     }
   }
 }
 
-absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, WeightBinder& binder,
-                       Checkpoint& checkpoint) {
-  absl::Status status;
+absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, Checkpoint& checkpoint) {
+  ModelDescription& model = checkpoint.description;
+  WeightBinder& binder = found.tensors.binder;
   if (found.modules) {
-    status = ReadHeadsOfModules(found, config, checkpoint, binder);
+    RETURN_IF_ERROR(ReadHeadsOfModules(found, config, checkpoint));
   } else {
-    TakeOwnPooling(config, found.prefix, binder, checkpoint.description);
-    status = ChoosePooling(found.folder, found.options.pooling, checkpoint.description);
+    TakeOwnPooling(config, found.tensors, model);
+    RETURN_IF_ERROR(ChoosePooling(found.folder, found.options.pooling, model));
   }
-  if (!status.ok()) return status;
-  AddHeads(found.transformer, config, found.prefix, binder, checkpoint);
-  const bool ranks = AsksForLogitScore(found.modules, found.options);
-  if (ranks) {
+  AddHeads(found, config, checkpoint);
+  if (AsksForLogitScore(found.modules, found.options)) {
     const std::string score = found.modules ? found.modules->logit_score + "/config.json" : "";
-    status = AddLogitScore(found.transformer, score,
-                           PlacesInFile(*config.family, found.prefix, "embeddings.word"),
-                           checkpoint, binder);
-    if (!status.ok()) return status;
+    const auto words = found.tensors.Places("embeddings.word");
+    RETURN_IF_ERROR(AddLogitScore(found.transformer, score, words, checkpoint, binder));
   }
-  status = ReadClasses(found.folder, found.transformer,
-                       CountClasses(config, checkpoint.description), checkpoint.tokenization);
-  if (status.ok()) {
-    status = AddVocabularyHead(config, found.prefix, found.modules, binder, checkpoint.description);
-  }
-  if (status.ok()) {
-    status = AddM3Heads(found.folder, found.options, found.modules.has_value(), checkpoint, binder);
-  }
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ReadClasses(found.folder, found.transformer, CountClasses(config, model),
+                              checkpoint.tokenization));
+  RETURN_IF_ERROR(AddVocabularyHead(config, found.modules, found.tensors, model));
+  RETURN_IF_ERROR(
+      AddM3Heads(found.folder, found.options, found.modules.has_value(), checkpoint, binder));
   if (!found.modules) {
     ChooseTextPooling(found.folder, found.options.pooling, *config.family, checkpoint);
   }
-  return SettleQueryExpansion(found.folder, checkpoint.description,
-                              found.modules && found.modules->mask, checkpoint.tokenization);
+  return SettleQueryExpansion(found.folder, model, found.modules && found.modules->mask,
+                              checkpoint.tokenization);
 }
 
 // Moves all that is bound into the checkpoint, with the adapter of a task if the options name one.
-absl::Status Finish(const std::string& folder, const Family& family, const std::string& prefix,
-                    const CheckpointOptions& options, WeightBinder& binder,
-                    Checkpoint& checkpoint) {
+absl::Status Finish(const FoundFiles& found, Checkpoint& checkpoint) {
+  const std::string& folder = found.transformer;
+  WeightBinder& binder = found.tensors.binder;
   std::optional<TaskAdapter> adapter;
-  if (!options.task.empty()) {
-    absl::StatusOr<TaskAdapter> read = TaskAdapter::Read(folder, options.task);
-    if (!read.ok()) return read.status();
-    adapter = *std::move(read);
+  if (!found.options.task.empty()) {
+    ASSIGN_OR_RETURN(adapter, TaskAdapter::Read(folder, found.options.task));
     adapter->Bind(binder);
   } else if (const std::vector<std::string> tasks = ListTasks(folder); !tasks.empty()) {
-    checkpoint.warnings.push_back(absl::StrCat(
-        folder, ": no adapter is merged; the option task=", absl::StrJoin(tasks, ", task="),
-        " merges that of a task"));
+    checkpoint.warnings.push_back(absl::StrCat(folder, ": no adapter is merged; the option task=",
+                                               absl::StrJoin(tasks, ", task="), " merges one"));
   }
-  SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
-  absl::Status status = binder.Finish(options, checkpoint);
-  if (status.ok()) status = AddDerivedWeights(family, checkpoint);
-  return status.ok() && adapter ? adapter->AddTo(checkpoint) : status;
+  SortOutTheRest(found.tensors, checkpoint.unused_tensors);
+  RETURN_IF_ERROR(binder.Finish(found.options, checkpoint));
+  RETURN_IF_ERROR(AddDerivedWeights(found.tensors.family, checkpoint));
+  return adapter ? adapter->AddTo(checkpoint) : absl::OkStatus();
 }
 
 // Modules may be code of the folder's authors, which is not run.
@@ -336,55 +301,45 @@ absl::Status CheckOwnCode(const std::string& folder, const Family& family,
   if (!modules || modules->own_code.empty() || modules->own_code == family.own_transformer) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(folder, "/modules.json: type: expected Transformer of sentence_transformers, ",
-                   "found ", Quoted(modules->own_code)));
+  return InvalidArgument(folder,
+                         "/modules.json: type: expected Transformer of sentence_transformers; got ",
+                         Quoted(modules->own_code));
 }
 
 }  // namespace
 
 absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions& options,
                              Checkpoint& checkpoint) {
-  absl::StatusOr<std::optional<SentenceModules>> modules =
-      ReadSentenceModules(folder, options.route);
-  if (!modules.ok()) return modules.status();
-  if (!*modules && IsStanfordColbert(folder)) *modules = ModulesOfStanford(folder);
-  if (*modules && (*modules)->is_sparse_static) {
-    return OpenSparseStaticEmbedding(folder, **modules, options, checkpoint);
+  ASSIGN_OR_RETURN(std::optional<SentenceModules> modules,
+                   ReadSentenceModules(folder, options.route));
+  if (!modules && IsStanfordColbert(folder)) modules = ModulesOfStanford(folder);
+  if (modules && modules->is_sparse_static) {
+    return OpenSparseStaticEmbedding(folder, *modules, options, checkpoint);
   }
-  if (*modules ? (*modules)->is_static : IsModel2Vec(folder)) {
-    return OpenStaticEmbedding(folder, *modules, options, checkpoint);
+  if (modules ? modules->is_static : IsModel2Vec(folder)) {
+    return OpenStaticEmbedding(folder, modules, options, checkpoint);
   }
-  const std::string transformer = *modules ? (*modules)->transformer : folder;
-  absl::StatusOr<ModelConfig> config = ReadModelConfig(transformer, options.tower);
-  if (!config.ok()) return config.status();
-  const Family& family = *config->family;
-  absl::Status status = CheckOwnCode(folder, family, *modules);
-  if (!status.ok()) return status;
-  checkpoint.description = std::move(config->description);
-  status = ChooseCausality(folder, options.causal, family, checkpoint.description);
-  if (!status.ok()) return status;
-  checkpoint.warnings = std::move(config->warnings);
-  absl::StatusOr<Tokenization> tokenization =
-      ReadTokenization(folder, transformer, checkpoint.warnings);
-  if (!tokenization.ok()) return tokenization.status();
-  checkpoint.tokenization = *std::move(tokenization);
+  const std::string transformer = modules ? modules->transformer : folder;
+  ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(transformer, options.tower));
+  const Family& family = *config.family;
+  RETURN_IF_ERROR(CheckOwnCode(folder, family, modules));
+  checkpoint.description = std::move(config.description);
+  RETURN_IF_ERROR(ChooseCausality(folder, options.causal, family, checkpoint.description));
+  checkpoint.warnings = std::move(config.warnings);
+  ASSIGN_OR_RETURN(checkpoint.tokenization,
+                   ReadTokenization(folder, transformer, checkpoint.warnings));
   if (family.pads_texts) PadTexts(family, checkpoint);
 
   WeightBinder binder(folder);
-  absl::StatusOr<WeightFiles> files = OpenWeightFiles(transformer, options);
-  if (!files.ok()) return files.status();
-  binder.AddFiles("", *std::move(files));
-  const std::string prefix = FindPrefix(family, binder);
-
-  const FoundFiles found = {folder, transformer, prefix, *modules, options};
-  status = ReadHeads(found, *config, binder, checkpoint);
-  if (!status.ok()) return status;
-  DescribeNorms(family, prefix, binder, checkpoint.description);
-  checkpoint.description.patch_embedding =
-      DescribePatchEmbedding(family, prefix, checkpoint.description, binder);
-  BindAll(checkpoint, family, prefix, {*modules, AsksForLogitScore(*modules, options)}, binder);
-  return Finish(transformer, family, prefix, options, binder, checkpoint);
+  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFiles(transformer, options));
+  binder.AddFiles("", std::move(files));
+  const FamilyTensors tensors = {family, FindPrefix(family, binder), binder};
+  const FoundFiles found = {folder, transformer, modules, options, tensors};
+  RETURN_IF_ERROR(ReadHeads(found, config, checkpoint));
+  DescribeNorms(tensors, checkpoint.description);
+  checkpoint.description.patch_embedding = DescribePatchEmbedding(tensors, checkpoint.description);
+  BindAll(found, checkpoint);
+  return Finish(found, checkpoint);
 }
 
 }  // namespace attendant

@@ -2,12 +2,10 @@
 
 #include <map>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
@@ -17,7 +15,7 @@
 namespace attendant {
 namespace {
 
-constexpr char kLogits[] = "causal_logits";  // what the module reads
+constexpr char kLogits[] = "causal_logits";  // the module's input
 constexpr char kJudge[] = "Judge whether the Document meets the requirements";
 constexpr char kBeforeInstruction[] =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and "
@@ -33,19 +31,15 @@ struct RowsOfScore {
 };
 
 absl::StatusOr<RowsOfScore> ReadRows(const std::string& path, int64_t vocabulary) {
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
-  Problems problems(path);
-  ConfigReader config(*json, problems);
   const IntegerRange ids = {0, vocabulary - 1};
   RowsOfScore rows;
-  rows.yes = config.Integer({"true_token_id"}, ids);
-  if (config.Has({"false_token_id"})) rows.no = config.Integer({"false_token_id"}, ids);
-  if (const std::string input = config.Text({"module_input_name"}, kLogits); input != kLogits) {
-    problems.Add(
-        absl::StrCat("module_input_name: expected '", kLogits, "', found ", Quoted(input)));
-  }
-  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  RETURN_IF_ERROR(ReadConfig(path, [&](ConfigReader& config) {
+    rows.yes = config.Integer({"true_token_id"}, ids);
+    if (config.Has({"false_token_id"})) rows.no = config.Integer({"false_token_id"}, ids);
+    const std::string input = config.Text({"module_input_name"}, kLogits);
+    if (input == kLogits) return;
+    config.Refuse("module_input_name: expected '", kLogits, "'; got ", Quoted(input));
+  }));
   return rows;
 }
 
@@ -54,9 +48,9 @@ absl::StatusOr<RowsOfScore> FindRows(const std::string& folder, const Tokenizati
       ReadTokenIds(tokenization.tokenizer_json, {"yes", "no"});
   const auto yes = ids.find("yes"), no = ids.find("no");
   if (yes != ids.end() && no != ids.end()) return RowsOfScore{yes->second, no->second};
-  return absl::InvalidArgumentError(
-      absl::StrCat(folder, ": pooling=yes_no: expected a tokenizer.json with the tokens 'yes' and ",
-                   "'no', found ", yes == ids.end() ? "no 'yes'" : "no 'no'"));
+  return InvalidArgument(folder,
+                         ": pooling=yes_no: requires the tokens 'yes' and 'no' in tokenizer.json; ",
+                         yes == ids.end() ? "'yes'" : "'no'", " is missing");
 }
 
 // Returns the folder's chat template; empty: it has none.
@@ -66,11 +60,7 @@ std::string ReadChatTemplate(const std::string& folder) {
     const absl::StatusOr<std::string> text = ReadSmallFile(path, JsonLimits().max_bytes);
     if (text.ok()) return *text;
   }
-  const absl::StatusOr<Json> json =
-      ReadJsonFile(absl::StrCat(folder, "/tokenizer_config.json"), JsonLimits());
-  if (!json.ok() || !json->is_object()) return "";
-  const Json found = json->value("chat_template", Json());
-  return found.is_string() ? found.get<std::string>() : "";
+  return TextAt(ReadObjectOrEmpty(absl::StrCat(folder, "/tokenizer_config.json")), "chat_template");
 }
 
 void SetTemplate(const std::string& folder, bool is_default, Checkpoint& checkpoint) {
@@ -96,19 +86,19 @@ absl::Status AddLogitScore(const std::string& folder, const std::string& config,
                            WeightBinder& binder) {
   ModelDescription& model = checkpoint.description;
   if (!model.embeddings || model.classifier) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, ": expected a language model for the logits of two words, found ",
-        model.classifier ? "a head that scores classes" : "a model without embeddings"));
+    return InvalidArgument(
+        folder, ": expected a language model with the logits of two tokens; got ",
+        model.classifier ? "a classification head" : "a model without embeddings");
   }
   const int64_t vocabulary = model.embeddings->vocabulary;
-  const absl::StatusOr<RowsOfScore> rows =
-      config.empty() ? FindRows(folder, checkpoint.tokenization) : ReadRows(config, vocabulary);
-  if (!rows.ok()) return rows.status();
+  ASSIGN_OR_RETURN(const RowsOfScore rows, config.empty()
+                                               ? FindRows(folder, checkpoint.tokenization)
+                                               : ReadRows(config, vocabulary));
   std::vector<TensorPart> tables = {{"lm_head.weight"}};
   tables.insert(tables.end(), words.begin(), words.end());
-  for (TensorPart& table : tables) table.rows = {rows->yes, vocabulary};
+  for (TensorPart& table : tables) table.rows = {rows.yes, vocabulary};
   const WeightSpec weight = {"classifier.dense.weight", {1, model.layer.hidden_size}};
-  binder.BindDifference(weight, tables, rows->no);
+  binder.BindDifference(weight, tables, rows.no);
   model.classifier = {.modes = {PoolingMode::kLastToken}, .dense_width = 1};
   SetTemplate(folder, config.empty(), checkpoint);
   return absl::OkStatus();

@@ -1,9 +1,8 @@
-// The head of rerankers that are causal language models: the logit of "yes" less that of "no" after
-// a prompt with a query and a document (sentence-transformers' LogitScore).
+// The head of rerankers that are causal language models: the logit of "yes" minus the logit of "no"
+// after a prompt with a query and a document (sentence-transformers' LogitScore).
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -16,10 +15,10 @@ namespace attendant {
 // Describes a classifier of one class on the last token and binds its weight, the difference of two
 // rows of the output embedding: lm_head.weight, or the table of words, which is in one of `words`.
 // `config` is the config.json of a LogitScore module, with the ids of both rows; if it is empty,
-// they are those of the tokens "yes" and "no", as CrossEncoder takes them by default. Messages
-// begin with `folder`. Pairs of texts get the template of Qwen3-Reranker if `folder` has it as its
-// chat template or has none; the template's instruction is the default prompt, or the published
-// one. Does nothing else with a chat template, and adds a warning.
+// the tokens are "yes" and "no", the defaults of CrossEncoder. Messages begin with `folder`. Pairs
+// of texts get the template of Qwen3-Reranker if `folder` has it as its chat template or has none;
+// the template's instruction is the default prompt, or the published one. Does nothing else with a
+// chat template, and adds a warning.
 absl::Status AddLogitScore(const std::string& folder, const std::string& config,
                            absl::Span<const TensorPart> words, Checkpoint& checkpoint,
                            WeightBinder& binder);

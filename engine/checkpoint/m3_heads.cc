@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/other_formats.h"
+#include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/weight_files.h"
 #include "engine/checkpoint/sentence_transformers.h"
 
@@ -26,13 +28,11 @@ absl::StatusOr<std::optional<int64_t>> AddLinear(const std::string& folder, cons
                                                  WeightBinder& binder) {
   const std::string file = stem + ".safetensors";
   if (!PathExists(absl::StrCat(folder, "/", file))) return std::optional<int64_t>();
-  absl::StatusOr<WeightFiles> files = OpenWeightFile(folder, file, options);
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFile(folder, file, options));
   const std::string prefix = absl::StrCat(kDensePrefix, stem, "/");
-  binder.AddFiles(prefix, *std::move(files));
-  const FileTensor* weight = binder.Find(prefix + "weight");
-  const bool is_matrix = weight != nullptr && weight->shape.size() == 2 && weight->shape[0] > 0;
-  const int64_t width = is_matrix ? weight->shape[0] : 1;
+  binder.AddFiles(prefix, std::move(files));
+  const FileTensor* weight = binder.FindMatrix(prefix + "weight");
+  const int64_t width = weight == nullptr ? 1 : weight->shape[0];
   binder.Bind({name + ".dense.weight", {width, hidden_size}}, {{prefix + "weight"}});
   binder.Bind({name + ".dense.bias", {width}}, {{prefix + "bias"}});
   return std::optional<int64_t>(width);
@@ -69,17 +69,14 @@ absl::Status AddM3Heads(const std::string& folder, const CheckpointOptions& opti
   if (!model.embeddings || model.token_head || model.vocabulary_head) return absl::OkStatus();
   WarnOfPickles(folder, checkpoint.warnings);
   const int64_t hidden_size = model.layer.hidden_size;
-  const auto lexical =
-      AddLinear(folder, kM3Heads[0], Name(HeadKind::kLexical), hidden_size, options, binder);
-  if (!lexical.ok()) return lexical.status();
-  const auto vectors =
-      AddLinear(folder, kM3Heads[1], Name(HeadKind::kTokenHead), hidden_size, options, binder);
-  if (!vectors.ok()) return vectors.status();
-  if (lexical->has_value()) {
-    if (**lexical != 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(folder, "/", kM3Heads[0], ".safetensors: expected weight [1, ", hidden_size,
-                       "], one number for each token, found ", **lexical, " rows"));
+  ASSIGN_OR_RETURN(const auto lexical, AddLinear(folder, kM3Heads[0], Name(HeadKind::kLexical),
+                                                 hidden_size, options, binder));
+  ASSIGN_OR_RETURN(const auto vectors, AddLinear(folder, kM3Heads[1], Name(HeadKind::kTokenHead),
+                                                 hidden_size, options, binder));
+  if (lexical) {
+    if (*lexical != 1) {
+      return InvalidArgument(folder, "/", kM3Heads[0], ".safetensors: expected weight [1, ",
+                             hidden_size, "] (one number for each token); got ", *lexical, " rows");
     }
     model.lexical_head = {.modes = {}, .dense_width = 1, .dense_activation = Activation::kRelu};
     for (const char* role : kExcludedRoles) {
@@ -96,13 +93,12 @@ absl::Status AddM3Heads(const std::string& folder, const CheckpointOptions& opti
           "vectors weigh special tokens as any others"));
     }
   }
-  if (vectors->has_value()) {
+  if (vectors) {
     model.token_head = {
-        .modes = {}, .dense_width = **vectors, .normalize = true, .excludes_first = true};
+        .modes = {}, .dense_width = *vectors, .normalize = true, .excludes_first = true};
     checkpoint.tokenization.is_multi_vector = true;
   }
-  const bool has_any = lexical->has_value() || vectors->has_value();
-  if (has_any && !has_modules && options.pooling == PoolingChoice::kAsFiles) {
+  if ((lexical || vectors) && !has_modules && options.pooling == PoolingChoice::kAsFiles) {
     model.pooling = {.modes = {PoolingMode::kFirstToken}, .normalize = true};
   }
   return absl::OkStatus();

@@ -1,5 +1,5 @@
-// The heads that FlagEmbedding saves beside an encoder such as bge-m3: the weights of tokens for
-// sparse vectors, and the vectors of tokens for late interaction (Chen et al. 2024).
+// The heads that FlagEmbedding saves with an encoder such as bge-m3: token weights for sparse
+// vectors, and token vectors for late interaction (Chen et al. 2024).
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace attendant {
 
-// Adds the heads whose files, sparse_linear.safetensors and colbert_linear.safetensors, are in the
+// Adds the heads that have files, sparse_linear.safetensors and colbert_linear.safetensors, in the
 // folder, and binds their weights. Files with the same names that end in .pt are pickles, which are
 // not read: they become a warning with the command that converts them. A model without modules.json
 // that has one of the heads pools as the library does, if `options` do not say otherwise: the first

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
 
@@ -55,10 +56,9 @@ absl::StatusOr<Checkpoint> OpenNormOverlay(const std::string& path, const Checkp
   const size_t slash = path.rfind('/');
   const std::string folder = slash == path.npos ? "." : path.substr(0, slash);
   const std::string file = slash == path.npos ? path : path.substr(slash + 1);
-  absl::StatusOr<WeightFiles> files = OpenWeightFile(folder, file, options);
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFile(folder, file, options));
   WeightBinder binder(path);
-  binder.AddFiles("", *std::move(files));
+  binder.AddFiles("", std::move(files));
 
   const std::map<std::string, std::string> names = NamesInFiles(base);
   for (WeightSpec& spec : ListWeights(base.description)) {
@@ -71,15 +71,13 @@ absl::StatusOr<Checkpoint> OpenNormOverlay(const std::string& path, const Checkp
     binder.Bind(spec, places);
   }
   for (const std::string& name : binder.Unbound()) {
-    binder.problems().Add(
-        absl::StrCat(binder.Show(name), ": expected a norm of the base model, by its name there"));
+    binder.Refuse(binder.Show(name), ": expected a norm of the base model, named as in its files");
   }
   Checkpoint overlay;
   overlay.description = base.description;
-  if (absl::Status status = binder.Finish(options, overlay); !status.ok()) return status;
+  RETURN_IF_ERROR(binder.Finish(options, overlay));
   if (overlay.tensors.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected norms of the base model, found no tensor"));
+    return InvalidArgument(path, ": expected norms of the base model; the file has no tensors");
   }
   return overlay;
 }

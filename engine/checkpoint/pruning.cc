@@ -5,13 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "engine/base/shape.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/model/layer_parts.h"
@@ -98,9 +96,7 @@ absl::Status PrunedWeights::Read(absl::string_view name, absl::Span<float> targe
     return whole_->Read(name, target);
   }
   buffer_.resize(cut.rows * cut.columns);
-  if (absl::Status status = whole_->Read(name, absl::MakeSpan(buffer_)); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(whole_->Read(name, absl::MakeSpan(buffer_)));
   Copy(cut, pruned, buffer_.data(), target.data());
   return absl::OkStatus();
 }
@@ -110,18 +106,15 @@ std::vector<int64_t> ReadHeads(const std::string& layer, const Json& list, int64
                                Problems& problems) {
   std::vector<int64_t> read;
   if (!list.is_array()) {
-    problems.Add(
-        absl::StrCat("layer ", layer, ": expected a list of heads, found ", Describe(list)));
+    problems.Add("layer ", layer, ": expected a list of heads; got ", Describe(list));
     return read;
   }
   for (const Json& element : list) {
     const std::optional<int64_t> head = AsCount(element);
     if (!head || *head >= heads) {
-      problems.Add(absl::StrCat("layer ", layer, ": expected heads 0 to ", heads - 1, ", found ",
-                                Describe(element)));
+      problems.Add("layer ", layer, ": expected heads 0..", heads - 1, "; got ", Describe(element));
     } else if (std::find(read.begin(), read.end(), *head) != read.end()) {
-      problems.Add(
-          absl::StrCat("layer ", layer, ": expected each head once, found ", *head, " again"));
+      problems.Add("layer ", layer, ": expected each head once; got ", *head, " twice");
     } else {
       read.push_back(*head);
     }
@@ -135,16 +128,14 @@ std::vector<std::vector<int64_t>> ReadLayers(const Json& json, const ModelDescri
                                              Problems& problems) {
   std::vector<std::vector<int64_t>> layers(model.layers);
   if (!json.is_object()) {
-    problems.Add(
-        absl::StrCat("expected an object from layers to lists of heads, found ", Describe(json)));
+    problems.Add("expected an object from layers to lists of heads; got ", Describe(json));
     return layers;
   }
   for (const auto& [key, list] : json.items()) {
     int64_t layer = -1;
     if (!absl::SimpleAtoi(key, &layer) || absl::StrCat(layer) != key || layer < 0 ||
         layer >= model.layers) {
-      problems.Add(
-          absl::StrCat("expected layers 0 to ", model.layers - 1, ", found ", Quoted(key)));
+      problems.Add("expected layers 0..", model.layers - 1, "; got ", Quoted(key));
       continue;
     }
     layers[layer] = ReadHeads(key, list, model.layer.attention.heads, problems);
@@ -163,10 +154,9 @@ void PruneSets(const std::vector<std::vector<int64_t>>& layers, ModelDescription
       LayerShape& shape = model.layer_shapes[model.weight_set(i)];
       shape = WithoutHeads(std::move(shape), layers[i]);
     } else if (layers[i] != layers[first]) {
-      problems.Add(absl::StrCat("expected the same heads for layers ", first, " and ", i,
-                                ", which share their weights, found ",
-                                absl::StrJoin(layers[first], " "), " and ",
-                                absl::StrJoin(layers[i], " ")));
+      problems.Add("expected the same heads for layers ", first, " and ", i,
+                   " (they share their weights); got ", absl::StrJoin(layers[first], " "), " and ",
+                   absl::StrJoin(layers[i], " "));
     }
   }
 }
@@ -174,16 +164,15 @@ void PruneSets(const std::vector<std::vector<int64_t>>& layers, ModelDescription
 }  // namespace
 
 absl::Status PruneHeads(const std::string& file, Checkpoint& checkpoint) {
-  absl::StatusOr<Json> json = ReadJsonFile(file, {});
-  if (!json.ok()) return json.status();
+  ASSIGN_OR_RETURN(const Json json, ReadJsonFile(file));
   ModelDescription model = checkpoint.description;
   Problems problems(file);
   const std::string reason = WhyNotPrunable(model.layer);
   if (!reason.empty()) {
-    problems.Add(absl::StrCat("expected a model whose heads can be pruned; of this one, ", reason));
+    problems.Add("cannot prune heads of this model: ", reason);
     return problems.ToStatus();
   }
-  const std::vector<std::vector<int64_t>> layers = ReadLayers(*json, model, problems);
+  const std::vector<std::vector<int64_t>> layers = ReadLayers(json, model, problems);
   if (problems.empty()) PruneSets(layers, model, problems);
   if (!problems.empty()) return problems.ToStatus();
   checkpoint.weights = std::make_unique<PrunedWeights>(model, std::move(checkpoint.weights));

@@ -3,22 +3,17 @@
 #include <optional>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "engine/base/names.h"
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
-#include "engine/checkpoint/files/problems.h"
 
 namespace attendant {
 namespace {
 
-// The names of torch's modules, by which CrossEncoder stores its activation. It ignores those of
-// other packages unless it is told to trust them.
+// The torch modules by which CrossEncoder stores its activation. It ignores other packages unless
+// told to trust them.
 constexpr Named<ScoreFunction> kScoreActivations[] = {
     {"torch.nn.modules.activation.Sigmoid", ScoreFunction::kSigmoid},
     {"torch.nn.modules.linear.Identity", ScoreFunction::kPlain},
@@ -32,8 +27,8 @@ constexpr Named<ScoreFunction> kProblems[] = {
     {"multi_label_classification", ScoreFunction::kSigmoid},
     {"single_label_classification", ScoreFunction::kSoftmax}};
 
-// Reads the names of classes from {"0": "first", "1": "second", …}. Those that have no name there
-// are called as the library calls them.
+// Reads class names from {"0": "first", "1": "second", …}. Those that have no name there are called
+// as the library calls them.
 std::vector<std::string> ReadLabels(const Json* names, int64_t classes) {
   std::vector<std::string> labels;
   for (int64_t i = 0; i < classes; ++i) {
@@ -48,51 +43,43 @@ std::vector<std::string> ReadLabels(const Json* names, int64_t classes) {
 }
 
 // Returns the activation under this key; nothing if it is absent, or of another package.
-std::optional<ScoreFunction> ReadActivation(const std::string& key, ConfigReader& config) {
+std::optional<ScoreFunction> ActivationAt(const std::string& key, ConfigReader& config) {
   if (!absl::StartsWith(config.Text({key}, ""), "torch.")) return std::nullopt;
   return config.Choice<ScoreFunction>({key}, kScoreActivations);
 }
 
 // Returns the activation of a CrossEncoder, the newest place first.
-std::optional<ScoreFunction> ReadActivation(const std::string& folder, ConfigReader& config,
-                                            Problems& problems) {
+std::optional<ScoreFunction> ReadActivation(const std::string& folder, ConfigReader& config) {
   const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
-  if (PathExists(path)) {
-    const absl::StatusOr<Json> own = ReadJsonFile(path, JsonLimits());
-    if (own.ok()) {
-      ConfigReader reader(*own, problems);
-      if (const auto found = ReadActivation("activation_fn", reader)) return found;
-    }
-  }
+  const Json own = ReadObjectOrEmpty(path);
+  ConfigReader newest(own, config.problems());
+  if (const auto found = ActivationAt("activation_fn", newest)) return found;
   if (const Json* older = config.Object({"sentence_transformers"}); older != nullptr) {
-    ConfigReader reader(*older, problems);
-    if (reader.Has({"activation_fn"})) return ReadActivation("activation_fn", reader);
+    ConfigReader reader(*older, config.problems());
+    if (reader.Has({"activation_fn"})) return ActivationAt("activation_fn", reader);
   }
-  return ReadActivation("sbert_ce_default_activation_function", config);
+  return ActivationAt("sbert_ce_default_activation_function", config);
 }
 
 }  // namespace
 
 absl::Status ReadClasses(const std::string& folder, const std::string& transformer,
                          const ClassCounts& classes, Tokenization& read) {
-  const std::string path = absl::StrCat(transformer, "/config.json");
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
-  Problems problems(path);
-  ConfigReader config(*json, problems);
-  const int64_t count = classes.of_sequences > 0 ? classes.of_sequences : classes.of_tokens;
-  read.labels = ReadLabels(config.Object({"id2label"}), count);
-  if (classes.of_sequences == 0) return problems.ToStatus();
-  const bool is_alone = classes.of_sequences == 1;
-  const std::optional<ScoreFunction> activation = ReadActivation(folder, config, problems);
-  // As the library's pipelines, and as CrossEncoder.
-  const auto of_problem = config.Choice<ScoreFunction>(
-      {"problem_type"}, kProblems, is_alone ? ScoreFunction::kSigmoid : ScoreFunction::kSoftmax);
-  const bool is_softmax_of_one = is_alone && of_problem == ScoreFunction::kSoftmax;
-  read.class_scores = activation.value_or(is_softmax_of_one ? ScoreFunction::kSigmoid : of_problem);
-  read.rank_scores =
-      activation.value_or(is_alone ? ScoreFunction::kSigmoid : ScoreFunction::kPlain);
-  return problems.ToStatus();
+  return ReadConfig(absl::StrCat(transformer, "/config.json"), [&](ConfigReader& config) {
+    const int64_t count = classes.of_sequences > 0 ? classes.of_sequences : classes.of_tokens;
+    read.labels = ReadLabels(config.Object({"id2label"}), count);
+    if (classes.of_sequences == 0) return;
+    const bool is_alone = classes.of_sequences == 1;
+    const std::optional<ScoreFunction> activation = ReadActivation(folder, config);
+    // As the library's pipelines, and as CrossEncoder.
+    const auto of_problem = config.Choice<ScoreFunction>(
+        {"problem_type"}, kProblems, is_alone ? ScoreFunction::kSigmoid : ScoreFunction::kSoftmax);
+    const bool is_softmax_of_one = is_alone && of_problem == ScoreFunction::kSoftmax;
+    read.class_scores =
+        activation.value_or(is_softmax_of_one ? ScoreFunction::kSigmoid : of_problem);
+    read.rank_scores =
+        activation.value_or(is_alone ? ScoreFunction::kSigmoid : ScoreFunction::kPlain);
+  });
 }
 
 }  // namespace attendant

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
@@ -37,24 +38,25 @@ constexpr const char* kSentenceConfigs[] = {
 
 constexpr const char* kRoles[] = {"cls", "sep", "pad", "mask", "unk", "bos", "eos"};
 
-// Reads a JSON object that may be absent, whose faults are warnings. Returns an empty object then.
+// Reads a JSON object that may be absent. Problems become warnings, and an empty object is
+// returned.
 Json ReadLeniently(const std::string& path, std::vector<std::string>& warnings) {
   if (!PathExists(path)) return Json::object();
   absl::StatusOr<Json> read = ReadJsonFile(path, kTokenizerLimits);
   if (read.ok() && read->is_object()) return *std::move(read);
-  warnings.push_back(read.ok() ? absl::StrCat(path, ": expected an object, found ", Describe(*read))
+  warnings.push_back(read.ok() ? absl::StrCat(path, ": expected an object; got ", Describe(*read))
                                : std::string(read.status().message()));
   return Json::object();
 }
 
-// Parses what is checked here of a tokenizer.json: the object `model`, left empty because it holds
-// the vocabulary, and the list of added tokens.
+// Parses the checked parts of a tokenizer.json: the object `model`, left empty because it holds the
+// vocabulary, and the list of added tokens.
 absl::StatusOr<Json> ParseTokenizer(const std::string& tokenizer) {
   const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, Json& parsed) {
     if (event != Json::parse_event_t::key || depth > 2) return true;
     return depth == 1 && (parsed == "added_tokens" || parsed == "model");
   };
-  if (tokenizer.empty()) return absl::InvalidArgumentError("expected JSON, found an empty file");
+  if (tokenizer.empty()) return absl::InvalidArgumentError("expected JSON; the file is empty");
   Json parsed = Json::parse(tokenizer, wanted, /*allow_exceptions=*/false);
   if (parsed.is_discarded()) return absl::InvalidArgumentError("not strict JSON in UTF-8");
   if (!parsed.is_object() || !parsed.value("model", Json()).is_object()) {
@@ -86,7 +88,7 @@ Json ReadTokenizer(const std::string& folder, Tokenization& read,
   absl::string_view reason = parsed.status().message();
   absl::ConsumePrefix(&reason, path + ": ");
   read.why_no_tokenizer = absl::StrCat("its tokenizer.json cannot be read: ", reason);
-  warnings.push_back(absl::StrCat(path, ": ", reason, "; the model takes token ids alone"));
+  warnings.push_back(absl::StrCat(path, ": ", reason, "; the model takes only token ids"));
   return Json::array();
 }
 
@@ -104,15 +106,6 @@ void KeepFiles(const std::string& transformer, Tokenization& read) {
   }
 }
 
-// Returns the text of a token, which is written as a text or as an object with its content.
-std::optional<std::string> TokenText(const Json& config, const std::string& key) {
-  const auto found = config.find(key);
-  if (found == config.end()) return std::nullopt;
-  const Json& token = found->is_object() ? found->value("content", Json()) : *found;
-  if (!token.is_string()) return std::nullopt;
-  return token.get<std::string>();
-}
-
 std::optional<int64_t> IdOf(const Json& added_tokens, const std::string& text) {
   for (const Json& token : added_tokens) {
     if (!token.is_object() || token.value("content", Json()) != text) continue;
@@ -127,10 +120,10 @@ void ReadSpecialTokens(const std::string& folder, const Json& config, const Json
   const Json older = ReadLeniently(absl::StrCat(folder, "/special_tokens_map.json"), warnings);
   for (const char* role : kRoles) {
     const std::string key = absl::StrCat(role, "_token");
-    std::optional<std::string> text = TokenText(config, key);
-    if (!text) text = TokenText(older, key);
-    const std::optional<int64_t> id = text ? IdOf(added_tokens, *text) : std::nullopt;
-    if (id) read.special_tokens[role] = *id;
+    std::string text = TokenTextAt(config, key);
+    if (text.empty()) text = TokenTextAt(older, key);
+    if (text.empty()) continue;
+    if (const auto id = IdOf(added_tokens, text)) read.special_tokens[role] = *id;
   }
 }
 
@@ -155,14 +148,13 @@ absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read,
     const std::string path = absl::StrCat(folder, "/", name);
     if (!PathExists(path)) continue;
     Keep(path, kSentenceConfigs[0], read);
-    return ReadConfigIfPresent(
-        path, [&](const Json& json, ConfigReader& config, Problems& problems) {
-          read.lower_case = config.Boolean({"do_lower_case"}, false);
-          lengths = ReadTextLengths(json, config, problems);
-          CheckTransformerSettings(config, problems);
-          if (!config.Has({"max_seq_length"})) return;
-          read.max_sequence_length = config.Integer({"max_seq_length"}, kLengthRange);
-        });
+    return ReadConfig(path, [&](ConfigReader& config) {
+      read.lower_case = config.Boolean({"do_lower_case"}, false);
+      lengths = ReadTextLengths(config);
+      CheckTransformerSettings(config);
+      if (!config.Has({"max_seq_length"})) return;
+      read.max_sequence_length = config.Integer({"max_seq_length"}, kLengthRange);
+    });
   }
   return absl::OkStatus();
 }
@@ -181,33 +173,34 @@ void AddPrefixes(const std::vector<std::pair<std::string, std::string>>& prefixe
   if (file != read.files.end()) MakeSpecial(texts, file->second);
 }
 
-// Reads PyLate's prefixes and lengths. Texts without a task are documents.
-void ReadPylate(const Json& json, ConfigReader& config, Problems& problems, Tokenization& read,
-                TextLengths& lengths) {
-  std::vector<std::pair<std::string, std::string>> prefixes;
-  for (const auto& [key, task] :
-       {std::pair{"query_prefix", "query"}, std::pair{"document_prefix", "document"}}) {
-    if (config.Has({key})) prefixes.emplace_back(task, config.Text({key}));
-  }
-  AddPrefixes(prefixes, read);
-  const TextLengths own = ReadPylateLengths(json, config, problems);
+// Takes what one more file says of lengths.
+void AddLengths(const TextLengths& own, Tokenization& read, TextLengths& lengths) {
   if (own.document) read.max_sequence_length = *own.document;
   lengths.FillFrom(own);
 }
 
+// Reads PyLate's prefixes and lengths. Texts without a task are documents.
+void ReadPylate(ConfigReader& config, Tokenization& read, TextLengths& lengths) {
+  std::vector<std::pair<std::string, std::string>> prefixes;
+  for (const char* task : {"query", "document"}) {
+    const std::string key = absl::StrCat(task, "_prefix");
+    if (config.Has({key})) prefixes.emplace_back(task, config.Text({key}));
+  }
+  AddPrefixes(prefixes, read);
+  AddLengths(ReadPylateLengths(config), read, lengths);
+}
+
 // Of a checkpoint of Stanford's ColBERT.
 absl::Status ReadStanford(const std::string& folder, Tokenization& read, TextLengths& lengths) {
-  const absl::StatusOr<StanfordSettings> found = ReadStanfordColbert(folder);
-  if (!found.ok()) return found.status();
-  AddPrefixes({{"query", found->query_prefix}, {"document", found->document_prefix}}, read);
-  if (found->lengths.document) read.max_sequence_length = *found->lengths.document;
-  lengths.FillFrom(found->lengths);
+  ASSIGN_OR_RETURN(const StanfordSettings found, ReadStanfordColbert(folder));
+  AddPrefixes({{"query", found.query_prefix}, {"document", found.document_prefix}}, read);
+  AddLengths(found.lengths, read, lengths);
   return absl::OkStatus();
 }
 
 absl::Status ReadPrompts(const std::string& folder, Tokenization& read, TextLengths& lengths) {
   const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
-  return ReadConfigIfPresent(path, [&](const Json& json, ConfigReader& config, Problems& problems) {
+  return ReadConfigIfPresent(path, [&](ConfigReader& config) {
     if (const Json* prompts = config.Object({"prompts"}); prompts != nullptr) {
       for (const auto& [name, prompt] : prompts->items()) {
         if (prompt.is_null()) {
@@ -215,18 +208,18 @@ absl::Status ReadPrompts(const std::string& folder, Tokenization& read, TextLeng
         } else if (prompt.is_string()) {
           read.prompts[name] = prompt.get<std::string>();
         } else {
-          problems.Add(absl::StrCat("prompts: expected a text for ", Quoted(name), ", found ",
-                                    Describe(prompt)));
+          config.Refuse("prompts: expected a string for ", Quoted(name), "; got ",
+                        Describe(prompt));
         }
       }
     }
-    if (IsPylate(config)) ReadPylate(json, config, problems, read, lengths);
+    if (IsPylate(config)) ReadPylate(config, read, lengths);
     read.scores_take_mean = config.Text({"similarity_fn_name"}, "") == "meanmaxsim";
-    CheckModelSettings(config, problems);
+    CheckModelSettings(config);
     read.default_prompt = config.Text({"default_prompt_name"}, "");
     if (read.default_prompt.empty() || read.prompts.contains(read.default_prompt)) return;
-    problems.Add(absl::StrCat("default_prompt_name: expected the name of a prompt, found ",
-                              Quoted(read.default_prompt)));
+    config.Refuse("default_prompt_name: expected the name of a prompt; got ",
+                  Quoted(read.default_prompt));
   });
 }
 
@@ -243,14 +236,12 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   read.padding.is_left = PadsLeft(config);
   read.max_sequence_length = ReadModelMaxLength(config);
   TextLengths lengths;
-  absl::Status status = ReadSentenceConfig(transformer, read, lengths);
-  if (status.ok()) status = ReadPrompts(folder, read, lengths);
-  if (status.ok() && IsStanfordColbert(folder) &&
-      !PathExists(absl::StrCat(folder, "/modules.json"))) {
-    status = ReadStanford(folder, read, lengths);
+  RETURN_IF_ERROR(ReadSentenceConfig(transformer, read, lengths));
+  RETURN_IF_ERROR(ReadPrompts(folder, read, lengths));
+  if (IsStanfordColbert(folder) && !PathExists(absl::StrCat(folder, "/modules.json"))) {
+    RETURN_IF_ERROR(ReadStanford(folder, read, lengths));
   }
-  if (status.ok()) status = SetTextLengths(lengths, config, folder, read);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(SetTextLengths(lengths, config, folder, read));
   return read;
 }
 

@@ -1,5 +1,5 @@
-// Reader of the files that say how to turn text into token ids: those of Hugging Face's tokenizers,
-// and those that sentence-transformers adds.
+// Reads the files that say how to turn text into token ids: Hugging Face's tokenizer files and the
+// files of sentence-transformers.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace attendant {
 
-// The largest tokenizer.json that is read. Those of multilingual models have 9 to 17 MiB.
+// The largest tokenizer.json that is read. Multilingual models have 9 to 17 MiB.
 inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 
 // Reads what there is of these files; none is required.
@@ -23,12 +23,12 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 //   config_sentence_transformers.json  prompts and default_prompt_name; of PyLate also the prefixes
 //                                     and the lengths
 //   artifact.metadata            of Stanford's ColBERT, prefixes and lengths
-// Those of the transformer are also kept as they are (Tokenization::files), with vocab.txt,
+// The transformer's files are also kept as they are (Tokenization::files), with vocab.txt,
 // vocab.json, merges.txt and the model's config.json; but prefixes of PyLate are special tokens in
 // tokenizer.json. The last is in `folder`, the others are in `transformer`, which is the same
 // folder for most models. INVALID_ARGUMENT for faults in the files of sentence-transformers, which
-// change the vectors of texts. Faults in the others are added to `warnings`; what they say is then
-// left out.
+// change the vectors of texts. Faults in the others are added to `warnings`; such a file is then
+// ignored.
 absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
                                               const std::string& transformer,
                                               std::vector<std::string>& warnings);

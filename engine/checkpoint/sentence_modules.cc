@@ -1,11 +1,12 @@
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
@@ -19,7 +20,7 @@ constexpr int64_t kMostModules = 16;
 // A Transformer of the folder's authors, which only some families have; see
 // Family::own_transformer.
 constexpr char kOwnTransformer[] = "custom_st.Transformer";
-// What a module reads and writes, by the names that its config.json has for them.
+// The inputs and outputs of modules, by their names in config.json.
 constexpr char kPooledVectors[] = "sentence_embedding", kTokenVectors[] = "token_embeddings";
 
 // A Transformer that makes pooled vectors, whatever its configuration says.
@@ -52,22 +53,19 @@ constexpr Named<Module> kModules[] = {
 };
 
 // Returns the folder of a module: the folder of the model or one inside it, for a module of a
-// Router perhaps inside that of the Router.
+// Router perhaps inside the Router's.
 std::string ModuleFolder(const std::string& folder, const std::string& path, Problems& problems) {
   if (path.empty() || path == ".") return folder;
   const std::vector<std::string> names = absl::StrSplit(path, '/');
   if (names.size() > 2 || !absl::c_all_of(names, IsPlainName)) {
-    problems.Add(absl::StrCat("path: expected the plain name of a folder in this one, found ",
-                              Quoted(path)));
+    problems.Add("path: expected the plain name of a directory in this one; got ", Quoted(path));
   }
   return absl::StrCat(folder, "/", path);
 }
 
 bool IsRouter(const Json& entry) {
-  const Json type = entry.is_object() ? entry.value("type", Json()) : Json();
-  if (!type.is_string()) return false;
-  const std::vector<std::string> parts = absl::StrSplit(type.get<std::string>(), '.');
-  return parts.front() == "sentence_transformers" && parts.back() == "Router";
+  const std::string type = entry.is_object() ? TextAt(entry, "type") : "";
+  return absl::StartsWith(type, "sentence_transformers.") && absl::EndsWith(type, ".Router");
 }
 
 // Returns the modules of a route of the Router `entry`, as modules.json would list them.
@@ -78,28 +76,26 @@ Json ModulesOfRoute(const std::string& folder, const Json& entry, std::string ro
   const std::string file =
       absl::StrCat(ModuleFolder(folder, path, problems), "/router_config.json");
   Json modules = Json::array();
-  const absl::StatusOr<Json> json = ReadJsonFile(file, JsonLimits());
-  if (!json.ok()) {
-    problems.Add(std::string(json.status().message()));
-    return modules;
-  }
+  const absl::StatusOr<Json> json = ReadJsonFile(file);
+  problems.AddError(json.status());
+  if (!json.ok()) return modules;
   const auto object = [&](const char* key) {
     const Json value = json->is_object() ? json->value(key, Json()) : Json();
     return value.is_object() ? value : Json::object();
   };
   const Json routes = object("structure"), types = object("types");
   const Json parameters = object("parameters");
-  const Json by_default = parameters.value("default_route", Json());
   if (route.empty() && !parameters.value("route_mappings", Json()).empty()) {
-    problems.Add(absl::StrCat(file, ": route_mappings: not supported; name a route, route=NAME"));
+    problems.Add(file, ": route_mappings: not supported; name a route, route=NAME");
   }
-  if (route.empty() && by_default.is_string()) route = by_default.get<std::string>();
+  if (route.empty()) route = TextAt(parameters, "default_route");
   const Json names = routes.value(route, Json());
   if (!names.is_array()) {
     std::vector<std::string> known;
     for (const auto& [name, unused] : routes.items()) known.push_back(name);
-    problems.Add(absl::StrCat("route: expected a route of ", file, ", ", absl::StrJoin(known, ", "),
-                              "; found ", route.empty() ? "none" : Quoted(route)));
+    problems.Add("route: ", route.empty() ? "missing; " : "", "expected one of ",
+                 absl::StrJoin(known, ", "), " (", file, ")",
+                 route.empty() ? "" : absl::StrCat("; got ", Quoted(route)));
     return modules;
   }
   for (const Json& name : names) {
@@ -122,8 +118,7 @@ Json WithoutRouter(const std::string& folder, const Json& list, const std::strin
     modules.insert(modules.end(), own.begin(), own.end());
   }
   if (!has_router && !route.empty()) {
-    problems.Add(
-        absl::StrCat("route: expected none, as there is no Router, found ", Quoted(route)));
+    problems.Add("route: not supported (modules.json has no Router); got ", Quoted(route));
   }
   return modules;
 }
@@ -148,31 +143,31 @@ class ModuleList {
       name_ = module.name;
       return AddKnown(module.value);
     }
-    problems_.Add(absl::StrCat(
+    problems_.Add(
         "type: expected Transformer, StaticEmbedding, SparseStaticEmbedding, Pooling, Dense, "
-        "Normalize, MultiVectorMask, SpladePooling or LogitScore of sentence_transformers, found ",
-        Quoted(type)));
+        "Normalize, MultiVectorMask, SpladePooling or LogitScore of sentence_transformers; got ",
+        Quoted(type));
   }
 
   SentenceModules Finish() {
     if (!problems_.empty()) return std::move(found_);
-    if (found_.transformer.empty()) problems_.Add("expected a Transformer, found none");
+    if (found_.transformer.empty()) problems_.Add("no Transformer module");
     const bool has_others = !found_.pooling.empty() || has_normalize_ || found_.has_token_head ||
                             !mask_.empty() ||
                             (!found_.splade_pooling.empty() && !found_.logit_score.empty());
     for (const auto& [module, folder] : {std::pair{"SpladePooling", &found_.splade_pooling},
                                          std::pair{"LogitScore", &found_.logit_score}}) {
       if (folder->empty() || !has_others) continue;
-      problems_.Add(absl::StrCat("expected ", module,
-                                 " right behind the Transformer, found others beside it"));
+      problems_.Add(module, ": cannot be combined with modules other than a Transformer");
     }
     if (found_.is_static && (!found_.pooling.empty() || found_.has_token_head || !mask_.empty() ||
                              !found_.splade_pooling.empty())) {
       problems_.Add(
-          "expected modules of vectors alone behind StaticEmbedding, which pools, found others");
+          "StaticEmbedding: cannot be combined with Pooling, SpladePooling or modules for token "
+          "vectors, because it pools by itself");
     }
     if (found_.is_sparse_static && (has_others || !found_.splade_pooling.empty())) {
-      problems_.Add("expected SparseStaticEmbedding as the only module, found others");
+      problems_.Add("SparseStaticEmbedding: cannot be combined with other modules");
     }
     if (!mask_.empty()) found_.mask = MaskFile{absl::StrCat(mask_, "/config.json")};
     return std::move(found_);
@@ -191,8 +186,8 @@ class ModuleList {
         found_.is_sparse_static = found_.transformer.empty();
         return AddOnce(found_.transformer);
       case Module::kPooling:
-        if (found_.has_token_head || !mask_.empty()) Refuse("before modules of tokens");
-        if (found_.transformer_pools) Refuse("behind a Transformer that does not pool itself");
+        if (found_.has_token_head || !mask_.empty()) Refuse("before modules for token vectors");
+        if (found_.transformer_pools) Refuse("after a Transformer that does not pool by itself");
         return AddOnce(found_.pooling);
       case Module::kDense:
         return AddDense();
@@ -208,60 +203,49 @@ class ModuleList {
   }
 
   void Refuse(const std::string& expected) {
-    problems_.Add(absl::StrCat(name_, " in ", Quoted(path_), ": expected it ", expected));
+    problems_.Add(name_, " in ", Quoted(path_), ": expected ", expected);
   }
 
   void AddOnce(std::string& target) {
-    if (!target.empty()) Refuse("once");
+    if (!target.empty()) Refuse("only once");
     if (found_.transformer.empty() && &target != &found_.transformer) {
-      Refuse("behind a Transformer");
+      Refuse("after a Transformer");
     }
     target = path_;
   }
 
-  // Returns the name of what the module reads, and changes in place.
+  // Returns the name of the vectors that the module reads and changes in place.
   std::string ReadVectors(const std::string& fallback) {
     const std::string path = absl::StrCat(path_, "/config.json");
-    absl::StatusOr<Json> json = Json::object();  // of a module without a folder of its own
-    if (path_ != folder_ && PathExists(path)) json = ReadJsonFile(path, JsonLimits());
-    if (!json.ok()) {
-      problems_.Add(std::string(json.status().message()));
-      return fallback;
-    }
-    Problems own(path);
-    ConfigReader config(*json, own);
-    const std::string input = config.Text({"module_input_name"}, fallback);
-    const std::string output = config.Text({"module_output_name"}, input);
-    if (input != kPooledVectors && input != kTokenVectors) {
-      own.Add(absl::StrCat("module_input_name: expected '", kPooledVectors, "' or '", kTokenVectors,
-                           "', found ", Quoted(input)));
-    } else if (output != input) {
-      own.Add(absl::StrCat("module_output_name: expected '", input, "', found ", Quoted(output)));
-    }
-    if (const absl::Status status = own.ToStatus(); !status.ok()) {
-      problems_.Add(std::string(status.message()));
-    }
+    if (path_ == folder_) return fallback;  // a module without a folder of its own
+    std::string input = fallback;
+    problems_.AddError(ReadConfigIfPresent(path, [&](ConfigReader& config) {
+      input = config.Text({"module_input_name"}, fallback);
+      const std::string output = config.Text({"module_output_name"}, input);
+      if (input != kPooledVectors && input != kTokenVectors) {
+        config.Refuse("module_input_name: expected '", kPooledVectors, "' or '", kTokenVectors,
+                      "'; got ", Quoted(input));
+      } else if (output != input) {
+        config.Refuse("module_output_name: expected '", input, "'; got ", Quoted(output));
+      }
+    }));
     return input;
   }
 
   // Whether the Transformer that is being added makes pooled vectors by its configuration.
   bool MakesVectors() {
     const std::string path = absl::StrCat(path_, "/sentence_bert_config.json");
-    if (!PathExists(path)) return false;
-    const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-    if (!json.ok()) {
-      problems_.Add(std::string(json.status().message()));
-      return false;
-    }
-    return json->is_object() && json->value("module_output_name", Json()) == kPooledVectors;
+    const absl::StatusOr<Json> json = PathExists(path) ? ReadJsonFile(path) : Json::object();
+    problems_.AddError(json.status());
+    return json.ok() && json->is_object() && TextAt(*json, "module_output_name") == kPooledVectors;
   }
 
   void AddDense() {
     const bool pools = found_.pools();
     const bool of_tokens = ReadVectors(pools ? kPooledVectors : kTokenVectors) == kTokenVectors;
-    if (!of_tokens && !pools) Refuse("behind a Pooling, as its input is 'sentence_embedding'");
+    if (!of_tokens && !pools) Refuse("after a Pooling (its input is \'sentence_embedding\')");
     if (of_tokens ? found_.normalizes_tokens : found_.normalize) Refuse("before Normalize");
-    if (found_.transformer_pools) Refuse("behind a Transformer that does not pool itself");
+    if (found_.transformer_pools) Refuse("after a Transformer that does not pool by itself");
     found_.has_token_head |= of_tokens;
     (of_tokens ? found_.token_dense : found_.dense).push_back(path_);
   }
@@ -287,7 +271,7 @@ class ModuleList {
 // Adds the modules that PyLate implements in code, like MultiVectorEncoder of the library.
 absl::Status AddModulesOfPylate(const std::string& folder, SentenceModules& modules) {
   const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
-  return ReadConfigIfPresent(path, [&](const Json&, ConfigReader& config, Problems&) {
+  return ReadConfigIfPresent(path, [&](ConfigReader& config) {
     if (!IsPylate(config) || !modules.pooling.empty() || modules.mask) return;
     modules.mask = MaskFile{path, MaskFile::Kind::kPylate};
     modules.normalizes_tokens = modules.has_token_head = true;
@@ -315,24 +299,22 @@ absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::st
   const std::string path = absl::StrCat(folder, "/modules.json");
   if (!PathExists(path)) {
     if (route.empty()) return std::optional<SentenceModules>();
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, ": route: expected none, as there is no modules.json, found ", Quoted(route)));
+    return InvalidArgument(folder, ": route: not supported (there is no modules.json); got ",
+                           Quoted(route));
   }
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
+  ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
   Problems problems(path);
-  if (!json->is_array() || static_cast<int64_t>(json->size()) > kMostModules) {
-    problems.Add(absl::StrCat("expected a list of at most ", kMostModules, " modules"));
+  if (!json.is_array() || static_cast<int64_t>(json.size()) > kMostModules) {
+    problems.Add("expected a list of at most ", kMostModules, " modules");
     return problems.ToStatus();
   }
   ModuleList list(folder, problems);
-  const Json entries = WithoutRouter(folder, *json, route, problems);
-  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  const Json entries = WithoutRouter(folder, json, route, problems);
+  RETURN_IF_ERROR(problems.ToStatus());
   for (const Json& entry : entries) list.Add(entry);
   SentenceModules modules = list.Finish();
-  absl::Status status = problems.ToStatus();
-  if (status.ok()) status = AddModulesOfPylate(folder, modules);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(problems.ToStatus());
+  RETURN_IF_ERROR(AddModulesOfPylate(folder, modules));
   return std::optional<SentenceModules>(std::move(modules));
 }
 

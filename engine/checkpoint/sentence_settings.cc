@@ -3,8 +3,8 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/checkpoint/families/config_reader.h"
@@ -28,80 +28,67 @@ constexpr const char* kMethodOutputs[] = {"last_hidden_state", "pooler_output", 
 // arguments that change no result.
 constexpr const char* kArguments[] = {"model_args",       "model_kwargs", "tokenizer_args",
                                       "processor_kwargs", "config_args",  "config_kwargs"};
-constexpr const char* kHarmlessArguments[] = {"trust_remote_code",
-                                              "torch_dtype",
-                                              "dtype",
-                                              "attn_implementation",
-                                              "revision",
-                                              "code_revision",
-                                              "token",
-                                              "use_auth_token",
-                                              "cache_dir",
-                                              "local_files_only",
-                                              "device_map",
-                                              "low_cpu_mem_usage",
-                                              "use_safetensors",
-                                              "use_fast",
-                                              "add_pooling_layer"};
+constexpr absl::string_view kHarmlessArguments =
+    "trust_remote_code torch_dtype dtype attn_implementation revision code_revision token "
+    "use_auth_token cache_dir local_files_only device_map low_cpu_mem_usage use_safetensors "
+    "use_fast add_pooling_layer";
 
-bool IsOneOf(absl::string_view text, Texts texts) { return absl::c_linear_search(texts, text); }
-
-void CheckText(const std::string& key, Texts known, ConfigReader& config, const std::string& path,
-               Problems& problems) {
+void CheckText(const std::string& key, Texts known, ConfigReader& config,
+               const std::string& path = "") {
   const std::string found = config.Text({key}, known.front());
-  if (IsOneOf(found, known)) return;
-  problems.Add(absl::StrCat(path, key, ": expected ", absl::StrJoin(known, ", "), "; found ",
-                            Quoted(found)));
+  if (absl::c_linear_search(known, found)) return;
+  config.Refuse(path, key, ": expected ", absl::StrJoin(known, ", "), "; got ", Quoted(found));
 }
 
 // The library renders texts by a chat template if a model takes messages.
-void CheckModalities(bool generates, ConfigReader& config, Problems& problems) {
+void CheckModalities(bool generates, ConfigReader& config) {
   const Json* modalities = config.Object({"modality_config"});
   if (modalities == nullptr) return;
   if (modalities->contains("message") && !generates) {
-    problems.Add(
+    config.Refuse(
         "modality_config: message: not supported: chat templates are not evaluated; save the "
         "model with only the modality text");
   }
   const Json text = modalities->value("text", Json());
   if (!text.is_object()) return;
-  ConfigReader reader(text, problems);
-  CheckText("method", kMethods, reader, "modality_config.text.", problems);
-  CheckText("method_output_name", kMethodOutputs, reader, "modality_config.text.", problems);
+  ConfigReader reader(text, config.problems());
+  CheckText("method", kMethods, reader, "modality_config.text.");
+  CheckText("method_output_name", kMethodOutputs, reader, "modality_config.text.");
 }
 
 }  // namespace
 
-void CheckTransformerSettings(ConfigReader& config, Problems& problems) {
-  CheckText("transformer_task", kTasks, config, "", problems);
-  CheckText("module_output_name", kOutputs, config, "", problems);
+void CheckTransformerSettings(ConfigReader& config) {
+  CheckText("transformer_task", kTasks, config);
+  CheckText("module_output_name", kOutputs, config);
   const bool generates = config.Text({"transformer_task"}, "") == kGeneration;
-  CheckModalities(generates, config, problems);
+  CheckModalities(generates, config);
+  const Keys harmless = absl::StrSplit(kHarmlessArguments, ' ');
   for (const char* key : kArguments) {
     const Json* arguments = config.Object({key});
     if (arguments == nullptr) continue;
     for (const auto& [name, value] : arguments->items()) {
-      if (value.is_null() || IsOneOf(name, kHarmlessArguments)) continue;
-      problems.Add(absl::StrCat(key, ": ", Quoted(name), " not supported: its effect on texts or ",
-                                "weights is not known here"));
+      if (value.is_null() || absl::c_linear_search(harmless, name)) continue;
+      config.Refuse(key, ": ", Quoted(name), " not supported: its effect on texts or ",
+                    "weights is not known here");
     }
   }
   const Json* processing = config.Object({"processing_kwargs"});
   if (processing == nullptr) return;
   for (const auto& [name, value] : processing->items()) {
     if (value.empty() || (generates && name == "chat_template")) continue;
-    problems.Add(absl::StrCat("processing_kwargs: ", Quoted(name), " not supported"));
+    config.Refuse("processing_kwargs: ", Quoted(name), " not supported");
   }
 }
 
-void CheckModelSettings(ConfigReader& config, Problems& problems) {
+void CheckModelSettings(ConfigReader& config) {
   if (config.Has({"truncate_dim"})) {
-    problems.Add(
+    config.Refuse(
         "truncate_dim: not supported: vectors keep their width; remove it, and ask for "
         "`dimensions` in requests");
   }
   if (config.Has({"max_active_dims"})) {
-    problems.Add(
+    config.Refuse(
         "max_active_dims: not supported: sparse vectors keep all of their weights; remove it");
   }
 }

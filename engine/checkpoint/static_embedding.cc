@@ -1,6 +1,5 @@
 // Static embeddings, which sentence_transformers.h declares.
 #include <cstring>
-#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/shape.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
@@ -53,15 +53,14 @@ class FoldedWeights : public WeightSource {
     if (name != kWords) return weights_->Read(name, target);
     const int64_t tokens = static_cast<int64_t>(target.size()) / width_;
     AlignedBuffer<float> table(rows_ * width_);
-    absl::Status status = weights_->Read(kWords, {table.data(), static_cast<size_t>(table.size())});
+    RETURN_IF_ERROR(weights_->Read(kWords, {table.data(), static_cast<size_t>(table.size())}));
     std::vector<float> scales(tokens, 1.0f);
-    if (status.ok() && weights_->Has(kTokenWeights)) {
-      status = weights_->Read(kTokenWeights, absl::MakeSpan(scales));
+    if (weights_->Has(kTokenWeights)) {
+      RETURN_IF_ERROR(weights_->Read(kTokenWeights, absl::MakeSpan(scales)));
     }
-    absl::StatusOr<std::vector<int64_t>> row_of = status.ok() ? ReadRows(tokens) : status;
-    if (!row_of.ok()) return row_of.status();
+    ASSIGN_OR_RETURN(const std::vector<int64_t> row_of, ReadRows(tokens));
     for (int64_t token = 0; token < tokens; ++token) {
-      const float* row = table.data() + (*row_of)[token] * width_;
+      const float* row = table.data() + row_of[token] * width_;
       float* to = target.data() + token * width_;
       for (int64_t c = 0; c < width_; ++c) to[c] = row[c] * scales[token];
     }
@@ -74,18 +73,15 @@ class FoldedWeights : public WeightSource {
     std::vector<int64_t> rows(tokens);
     for (int64_t i = 0; i < tokens; ++i) rows[i] = i;
     if (!mapping_) return rows;
-    const absl::StatusOr<InputFile> file = InputFile::Open(mapping_->path, mapping_->max_bytes);
-    if (!file.ok()) return file.status();
+    ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(mapping_->path, mapping_->max_bytes));
     const int64_t width = ByteWidth(mapping_->data_type);
     std::vector<char> bytes(tokens * width);
-    absl::Status status = file->ReadAt(mapping_->offset, absl::MakeSpan(bytes));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(file.ReadAt(mapping_->offset, absl::MakeSpan(bytes)));
     for (int64_t i = 0; i < tokens; ++i) {
       rows[i] = IntegerAt(bytes.data() + i * width, mapping_->data_type);
       if (rows[i] >= 0 && rows[i] < rows_) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(mapping_->path, ": tensor 'mapping': expected 0 to ", rows_ - 1, ", found ",
-                       rows[i], " for token ", i));
+      return InvalidArgument(mapping_->path, ": tensor 'mapping': expected 0..", rows_ - 1,
+                             "; got ", rows[i], " for token ", i);
     }
     return rows;
   }
@@ -121,15 +117,14 @@ Table DescribeTable(const WeightFiles& files, int64_t max_bytes, Problems& probl
     if (table.name.empty() && Find(files, name).second != nullptr) table.name = name;
   }
   if (table.name.empty()) {
-    problems.Add("expected a tensor 'embedding.weight' or 'embeddings', found neither");
+    problems.Add("tensor 'embedding.weight' or 'embeddings': missing");
     return table;
   }
   const std::vector<int64_t>& shape = Find(files, table.name).second->shape;
   if (shape.size() != 2 || shape[0] < 1 || shape[0] > kVocabularyRange.highest || shape[1] < 1 ||
       shape[1] > kHiddenSizeRange.highest) {
-    problems.Add(absl::StrCat("tensor ", Quoted(table.name), ": expected 1 to ",
-                              kVocabularyRange.highest, " rows of 1 to ", kHiddenSizeRange.highest,
-                              " columns, found ", ShapeToString(shape)));
+    problems.Add("tensor ", Quoted(table.name), ": expected 1..", kVocabularyRange.highest,
+                 " rows of 1..", kHiddenSizeRange.highest, " columns; got ", ShapeToString(shape));
     return table;
   }
   table.rows = table.tokens = shape[0];
@@ -143,9 +138,9 @@ Table DescribeTable(const WeightFiles& files, int64_t max_bytes, Problems& probl
   const bool is_integer =
       mapping->data_type == DataType::kInt64 || mapping->data_type == DataType::kInt32;
   if (!is_list || !is_integer) {
-    problems.Add(absl::StrCat("tensor 'mapping' ", mapping->dtype, " ",
-                              ShapeToString(mapping->shape), ": expected I64 or I32 [tokens], for ",
-                              table.rows, " to ", kVocabularyRange.highest, " tokens"));
+    problems.Add("tensor 'mapping' ", mapping->dtype, " ", ShapeToString(mapping->shape),
+                 ": expected I64 or I32 [tokens], for ", table.rows, " to ",
+                 kVocabularyRange.highest, " tokens");
     return table;
   }
   table.tokens = mapping->shape[0];
@@ -172,95 +167,77 @@ ModelDescription Describe(const Table& table) {
 absl::StatusOr<Tokenization> ReadStaticTokenization(const std::string& folder,
                                                     const std::string& module,
                                                     std::vector<std::string>& warnings) {
-  absl::StatusOr<Tokenization> read = ReadTokenization(folder, module, warnings);
-  if (!read.ok()) return read.status();
-  std::erase_if(read->files, [](const auto& file) { return file.first != "tokenizer.json"; });
-  read->special_tokens.clear();
-  read->max_sequence_length = 0;
-  if (read->tokenizer_json.empty()) return read;
-  std::string& file = read->files["tokenizer.json"];
-  read->max_sequence_length = TruncationLength(file);
+  ASSIGN_OR_RETURN(Tokenization read, ReadTokenization(folder, module, warnings));
+  std::erase_if(read.files, [](const auto& file) { return file.first != "tokenizer.json"; });
+  read.special_tokens.clear();
+  read.max_sequence_length = 0;
+  if (read.tokenizer_json.empty()) return read;
+  std::string& file = read.files["tokenizer.json"];
+  read.max_sequence_length = TruncationLength(file);
   SetMember("post_processor", "null", file);
-  read->tokenizer_json = file;
+  read.tokenizer_json = file;
   return read;
 }
 
 // Refuses options about what such a model does not have.
 absl::Status CheckOptions(const std::string& folder, const CheckpointOptions& options) {
   if (options.pooling != PoolingChoice::kAsFiles) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, ": pooling: not supported: static embeddings are the mean of their tokens"));
+    return InvalidArgument(
+        folder, ": pooling: not supported: static embeddings are the mean of their tokens");
   }
   if (options.task.empty() && options.tower == Tower::kOnly) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(folder, ": ",
-                                                 options.task.empty() ? "tower" : "task",
-                                                 ": not supported: static embeddings have none"));
+  return InvalidArgument(folder, ": ", options.task.empty() ? "tower" : "task",
+                         ": not supported by static embeddings");
 }
 
 absl::Status AddPooling(const std::string& folder, const std::optional<SentenceModules>& modules,
                         const CheckpointOptions& options, ModelDescription& model,
                         WeightBinder& binder) {
-  if (absl::Status status = CheckOptions(folder, options); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckOptions(folder, options));
   if (modules) return ReadSentenceHeads(*modules, options, model, binder);
-  return ReadConfigIfPresent(absl::StrCat(folder, "/config.json"),
-                             [&](const Json&, ConfigReader& config, Problems&) {
-                               model.pooling = {.modes = {PoolingMode::kMean},
-                                                .normalize = config.Boolean({"normalize"}, false)};
-                             });
+  return ReadConfigIfPresent(absl::StrCat(folder, "/config.json"), [&](ConfigReader& config) {
+    model.pooling = {.modes = {PoolingMode::kMean},
+                     .normalize = config.Boolean({"normalize"}, false)};
+  });
 }
 
 // The weights may also be in a JSON file with a name of its own, which the library fetches.
 absl::Status CheckSparseConfig(const std::string& module) {
-  return ReadConfigIfPresent(
-      absl::StrCat(module, "/config.json"),
-      [](const Json&, ConfigReader& config, Problems& problems) {
-        if (!config.Has({"path"})) return;
-        problems.Add(absl::StrCat("path: not supported: expected the weights in ",
-                                  "model.safetensors, found ", Quoted(config.Text({"path"})),
-                                  "; load and save the model with sentence-transformers"));
-      });
-}
-
-// The library asks transformers' tokenizer for none.
-void LeaveOutSpecialTokens(Tokenization& read) {
-  read.leaves_out_special_tokens = true;
-  if (!read.tokenizer_json.empty()) {
-    SetMember("post_processor", "null", read.tokenizer_json);
-  }
+  return ReadConfigIfPresent(absl::StrCat(module, "/config.json"), [](ConfigReader& config) {
+    if (!config.Has({"path"})) return;
+    config.Refuse("path: not supported: expected the weights in model.safetensors; got ",
+                  Quoted(config.Text({"path"})),
+                  "; load and save the model with sentence-transformers");
+  });
 }
 
 }  // namespace
 
 bool IsModel2Vec(const std::string& folder) {
-  const absl::StatusOr<Json> json =
-      ReadJsonFile(absl::StrCat(folder, "/config.json"), JsonLimits());
-  return json.ok() && json->is_object() && json->value("model_type", Json()) == "model2vec";
+  return TextAt(ReadObjectOrEmpty(absl::StrCat(folder, "/config.json")), "model_type") ==
+         "model2vec";
 }
 
 absl::Status OpenStaticEmbedding(const std::string& folder,
                                  const std::optional<SentenceModules>& modules,
                                  const CheckpointOptions& options, Checkpoint& checkpoint) {
   const std::string module = modules ? modules->transformer : folder;
-  absl::StatusOr<WeightFiles> files = OpenWeightFiles(module, options);
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFiles(module, options));
   WeightBinder binder(folder);
-  const Table table = DescribeTable(*files, options.max_model_bytes, binder.problems());
-  binder.AddFiles("", *std::move(files));
+  const Table table = DescribeTable(files, options.max_model_bytes, binder.problems());
+  binder.AddFiles("", std::move(files));
   if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
   ModelDescription& model = checkpoint.description = Describe(table);
-  absl::StatusOr<Tokenization> tokenization =
-      ReadStaticTokenization(folder, module, checkpoint.warnings);
-  if (!tokenization.ok()) return tokenization.status();
-  checkpoint.tokenization = *std::move(tokenization);
-  absl::Status status = AddPooling(folder, modules, options, model, binder);
-  if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(checkpoint.tokenization,
+                   ReadStaticTokenization(folder, module, checkpoint.warnings));
+  RETURN_IF_ERROR(AddPooling(folder, modules, options, model, binder));
   binder.Bind({kWords, {table.rows, table.width}}, {{table.name}});
   if (table.has_weights) binder.Bind({kTokenWeights, {table.tokens}}, {{kWeights}});
   for (std::string& name : binder.Unbound()) {
     if (name != kMapping || !table.mapping) checkpoint.unused_tensors.push_back(std::move(name));
   }
-  status = binder.Finish(options, checkpoint);
-  if (!status.ok() || (!table.mapping && !table.has_weights)) return status;
+  RETURN_IF_ERROR(binder.Finish(options, checkpoint));
+  if (!table.mapping && !table.has_weights) return absl::OkStatus();
   // Rows times their weights are not rounded to the type of the file.
   checkpoint.description.embeddings->table_type = DataType::kFloat32;
   checkpoint.weights = std::make_unique<FoldedWeights>(std::move(checkpoint.weights), table.mapping,
@@ -271,27 +248,26 @@ absl::Status OpenStaticEmbedding(const std::string& folder,
 absl::Status OpenSparseStaticEmbedding(const std::string& folder, const SentenceModules& modules,
                                        const CheckpointOptions& options, Checkpoint& checkpoint) {
   const std::string& module = modules.transformer;
-  absl::Status status = CheckOptions(folder, options);
-  if (status.ok()) status = CheckSparseConfig(module);
-  if (!status.ok()) return status;
-  absl::StatusOr<WeightFiles> files = OpenWeightFiles(module, options);
-  if (!files.ok()) return files.status();
+  RETURN_IF_ERROR(CheckOptions(folder, options));
+  RETURN_IF_ERROR(CheckSparseConfig(module));
+  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFiles(module, options));
   WeightBinder binder(folder);
   Table table = {.name = "weight"};
-  const FileTensor* weight = Find(*files, table.name).second;
+  const FileTensor* weight = Find(files, table.name).second;
   if (weight != nullptr && weight->shape.size() == 1 && weight->shape[0] > 0 &&
       weight->shape[0] <= kVocabularyRange.highest) {
     table.rows = table.tokens = weight->shape[0];
   }
-  binder.AddFiles("", *std::move(files));
+  binder.AddFiles("", std::move(files));
   // One number for each word, which is all that the lexical head needs.
   ModelDescription& model = checkpoint.description = Describe(table);
   model.family = "sparse_static_embedding";
   model.lexical_head = {.modes = {}};
-  absl::StatusOr<Tokenization> tokenization = ReadTokenization(folder, module, checkpoint.warnings);
-  if (!tokenization.ok()) return tokenization.status();
-  checkpoint.tokenization = *std::move(tokenization);
-  LeaveOutSpecialTokens(checkpoint.tokenization);
+  ASSIGN_OR_RETURN(checkpoint.tokenization, ReadTokenization(folder, module, checkpoint.warnings));
+  // The library asks transformers' tokenizer for no special tokens.
+  checkpoint.tokenization.leaves_out_special_tokens = true;
+  std::string& tokenizer = checkpoint.tokenization.tokenizer_json;
+  if (!tokenizer.empty()) SetMember("post_processor", "null", tokenizer);
   binder.Bind({kWords, {table.tokens}}, {{table.name}});
   checkpoint.unused_tensors = binder.Unbound();
   return binder.Finish(options, checkpoint);

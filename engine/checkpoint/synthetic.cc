@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/shape.h"
 #include "engine/checkpoint/embedded.h"
+#include "engine/checkpoint/files/problems.h"
 
 namespace attendant {
 namespace {
@@ -66,9 +67,8 @@ class SyntheticWeights : public WeightSource {
       return absl::NotFoundError(absl::StrCat("synthetic model has no tensor '", name, "'"));
     }
     if (static_cast<int64_t>(target.size()) != elements->second) {
-      return absl::InvalidArgumentError(absl::StrCat("synthetic model: tensor '", name, "' has ",
-                                                     elements->second, " elements, the target ",
-                                                     target.size()));
+      return InvalidArgument("synthetic model: tensor '", name, "' has ", elements->second,
+                             " elements, the target ", target.size());
     }
     uint64_t counter = KeyOf(seed_, name);
     const bool is_norm_weight = absl::EndsWith(name, "norm.weight");
@@ -254,9 +254,9 @@ absl::StatusOr<Checkpoint> OpenSynthetic(absl::string_view name_and_seed) {
   const absl::string_view name = name_and_seed.substr(0, at);
   uint64_t seed = 0;
   if (at != absl::string_view::npos && !absl::SimpleAtoi(name_and_seed.substr(at + 1), &seed)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("synthetic:", name_and_seed, ": expected synthetic:<name>[@seed] with a ",
-                     "seed from 0 to 2^64 - 1, found seed '", name_and_seed.substr(at + 1), "'"));
+    return InvalidArgument("synthetic:", name_and_seed,
+                           ": expected synthetic:<name>[@seed] with a seed in 0..2^64-1; got '",
+                           name_and_seed.substr(at + 1), "'");
   }
   for (const SyntheticModel& model : Models()) {
     if (name != model.name) continue;

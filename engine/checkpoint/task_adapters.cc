@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/problems.h"
 
 namespace attendant {
 namespace {
@@ -16,8 +17,8 @@ constexpr absl::string_view kOriginal = ".parametrizations.weight.original";
 constexpr absl::string_view kA = ".parametrizations.weight.0.lora_A";
 constexpr absl::string_view kB = ".parametrizations.weight.0.lora_B";
 
-absl::StatusOr<Json> ReadConfig(const std::string& folder) {
-  return ReadJsonFile(absl::StrCat(folder, "/config.json"), {});
+Json ReadConfig(const std::string& folder) {
+  return ReadObjectOrEmpty(absl::StrCat(folder, "/config.json"));
 }
 
 }  // namespace
@@ -28,9 +29,7 @@ bool IsOfTaskAdapter(absl::string_view name) {
 
 std::vector<std::string> ListTasks(const std::string& folder) {
   std::vector<std::string> tasks;
-  const absl::StatusOr<Json> config = ReadConfig(folder);
-  if (!config.ok() || !config->is_object()) return tasks;
-  for (const Json& task : config->value("lora_adaptations", Json::array())) {
+  for (const Json& task : ReadConfig(folder).value("lora_adaptations", Json::array())) {
     tasks.push_back(task.is_string() ? task.get<std::string>() : "");
   }
   return tasks;
@@ -40,20 +39,18 @@ absl::StatusOr<TaskAdapter> TaskAdapter::Read(const std::string& folder, const s
   const std::vector<std::string> tasks = ListTasks(folder);
   const auto found = std::find(tasks.begin(), tasks.end(), task);
   if (found == tasks.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, ": task: expected ",
-        tasks.empty() ? "none, as config.json has no lora_adaptations" : absl::StrJoin(tasks, ", "),
-        ", found ", Quoted(task)));
+    return InvalidArgument(folder, ": task: ",
+                           tasks.empty() ? "not supported (config.json has no lora_adaptations)"
+                                         : "expected one of " + absl::StrJoin(tasks, ", "),
+                           "; got ", Quoted(task));
   }
   TaskAdapter adapter;
   adapter.index_ = found - tasks.begin();
   adapter.tasks_ = static_cast<int64_t>(tasks.size());
-  const absl::StatusOr<Json> config = ReadConfig(folder);
-  if (!config.ok()) return config.status();
-  const Json alpha = config->value("lora_alpha", Json());
+  const Json alpha = ReadConfig(folder).value("lora_alpha", Json());
   if (!alpha.is_number()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, "/config.json: lora_alpha: expected a number, found ", Describe(alpha)));
+    return InvalidArgument(folder, "/config.json: lora_alpha: expected a number; got ",
+                           Describe(alpha));
   }
   adapter.alpha_ = alpha.get<double>();
   return adapter;
@@ -71,8 +68,8 @@ void TaskAdapter::Bind(WeightBinder& binder) {
     const bool is_table = a.size() == 3 && a[1] == rows && a[2] != columns;
     const int64_t rank = a.size() == 3 ? a[is_table ? 2 : 1] : 0;
     if (rank < 1 || a[0] != tasks_) {
-      binder.problems().Add(absl::StrCat(binder.Show(name), ": expected [", tasks_, ", rank, ",
-                                         columns, "] or [", tasks_, ", ", rows, ", rank]"));
+      binder.Refuse(binder.Show(name), ": expected [", tasks_, ", rank, ", columns, "] or [",
+                    tasks_, ", ", rows, ", rank]");
       continue;
     }
     const RowPart part = {index_, tasks_};
@@ -84,7 +81,7 @@ void TaskAdapter::Bind(WeightBinder& binder) {
                                  .rank = rank,
                                  .scale = static_cast<float>(alpha_ / static_cast<double>(rank))});
   }
-  if (products_.empty()) binder.problems().Add("task: expected adapters of tasks, found none");
+  if (products_.empty()) binder.Refuse("task: the files have no task adapters");
 }
 
 absl::Status TaskAdapter::AddTo(Checkpoint& checkpoint) {
@@ -97,9 +94,9 @@ absl::Status TaskAdapter::AddTo(Checkpoint& checkpoint) {
     if (tensor.weights.empty()) continue;  // of a pooler that is not used, for example
     LowRankProducts of_tensor = OfTensor(tensor, shapes, std::move(product));
     if (of_tensor.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(tensor.file, ": tensor ", Quoted(original),
-                                                     ": expected a matrix of whole weights for the "
-                                                     "adapter of a task, found some of its rows"));
+      return InvalidArgument(
+          tensor.file, ": tensor ", Quoted(original),
+          ": expected a matrix of whole weights for the task adapter; got part of its rows");
     }
     products.merge(of_tensor);
   }

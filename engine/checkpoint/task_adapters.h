@@ -1,5 +1,5 @@
-// The low-rank adapters that a checkpoint brings in its own files, one for each task: Sturua et al.
-// 2024 (jina-embeddings-v3).
+// The low-rank adapters in the files of a checkpoint, one for each task: Sturua et al. 2024
+// (jina-embeddings-v3).
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ class TaskAdapter {
 
   // Binds the matrices of all tensors of the binder. Tensors that do not fit are problems.
   void Bind(WeightBinder& binder);
-  // Merges what was bound into the checkpoint, once its weights are there.
+  // Merges the bound matrices into the checkpoint. Its weights must have been read.
   absl::Status AddTo(Checkpoint& checkpoint);
 
  private:

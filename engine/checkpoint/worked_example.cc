@@ -4,6 +4,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/embedded.h"
+#include "engine/checkpoint/files/problems.h"
 
 namespace attendant {
 namespace {
@@ -19,9 +20,8 @@ class WorkedExampleWeights : public WeightSource {
       return absl::NotFoundError(absl::StrCat("worked-example has no tensor '", name, "'"));
     }
     if (target.size() != tensor->second.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("worked-example: tensor '", name, "' has ",
-                                                     tensor->second.size(),
-                                                     " elements, the target ", target.size()));
+      return InvalidArgument("worked-example: tensor '", name, "' has ", tensor->second.size(),
+                             " elements, the target ", target.size());
     }
     std::copy(tensor->second.begin(), tensor->second.end(), target.begin());
     return absl::OkStatus();

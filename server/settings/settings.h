@@ -10,9 +10,7 @@
 
 #include "absl/time/time.h"
 #include "engine/base/compute_type.h"
-#include "engine/checkpoint/files/causal_choice.h"
-#include "engine/checkpoint/files/pooling_choice.h"
-#include "engine/checkpoint/files/tower.h"
+#include "engine/checkpoint/files/choices.h"
 #include "engine/kernels/isa.h"
 #include "engine/layers/state/row_plan.h"
 #include "server/settings/network.h"

@@ -124,7 +124,7 @@ TEST(BertSourceWalk, HeadsDivideTheHiddenSize) {
   json description = kSelfAttention;
   description["num_heads"] = 3;
   EXPECT_THAT(Refusal(description, Weights()),
-              HasSubstr("expected a multiple of num_heads 3 up to 65536 outputs, found 4"));
+              HasSubstr("expected a multiple of num_heads 3 up to 65536 outputs; got 4"));
 }
 
 // F24, TV10: keys that are also the values, with one projection less.

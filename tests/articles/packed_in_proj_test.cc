@@ -203,7 +203,7 @@ TEST(PackedInProj, KeysAndValuesOfTheirOwnWidths) {
 // F9: embed_dim must be divisible by num_heads.
 TEST(PackedInProj, HeadsDivideTheWidth) {
   EXPECT_THAT(Refusal(Description(3), StateDict(false)),
-              HasSubstr("num_heads: expected a divisor of the width 4, found 3"));
+              HasSubstr("num_heads: expected a divisor of the width 4; got 3"));
 }
 
 // The article writes in_proj_weights and out_proj_weights; the names in the module have no final s.

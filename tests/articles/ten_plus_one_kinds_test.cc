@@ -216,11 +216,11 @@ TEST(TenPlusOneInsights, ListedTokensAreGlobal) {
 TEST(TenPlusOneInsights, ListsThatCannotBeAreRefused) {
   json description = ListedBlocks(1);
   description["block_pairs"] = {{2, 5}, {2, 5}};
-  EXPECT_NE(Refusal(description, ThreeMatrices()).find("found [2, 5] twice"), std::string::npos);
+  EXPECT_NE(Refusal(description, ThreeMatrices()).find("got [2, 5] twice"), std::string::npos);
   description["block_pairs"] = {{2, -5}};
   EXPECT_NE(Refusal(description, ThreeMatrices())
-                .find("block_pairs: expected a list of up to 65536 different pairs of integers "
-                      "from 0 to 524287, found [2, -5] in it"),
+                .find("block_pairs: expected a list of up to 65536 different pairs of integers in "
+                      "0..524287; got [2, -5] in it"),
             std::string::npos);
 }
 

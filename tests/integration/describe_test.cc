@@ -77,8 +77,7 @@ TEST(DescribeTest, AModelWithoutSomeOfItsHeads) {
   std::ofstream(file) << R"({"5": [0]})";
   const Outcome refused = RunServer("--describe synthetic:tiny,prune=" + file);
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.out,
-              HasSubstr("\nrefused: " + file + ": expected layers 0 to 1, found '5'\n"));
+  EXPECT_THAT(refused.out, HasSubstr("\nrefused: " + file + ": expected layers 0..1; got '5'\n"));
   std::remove(file.c_str());
 }
 

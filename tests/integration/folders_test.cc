@@ -130,7 +130,7 @@ TEST_F(FoldersTest, ARepositoryHasModelsOfOrganizationsAndLinks) {
                "POST /v2/repository/index HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
       AllOf(HasSubstr(R"({"name":"org/tiny","version":"7","state":"READY")"),
             HasSubstr(R"({"name":"org/broken","version":"3","state":"UNAVAILABLE",)"
-                      R"("reason":"config.json: expected the file itself, found a Git LFS)"),
+                      R"("reason":"config.json: expected the file itself; got a Git LFS)"),
             Not(HasSubstr(folder_.path()))));
 }
 
@@ -141,14 +141,14 @@ TEST_F(FoldersTest, AModelWhoseTokenizerCannotBeReadTakesIdsAlone) {
       {"--address=127.0.0.1", "--port=0", "--http-port=0", "--model=org/m=" + folder_.File("m")});
   EXPECT_THAT(logged.AwaitLine("tokenizer.json"),
               AllOf(HasSubstr(" warning "), HasSubstr("model org/m: "),
-                    HasSubstr("git lfs pull in its folder; the model takes token ids alone")));
+                    HasSubstr("git lfs pull in its directory; the model takes only token ids")));
   ReadyServer server({"--model=org/m=" + folder_.File("m")});
   EXPECT_TRUE(Encode(server, "org/m").ok());
   const grpc::Status none = GetTokenizer(server, "org/m");
   EXPECT_EQ(none.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_THAT(none.error_message(),
               AllOf(StartsWith("model org/m has no tokenizer: its tokenizer.json cannot be read: "
-                               "expected the file itself, found a Git LFS pointer to it"),
+                               "expected the file itself; got a Git LFS pointer to it"),
                     Not(HasSubstr(folder_.path()))));
 }
 
@@ -156,24 +156,24 @@ TEST_F(FoldersTest, OtherFilesInPlaceOfWeightsAreToldFirst) {
   WriteModel("pointer");
   folder_.Write("pointer/model.safetensors", kPointer);
   EXPECT_THAT(BadStart("--model=m=" + folder_.File("pointer")),
-              Contains(HasSubstr("/model.safetensors: expected the file itself, found a Git LFS "
-                                 "pointer to it; fetch it by running git lfs pull")));
+              Contains(HasSubstr("/model.safetensors: expected the file itself; got a Git LFS "
+                                 "pointer to it; run git lfs pull")));
   folder_.Write("pickle/config.json", TinyBertConfig());
   folder_.Write("pickle/pytorch_model.bin", "pickle");
   EXPECT_THAT(
       BadStart("--model=m=" + folder_.File("pickle")),
-      Contains(AllOf(HasSubstr("/pickle: only safetensors are read; found 'pytorch_model.bin', "),
+      Contains(AllOf(HasSubstr("/pickle: only safetensors are read; got 'pytorch_model.bin', "),
                      HasSubstr("glob.glob('pytorch_model.bin')"))));
   folder_.Write("gguf/bge-q8.gguf", "GGUF");
   EXPECT_THAT(BadStart("--model=m=" + folder_.File("gguf")),
-              Contains(HasSubstr("/gguf: only safetensors are read; found 'bge-q8.gguf'; save ")));
+              Contains(HasSubstr("/gguf: only safetensors are read; got 'bge-q8.gguf'; save ")));
 }
 
 TEST_F(FoldersTest, AFamilyThatIsNoneIsAnsweredWithTheList) {
   folder_.Write("m/config.json", R"({"model_type": "gpt2", "architectures": ["GPT2Model"]})");
   EXPECT_THAT(BadStart("--model=m=" + folder_.File("m")),
               Contains(AllOf(HasSubstr("model_type: expected one of bert, roberta, "),
-                             EndsWith("found 'gpt2'"))));
+                             EndsWith("got 'gpt2'"))));
 }
 
 }  // namespace folders_test

@@ -222,7 +222,8 @@ TEST_F(RepositoryTest, TheCacheHasNoResultOfAnotherVersion) {
       repository_.Add("m", version);
       AwaitServed(version);
     }
-    const v1::EncodeResponse computed = encode(version), found = encode(version);
+    const v1::EncodeResponse computed = encode(version);
+    got = encode(version);
     EXPECT_EQ(computed.execution().cached_sequences(), 0);
     EXPECT_EQ(found.execution().cached_sequences(), 1);
     EXPECT_EQ(computed.pooled().data(), found.pooled().data());
@@ -240,14 +241,14 @@ TEST_F(RepositoryTest, ABrokenVersionChangesNothingAndSaysWhy) {
   Start();
   repository_.AddBroken("m", 2);
   EXPECT_THAT(AwaitLine("version 2 is not served"),
-              AllOf(HasSubstr("model m: "), HasSubstr("expected [10, 4], found none")));
+              AllOf(HasSubstr("model m: "), HasSubstr("missing; expected [10, 4]")));
   EXPECT_EQ(Version(), 1);
   const v1::GetModelResponse described = Described();
   EXPECT_EQ(described.model_version(), 1);
   ASSERT_EQ(described.refused_versions_size(), 1);
   EXPECT_EQ(described.refused_versions(0).version(), 2);
   EXPECT_THAT(described.refused_versions(0).reason(),
-              AllOf(StartsWith("m/2: 37 problems: "), HasSubstr("expected [10, 4], found none"),
+              AllOf(StartsWith("m/2: 37 problems: "), HasSubstr("missing; expected [10, 4]"),
                     Not(HasSubstr(repository_.path()))));
   server_->ExpectMetrics(
       AllOf(HasSubstr(R"(attendant_model_loads_total{model="m",result="ok"} 1)"),

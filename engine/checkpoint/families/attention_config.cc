@@ -1,13 +1,9 @@
-#include "engine/checkpoint/families/attention_config.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "engine/checkpoint/families/bounds.h"
-#include "engine/checkpoint/families/rotary_config.h"
+#include "engine/checkpoint/families/config_parts.h"
 
 namespace attendant {
 namespace {
@@ -17,7 +13,7 @@ constexpr int64_t kHighestBlocks = 1024;
 
 // Sets the maximum distance and the number of buckets. Without buckets each distance counts by
 // itself.
-void ReadSizes(ConfigReader& config, Problems& problems, RelativePositionShape& shape) {
+void ReadSizes(ConfigReader& config, RelativePositionShape& shape) {
   shape.max_distance = config.IntegerOrNone({"max_relative_positions"}, kPositionRange);
   if (shape.max_distance < 1) {
     shape.max_distance = config.Integer({"max_position_embeddings"}, kPositionRange);
@@ -27,14 +23,13 @@ void ReadSizes(ConfigReader& config, Problems& problems, RelativePositionShape& 
   if (buckets < 1) return;
   shape.buckets = buckets;
   if (shape.max_distance > buckets / 2 + 1) return;
-  problems.Add(absl::StrCat(
-      "expected a maximum of relative positions above half of the position buckets and one, found ",
-      buckets, " buckets up to ", shape.max_distance));
+  config.Refuse("max_relative_positions: expected more than ", buckets / 2 + 1,
+                " (position_buckets / 2 + 1); got ", shape.max_distance);
 }
 
 }  // namespace
 
-RelativePositionShape ReadDisentangled(ConfigReader& config, Problems& problems) {
+RelativePositionShape ReadDisentangled(ConfigReader& config) {
   RelativePositionShape shape;
   for (const std::string& word : config.Words({"pos_att_type"})) {
     if (word == "c2p") {
@@ -42,8 +37,7 @@ RelativePositionShape ReadDisentangled(ConfigReader& config, Problems& problems)
     } else if (word == "p2c") {
       shape.scores_keys = true;
     } else {
-      problems.Add(
-          absl::StrCat("pos_att_type: expected 'c2p', 'p2c' or both, found ", Quoted(word)));
+      config.Refuse("pos_att_type: expected 'c2p', 'p2c' or both; got ", Quoted(word));
     }
   }
   shape.shares_projections = config.Boolean({"share_att_key"}, false);
@@ -51,26 +45,25 @@ RelativePositionShape ReadDisentangled(ConfigReader& config, Problems& problems)
     if (word == "layer_norm") {
       shape.has_norm = true;
     } else if (word != "none") {
-      problems.Add(
-          absl::StrCat("norm_rel_ebd: expected 'layer_norm' or 'none', found ", Quoted(word)));
+      config.Refuse("norm_rel_ebd: expected 'layer_norm' or 'none'; got ", Quoted(word));
     }
   }
   const bool is_relative = config.Boolean({"relative_attention"}, false);
   if (!is_relative || (!shape.scores_queries && !shape.scores_keys)) return shape;
   shape.kind = RelativePositions::kDisentangled;
-  ReadSizes(config, problems, shape);
+  ReadSizes(config, shape);
   return shape;
 }
 
-void ReadBottleneck(ConfigReader& config, Problems& problems, LayerShape& layer) {
+void ReadBottleneck(ConfigReader& config, LayerShape& layer) {
   layer.feed_forward.blocks = config.Integer({"num_feedforward_networks"}, {1, kHighestBlocks}, 4);
   if (!config.Boolean({"use_bottleneck"}, true)) return;
   layer.extras.bottleneck.width = config.Integer({"intra_bottleneck_size"}, kHiddenSizeRange);
   if (config.Boolean({"use_bottleneck_attention"}, false)) return;
   layer.extras.bottleneck.values_from_outside = true;
   if (config.Boolean({"key_query_shared_bottleneck"}, true)) return;
-  problems.Add(
-      "key_query_shared_bottleneck: expected true without use_bottleneck_attention, found false");
+  config.Refuse(
+      "key_query_shared_bottleneck: expected true without use_bottleneck_attention; got false");
 }
 
 // Neighbouring blocks see each other; the first and the last block see all and are seen by all. In
@@ -89,8 +82,7 @@ void ReadBlockPattern(ConfigReader& config, LayerShape& layer) {
                              .full_up_to = (5 + 2 * drawn) * block};
 }
 
-ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, ConfigReader& config,
-                                 Problems& problems) {
+ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, ConfigReader& config) {
   constexpr int64_t kMostTaps = 1023;
   ConvolutionShape shape;
   shape.taps = std::max<int64_t>(0, config.IntegerOrNone(taps, {0, kMostTaps}));
@@ -99,9 +91,9 @@ ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, Conf
   shape.activation =
       config.Choice({"conv_act"}, ActivationNames(), std::optional<Activation>(Activation::kTanh));
   if (shape.taps % 2 == 0 || layer.hidden_size % shape.groups != 0) {
-    problems.Add(absl::StrCat(
-        "expected a convolution of an odd number of places in groups that divide the hidden size ",
-        layer.hidden_size, ", found ", shape.taps, " in ", shape.groups, " groups"));
+    config.Refuse(
+        "expected a convolution with an odd kernel size in groups that divide the hidden size ",
+        layer.hidden_size, "; got ", shape.taps, " in ", shape.groups, " groups");
     return {};
   }
   return shape;
@@ -111,15 +103,13 @@ float ScoreTerms(const RelativePositionShape& shape) {
   return 1.0f + (shape.scores_queries ? 1.0f : 0.0f) + (shape.scores_keys ? 1.0f : 0.0f);
 }
 
-void ReadMixture(const ConfigKeys& keys, ConfigReader& config, Problems& problems,
-                 ModelDescription& model) {
+void ReadMixture(const ConfigKeys& keys, ConfigReader& config, ModelDescription& model) {
   if (keys.experts.empty()) return;
   const int64_t experts = config.Integer(keys.experts, {0, kMostExperts}, 0);
   if (experts == 0) return;
   if (model.layer.feed_forward.has_gate) {
-    problems.Add(absl::StrCat(keys.experts.front(),
-                              ": expected 0, because experts with a gate are not read, found ",
-                              experts));
+    config.Refuse(keys.experts.front(),
+                  ": expected 0 (experts with a gate are not supported); got ", experts);
   }
   const int64_t every = config.Integer(keys.experts_every, {2, kLayerRange.highest});
   const MixtureShape mixture = {experts, config.Integer(keys.experts_per_token, {1, experts})};
@@ -131,22 +121,20 @@ void ReadMixture(const ConfigKeys& keys, ConfigReader& config, Problems& problem
   }
 }
 
-std::vector<bool> ReadWindowedLayers(const Keys& kinds, const Json& json,
-                                     std::vector<bool> otherwise, const ConfigReader& config,
-                                     Problems& problems) {
+std::vector<bool> ReadWindowedLayers(const Keys& kinds, std::vector<bool> otherwise,
+                                     const ConfigReader& config) {
   if (!config.Has(kinds)) return otherwise;
   const std::string& key = kinds.front();
-  const Json& list = json[key];
+  const Json& list = config.json()[key];
   if (!list.is_array() || list.size() != otherwise.size()) {
-    problems.Add(absl::StrCat(key, ": expected a list of ", otherwise.size(), " layers, found ",
-                              Describe(list)));
+    config.Refuse(key, ": expected a list of ", otherwise.size(), " layers; got ", Describe(list));
     return otherwise;
   }
   for (size_t i = 0; i < otherwise.size(); ++i) {
     otherwise[i] = list[i] == kLocalLayer;
     if (otherwise[i] || list[i] == kGlobalLayer) continue;
-    problems.Add(absl::StrCat(key, "[", i, "]: expected '", kGlobalLayer, "' or '", kLocalLayer,
-                              "', found ", Describe(list[i])));
+    config.Refuse(key, "[", i, "]: expected '", kGlobalLayer, "' or '", kLocalLayer, "'; got ",
+                  Describe(list[i]));
   }
   return otherwise;
 }

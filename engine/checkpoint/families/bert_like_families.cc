@@ -1,18 +1,17 @@
 // Further families that read text, with tensors that are named as BERT's.
-#include <string_view>
-
 #include "engine/checkpoint/families/families.h"
-#include "engine/checkpoint/families/vocabulary_head_names.h"
 
 namespace attendant {
 namespace {
 
+NamePatterns WithRobertaHead(const NamePatterns& names) {
+  return JoinNames(
+      {BertNames(), names, ClassifierNames("/classifier.dense", "/classifier.out_proj")});
+}
+
 // Files may have the sines and cosines of the rotation, which are computed here.
 Family RoFormer() {
-  Family family = BertFamily();
-  family.name = "roformer";
-  family.model_types = {"roformer"};
-  family.architectures = {"RoFormer"};
+  Family family = Like(BertFamily(), "roformer", "RoFormer");
   family.prefixes = {"roformer."};
   family.parts = {"embeddings.", "embeddings_project.", "encoder."};
   family.others = {"encoder.embed_positions."};
@@ -25,25 +24,19 @@ Family RoFormer() {
   family.relative_positions = {.kind = RelativePositions::kRotary,
                                .rotary = {.pairs = RotaryPairs::kInterleaved}};
   family.rotary_theta = 10000;
-  family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
+  family.names = WithRobertaHead({});
   return family;
 }
 
 Family Data2VecText() {
-  Family family = RobertaFamily();
-  family.name = "data2vec-text";
-  family.model_types = {"data2vec-text"};
-  family.architectures = {"Data2VecText"};
+  Family family = Like(RobertaFamily(), "data2vec-text", "Data2VecText");
   family.prefixes = {"data2vec_text."};
   return family;
 }
 
 // Tokens are of task type 0, as in the library without task_type_ids.
 Family Ernie() {
-  Family family = BertFamily();
-  family.name = "ernie";
-  family.model_types = {"ernie"};
-  family.architectures = {"Ernie"};
+  Family family = Like(BertFamily(), "ernie", "Ernie");
   family.prefixes = {"ernie."};
   family.others = {"embeddings.task_type_embeddings."};  // unused without use_task_id
   family.keys.has_task_types = {"use_task_id"};
@@ -53,53 +46,35 @@ Family Ernie() {
 }
 
 Family RemBert() {
-  Family family = BertFamily();
-  family.name = "rembert";
-  family.model_types = {"rembert"};
-  family.architectures = {"RemBert"};
+  Family family = Like(BertFamily(), "rembert", "RemBert");
   family.prefixes = {"rembert."};
   family.keys.embedding_width = {"input_embedding_size"};
-  family.harmless_keys = {"output_embedding_size"};  // of a head, whose weights say it
+  family.harmless_keys = {"output_embedding_size"};  // follows from the head's weights
   family.always_projects_embeddings = true;
-  for (NamePattern& name : family.names) {
-    if (std::string_view(name.canonical) != "embeddings.projection") continue;
-    name.in_file = "encoder.embedding_hidden_mapping_in";
-  }
+  family.names =
+      JoinNames({family.names, {{"embeddings.projection", "encoder.embedding_hidden_mapping_in"}}});
   family.vocabulary_head_names = {{"vocabulary_head.dense", "/cls.predictions.dense"},
                                   {"vocabulary_head.dense_norm", "/cls.predictions.LayerNorm"},
                                   {"vocabulary_head.output", "/cls.predictions.decoder"}};
   return family;
 }
 
-std::vector<NamePattern> EsmNames() {
-  return {
-      {"embeddings.word", "embeddings.word_embeddings.weight"},
-      {"embeddings.norm", "embeddings.layer_norm"},
-      {"layer.{i}.query", "encoder.layer.{i}.attention.self.query"},
-      {"layer.{i}.key", "encoder.layer.{i}.attention.self.key"},
-      {"layer.{i}.value", "encoder.layer.{i}.attention.self.value"},
-      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
-      {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.LayerNorm"},
-      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
-      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.output.dense"},
-      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.LayerNorm"},
-      {"exit_norm", "encoder.emb_layer_norm_after"},
-      {"rotary_frequencies", "rotary_embeddings.inv_freq"},
-      {"rotary_frequencies", "encoder.layer.*.attention.self.rotary_embeddings.inv_freq"},
-      {"rotary_frequencies", "encoder.layer.0.attention.self.rotary_embeddings.inv_freq"},
-      {"pooling.dense", "pooler.dense"},
-  };
+NamePatterns EsmNames() {
+  return {{"embeddings.norm", "embeddings.layer_norm"},
+          {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.LayerNorm"},
+          {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.LayerNorm"},
+          {"exit_norm", "encoder.emb_layer_norm_after"},
+          {"rotary_frequencies", "rotary_embeddings.inv_freq"},
+          {"rotary_frequencies", "encoder.layer.*.attention.self.rotary_embeddings.inv_freq"},
+          {"rotary_frequencies", "encoder.layer.0.attention.self.rotary_embeddings.inv_freq"}};
 }
 
 // ESM-2, which reads proteins. Published files have the rotary frequencies as they were in the
-// training, in half precision; the library takes those of the first layer for all. Some files have
-// a table of positions that the model does not use. The library's code has exact GELU, whatever the
+// training, in half precision; the library uses the first layer's for all layers. Some files have a
+// table of positions that the model does not use. The library's code has exact GELU, whatever the
 // config says.
 Family Esm() {
-  Family family = BertFamily();
-  family.name = "esm";
-  family.model_types = {"esm"};
-  family.architectures = {"Esm"};
+  Family family = Like(BertFamily(), "esm", "Esm");
   family.prefixes = {"esm."};
   family.others = {"contact_head.", "embeddings.position_embeddings."};
   family.keys.activation = {};
@@ -116,7 +91,7 @@ Family Esm() {
   family.has_embedding_norm = false;
   family.relative_positions = {.kind = RelativePositions::kRotary};
   family.rotary_theta = 10000;
-  family.names = WithHead(EsmNames(), "/classifier.dense", "/classifier.out_proj");
+  family.names = WithRobertaHead(EsmNames());
   family.vocabulary_head_names = RobertaVocabularyHeadNames();
   family.vocabulary_head_activation = Activation::kGelu;
   return family;

@@ -1,13 +1,8 @@
-#include "engine/checkpoint/families/causal_config.h"
-
-#include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "engine/checkpoint/families/attention_config.h"
+#include "absl/algorithm/container.h"
 #include "engine/checkpoint/families/bounds.h"
-#include "engine/checkpoint/families/rotary_config.h"
+#include "engine/checkpoint/families/config_parts.h"
 
 namespace attendant {
 namespace {
@@ -15,12 +10,11 @@ namespace {
 constexpr int64_t kFirstWindowed = 28;
 constexpr int64_t kPeriod = 6;
 
-void ReadKeyValueHeads(const Keys& keys, ConfigReader& config, Problems& problems,
-                       AttentionBlockShape& attention) {
+void ReadKeyValueHeads(const Keys& keys, ConfigReader& config, AttentionBlockShape& attention) {
   const int64_t heads = attention.heads, shared = config.Integer(keys, {1, heads}, heads);
   if (heads % shared != 0) {
-    problems.Add(absl::StrCat(keys.front(), ": expected a divisor of the ", heads,
-                              " query heads, found ", shared));
+    config.Refuse(keys.front(), ": expected a divisor of the ", heads, " query heads; got ",
+                  shared);
   } else if (shared < heads) {
     attention.key_value_heads = shared;
   }
@@ -41,8 +35,7 @@ void SetCausal(bool causal, const Family& family, AttentionBlockShape& attention
 }
 
 // Returns which layers have a window: newer configs list all layers, older ones name the first.
-std::vector<bool> ReadCausalWindows(const ConfigKeys& keys, const Json& json, int64_t layers,
-                                    ConfigReader& config, Problems& problems) {
+std::vector<bool> ReadCausalWindows(const ConfigKeys& keys, int64_t layers, ConfigReader& config) {
   const int64_t first =
       keys.first_windowed.empty()
           ? 0
@@ -53,25 +46,22 @@ std::vector<bool> ReadCausalWindows(const ConfigKeys& keys, const Json& json, in
   for (int64_t i = 0; i < layers; ++i) {
     windowed[i] = period > 0 ? (i + 1) % period != 0 : i >= first;
   }
-  return ReadWindowedLayers(keys.layer_kinds, json, std::move(windowed), config, problems);
+  return ReadWindowedLayers(keys.layer_kinds, std::move(windowed), config);
 }
 
-void ReadWindow(const Family& family, const Json& json, ConfigReader& config, Problems& problems,
-                ModelDescription& model) {
+void ReadWindow(const Family& family, ConfigReader& config, ModelDescription& model) {
   const ConfigKeys& keys = family.keys;
   const bool in_use =
       keys.has_causal_window.empty() || config.Boolean(keys.has_causal_window, false);
-  const bool is_none = json.is_object() && json.contains(keys.causal_window.front()) &&
-                       !config.Has(keys.causal_window);
-  const std::vector<bool> windowed = ReadCausalWindows(keys, json, model.layers, config, problems);
-  const bool has_any = std::find(windowed.begin(), windowed.end(), true) != windowed.end();
+  const bool is_none =
+      config.json().contains(keys.causal_window.front()) && !config.Has(keys.causal_window);
+  const std::vector<bool> windowed = ReadCausalWindows(keys, model.layers, config);
+  const bool has_any = absl::c_linear_search(windowed, true);
   if (!in_use || is_none) {
     // Layers are listed as windowed for nothing; without a list they are not.
     if (has_any && config.Has(keys.layer_kinds)) {
-      problems.Add(absl::StrCat(keys.causal_window.front(),
-                                ": expected the width of the windows "
-                                "that ",
-                                keys.layer_kinds.front(), " lists, found none"));
+      config.Refuse(keys.causal_window.front(), ": missing; ", keys.layer_kinds.front(),
+                    " lists layers with a window");
     }
     return;
   }
@@ -81,8 +71,8 @@ void ReadWindow(const Family& family, const Json& json, ConfigReader& config, Pr
   model.layer.attention.window = width - 1;
   RotaryShape& rotary = model.layer.relative_positions.rotary;
   const RotaryShape local =
-      ReadRotary(family, /*is_local=*/true, model.layer.attention.key_width, config, problems);
-  if (std::find(windowed.begin(), windowed.end(), false) == windowed.end()) {
+      ReadRotary(family, /*is_local=*/true, model.layer.attention.key_width, config);
+  if (!absl::c_linear_search(windowed, false)) {
     rotary = local;
     return;
   }
@@ -99,16 +89,15 @@ void ReadWindow(const Family& family, const Json& json, ConfigReader& config, Pr
 
 }  // namespace
 
-void ReadCausalAttention(const Family& family, const Json& json, ConfigReader& config,
-                         Problems& problems, ModelDescription& model) {
+void ReadCausalAttention(const Family& family, ConfigReader& config, ModelDescription& model) {
   AttentionBlockShape& attention = model.layer.attention;
   attention.query_key_norms = family.query_key_norms;
   if (!family.keys.key_value_heads.empty()) {
-    ReadKeyValueHeads(family.keys.key_value_heads, config, problems, attention);
+    ReadKeyValueHeads(family.keys.key_value_heads, config, attention);
   }
   if (!family.is_causal) return;
   attention.causal = true;
-  if (!family.keys.causal_window.empty()) ReadWindow(family, json, config, problems, model);
+  if (!family.keys.causal_window.empty()) ReadWindow(family, config, model);
   // Three ways to say that a model was trained on without the mask.
   const bool causal = config.Boolean({"is_causal"}, true) && config.Boolean({"is_decoder"}, true) &&
                       !config.Boolean({"use_bidirectional_attention"}, false);
@@ -119,9 +108,8 @@ absl::Status ChooseCausality(const std::string& folder, CausalChoice choice, con
                              ModelDescription& model) {
   if (choice == CausalChoice::kAsFiles) return absl::OkStatus();
   if (!family.is_causal) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder, ": causal: not supported: models of the family ", family.name,
-                     " are never causal; leave the key out"));
+    return InvalidArgument(folder, ": causal: not supported: models of the family ", family.name,
+                           " are never causal; leave the key out");
   }
   model.ChangeShapes([&](LayerShape& layer) {
     SetCausal(choice == CausalChoice::kCausal, family, layer.attention);

@@ -6,7 +6,7 @@
 namespace attendant {
 namespace {
 
-std::vector<NamePattern> LlamaNames() {
+NamePatterns LlamaNames() {
   return {
       {"embeddings.word", "embed_tokens.weight"},
       {"layer.{i}.query", "layers.{i}.self_attn.q_proj"},
@@ -19,17 +19,14 @@ std::vector<NamePattern> LlamaNames() {
       {"layer.{i}.feed_forward_out", "layers.{i}.mlp.down_proj"},
       {"layer.{i}.feed_forward_norm", "layers.{i}.post_attention_layernorm"},
       {"exit_norm", "norm"},
+      {"classifier.dense", "/score"},
   };
 }
 
-// All activations with a gate; first the one that counts where a config has none.
-std::vector<Named<FeedForwardKind>> KindsBy(const std::string& first) {
-  std::vector<Named<FeedForwardKind>> kinds;
-  for (const Named<Activation>& row : ActivationNames()) {
-    const auto at = row.name == first ? kinds.begin() : kinds.end();
-    kinds.insert(at, {row.name, {row.value, true}});
-  }
-  return kinds;
+// The norms of queries and keys of Qwen 3 and Gemma 3.
+NamePatterns HeadNormNames() {
+  return {{"layer.{i}.query_norm", "layers.{i}.self_attn.q_norm"},
+          {"layer.{i}.key_norm", "layers.{i}.self_attn.k_norm"}};
 }
 
 Family Llama() {
@@ -51,7 +48,7 @@ Family Llama() {
       .harmless_keys = {"attention_bias", "max_position_embeddings", "mlp_bias", "pretraining_tp"},
       .biases = Biases::kAsInFile,
       .norm_epsilon = 1e-6f,
-      .feed_forward_kinds = KindsBy("silu"),
+      .feed_forward_kinds = GatedKinds("silu"),
       .norm_placement = NormPlacement::kPre,
       .norm_kind = NormKind::kRms,
       .has_own_head_width = true,
@@ -62,25 +59,18 @@ Family Llama() {
       .token_head_names = {{"token_head.dense", "/score"}, {"token_head.dense", "/qa_outputs"}},
   };
   family.is_causal = true;
-  family.names.push_back({"classifier.dense", "/score"});
   return family;
 }
 
 Family Mistral() {
-  Family family = Llama();
-  family.name = "mistral";
-  family.model_types = {"mistral"};
-  family.architectures = {"Mistral"};
+  Family family = Like(Llama(), "mistral", "Mistral");
   family.keys.causal_window = {"sliding_window"};
   family.causal_window = 4096;
   return family;
 }
 
 Family Qwen2() {
-  Family family = Llama();
-  family.name = "qwen2";
-  family.model_types = {"qwen2"};
-  family.architectures = {"Qwen2"};
+  Family family = Like(Llama(), "qwen2", "Qwen2");
   family.keys.causal_window = {"sliding_window"};
   family.keys.has_causal_window = {"use_sliding_window"};
   family.keys.first_windowed = {"max_window_layers"};
@@ -90,37 +80,28 @@ Family Qwen2() {
 }
 
 Family Qwen3() {
-  Family family = Qwen2();
-  family.name = "qwen3";
-  family.model_types = {"qwen3"};
-  family.architectures = {"Qwen3"};
+  Family family = Like(Qwen2(), "qwen3", "Qwen3");
   family.head_width = 128;
   family.query_key_norms = QueryKeyNorms::kEachHead;
-  family.names.push_back({"layer.{i}.query_norm", "layers.{i}.self_attn.q_norm"});
-  family.names.push_back({"layer.{i}.key_norm", "layers.{i}.self_attn.k_norm"});
+  family.names = JoinNames({LlamaNames(), HeadNormNames()});
   return family;
 }
 
 // The text model of Gemma 3, on which EmbeddingGemma is built.
 Family Gemma3() {
-  Family family = Llama();
-  family.name = "gemma3_text";
-  family.model_types = {"gemma3_text"};
-  family.architectures = {"Gemma3Text"};
+  Family family = Like(Llama(), "gemma3_text", "Gemma3Text");
   family.keys.activation = {"hidden_activation"};
   family.keys.score_width = {"query_pre_attn_scalar"};
   family.keys.causal_window = {"sliding_window"};
   family.keys.layer_kinds = {"layer_types"};
   family.keys.last_of_period = {"sliding_window_pattern"};
   family.keys.local_rotary_theta = {"rope_local_base_freq"};
-  family.keys.rotary_parameters = {"rope_parameters"};
-  family.keys.rotary_scaling = {"rope_scaling"};
   family.fixed_keys = {{"partial_rotary_factor", 1},
                        {"attn_logit_softcapping", nullptr, "scores are not capped here"},
                        {"is_causal", true, "use_bidirectional_attention decides in this family"}};
   family.harmless_keys = {"attention_bias", "cache_implementation", "final_logit_softcapping",
                           "max_position_embeddings"};
-  family.feed_forward_kinds = KindsBy("gelu_pytorch_tanh");
+  family.feed_forward_kinds = GatedKinds("gelu_pytorch_tanh");
   family.norm_placement = NormPlacement::kSandwich;
   family.norm_kind = NormKind::kRmsPlusOne;
   family.head_width = 256;
@@ -131,30 +112,20 @@ Family Gemma3() {
   family.rotary_theta = 1e6f;
   family.local_rotary_theta = 10000;
   family.scales_local_rotary = false;
-  std::erase_if(family.names, [](const NamePattern& name) {
-    return name.canonical == std::string("layer.{i}.feed_forward_norm");
-  });
-  for (const NamePattern& name : std::initializer_list<NamePattern>{
-           {"layer.{i}.query_norm", "layers.{i}.self_attn.q_norm"},
-           {"layer.{i}.key_norm", "layers.{i}.self_attn.k_norm"},
-           {"layer.{i}.attention_branch_norm", "layers.{i}.post_attention_layernorm"},
-           {"layer.{i}.feed_forward_norm", "layers.{i}.pre_feedforward_layernorm"},
-           {"layer.{i}.feed_forward_branch_norm", "layers.{i}.post_feedforward_layernorm"}}) {
-    family.names.push_back(name);
-  }
+  family.names = JoinNames(
+      {LlamaNames(),
+       HeadNormNames(),
+       {{"layer.{i}.attention_branch_norm", "layers.{i}.post_attention_layernorm"},
+        {"layer.{i}.feed_forward_norm", "layers.{i}.pre_feedforward_layernorm"},
+        {"layer.{i}.feed_forward_branch_norm", "layers.{i}.post_feedforward_layernorm"}}});
   return family;
 }
 
 Family EuroBert() {
-  Family family = Llama();
-  family.name = "eurobert";
-  family.model_types = {"eurobert"};
-  family.architectures = {"EuroBert"};
+  Family family = Like(Llama(), "eurobert", "EuroBert");
   family.is_causal = false;
   family.norm_epsilon = 1e-5f;
-  family.names = LlamaNames();
-  family.names.push_back({"classifier.dense", "/dense"});
-  family.names.push_back({"classifier.output", "/classifier"});
+  family.names = JoinNames({LlamaNames(), ClassifierNames("/dense", "/classifier")});
   family.classifier_modes = {PoolingMode::kLateMean};
   family.classifier_activation = Activation::kGelu;
   family.token_head_names = {{"token_head.dense", "/classifier"}};

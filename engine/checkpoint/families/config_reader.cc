@@ -19,7 +19,7 @@ std::optional<int64_t> IntegerWithin(const Json& value, IntegerRange range) {
 ConfigReader::ConfigReader(const Json& document, Problems& problems)
     : document_(document), problems_(problems) {
   if (!document.is_object()) {
-    problems.Add(absl::StrCat("expected an object, found ", Describe(document)));
+    problems.Add("expected an object; got ", Describe(document));
   }
 }
 
@@ -34,13 +34,14 @@ const Json* ConfigReader::FindPresent(const Keys& keys) const {
 
 void ConfigReader::Mismatch(const Keys& keys, const std::string& expected,
                             const std::string& found) {
-  problems_.Add(
-      absl::StrCat(absl::StrJoin(keys, " or "), ": expected ", expected, ", found ", found));
+  problems_.Add(absl::StrJoin(keys, " or "), ": expected ", expected, "; got ", found);
 }
 
 const Json* ConfigReader::Find(const Keys& keys, const std::string& expected, bool optional) {
   const Json* found = FindPresent(keys);
-  if (found == nullptr && !optional) Mismatch(keys, expected, "none");
+  if (found == nullptr && !optional) {
+    Refuse(absl::StrJoin(keys, " or "), ": missing; expected ", expected);
+  }
   for (const std::string& key : keys) {
     const Json* other = FindPresent({key});
     if (other != nullptr && *other != *found) {
@@ -61,8 +62,7 @@ Json ConfigReader::List(const Keys& keys, const std::string& expected, int64_t m
 
 int64_t ConfigReader::Integer(const Keys& keys, IntegerRange range,
                               std::optional<int64_t> fallback) {
-  const std::string expected =
-      absl::StrCat("an integer from ", range.lowest, " to ", range.highest);
+  const std::string expected = absl::StrCat("an integer in ", range.lowest, "..", range.highest);
   const Json* found = Find(keys, expected, fallback.has_value());
   if (found == nullptr) return fallback.value_or(range.lowest);
   if (const std::optional<int64_t> value = IntegerWithin(*found, range)) return *value;
@@ -71,7 +71,7 @@ int64_t ConfigReader::Integer(const Keys& keys, IntegerRange range,
 }
 
 float ConfigReader::Number(const Keys& keys, float highest, std::optional<float> fallback) {
-  const std::string expected = absl::StrCat("a number from 0 to ", highest);
+  const std::string expected = absl::StrCat("a number in 0..", highest);
   const Json* found = Find(keys, expected, fallback.has_value());
   if (found == nullptr) return fallback.value_or(0.0f);
   if (found->is_number()) {
@@ -91,10 +91,10 @@ bool ConfigReader::Boolean(const Keys& keys, std::optional<bool> fallback) {
 }
 
 std::string ConfigReader::Text(const Keys& keys, std::optional<std::string> fallback) {
-  const Json* found = Find(keys, "a text", fallback.has_value());
+  const Json* found = Find(keys, "a string", fallback.has_value());
   if (found == nullptr) return fallback.value_or("");
   if (found->is_string()) return found->get<std::string>();
-  Mismatch(keys, "a text", Describe(*found));
+  Mismatch(keys, "a string", Describe(*found));
   return "";
 }
 
@@ -115,8 +115,8 @@ std::vector<std::string> ConfigReader::Words(const Keys& keys) {
 }
 
 std::vector<int64_t> ConfigReader::Integers(const Keys& keys, IntegerRange range, int64_t most) {
-  const std::string expected = absl::StrCat("a list of up to ", most, " different integers from ",
-                                            range.lowest, " to ", range.highest);
+  const std::string expected = absl::StrCat("a list of up to ", most, " different integers in ",
+                                            range.lowest, "..", range.highest);
   std::set<int64_t> seen;
   for (const Json& element : List(keys, expected, most)) {
     const std::optional<int64_t> value = IntegerWithin(element, range);
@@ -130,8 +130,8 @@ std::vector<int64_t> ConfigReader::Integers(const Keys& keys, IntegerRange range
 std::vector<IntegerPair> ConfigReader::IntegerPairs(const Keys& keys, IntegerRange range,
                                                     int64_t most) {
   const std::string expected =
-      absl::StrCat("a list of up to ", most, " different pairs of integers from ", range.lowest,
-                   " to ", range.highest);
+      absl::StrCat("a list of up to ", most, " different pairs of integers in ", range.lowest, "..",
+                   range.highest);
   std::set<IntegerPair> seen;
   for (const Json& element : List(keys, expected, most)) {
     const bool is_pair = element.is_array() && element.size() == 2;
@@ -186,8 +186,7 @@ void ConfigReader::AllowOnly(const Keys& keys) {
   if (!document_.is_object()) return;
   for (const auto& [key, value] : document_.items()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    problems_.Add(
-        absl::StrCat("expected no key but ", absl::StrJoin(keys, ", "), ", found ", Quoted(key)));
+    Refuse("expected only the keys ", absl::StrJoin(keys, ", "), "; got ", Quoted(key));
   }
 }
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/names.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
@@ -34,6 +34,14 @@ class ConfigReader {
  public:
   // Both must outlive the reader. It is a problem if the document is not an object.
   ConfigReader(const Json& document, Problems& problems);
+
+  const Json& json() const { return document_; }
+  Problems& problems() const { return problems_; }
+  // Adds a problem, as Problems::Add does.
+  template <class... Parts>
+  void Refuse(const Parts&... parts) const {
+    problems_.Add(parts...);
+  }
 
   bool Has(const Keys& keys) const { return FindPresent(keys) != nullptr; }
   int64_t Integer(const Keys& keys, IntegerRange range, std::optional<int64_t> fallback = {});
@@ -80,16 +88,27 @@ class ConfigReader {
   mutable std::set<std::string> named_;  // by any call
 };
 
-// Calls read(json, config, problems) for a file, if it is there. Returns the problems.
+// Calls read(config) with a reader of the file, and returns the problems that it collects.
+template <class Read>
+absl::Status ReadConfig(const std::string& path, const Read& read, bool optional = false) {
+  Json json = Json::object();
+  if (!optional || PathExists(path)) {
+    ASSIGN_OR_RETURN(json, ReadJsonFile(path));
+  }
+  Problems problems(path);
+  ConfigReader config(json, problems);
+  read(config);
+  return problems.ToStatus();
+}
+
+// Do so for a file that may be absent: with a reader of an empty object, or without a call.
+template <class Read>
+absl::Status ReadConfigOrDefaults(const std::string& path, const Read& read) {
+  return ReadConfig(path, read, /*optional=*/true);
+}
 template <class Read>
 absl::Status ReadConfigIfPresent(const std::string& path, const Read& read) {
-  if (!PathExists(path)) return absl::OkStatus();
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
-  Problems problems(path);
-  ConfigReader config(*json, problems);
-  read(*json, config, problems);
-  return problems.ToStatus();
+  return PathExists(path) ? ReadConfig(path, read) : absl::OkStatus();
 }
 
 }  // namespace attendant

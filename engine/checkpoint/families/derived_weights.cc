@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/sinusoids.h"
 
 namespace attendant {
@@ -19,11 +19,10 @@ void CheckGrid(const ModelDescription& model, WeightBinder& binder) {
   if (!model.patch_embedding || model.patch_embedding->patch_size == 0) return;
   const int64_t grid = model.patch_embedding->grid();
   if (model.patch_embedding->features() == grid * grid) return;
-  binder.problems().Add(absl::StrCat("expected a table of ",
-                                     grid * grid + model.patch_embedding->prefix_positions(),
-                                     " positions for the patches of an image",
-                                     model.patch_embedding->has_class ? " and the class token" : "",
-                                     ", found ", model.patch_embedding->positions));
+  binder.Refuse("expected a table of ", grid * grid + model.patch_embedding->prefix_positions(),
+                " positions for the patches of an image",
+                model.patch_embedding->has_class ? " and the class token" : "", "; got ",
+                model.patch_embedding->positions);
 }
 
 void AddSinusoids(const Family& family, Checkpoint& checkpoint) {
@@ -41,19 +40,17 @@ void AddSinusoids(const Family& family, Checkpoint& checkpoint) {
 
 }  // namespace
 
-const FileTensor* FindFirst(absl::Span<const TensorPart> places, const WeightBinder& binder) {
-  for (const TensorPart& place : places) {
+const FileTensor* FamilyTensors::Find(const std::string& canonical) const {
+  for (const TensorPart& place : Places(canonical)) {
     if (const FileTensor* tensor = binder.Find(place.name); tensor != nullptr) return tensor;
   }
   return nullptr;
 }
 
-std::optional<PatchEmbeddingShape> DescribePatchEmbedding(const Family& family,
-                                                          const std::string& prefix,
-                                                          const ModelDescription& model,
-                                                          const WeightBinder& binder) {
+std::optional<PatchEmbeddingShape> DescribePatchEmbedding(const FamilyTensors& tensors,
+                                                          const ModelDescription& model) {
   const auto rows_of = [&](const std::string& name) -> int64_t {
-    const FileTensor* tensor = FindFirst(PlacesInFile(family, prefix, name), binder);
+    const FileTensor* tensor = tensors.Find(name);
     if (tensor == nullptr || tensor->shape.empty()) return 0;
     return tensor->shape.size() == 1 ? 1 : tensor->shape[tensor->shape.size() - 2];
   };
@@ -62,14 +59,14 @@ std::optional<PatchEmbeddingShape> DescribePatchEmbedding(const Family& family,
   patch_embedding.has_distillation = rows_of("front.distillation") > 0;
   patch_embedding.registers = rows_of("front.registers");
   patch_embedding.positions = rows_of("front.positions");
-  patch_embedding.needs_every = family.patches_are_grid;
+  patch_embedding.needs_every = tensors.family.patches_are_grid;
   patch_embedding.has_norm =
-      (model.layer.norms.placement == NormPlacement::kPost || family.norms_patches) &&
-      FindFirst(PlacesInFile(family, prefix, "front.norm.weight"), binder) != nullptr;
+      (model.layer.norms.placement == NormPlacement::kPost || tensors.family.norms_patches) &&
+      tensors.Has("front.norm.weight");
   const bool has_any = patch_embedding.prefix_tokens() > 0 || patch_embedding.positions > 0 ||
                        patch_embedding.has_norm;
-  if (!has_any || (patch_embedding.positions > 0 && patch_embedding.features() < 1))
-    return std::nullopt;
+  const bool is_too_small = patch_embedding.positions > 0 && patch_embedding.features() < 1;
+  if (!has_any || is_too_small) return std::nullopt;
   return patch_embedding;
 }
 
@@ -103,13 +100,13 @@ bool IsDerived(const Family& family, const std::string& name) {
   return name == kPositions && family.sinusoids != Sinusoids::kNone;
 }
 
-void BindDerivedWeights(const Family& family, const std::string& prefix,
-                        const ModelDescription& model, WeightBinder& binder) {
+void BindDerivedWeights(const FamilyTensors& tensors, const ModelDescription& model) {
+  WeightBinder& binder = tensors.binder;
   CheckGrid(model, binder);
   for (const char* number : {kScale, kBias}) {
-    binder.Bind({number, {1}, /*optional=*/true}, PlacesInFile(family, prefix, number));
+    binder.Bind({number, {1}, /*optional=*/true}, tensors.Places(number));
   }
-  const std::vector<TensorPart> frequencies = PlacesInFile(family, prefix, kRotaryFrequencies);
+  const std::vector<TensorPart> frequencies = tensors.Places(kRotaryFrequencies);
   if (frequencies.empty()) return;
   const RotaryShape& rotary = model.layer.relative_positions.rotary;
   binder.Bind({kRotaryFrequencies, {rotary.width() / 2}, /*optional=*/true}, frequencies);
@@ -133,7 +130,7 @@ absl::Status ReadSimilarity(Checkpoint& checkpoint) {
 
 absl::Status AddDerivedWeights(const Family& family, Checkpoint& checkpoint) {
   AddSinusoids(family, checkpoint);
-  if (absl::Status status = ReadSimilarity(checkpoint); !status.ok()) return status;
+  RETURN_IF_ERROR(ReadSimilarity(checkpoint));
   if (!checkpoint.weights->Has(kRotaryFrequencies)) return absl::OkStatus();
   ModelDescription& model = checkpoint.description;
   std::vector<float> read(model.layer.relative_positions.rotary.frequencies.size());

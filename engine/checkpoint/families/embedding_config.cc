@@ -1,10 +1,7 @@
-#include "engine/checkpoint/families/embedding_config.h"
-
 #include <cmath>
-#include <string>
 
-#include "absl/strings/str_cat.h"
 #include "engine/checkpoint/families/bounds.h"
+#include "engine/checkpoint/families/config_parts.h"
 
 namespace attendant {
 namespace {
@@ -14,8 +11,7 @@ constexpr int64_t kTaskTypesByDefault = 3;
 constexpr int64_t kNarrowestSinusoids = 4;
 
 // Reads the sizes of the tables of positions, and which row the first token of a sequence has.
-void ReadPositions(const Family& family, ConfigReader& config, Problems& problems,
-                   EmbeddingShape& embeddings) {
+void ReadPositions(const Family& family, ConfigReader& config, EmbeddingShape& embeddings) {
   const ConfigKeys& keys = family.keys;
   if (!keys.positions.empty() &&
       (keys.has_positions.empty() || config.Boolean(keys.has_positions, true))) {
@@ -29,25 +25,24 @@ void ReadPositions(const Family& family, ConfigReader& config, Problems& problem
   }
   if (family.counts_from_first_position) embeddings.positions += embeddings.first_position;
   if (embeddings.positions > 0 && embeddings.first_position >= embeddings.positions) {
-    problems.Add(absl::StrCat("expected more positions than the ", embeddings.first_position,
-                              " up to pad_token_id, found ", embeddings.positions));
+    config.Refuse("expected more positions than the ", embeddings.first_position,
+                  " up to pad_token_id; got ", embeddings.positions);
   }
   if (family.sinusoids != Sinusoids::kNone &&
       (embeddings.width < kNarrowestSinusoids || embeddings.width % 2 != 0)) {
-    problems.Add(absl::StrCat("expected sinusoids of an even width of at least ",
-                              kNarrowestSinusoids, ", found ", embeddings.width));
+    config.Refuse("expected sinusoids of an even width of at least ", kNarrowestSinusoids, "; got ",
+                  embeddings.width);
   }
 }
 
 }  // namespace
 
-EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, ConfigReader& config,
-                              Problems& problems) {
+EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, ConfigReader& config) {
   const ConfigKeys& keys = family.keys;
   EmbeddingShape embeddings;
   embeddings.width = config.Integer(keys.embedding_width, kHiddenSizeRange, layer.hidden_size);
   embeddings.vocabulary = config.Integer(keys.vocabulary, kVocabularyRange);
-  ReadPositions(family, config, problems, embeddings);
+  ReadPositions(family, config, embeddings);
   if (!keys.token_types.empty()) {
     embeddings.token_types =
         config.Integer(keys.token_types, {family.fewest_token_types, kTokenTypeRange.highest},

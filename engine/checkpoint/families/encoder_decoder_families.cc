@@ -4,38 +4,13 @@
 namespace attendant {
 namespace {
 
-std::vector<NamePattern> BartNames() {
-  return {
-      {"embeddings.word", "shared.weight"},
-      {"embeddings.word", "encoder.embed_tokens.weight"},
-      {"embeddings.position", "encoder.embed_positions.weight"},
-      {"embeddings.norm", "encoder.layernorm_embedding"},
-      {"layer.{i}.query", "encoder.layers.{i}.self_attn.q_proj"},
-      {"layer.{i}.key", "encoder.layers.{i}.self_attn.k_proj"},
-      {"layer.{i}.value", "encoder.layers.{i}.self_attn.v_proj"},
-      {"layer.{i}.output", "encoder.layers.{i}.self_attn.out_proj"},
-      {"layer.{i}.attention_norm", "encoder.layers.{i}.self_attn_layer_norm"},
-      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.fc1"},
-      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.fc2"},
-      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.final_layer_norm"},
-      {"exit_norm", "encoder.layer_norm"},  // if norms come first
-  };
-}
-
-Keys BartHarmlessKeys() {
-  return {"activation_dropout",
-          "add_bias_logits",
-          "classif_dropout",
-          "decoder_attention_heads",
-          "decoder_ffn_dim",
-          "decoder_layerdrop",
-          "decoder_layers",
-          "decoder_vocab_size",
-          "encoder_layerdrop",
-          "extra_pos_embeddings",
-          "force_bos_token_to_be_generated",
-          "init_std",
-          "share_encoder_decoder_embeddings"};
+// Config keys that every model of the family must set the same way: norms before the branches and
+// after the last layer, an embedding norm, and sinusoidal positions.
+std::vector<FixedKey> FixedFlags(bool norms_first, bool norms_embeddings, bool has_sinusoids) {
+  return {{"normalize_before", norms_first},
+          {"add_final_layer_norm", norms_first},
+          {"normalize_embedding", norms_embeddings},
+          {"static_position_embeddings", has_sinusoids}};
 }
 
 // Positions begin at row 2 of their table.
@@ -54,42 +29,36 @@ Family Bart() {
                .activation = {"activation_function"},
                .norm_epsilon = {},
                .scales_words = {"scale_embedding"}},
-      .fixed_keys = {{"normalize_before", false},
-                     {"add_final_layer_norm", false},
-                     {"normalize_embedding", true},
-                     {"static_position_embeddings", false}},
-      .harmless_keys = BartHarmlessKeys(),
+      .fixed_keys = FixedFlags(false, true, false),
+      .harmless_keys = Words("activation_dropout add_bias_logits classif_dropout "
+                             "decoder_attention_heads decoder_ffn_dim decoder_layerdrop "
+                             "decoder_layers decoder_vocab_size encoder_layerdrop "
+                             "extra_pos_embeddings force_bos_token_to_be_generated init_std "
+                             "share_encoder_decoder_embeddings"),
       .norm_epsilon = 1e-5f,
       .first_position = 2,
       .counts_from_first_position = true,
-      .names = BartNames(),
+      .names = JoinNames({{{"embeddings.word", "shared.weight"},
+                           {"embeddings.word", "encoder.embed_tokens.weight"},
+                           {"embeddings.position", "encoder.embed_positions.weight"},
+                           {"embeddings.norm", "encoder.layernorm_embedding"}},
+                          BartLayerNames()}),
       .token_head_names = {},
   };
 }
 
 Family MBart() {
-  Family family = Bart();
-  family.name = "mbart";
-  family.model_types = {"mbart"};
-  family.architectures = {"MBart"};
-  family.fixed_keys = {{"normalize_before", true},
-                       {"add_final_layer_norm", true},
-                       {"normalize_embedding", true},
-                       {"static_position_embeddings", false}};
+  Family family = Like(Bart(), "mbart", "MBart");
+  family.fixed_keys = FixedFlags(true, true, false);
   family.norm_placement = NormPlacement::kPre;
   return family;
 }
 
-// Its files have the sinusoids, at least those of older versions of the library.
+// Files written by older versions of the library contain the sinusoids.
 Family Marian() {
-  Family family = Bart();
-  family.name = "marian";
-  family.model_types = {"marian"};
-  family.architectures = {"Marian", "MarianMT"};
-  family.fixed_keys = {{"normalize_before", false},
-                       {"add_final_layer_norm", false},
-                       {"normalize_embedding", false},
-                       {"static_position_embeddings", true}};
+  Family family = Like(Bart(), "marian", "Marian");
+  family.architectures.push_back("MarianMT");
+  family.fixed_keys = FixedFlags(false, false, true);
   family.has_embedding_norm = false;
   family.first_position = 0;
   family.counts_from_first_position = false;
@@ -98,24 +67,15 @@ Family Marian() {
 }
 
 Family Pegasus() {
-  Family family = Marian();
-  family.name = "pegasus";
-  family.model_types = {"pegasus"};
-  family.architectures = {"Pegasus"};
-  family.fixed_keys = {{"normalize_before", true},
-                       {"add_final_layer_norm", true},
-                       {"normalize_embedding", false},
-                       {"static_position_embeddings", true}};
+  Family family = Like(Marian(), "pegasus", "Pegasus");
+  family.fixed_keys = FixedFlags(true, false, true);
   family.norm_placement = NormPlacement::kPre;
   return family;
 }
 
 // M2M100 and NLLB. The row of padding in the table of sinusoids is zeros.
 Family M2M100() {
-  Family family = Bart();
-  family.name = "m2m_100";
-  family.model_types = {"m2m_100"};
-  family.architectures = {"M2M100"};
+  Family family = Like(Bart(), "m2m_100", "M2M100");
   family.others.push_back("encoder.embed_positions.");  // of older versions of the library
   family.keys.padding_id = {"pad_token_id"};
   family.fixed_keys = {};

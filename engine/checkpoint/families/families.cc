@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/base/spelling.h"
 
@@ -46,7 +47,7 @@ constexpr RefusedFamily kRefusedFamilies[] = {
      "SemBERT joins an encoder with the semantic roles that another model labels, in research code "
      "without a checkpoint format; its encoder by itself is a plain BERT"},
     {"siglip2",
-     "it is NaFlex, whose images have any number of patches, with positions that are resized for "
+     "it is NaFlex: images have any number of patches, with positions that are resized for "
      "each; checkpoints of SigLIP 2 for one size of images have the model_type siglip"},
 };
 
@@ -76,6 +77,23 @@ int64_t NumberOf(const std::string& digits) {
 }
 
 }  // namespace
+
+Family Like(Family family, const std::string& name, const std::string& architecture) {
+  family.name = name;
+  family.model_types = {name};
+  family.architectures = {architecture};
+  return family;
+}
+
+std::vector<Named<FeedForwardKind>> GatedKinds(const std::string& first) {
+  std::vector<Named<FeedForwardKind>> kinds;
+  for (const Named<Activation>& row : ActivationNames()) {
+    kinds.insert(row.name == first ? kinds.begin() : kinds.end(), {row.name, {row.value, true}});
+  }
+  return kinds;
+}
+
+Keys Words(absl::string_view text) { return absl::StrSplit(text, ' '); }
 
 const std::vector<Family>& Families() {
   static const auto& families = *[] {

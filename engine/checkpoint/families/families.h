@@ -8,24 +8,12 @@
 
 #include "absl/types/span.h"
 #include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/families/name_patterns.h"
 #include "engine/checkpoint/files/sinusoids.h"
 #include "engine/checkpoint/files/tensor_part.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
-
-// A weight's canonical name, and its name in a file without the family's prefix. A name that starts
-// with "/" never gets the prefix. "{i}" stands for the weight set of the layer, "{j}" counts the
-// feed-forward blocks before the last one of a layer, and "{e}" the experts of a mixture, which are
-// the rows of one tensor (RowUnit::kExpert). The name of a linear layer or norm stands for both its
-// ".weight" and its ".bias". If a weight has several patterns, the first that a file has is taken.
-struct NamePattern {
-  const char* canonical;
-  const char* in_file;
-  RowPart rows = {};
-  RowUnit unit = RowUnit::kTensor;
-  bool transposed = false;
-};
 
 // The keys under which config.json states the sizes and options. Without keys the family does not
 // have the thing, unless stated otherwise.
@@ -33,7 +21,7 @@ struct ConfigKeys {
   Keys hidden_size = {"hidden_size"};
   Keys heads = {"num_attention_heads"};
   Keys head_width = {};       // default: hidden size / heads
-  Keys key_value_heads = {};  // heads of keys and values; default: as many as of queries
+  Keys key_value_heads = {};  // key/value heads; default: as many as query heads
   Keys score_width = {};  // scores are scaled by 1 / its square root; default: Family::head_width
   Keys layers = {"num_hidden_layers"};
   Keys layer_groups = {};  // number of groups of layers that share their weights
@@ -82,7 +70,7 @@ struct ConfigKeys {
   Keys layer_kinds = {};  // a list with one entry per layer, in place of global_every
   // An object with the theta and its scaling; with local_rotary_theta, one for each kind of layer.
   Keys rotary_parameters = {};
-  // Such an object, which replaces the parameters or is written over those of the kinds of layers.
+  // Such an object, which replaces the parameters or overrides them for each kind of layer.
   Keys rotary_scaling = {};
   Keys rotary_interleaved = {};  // default: column j is paired with j + width / 2
   Keys pooler_activation = {};   // default: Family::pooler_activation
@@ -114,20 +102,20 @@ struct FixedKey {
 // if config.json does not state them.
 struct Family {
   std::string name;
-  // The `model_type`s of config.json. Empty if the family is known by its architecture alone, since
-  // its configs have the model_type of another family.
+  // The `model_type`s of config.json. Empty if only the architecture identifies the family, because
+  // its configs have the model_type of another one.
   std::vector<std::string> model_types;
   // Stems of the `architectures` of config.json, before "Model", "EncoderModel" or "For…".
   std::vector<std::string> architectures;
   std::vector<std::string> prefixes;  // of all tensors' names; names without prefix are tried first
   std::vector<std::string> parts;     // beginnings of the names of the encoder's tensors
   std::vector<std::string> others;    // beginnings of names that do not belong to the encoder
-  std::string pooler = {};            // a layer on what is pooled; empty if there is none
+  std::string pooler = {};            // a layer after pooling; empty: none
   Activation pooler_activation = Activation::kTanh;
   PoolingMode pooler_mode = PoolingMode::kFirstToken;
-  bool pooler_has_block = false;     // a feed-forward block like those of the layers follows
+  bool pooler_has_block = false;     // followed by a feed-forward block like the layers'
   bool pools_without_layer = false;  // files without the layer are pooled all the same
-  // The vector of a text is that of the pooler, not the mean of its tokens.
+  // Texts are pooled by the pooler, not by the mean of their tokens.
   bool texts_take_pooler = false;
   bool pads_texts = false;  // texts have as many tokens as there are positions, see TextPadding
   // A classification head pools by these modes, or as the config must say if there are none, and
@@ -138,18 +126,18 @@ struct Family {
   bool classifier_acts_as_layers = false;
   ConfigKeys keys = {};
   std::vector<FixedKey> fixed_keys = {};
-  // Keys of its configs that are not read because they do not change what is computed here, beside
-  // those of every family; see unread_keys.h.
+  // Config keys that are ignored because they do not change the computation, in addition to the
+  // keys ignored for every family; see JudgeUnreadKeys.
   Keys harmless_keys = {};
   Keys position_embedding_types = {"absolute"};  // the only accepted values in a config
   std::string position_embedding_type = {};      // that counts if a config has none; empty: any
-  // The type in modules.json of a Transformer of its authors' own that computes the same as that of
-  // sentence-transformers.
+  // The type in modules.json of a Transformer that the authors wrote themselves and that computes
+  // the same as sentence-transformers' own.
   std::string own_transformer = {};
   Biases biases = Biases::kEvery;
   float norm_epsilon = 1e-12f;
   Activation activation = Activation::kGelu;
-  // The names of activations in its configs; if empty, ActivationNames() without gates.
+  // The activation names in its configs; if empty, ActivationNames() without gates.
   std::vector<Named<FeedForwardKind>> feed_forward_kinds = {};
   bool feed_forward_is_two_thirds = false;  // as wide as the config says, to a multiple of 8
   NormPlacement norm_placement = NormPlacement::kPost;
@@ -167,7 +155,7 @@ struct Family {
   bool scales_scores = true;  // by 1 / sqrt(head width)
   bool has_branch_scale = false;
   bool has_first_attention_norm = true;
-  bool patches_are_grid = false;  // positions are those of a grid of patches
+  bool patches_are_grid = false;  // positions form a grid of patches
   bool norms_patches = false;     // "front.norm" follows the positions, also in pre-norm models
   bool has_embedding_norm = true;
   bool scales_words = false;
@@ -186,13 +174,13 @@ struct Family {
   float rotary_theta = 0;           // the default, for kRotary
   float local_rotary_theta = 0;     // the default for layers with a window
   bool scales_local_rotary = true;  // what rotary_scaling says is for layers with a window too
-  std::vector<NamePattern> names;
-  // Those of a head of each token.
-  std::vector<NamePattern> token_head_names = {{"token_head.dense", "/classifier"},
-                                               {"token_head.dense", "/qa_outputs"}};
-  // Those of the head of a masked language model; empty if it is not computed here. Its activation
-  // is that of the encoder's layers, unless the library's code has one of its own.
-  std::vector<NamePattern> vocabulary_head_names = {};
+  NamePatterns names;
+  // Names for a head that scores each token.
+  NamePatterns token_head_names = {{"token_head.dense", "/classifier"},
+                                   {"token_head.dense", "/qa_outputs"}};
+  // Names for the MLM head; empty if it is not supported. Its activation is the encoder layers',
+  // unless the library uses another one.
+  NamePatterns vocabulary_head_names = {};
   std::optional<Activation> vocabulary_head_activation = {};
 };
 
@@ -212,13 +200,19 @@ std::vector<Family> CausalFamilies();
 std::vector<Family> TowerFamilies();
 std::vector<Family> SignalFamilies();
 
-// The rows of BERT and RoBERTa, which others are made from. BertNames leaves out those of a
-// classification head, and WithHead adds those of its two linear layers.
+// The rows of BERT and RoBERTa, which others are made from.
 Family BertFamily();
 Family RobertaFamily();
-std::vector<NamePattern> BertNames();
-std::vector<NamePattern> WithHead(std::vector<NamePattern> names, const char* dense,
-                                  const char* output);
+
+// Returns the row of a family that is like another one, with the name, which is also the
+// model_type.
+Family Like(Family family, const std::string& name, const std::string& architecture);
+
+// Returns all activations, each with a gate; the first is the default.
+std::vector<Named<FeedForwardKind>> GatedKinds(const std::string& first = "gelu");
+
+// Splits a text at spaces.
+Keys Words(absl::string_view text);
 
 // Finds a family by its model_type, or else by the first architecture that is known. Of several
 // with the same model_type it is the one that has the position_embedding_type of the config, or
@@ -227,8 +221,8 @@ const Family* FindFamily(const std::string& model_type,
                          const std::vector<std::string>& architectures,
                          const std::string& position_type = "");
 
-// Returns why a model with this model_type, which may be that of a known family, and with these
-// architectures cannot be computed; nullptr if no reason is known.
+// Returns why a model with this model_type and these architectures is not supported, or nullptr.
+// The model_type may belong to a known family.
 const char* ReasonToRefuse(const std::string& model_type,
                            const std::vector<std::string>& architectures);
 

@@ -6,51 +6,43 @@ namespace {
 
 // The names of the library, and those that the authors publish. There every weight of a linear
 // layer and every table is the "original" of a parametrization; see task_adapters.h.
-std::vector<NamePattern> JinaV3Names() {
-  return {
+NamePatterns JinaV3Names() {
+  const std::string layer = "encoder.layers.{i}.", original = ".parametrizations.weight.original";
+  NamePatterns names = {
       {"embeddings.word", "embeddings.word_embeddings.weight"},
-      {"embeddings.word", "embeddings.word_embeddings.parametrizations.weight.original"},
+      {"embeddings.word", "embeddings.word_embeddings" + original},
       {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
-      {"embeddings.token_type",
-       "embeddings.token_type_embeddings.parametrizations.weight.original"},
+      {"embeddings.token_type", "embeddings.token_type_embeddings" + original},
       {"embeddings.norm", "embeddings.LayerNorm"},
       {"embeddings.norm", "emb_ln"},
       {"layer.{i}.query", "layers.{i}.self_attn.q_proj"},
       {"layer.{i}.key", "layers.{i}.self_attn.k_proj"},
       {"layer.{i}.value", "layers.{i}.self_attn.v_proj"},
-      {"layer.{i}.query", "encoder.layers.{i}.mixer.Wqkv", {0, 3}},
-      {"layer.{i}.key", "encoder.layers.{i}.mixer.Wqkv", {1, 3}},
-      {"layer.{i}.value", "encoder.layers.{i}.mixer.Wqkv", {2, 3}},
-      {"layer.{i}.query.weight",
-       "encoder.layers.{i}.mixer.Wqkv.parametrizations.weight.original",
-       {0, 3}},
-      {"layer.{i}.key.weight",
-       "encoder.layers.{i}.mixer.Wqkv.parametrizations.weight.original",
-       {1, 3}},
-      {"layer.{i}.value.weight",
-       "encoder.layers.{i}.mixer.Wqkv.parametrizations.weight.original",
-       {2, 3}},
       {"layer.{i}.output", "layers.{i}.self_attn.o_proj"},
-      {"layer.{i}.output", "encoder.layers.{i}.mixer.out_proj"},
-      {"layer.{i}.output.weight",
-       "encoder.layers.{i}.mixer.out_proj.parametrizations.weight.original"},
+      {"layer.{i}.output", layer + "mixer.out_proj"},
+      {"layer.{i}.output.weight", layer + "mixer.out_proj" + original},
       {"layer.{i}.attention_norm", "layers.{i}.post_attention_layernorm"},
-      {"layer.{i}.attention_norm", "encoder.layers.{i}.norm1"},
+      {"layer.{i}.attention_norm", layer + "norm1"},
       {"layer.{i}.feed_forward_in", "layers.{i}.mlp.fc1"},
-      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc1"},
-      {"layer.{i}.feed_forward_in.weight",
-       "encoder.layers.{i}.mlp.fc1.parametrizations.weight.original"},
+      {"layer.{i}.feed_forward_in", layer + "mlp.fc1"},
+      {"layer.{i}.feed_forward_in.weight", layer + "mlp.fc1" + original},
       {"layer.{i}.feed_forward_out", "layers.{i}.mlp.fc2"},
-      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.mlp.fc2"},
-      {"layer.{i}.feed_forward_out.weight",
-       "encoder.layers.{i}.mlp.fc2.parametrizations.weight.original"},
+      {"layer.{i}.feed_forward_out", layer + "mlp.fc2"},
+      {"layer.{i}.feed_forward_out.weight", layer + "mlp.fc2" + original},
       {"layer.{i}.feed_forward_norm", "layers.{i}.post_mlp_layernorm"},
-      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.norm2"},
+      {"layer.{i}.feed_forward_norm", layer + "norm2"},
       {"pooling.dense", "pooler.dense"},
-      {"pooling.dense.weight", "pooler.dense.parametrizations.weight.original"},
+      {"pooling.dense.weight", "pooler.dense" + original},
       {"classifier.dense", "/classifier.dense"},
       {"classifier.output", "/classifier.out_proj"},
   };
+  for (const NamePatterns& stacked :
+       {StackedInputs(layer + "mixer.Wqkv"),
+        Stacked({"layer.{i}.query.weight", "layer.{i}.key.weight", "layer.{i}.value.weight"},
+                layer + "mixer.Wqkv" + original)}) {
+    names.insert(names.end(), stacked.begin(), stacked.end());
+  }
+  return names;
 }
 
 Family JinaV3() {
@@ -68,10 +60,10 @@ Family JinaV3() {
                .rotary_parameters = {"rope_parameters"},
                .rotary_scaling = {"rope_scaling"}},
       .fixed_keys = {{"partial_rotary_factor", 1}, {"use_reg_tokens", false}},
-      .harmless_keys = {"emb_pooler", "load_trained_adapters", "lora_adaptations", "lora_alpha",
-                        "lora_dropout_p", "lora_main_params_trainable", "lora_prompts", "lora_rank",
-                        "max_position_embeddings", "task_instructions", "truncate_dim",
-                        "use_flash_attn"},
+      .harmless_keys = Words("emb_pooler load_trained_adapters lora_adaptations lora_alpha "
+                             "lora_dropout_p lora_main_params_trainable lora_prompts lora_rank "
+                             "max_position_embeddings task_instructions truncate_dim "
+                             "use_flash_attn"),
       .position_embedding_types = {"absolute"},
       .own_transformer = "custom_st.Transformer",
       .norm_epsilon = 1e-5f,

@@ -5,111 +5,73 @@
 namespace attendant {
 namespace {
 
-std::vector<NamePattern> NomicNames() {
-  return {
-      {"embeddings.word", "embeddings.word_embeddings.weight"},
-      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
-      {"embeddings.norm", "emb_ln"},
-      {"layer.{i}.query", "encoder.layers.{i}.attn.Wqkv", {0, 3}},
-      {"layer.{i}.key", "encoder.layers.{i}.attn.Wqkv", {1, 3}},
-      {"layer.{i}.value", "encoder.layers.{i}.attn.Wqkv", {2, 3}},
-      {"layer.{i}.output", "encoder.layers.{i}.attn.out_proj"},
-      {"layer.{i}.attention_norm", "encoder.layers.{i}.norm1"},
-      {"layer.{i}.feed_forward_gate", "encoder.layers.{i}.mlp.fc12"},
-      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc11"},
-      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc1"},
-      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.mlp.fc2"},
-      {"layer.{i}.router", "encoder.layers.{i}.mlp.router.layer"},
-      {"layer.{i}.expert.{e}.feed_forward_in.weight",
-       "encoder.layers.{i}.mlp.experts.mlp.w1",
-       {},
-       RowUnit::kExpert},
-      {"layer.{i}.expert.{e}.feed_forward_out.weight",
-       "encoder.layers.{i}.mlp.experts.mlp.w2",
-       {},
-       RowUnit::kExpert,
-       /*transposed=*/true},
-      {"layer.{i}.experts_bias", "encoder.layers.{i}.mlp.experts.bias"},
-      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.norm2"},
-      {"pooling.dense", "pooler.dense"},
-      {"classifier.dense", "pooler.dense"},
-      {"classifier.output", "/classifier"},
-  };
+NamePatterns NomicNames() {
+  return JoinNames({BertEmbeddingNames(),
+                    StackedInputs("encoder.layers.{i}.attn.Wqkv"),
+                    {{"embeddings.norm", "emb_ln"},
+                     {"layer.{i}.output", "encoder.layers.{i}.attn.out_proj"},
+                     {"layer.{i}.attention_norm", "encoder.layers.{i}.norm1"},
+                     {"layer.{i}.feed_forward_gate", "encoder.layers.{i}.mlp.fc12"},
+                     {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc11"},
+                     {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc1"},
+                     {"layer.{i}.feed_forward_out", "encoder.layers.{i}.mlp.fc2"},
+                     {"layer.{i}.router", "encoder.layers.{i}.mlp.router.layer"},
+                     {.canonical = "layer.{i}.expert.{e}.feed_forward_in.weight",
+                      .in_file = "encoder.layers.{i}.mlp.experts.mlp.w1",
+                      .unit = RowUnit::kExpert},
+                     {.canonical = "layer.{i}.expert.{e}.feed_forward_out.weight",
+                      .in_file = "encoder.layers.{i}.mlp.experts.mlp.w2",
+                      .unit = RowUnit::kExpert,
+                      .transposed = true},
+                     {"layer.{i}.experts_bias", "encoder.layers.{i}.mlp.experts.bias"},
+                     {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.norm2"},
+                     {"pooling.dense", "pooler.dense"}},
+                    ClassifierNames("pooler.dense", "/classifier")});
 }
 
-std::vector<NamePattern> GteNames() {
-  return {
-      {"embeddings.word", "embeddings.word_embeddings.weight"},
-      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
-      {"embeddings.norm", "embeddings.LayerNorm"},
-      {"layer.{i}.query", "encoder.layer.{i}.attention.qkv_proj", {0, 3}},
-      {"layer.{i}.key", "encoder.layer.{i}.attention.qkv_proj", {1, 3}},
-      {"layer.{i}.value", "encoder.layer.{i}.attention.qkv_proj", {2, 3}},
-      {"layer.{i}.output", "encoder.layer.{i}.attention.o_proj"},
-      {"layer.{i}.attention_norm", "encoder.layer.{i}.attn_ln"},
-      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.up_gate_proj", {0, 2}},
-      {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.up_gate_proj", {1, 2}},
-      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_proj"},
-      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp_ln"},
-      {"pooling.dense", "pooler.dense"},
-      {"classifier.dense", "pooler.dense"},
-      {"classifier.output", "/classifier"},
-  };
+NamePatterns GteNames() {
+  return JoinNames({BertEmbeddingNames(),
+                    StackedInputs("encoder.layer.{i}.attention.qkv_proj"),
+                    Stacked({"layer.{i}.feed_forward_in", "layer.{i}.feed_forward_gate"},
+                            "encoder.layer.{i}.mlp.up_gate_proj"),
+                    {{"layer.{i}.output", "encoder.layer.{i}.attention.o_proj"},
+                     {"layer.{i}.attention_norm", "encoder.layer.{i}.attn_ln"},
+                     {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_proj"},
+                     {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp_ln"},
+                     {"pooling.dense", "pooler.dense"}},
+                    ClassifierNames("pooler.dense", "/classifier")});
 }
 
-std::vector<NamePattern> JinaBertNames() {
-  return {
-      {"embeddings.word", "embeddings.word_embeddings.weight"},
-      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
-      {"embeddings.norm", "embeddings.LayerNorm"},
-      {"layer.{i}.query", "encoder.layer.{i}.attention.self.query"},
-      {"layer.{i}.key", "encoder.layer.{i}.attention.self.key"},
-      {"layer.{i}.value", "encoder.layer.{i}.attention.self.value"},
-      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
-      {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.output.LayerNorm"},
-      {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.gated_layers", {0, 2}},
-      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.gated_layers", {1, 2}},
-      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.wo"},
-      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp.layernorm"},
-      {"pooling.dense", "pooler.dense"},
-      // These norms are only in the models for code.
-      {"layer.{i}.query_norm", "encoder.layer.{i}.attention.self.layer_norm_q"},
-      {"layer.{i}.key_norm", "encoder.layer.{i}.attention.self.layer_norm_k"},
-      {"layer.{i}.second_attention_norm", "encoder.layer.{i}.layer_norm_1"},
-      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.up_gated_layer", {0, 2}},
-      {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.up_gated_layer", {1, 2}},
-      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_layer"},
-      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.layer_norm_2"},
-  };
+NamePatterns JinaBertNames() {
+  return JoinNames(
+      {BertNames(),
+       {{"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.gated_layers", {0, 2}},
+        {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.gated_layers", {1, 2}},
+        {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.wo"},
+        {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp.layernorm"},
+        // The rest is only in the models for code.
+        {"layer.{i}.query_norm", "encoder.layer.{i}.attention.self.layer_norm_q"},
+        {"layer.{i}.key_norm", "encoder.layer.{i}.attention.self.layer_norm_k"},
+        {"layer.{i}.second_attention_norm", "encoder.layer.{i}.layer_norm_1"},
+        {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.up_gated_layer", {0, 2}},
+        {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.up_gated_layer", {1, 2}},
+        {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_layer"},
+        {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.layer_norm_2"}}});
 }
 
-std::vector<NamePattern> ModernBertNames() {
-  return {
-      {"embeddings.word", "embeddings.tok_embeddings.weight"},
-      {"embeddings.norm", "embeddings.norm"},
-      {"layer.{i}.query", "layers.{i}.attn.Wqkv", {0, 3}},
-      {"layer.{i}.key", "layers.{i}.attn.Wqkv", {1, 3}},
-      {"layer.{i}.value", "layers.{i}.attn.Wqkv", {2, 3}},
-      {"layer.{i}.output", "layers.{i}.attn.Wo"},
-      {"layer.{i}.attention_norm", "layers.{i}.attn_norm"},
-      {"layer.{i}.feed_forward_gate", "layers.{i}.mlp.Wi", {0, 2}},
-      {"layer.{i}.feed_forward_in", "layers.{i}.mlp.Wi", {1, 2}},
-      {"layer.{i}.feed_forward_out", "layers.{i}.mlp.Wo"},
-      {"layer.{i}.feed_forward_norm", "layers.{i}.mlp_norm"},
-      {"exit_norm", "final_norm"},
-      {"classifier.dense", "/head.dense"},
-      {"classifier.dense_norm", "/head.norm"},
-      {"classifier.output", "/classifier"},
-  };
-}
-
-// Returns all activations, each with a gate.
-std::vector<Named<FeedForwardKind>> GatedKinds() {
-  std::vector<Named<FeedForwardKind>> kinds;
-  for (const Named<Activation>& row : ActivationNames()) {
-    kinds.push_back({row.name, {row.value, true}});
-  }
-  return kinds;
+NamePatterns ModernBertNames() {
+  return JoinNames(
+      {StackedInputs("layers.{i}.attn.Wqkv"),
+       Stacked({"layer.{i}.feed_forward_gate", "layer.{i}.feed_forward_in"}, "layers.{i}.mlp.Wi"),
+       {{"embeddings.word", "embeddings.tok_embeddings.weight"},
+        {"embeddings.norm", "embeddings.norm"},
+        {"layer.{i}.output", "layers.{i}.attn.Wo"},
+        {"layer.{i}.attention_norm", "layers.{i}.attn_norm"},
+        {"layer.{i}.feed_forward_out", "layers.{i}.mlp.Wo"},
+        {"layer.{i}.feed_forward_norm", "layers.{i}.mlp_norm"},
+        {"exit_norm", "final_norm"},
+        {"classifier.dense_norm", "/head.norm"}},
+       ClassifierNames("/head.dense", "/classifier")});
 }
 
 Family ModernBert() {
@@ -135,11 +97,11 @@ Family ModernBert() {
                .rotary_scaling = {"rope_scaling"}},
       .fixed_keys = {{"partial_rotary_factor", 1},
                      {"sliding_window", nullptr, "local_attention says how wide the window is"}},
-      .harmless_keys = {"attention_bias", "classifier_bias", "decoder_bias",
-                        "deterministic_flash_attn", "embedding_dropout", "layer_norm_eps",
-                        "max_position_embeddings", "mlp_bias", "mlp_dropout", "norm_bias",
-                        "repad_logits_with_grad", "rope_theta", "sparse_pred_ignore_index",
-                        "sparse_prediction"},
+      .harmless_keys =
+          Words("attention_bias classifier_bias decoder_bias deterministic_flash_attn "
+                "embedding_dropout layer_norm_eps max_position_embeddings mlp_bias mlp_dropout "
+                "norm_bias repad_logits_with_grad rope_theta sparse_pred_ignore_index "
+                "sparse_prediction"),
       .position_embedding_types = {"absolute", "sans_pos"},
       .biases = Biases::kAsInFile,
       .norm_epsilon = 1e-5f,
@@ -161,34 +123,13 @@ Family ModernBert() {
   };
 }
 
-Keys NomicHarmlessKeys() {
-  return {"attn_pdrop",
-          "dense_seq_output",
-          "embd_pdrop",
-          "fused_bias_fc",
-          "fused_dropout_add_ln",
-          "max_position_embeddings",
-          "max_trained_positions",
-          "mlp_fc1_bias",
-          "mlp_fc2_bias",
-          "moe_every_n_layers",
-          "moe_resid_pdrop",
-          "moe_top_k",
-          "n_positions",
-          "pad_vocab_size_multiple",
-          "parallel_block_tied_norm",
-          "qkv_proj_bias",
-          "reorder_and_upcast_attn",
-          "resid_pdrop",
-          "router_aux_loss_coef",
-          "summary_activation",
-          "summary_first_dropout",
-          "summary_proj_to_labels",
-          "summary_type",
-          "summary_use_proj",
-          "use_flash_attn",
-          "use_xentropy"};
-}
+constexpr char kNomicHarmlessKeys[] =
+    "attn_pdrop dense_seq_output embd_pdrop fused_bias_fc fused_dropout_add_ln "
+    "max_position_embeddings max_trained_positions mlp_fc1_bias mlp_fc2_bias moe_every_n_layers "
+    "moe_resid_pdrop moe_top_k n_positions pad_vocab_size_multiple parallel_block_tied_norm "
+    "qkv_proj_bias reorder_and_upcast_attn resid_pdrop router_aux_loss_coef summary_activation "
+    "summary_first_dropout summary_proj_to_labels summary_type summary_use_proj use_flash_attn "
+    "use_xentropy";
 
 Family NomicBert() {
   return {
@@ -221,8 +162,8 @@ Family NomicBert() {
                      {"use_rms_norm", false},
                      {"causal", false},
                      {"rotary_scaling_factor", nullptr,
-                      "its angles grow with the longest sequence of a batch, so that an answer "
-                      "would depend on who shares it"},
+                      "its angles grow with the longest sequence of a batch, so that a "
+                      "response would depend on other requests"},
                      {"rotary_emb_scale_base", nullptr},
                      {"partial_rotary_factor", 1},
                      {"scale_attn_weights", true},
@@ -232,7 +173,7 @@ Family NomicBert() {
                      {"moe_impl", "megablocks"},
                      {"moe_normalize_expert_weights", false},
                      {"num_shared_experts", 0}},
-      .harmless_keys = NomicHarmlessKeys(),
+      .harmless_keys = Words(kNomicHarmlessKeys),
       .position_embedding_types = {"rotary"},
       .biases = Biases::kAsInFile,
       .feed_forward_kinds = {{"swiglu", {Activation::kSilu, true}},
@@ -287,22 +228,17 @@ Family PublishedGte() {
   return family;
 }
 
-std::vector<NamePattern> NeoBertNames() {
-  return {
-      {"embeddings.word", "encoder.weight"},
-      {"layer.{i}.query", "transformer_encoder.{i}.qkv", {0, 3}, RowUnit::kHead},
-      {"layer.{i}.key", "transformer_encoder.{i}.qkv", {1, 3}, RowUnit::kHead},
-      {"layer.{i}.value", "transformer_encoder.{i}.qkv", {2, 3}, RowUnit::kHead},
-      {"layer.{i}.output", "transformer_encoder.{i}.wo"},
-      {"layer.{i}.attention_norm", "transformer_encoder.{i}.attention_norm"},
-      {"layer.{i}.feed_forward_gate", "transformer_encoder.{i}.ffn.w12", {0, 2}},
-      {"layer.{i}.feed_forward_in", "transformer_encoder.{i}.ffn.w12", {1, 2}},
-      {"layer.{i}.feed_forward_out", "transformer_encoder.{i}.ffn.w3"},
-      {"layer.{i}.feed_forward_norm", "transformer_encoder.{i}.ffn_norm"},
-      {"exit_norm", "layer_norm"},
-      {"classifier.dense", "/dense"},
-      {"classifier.output", "/classifier"},
-  };
+NamePatterns NeoBertNames() {
+  return JoinNames({StackedInputs("transformer_encoder.{i}.qkv", RowUnit::kHead),
+                    Stacked({"layer.{i}.feed_forward_gate", "layer.{i}.feed_forward_in"},
+                            "transformer_encoder.{i}.ffn.w12"),
+                    {{"embeddings.word", "encoder.weight"},
+                     {"layer.{i}.output", "transformer_encoder.{i}.wo"},
+                     {"layer.{i}.attention_norm", "transformer_encoder.{i}.attention_norm"},
+                     {"layer.{i}.feed_forward_out", "transformer_encoder.{i}.ffn.w3"},
+                     {"layer.{i}.feed_forward_norm", "transformer_encoder.{i}.ffn_norm"},
+                     {"exit_norm", "layer_norm"}},
+                    ClassifierNames("/dense", "/classifier")});
 }
 
 Family NeoBert() {
@@ -315,8 +251,8 @@ Family NeoBert() {
       .others = {},
       .keys = {.norm_epsilon = {"norm_eps"}, .positions = {}},
       .fixed_keys = {{"rms_norm", true}, {"rope", true}, {"ngpt", false}},
-      .harmless_keys = {"base_scale", "classifier_init_range", "decoder_init_range", "dim_head",
-                        "embedding_init_range", "flash_attention", "kwargs"},
+      .harmless_keys = Words("base_scale classifier_init_range decoder_init_range dim_head "
+                             "embedding_init_range flash_attention kwargs"),
       .biases = Biases::kAsInFile,
       .norm_epsilon = 1e-6f,
       .feed_forward_kinds = {{"SwiGLU", {Activation::kSilu, true}},
@@ -333,7 +269,7 @@ Family NeoBert() {
   };
 }
 
-// Its configs have the model_type of BERT, so that only the architecture tells it.
+// Its configs have BERT's model_type; only the architecture identifies it.
 Family JinaBert() {
   return {
       .name = "jina_bert",

@@ -2,21 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/rounding.h"
-#include "engine/checkpoint/families/attention_config.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/bounds.h"
-#include "engine/checkpoint/families/causal_config.h"
+#include "engine/checkpoint/families/config_parts.h"
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/checkpoint/families/embedding_config.h"
-#include "engine/checkpoint/families/rotary_config.h"
 #include "engine/checkpoint/families/towers.h"
-#include "engine/checkpoint/families/unread_keys.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 
@@ -32,29 +28,34 @@ std::vector<std::string> ReadArchitectures(const Json& config) {
   return architectures;
 }
 
+bool AnyEndsWith(const std::vector<std::string>& names, std::initializer_list<const char*> ends) {
+  return absl::c_any_of(names, [&](const std::string& name) {
+    return absl::c_any_of(ends, [&](const char* end) { return absl::EndsWith(name, end); });
+  });
+}
+
 std::string UnknownFamily(const std::string& model_type,
                           const std::vector<std::string>& architectures) {
   std::string found = model_type;
   if (found.empty() && !architectures.empty()) found = architectures.front();
   const std::string nearest = MisspelledModelType(found);
   if (!nearest.empty()) {
-    return absl::StrCat("model_type: expected a known family, found ", Quoted(found),
+    return absl::StrCat("model_type: expected a known family; got ", Quoted(found),
                         "; the nearest is ", nearest);
   }
   std::vector<std::string> known;
   for (const Family& family : Families()) {
     for (const std::string& type : family.model_types) {
-      if (std::find(known.begin(), known.end(), type) == known.end()) known.push_back(type);
+      if (!absl::c_linear_search(known, type)) known.push_back(type);
     }
   }
-  return absl::StrCat("model_type: expected one of ", absl::StrJoin(known, ", "), ", found ",
-                      found.empty() ? "none" : Quoted(found));
+  return absl::StrCat("model_type: ", found.empty() ? "missing; " : "", "expected one of ",
+                      absl::StrJoin(known, ", "), found.empty() ? "" : "; got " + Quoted(found));
 }
 
 // Reads the width of a head. The heads must make up the hidden size, unless the family lets the
 // config state another width.
-int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReader& config,
-                      Problems& problems) {
+int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReader& config) {
   if (!family.keys.head_width.empty()) {
     return config.Integer(family.keys.head_width, kHiddenSizeRange);
   }
@@ -66,30 +67,28 @@ int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReade
   const bool fits =
       family.has_own_head_width ? divides || config.Has(head_widths) : divides && head_dim == width;
   if (!fits) {
-    problems.Add(absl::StrCat("expected heads of one width that make up the hidden size, found ",
-                              layer.attention.heads, " heads for ", layer.inner_width(),
-                              divides ? absl::StrCat(" with head_dim ", head_dim) : ""));
+    config.Refuse("expected heads of one width that make up the hidden size; got ",
+                  layer.attention.heads, " heads for ", layer.inner_width(),
+                  divides ? absl::StrCat(" with head_dim ", head_dim) : "");
   }
   return head_dim;
 }
 
-// Some configs say twice what the activation is.
-void CheckSameActivation(const ConfigKeys& keys, const FeedForwardShape& read, ConfigReader& config,
-                         Problems& problems) {
+// Some configs state the activation twice.
+void CheckSameActivation(const ConfigKeys& keys, const FeedForwardShape& read,
+                         ConfigReader& config) {
   const Activation activation =
       config.Choice<Activation>(keys.same_activation, ActivationNames(), read.activation);
   const bool has_gate = config.Boolean(keys.same_gate, read.has_gate);
   if (activation == read.activation && has_gate == read.has_gate) return;
-  problems.Add(absl::StrCat("expected ", keys.same_activation.front(), " and ",
-                            keys.same_gate.front(), " that fit ", keys.activation.front(),
-                            ", found others"));
+  config.Refuse(keys.same_activation.front(), " and ", keys.same_gate.front(), ": must agree with ",
+                keys.activation.front());
 }
 
 // Keeps a block with a gate as large as one without; int(2 * width / 3) of the libraries.
 int64_t TwoThirds(int64_t width) { return RoundUp(width * 2 / 3, 8); }
 
-void ReadFeedForward(const Family& family, ConfigReader& config, Problems& problems,
-                     LayerShape& layer) {
+void ReadFeedForward(const Family& family, ConfigReader& config, LayerShape& layer) {
   const ConfigKeys& keys = family.keys;
   if (config.Has(keys.gated_activation)) {
     layer.feed_forward.activation = config.Choice(keys.gated_activation, ActivationNames());
@@ -103,7 +102,7 @@ void ReadFeedForward(const Family& family, ConfigReader& config, Problems& probl
     layer.feed_forward.activation = kind.activation;
     layer.feed_forward.has_gate = kind.has_gate;
   }
-  CheckSameActivation(keys, layer.feed_forward, config, problems);
+  CheckSameActivation(keys, layer.feed_forward, config);
   if (keys.feed_forward_ratio.empty()) {
     const int64_t width = config.Integer(keys.feed_forward_width, kFeedForwardRange);
     layer.feed_forward.width = family.feed_forward_is_two_thirds ? TwoThirds(width) : width;
@@ -120,26 +119,24 @@ void ReadFeedForward(const Family& family, ConfigReader& config, Problems& probl
 }
 
 RelativePositionShape ReadRelativePositions(const Family& family, int64_t head_width,
-                                            ConfigReader& config, Problems& problems) {
+                                            ConfigReader& config) {
   RelativePositionShape shape = family.relative_positions;
   const ConfigKeys& keys = family.keys;
   if (shape.kind == RelativePositions::kRotary) {
-    shape.rotary = ReadRotary(family, /*is_local=*/false, head_width, config, problems);
+    shape.rotary = ReadRotary(family, /*is_local=*/false, head_width, config);
     return shape;
   }
-  if (shape.kind == RelativePositions::kDisentangled) {
-    return ReadDisentangled(config, problems);
-  }
+  if (shape.kind == RelativePositions::kDisentangled) return ReadDisentangled(config);
   if (shape.kind != RelativePositions::kBuckets) return shape;
   shape.buckets = config.Integer(keys.position_buckets, kPositionBucketRange, shape.buckets);
   shape.max_distance =
       config.Integer(keys.position_max_distance, kPositionRange, shape.max_distance);
   // Half of the buckets are for each direction, and half of those hold one distance each.
   if (shape.buckets % 4 != 0 || shape.max_distance <= shape.buckets / 4) {
-    problems.Add(absl::StrCat(
+    config.Refuse(
         "expected relative attention buckets that divide by 4 and a maximum distance above a "
-        "quarter of them, found ",
-        shape.buckets, " buckets up to ", shape.max_distance));
+        "quarter of them; got ",
+        shape.buckets, " buckets up to ", shape.max_distance);
   }
   return shape;
 }
@@ -152,21 +149,20 @@ NormPlacement ReadNormPlacement(const Family& family, ConfigReader& config) {
 constexpr Named<NormKind> kNormKinds[] = {{"layer_norm", NormKind::kLayer},
                                           {"no_norm", NormKind::kAffine}};
 
-LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& problems) {
+LayerShape ReadLayer(const Family& family, ConfigReader& config) {
   const ConfigKeys& keys = family.keys;
   LayerShape layer;
   layer.hidden_size = config.Integer(keys.hidden_size, kHiddenSizeRange);
-  if (!keys.bottleneck.empty()) ReadBottleneck(config, problems, layer);
+  if (!keys.bottleneck.empty()) ReadBottleneck(config, layer);
   const int64_t most_heads =
       keys.head_width.empty() ? layer.inner_width() : kHiddenSizeRange.highest;
   layer.attention.heads = config.Integer(keys.heads, {1, most_heads});
-  layer.attention.key_width = layer.attention.value_width =
-      ReadHeadWidth(family, layer, config, problems);
+  layer.attention.key_width = layer.attention.value_width = ReadHeadWidth(family, layer, config);
   const int64_t width = keys.score_width.empty() ? layer.attention.key_width : family.head_width;
   const float score_width =
       config.Number(keys.score_width, kHighestScoreWidth, static_cast<float>(width));
   layer.attention.score_scale = family.scales_scores ? 1 / std::sqrt(score_width) : 1.0f;
-  ReadFeedForward(family, config, problems, layer);
+  ReadFeedForward(family, config, layer);
   layer.norms.placement = ReadNormPlacement(family, config);
   layer.norms.kind = keys.norm_kind.empty()
                          ? family.norm_kind
@@ -174,12 +170,11 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
   layer.norms.epsilon = config.Number(keys.norm_epsilon, kHighestNormEpsilon, family.norm_epsilon);
   layer.norms.last_epsilon = family.own_norm_epsilon;
   layer.extras.has_branch_scale = family.has_branch_scale;
-  layer.relative_positions =
-      ReadRelativePositions(family, layer.attention.key_width, config, problems);
+  layer.relative_positions = ReadRelativePositions(family, layer.attention.key_width, config);
   layer.attention.score_scale /= std::sqrt(ScoreTerms(layer.relative_positions));
   if (!keys.attention_type.empty()) ReadBlockPattern(config, layer);
   if (!keys.convolution.empty()) {
-    layer.extras.convolution = ReadConvolution(keys.convolution, layer, config, problems);
+    layer.extras.convolution = ReadConvolution(keys.convolution, layer, config);
   }
   // A window of w tokens reaches w / 2 tokens to either side, and at least one.
   if (!keys.window.empty())
@@ -188,19 +183,17 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
 }
 
 // Returns which layers have a window: newer configs list all layers, older ones give a period.
-std::vector<bool> ReadWindowed(const ConfigKeys& keys, const Json& json, int64_t layers,
-                               ConfigReader& config, Problems& problems) {
+std::vector<bool> ReadWindowed(const ConfigKeys& keys, int64_t layers, ConfigReader& config) {
   std::vector<bool> windowed(layers);
   if (!config.Has(keys.layer_kinds)) {
     const int64_t every = config.Integer(keys.global_every, kLayerRange);
     for (int64_t i = 0; i < layers; ++i) windowed[i] = i % every != 0;
   }
-  return ReadWindowedLayers(keys.layer_kinds, json, std::move(windowed), config, problems);
+  return ReadWindowedLayers(keys.layer_kinds, std::move(windowed), config);
 }
 
 // Reads what differs between layers.
-void ReadLayerShapes(const Family& family, const Json& json, ConfigReader& config,
-                     Problems& problems, ModelDescription& model) {
+void ReadLayerShapes(const Family& family, ConfigReader& config, ModelDescription& model) {
   const ConfigKeys& keys = family.keys;
   if (keys.window.empty() && model.layer.extras.convolution.taps == 0) return;
   model.SplitShapes();
@@ -209,8 +202,8 @@ void ReadLayerShapes(const Family& family, const Json& json, ConfigReader& confi
   }
   if (keys.window.empty()) return;
   const RotaryShape local =
-      ReadRotary(family, /*is_local=*/true, model.layer.attention.key_width, config, problems);
-  const std::vector<bool> windowed = ReadWindowed(keys, json, model.layers, config, problems);
+      ReadRotary(family, /*is_local=*/true, model.layer.attention.key_width, config);
+  const std::vector<bool> windowed = ReadWindowed(keys, model.layers, config);
   for (size_t i = 0; i < model.layer_shapes.size(); ++i) {
     LayerShape& shape = model.layer_shapes[i];
     shape.norms.has_attention_norm = i > 0 || family.has_first_attention_norm;
@@ -233,37 +226,34 @@ std::vector<int64_t> ReadLayerMap(const Family& family, int64_t layers, ConfigRe
 }
 
 // Refuses what would make the same tensors compute something else.
-void RefuseVariants(const Family& family, const Json& json, ConfigReader& config,
-                    Problems& problems) {
+void RefuseVariants(const Family& family, ConfigReader& config) {
   Keys refused = {"add_cross_attention"};
   if (!family.is_causal) refused.push_back("is_decoder");
   for (const std::string& key : refused) {
     if (config.Boolean({key}, false)) {
-      problems.Add(absl::StrCat(key, ": expected false, for an encoder, found true"));
+      config.Refuse(key, ": expected false (for an encoder); got true");
     }
   }
   const std::string positions =
       config.Text({"position_embedding_type"}, family.position_embedding_type);
   const Keys& types = family.position_embedding_types;
-  if (!positions.empty() && std::find(types.begin(), types.end(), positions) == types.end()) {
-    problems.Add(absl::StrCat("position_embedding_type: expected '", absl::StrJoin(types, "' or '"),
-                              "', found ", Quoted(positions)));
+  if (!positions.empty() && !absl::c_linear_search(types, positions)) {
+    config.Refuse("position_embedding_type: expected '", absl::StrJoin(types, "' or '"), "'; got ",
+                  Quoted(positions));
   }
   for (const FixedKey& fixed : family.fixed_keys) {
-    if (!config.Has({fixed.key}) || json[fixed.key] == fixed.value) continue;
-    problems.Add(absl::StrCat(fixed.key, ": expected ",
-                              fixed.value.is_null() ? "none" : Describe(fixed.value), ", found ",
-                              Describe(json[fixed.key]), fixed.reason == nullptr ? "" : ": ",
-                              fixed.reason == nullptr ? "" : fixed.reason));
+    if (!config.Has({fixed.key}) || config.json()[fixed.key] == fixed.value) continue;
+    const std::string why = fixed.reason == nullptr ? "" : absl::StrCat(" (", fixed.reason, ")");
+    config.Refuse(fixed.key, ": expected ", Describe(fixed.value), why, "; got ",
+                  Describe(config.json()[fixed.key]));
   }
   if (config.Has({"quantization_config"})) {
-    problems.Add("quantization_config: expected none, as quantised weights are not read");
+    config.Refuse("quantization_config: not supported: quantized weights are not read");
   }
 }
 
-// Reads the sizes of images and of their patches, for a family that takes pixels.
-std::optional<PatchEmbeddingShape> ReadPatches(const Family& family, ConfigReader& config,
-                                               Problems& problems) {
+// Reads the image size and the patch size of a family that takes pixels.
+std::optional<PatchEmbeddingShape> ReadPatches(const Family& family, ConfigReader& config) {
   if (family.keys.patch_size.empty()) return std::nullopt;
   constexpr int64_t kLargestImage = 8192, kLargestPatch = 256, kChannels = 3;
   PatchEmbeddingShape shape;
@@ -272,8 +262,8 @@ std::optional<PatchEmbeddingShape> ReadPatches(const Family& family, ConfigReade
   shape.feature_width = kChannels * shape.patch_size * shape.patch_size;
   config.Integer({"num_channels"}, {kChannels, kChannels}, kChannels);
   if (shape.patch_size > shape.image_size) {
-    problems.Add(absl::StrCat("patch_size: expected at most image_size ", shape.image_size,
-                              ", found ", shape.patch_size));
+    config.Refuse("patch_size: expected at most image_size ", shape.image_size, "; got ",
+                  shape.patch_size);
   }
   return shape;
 }
@@ -312,12 +302,10 @@ constexpr Named<PoolingMode> kLateClassifierModes[] = {{"bos", PoolingMode::kFir
 std::vector<PoolingMode> ReadClassifierModes(const Family& family,
                                              const std::vector<std::string>& architectures,
                                              ConfigReader& config) {
-  const auto classifies = [](const std::string& name) {
-    return absl::EndsWith(name, "ForSequenceClassification") ||
-           absl::EndsWith(name, "ForImageClassification") ||
-           absl::EndsWith(name, "ForAudioClassification");
-  };
-  if (std::none_of(architectures.begin(), architectures.end(), classifies)) return {};
+  if (!AnyEndsWith(architectures, {"ForSequenceClassification", "ForImageClassification",
+                                   "ForAudioClassification"})) {
+    return {};
+  }
   if (config.Boolean({"use_weighted_layer_sum"}, false)) return {};
   if (family.keys.classifier_pooling.empty()) return family.classifier_modes;
   std::optional<PoolingMode> fallback;
@@ -328,33 +316,19 @@ std::vector<PoolingMode> ReadClassifierModes(const Family& family,
   return {config.Choice<PoolingMode>(family.keys.classifier_pooling, modes, fallback)};
 }
 
-// Whether the architecture scores classes of each token, or where an answer begins and ends.
-bool ScoresTokens(const std::vector<std::string>& architectures) {
-  return std::any_of(architectures.begin(), architectures.end(), [](const std::string& name) {
-    return absl::EndsWith(name, "ForTokenClassification") ||
-           absl::EndsWith(name, "ForQuestionAnswering");
-  });
-}
-
-bool IsMaskedLanguageModel(const std::vector<std::string>& architectures) {
-  return std::any_of(architectures.begin(), architectures.end(),
-                     [](const std::string& name) { return absl::EndsWith(name, "ForMaskedLM"); });
-}
-
 }  // namespace
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tower) {
   const std::string path = absl::StrCat(folder, "/config.json");
-  const absl::StatusOr<Json> file = ReadJsonFile(path, JsonLimits());
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(const Json file, ReadJsonFile(path));
   Problems problems(path);
-  if (const char* reason = ReasonToRefuse(ConfigReader(*file, problems).Text({"model_type"}, ""),
-                                          ReadArchitectures(*file))) {
-    problems.Add(absl::StrCat("expected a family that is computed here: ", reason));
+  if (const char* reason = ReasonToRefuse(ConfigReader(file, problems).Text({"model_type"}, ""),
+                                          ReadArchitectures(file))) {
+    problems.Add("model_type: not supported: ", reason);
     return problems.ToStatus();
   }
-  const Json json = ConfigOfTower(*file, tower, problems);
-  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  const Json json = ConfigOfTower(file, tower, problems);
+  RETURN_IF_ERROR(problems.ToStatus());
   ConfigReader config(json, problems);
   const std::string model_type = config.Text({"model_type"}, "");
   const std::vector<std::string> architectures = ReadArchitectures(json);
@@ -366,8 +340,9 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tow
   }
   ModelConfig read = {.family = family,
                       .classifier_modes = ReadClassifierModes(*family, architectures, config),
-                      .has_token_head = ScoresTokens(architectures),
-                      .has_vocabulary_head = IsMaskedLanguageModel(architectures),
+                      .has_token_head = AnyEndsWith(
+                          architectures, {"ForTokenClassification", "ForQuestionAnswering"}),
+                      .has_vocabulary_head = AnyEndsWith(architectures, {"ForMaskedLM"}),
                       .is_language_model = !architectures.empty() &&
                                            absl::EndsWith(architectures[0], "ForCausalLM")};
   if (const Keys& keys = family->keys.classifier_activation; !keys.empty()) {
@@ -377,21 +352,21 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tow
   ModelDescription& description = read.description;
   description.family = family->name;
   description.layers = config.Integer(family->keys.layers, kLayerRange);
-  description.layer = ReadLayer(*family, config, problems);
+  description.layer = ReadLayer(*family, config);
   description.layer_map = ReadLayerMap(*family, description.layers, config);
-  ReadCausalAttention(*family, json, config, problems, description);
-  ReadLayerShapes(*family, json, config, problems, description);
-  ReadMixture(family->keys, config, problems, description);
+  ReadCausalAttention(*family, config, description);
+  ReadLayerShapes(*family, config, description);
+  ReadMixture(family->keys, config, description);
   read.pooler = ReadPooler(*family, description.layer, config);
   if (!family->keys.vocabulary.empty()) {
-    description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
+    description.embeddings = ReadEmbeddings(*family, description.layer, config);
   }
-  description.patch_embedding = ReadPatches(*family, config, problems);
+  description.patch_embedding = ReadPatches(*family, config);
   // Every stack with norms before its branches has one more norm after the last layer.
   description.has_exit_norm = description.layer.norms.are_first();
-  RefuseVariants(*family, json, config, problems);
-  JudgeUnreadKeys(*family, config, problems, read.warnings);
-  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  RefuseVariants(*family, config);
+  JudgeUnreadKeys(*family, config, read.warnings);
+  RETURN_IF_ERROR(problems.ToStatus());
   return read;
 }
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/checkpoint/families/families.h"
-#include "engine/checkpoint/files/tower.h"
+#include "engine/checkpoint/files/choices.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -28,8 +28,8 @@ struct ModelConfig {
 };
 
 // Reads <folder>/config.json and sets the sizes and options by the rules of its family (rule W13 in
-// engine/checkpoint/README.md), or those of a tower. One message lists all problems. Returns
-// NOT_FOUND if there is no such file.
+// engine/checkpoint/README.md), or of a tower. One message lists all problems. Returns NOT_FOUND if
+// there is no such file.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tower = Tower::kOnly);
 
 }  // namespace attendant

@@ -1,13 +1,11 @@
-#include "engine/checkpoint/families/rotary_config.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/checkpoint/families/bounds.h"
+#include "engine/checkpoint/families/config_parts.h"
 
 namespace attendant {
 namespace {
@@ -36,20 +34,19 @@ bool HasKinds(const Family& family) { return !family.keys.local_rotary_theta.emp
 // Computes the frequencies that an object with parameters states.
 class Parameters {
  public:
-  // `config` has what the object leaves out; `is_of_kind` if the object is about one kind of
-  // layers. All of them must outlive the reader.
-  Parameters(const Json& object, bool is_of_kind, ConfigReader& config, Problems& problems)
+  // `config` has the values that the object leaves out; `is_of_kind` if the object is about one
+  // kind of layers. All of them must outlive the reader.
+  Parameters(const Json& object, bool is_of_kind, ConfigReader& config)
       : object_(object),
         is_of_kind_(is_of_kind),
         config_(config),
-        problems_(problems),
-        reader_(object, problems) {
+        reader_(object, config.problems()) {
     reader_.AllowOnly({"rope_type", "type", "rope_theta", "factor", "partial_rotary_factor",
                        "original_max_position_embeddings", "attention_factor", "beta_fast",
                        "beta_slow", "low_freq_factor", "high_freq_factor", "mscale",
                        "mscale_all_dim", "truncate"});
     if (reader_.Number({"partial_rotary_factor"}, kHighestFactor, 1.0f) != 1.0f) {
-      problems_.Add("partial_rotary_factor: expected 1, as all columns of a head are rotated");
+      config_.Refuse("partial_rotary_factor: expected 1 (all columns of a head are rotated)");
     }
   }
 
@@ -58,7 +55,7 @@ class Parameters {
   void Compute(int64_t width, float theta, RotaryShape& shape) {
     theta_ = reader_.Number({"rope_theta"}, kHighestTheta, theta);
     if (theta_ <= 0) {
-      return problems_.Add(absl::StrCat("expected a positive rotary base, found ", theta_));
+      return config_.Refuse("rope_theta: expected a positive number; got ", theta_);
     }
     shape.frequencies = RotaryFrequencies(width, theta_);
     switch (ReadScaling()) {
@@ -89,10 +86,9 @@ class Parameters {
     if (!reader_.Has(TypeKeys())) return Scaling::kNone;
     const Json& type = object_[TypeKeys().front()];
     if (type == "dynamic" || type == "longrope") {
-      problems_.Add(absl::StrCat(TypeKeys().front(), ": expected none of dynamic and longrope, ",
-                                 "whose angles grow with the longest sequence of a batch, so that "
-                                 "an answer would depend on who shares it; found ",
-                                 Describe(type)));
+      config_.Refuse(TypeKeys().front(), ": ", Describe(type), " not supported: its angles grow ",
+                     "with the longest sequence of a batch, so that a response would depend on "
+                     "other requests");
       return Scaling::kNone;
     }
     // Only files that models' authors publish know "ntk", and none of them has kinds of layers.
@@ -103,7 +99,7 @@ class Parameters {
   float ReadFactor() {
     const float factor = reader_.Number({"factor"}, kHighestFactor);
     if (factor >= 1) return factor;
-    problems_.Add(absl::StrCat("expected a factor of rotary positions from 1, found ", factor));
+    config_.Refuse("factor: expected at least 1; got ", factor);
     return 1;
   }
 
@@ -122,9 +118,8 @@ class Parameters {
     const double low = reader_.Number({"low_freq_factor"}, kHighestFactor);
     const double high = reader_.Number({"high_freq_factor"}, kHighestFactor);
     if (low <= 0 || high <= low) {
-      return problems_.Add(
-          absl::StrCat("expected a positive low_freq_factor below high_freq_factor, found ", low,
-                       " and ", high));
+      return config_.Refuse("expected a positive low_freq_factor below high_freq_factor; got ", low,
+                            " and ", high);
     }
     for (double& frequency : shape.frequencies) {
       const double turns = length * frequency / (2 * std::numbers::pi);
@@ -145,14 +140,14 @@ class Parameters {
     const double width = static_cast<double>(shape.width()), base = theta_;
     const double fast = NumberOr("beta_fast", 32), slow = NumberOr("beta_slow", 1);
     if (base <= 1) {
-      return problems_.Add(absl::StrCat("expected a rotary base above 1 for yarn, found ", base));
+      return config_.Refuse("rope_theta: expected more than 1 for yarn; got ", base);
     }
     // The pair that turns as many times over the original length.
     const auto pair_of = [&](double turns) {
       return width * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(base));
     };
     double first = pair_of(fast), last = pair_of(slow);
-    // The library looks for "truncate" beside the kinds of layers.
+    // The library looks for "truncate" next to the layer kinds.
     if (is_of_kind_ || reader_.Boolean({"truncate"}, true)) {
       first = std::floor(first);
       last = std::ceil(last);
@@ -188,22 +183,21 @@ class Parameters {
   const Json& object_;
   bool is_of_kind_;
   ConfigReader& config_;
-  Problems& problems_;
   ConfigReader reader_;
   float theta_ = 0;
 };
 
-// Returns the parameters of one kind of layers, from an object with those of both.
+// Returns the parameters of one kind of layers, from an object that has both.
 Json OfKind(const Json& kinds, const std::string& key, const char* kind, Problems& problems) {
   if (kinds.contains(kind) && kinds[kind].is_object()) return kinds[kind];
-  problems.Add(absl::StrCat(key, ": expected an object with '", kGlobalLayer, "' and '",
-                            kLocalLayer, "', found ", Describe(kinds)));
+  problems.Add(key, ": expected an object with '", kGlobalLayer, "' and '", kLocalLayer, "'; got ",
+               Describe(kinds));
   return Json::object();
 }
 
-// Returns the parameters for layers with or without a window. Those of the older key replace the
-// newer one's, or are written over those of each kind.
-Json ParametersOf(const Family& family, bool is_local, ConfigReader& config, Problems& problems) {
+// Returns the parameters for layers with or without a window. Parameters under the older key
+// replace the newer one's, or override them for each kind.
+Json ParametersOf(const Family& family, bool is_local, ConfigReader& config) {
   const ConfigKeys& keys = family.keys;
   const Json* parameters = config.Object(keys.rotary_parameters);
   const Json* scaling = config.Object(keys.rotary_scaling);
@@ -211,13 +205,13 @@ Json ParametersOf(const Family& family, bool is_local, ConfigReader& config, Pro
   if (!HasKinds(family)) {
     return scaling != nullptr ? *scaling : parameters != nullptr ? *parameters : Json::object();
   }
-  Json read = parameters == nullptr ? Json::object()
-                                    : OfKind(*parameters, keys.rotary_parameters.front(),
-                                             is_local ? kLocalLayer : kGlobalLayer, problems);
+  Json read = parameters == nullptr
+                  ? Json::object()
+                  : OfKind(*parameters, keys.rotary_parameters.front(),
+                           is_local ? kLocalLayer : kGlobalLayer, config.problems());
   if (scaling == nullptr || (is_local && !family.scales_local_rotary)) return read;
   if (scaling->contains("type") && !scaling->contains("rope_type")) {
-    problems.Add(absl::StrCat(keys.rotary_scaling.front(),
-                              ": expected rope_type beside type, which has no effect by itself"));
+    config.Refuse(keys.rotary_scaling.front(), ": type has no effect without rope_type");
   }
   read.update(*scaling);
   return read;
@@ -226,15 +220,15 @@ Json ParametersOf(const Family& family, bool is_local, ConfigReader& config, Pro
 }  // namespace
 
 RotaryShape ReadRotary(const Family& family, bool is_local, int64_t head_width,
-                       ConfigReader& config, Problems& problems) {
+                       ConfigReader& config) {
   const ConfigKeys& keys = family.keys;
   RotaryShape shape = family.relative_positions.rotary;
   if (config.Boolean(keys.rotary_interleaved, false)) shape.pairs = RotaryPairs::kInterleaved;
   const float fraction = config.Number(keys.rotary_fraction, 1, 1.0f);
   const auto width = static_cast<int64_t>(static_cast<double>(head_width) * fraction);
   if (width < 2 || width % 2 != 0) {
-    problems.Add(absl::StrCat("expected an even number of rotary columns in a head, found ", width,
-                              " of ", head_width));
+    config.Refuse("expected an even number of rotary columns in a head; got ", width, " of ",
+                  head_width);
     return shape;
   }
   const float global_theta = config.Number(keys.rotary_theta, kHighestTheta, family.rotary_theta);
@@ -242,8 +236,8 @@ RotaryShape ReadRotary(const Family& family, bool is_local, int64_t head_width,
       HasKinds(family) && is_local
           ? config.Number(keys.local_rotary_theta, kHighestTheta, family.local_rotary_theta)
           : global_theta;
-  const Json parameters = ParametersOf(family, is_local, config, problems);
-  Parameters(parameters, HasKinds(family), config, problems).Compute(width, theta, shape);
+  const Json parameters = ParametersOf(family, is_local, config);
+  Parameters(parameters, HasKinds(family), config).Compute(width, theta, shape);
   return shape;
 }
 

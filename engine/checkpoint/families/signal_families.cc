@@ -5,7 +5,7 @@
 namespace attendant {
 namespace {
 
-std::vector<NamePattern> VitNames() {
+NamePatterns VitNames() {
   return {
       {"front.class", "embeddings.cls_token"},
       {"front.distillation", "embeddings.distillation_token"},
@@ -24,47 +24,21 @@ std::vector<NamePattern> VitNames() {
   };
 }
 
-std::vector<NamePattern> Dinov2Names() {
-  return {
-      {"front.class", "embeddings.cls_token"},
-      {"front.registers", "embeddings.register_tokens"},
-      {"front.positions", "embeddings.position_embeddings"},
-      {"layer.{i}.query", "encoder.layer.{i}.attention.attention.query"},
-      {"layer.{i}.key", "encoder.layer.{i}.attention.attention.key"},
-      {"layer.{i}.value", "encoder.layer.{i}.attention.attention.value"},
-      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
-      {"layer.{i}.attention_norm", "encoder.layer.{i}.norm1"},
-      {"layer.{i}.attention_scale", "encoder.layer.{i}.layer_scale1.lambda1"},
-      {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.weights_in", {0, 2}},
-      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.fc1"},
-      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.weights_in", {1, 2}},
-      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.fc2"},
-      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.weights_out"},
-      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.norm2"},
-      {"layer.{i}.feed_forward_scale", "encoder.layer.{i}.layer_scale2.lambda1"},
-      {"exit_norm", "layernorm"},
-      {"classifier.dense", "/classifier"},
-  };
+NamePatterns Dinov2Names() {
+  return JoinNames({VitNames(),
+                    {{"front.registers", "embeddings.register_tokens"},
+                     {"layer.{i}.attention_norm", "encoder.layer.{i}.norm1"},
+                     {"layer.{i}.attention_scale", "encoder.layer.{i}.layer_scale1.lambda1"},
+                     {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.weights_in", {0, 2}},
+                     {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.fc1"},
+                     {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.weights_in", {1, 2}},
+                     {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.fc2"},
+                     {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.weights_out"},
+                     {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.norm2"},
+                     {"layer.{i}.feed_forward_scale", "encoder.layer.{i}.layer_scale2.lambda1"}}});
 }
 
-std::vector<NamePattern> WhisperNames() {
-  return {
-      {"front.positions", "encoder.embed_positions.weight"},
-      {"classifier.dense", "/projector"},
-      {"classifier.output", "/classifier"},
-      {"layer.{i}.query", "encoder.layers.{i}.self_attn.q_proj"},
-      {"layer.{i}.key", "encoder.layers.{i}.self_attn.k_proj"},
-      {"layer.{i}.value", "encoder.layers.{i}.self_attn.v_proj"},
-      {"layer.{i}.output", "encoder.layers.{i}.self_attn.out_proj"},
-      {"layer.{i}.attention_norm", "encoder.layers.{i}.self_attn_layer_norm"},
-      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.fc1"},
-      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.fc2"},
-      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.final_layer_norm"},
-      {"exit_norm", "encoder.layer_norm"},
-  };
-}
-
-std::vector<NamePattern> Wav2Vec2Names() {
+NamePatterns Wav2Vec2Names() {
   return {
       {"layer.{i}.query", "encoder.layers.{i}.attention.q_proj"},
       {"layer.{i}.key", "encoder.layers.{i}.attention.k_proj"},
@@ -94,7 +68,7 @@ Family Vit() {
                .positions = {},
                .pooler_activation = {"pooler_act"},
                .pooler_width = {"pooler_output_size"}},
-      .harmless_keys = {"encoder_stride", "image_size", "num_channels", "patch_size", "qkv_bias"},
+      .harmless_keys = Words("encoder_stride image_size num_channels patch_size qkv_bias"),
       .biases = Biases::kAsInFile,
       .norm_placement = NormPlacement::kPre,
       .patches_are_grid = true,
@@ -116,10 +90,10 @@ Family Dinov2() {
                .swiglu = {"use_swiglu_ffn"},
                .vocabulary = {},
                .positions = {}},
-      .harmless_keys = {"apply_layernorm", "drop_path_rate", "image_size", "layerscale_value",
-                        "num_channels", "num_register_tokens", "out_features", "out_indices",
-                        "patch_size", "qkv_bias", "reshape_hidden_states", "stage_names",
-                        "use_mask_token"},
+      .harmless_keys = Words("apply_layernorm drop_path_rate image_size layerscale_value "
+                             "num_channels num_register_tokens out_features out_indices "
+                             "patch_size qkv_bias reshape_hidden_states stage_names "
+                             "use_mask_token"),
       .biases = Biases::kAsInFile,
       .norm_epsilon = 1e-6f,
       .norm_placement = NormPlacement::kPre,
@@ -147,94 +121,20 @@ Family Whisper() {
                .norm_epsilon = {},
                .vocabulary = {},
                .positions = {}},
-      .harmless_keys = {"activation_dropout",
-                        "apply_spec_augment",
-                        "classifier_proj_size",
-                        "decoder_attention_heads",
-                        "decoder_ffn_dim",
-                        "decoder_layerdrop",
-                        "decoder_layers",
-                        "encoder_layerdrop",
-                        "forced_decoder_ids",
-                        "init_std",
-                        "mask_feature_length",
-                        "mask_feature_min_masks",
-                        "mask_feature_prob",
-                        "mask_time_length",
-                        "mask_time_min_masks",
-                        "mask_time_prob",
-                        "max_source_positions",
-                        "max_target_positions",
-                        "median_filter_width",
-                        "num_mel_bins",
-                        "scale_embedding",
-                        "use_weighted_layer_sum",
-                        "vocab_size"},
+      .harmless_keys = Words("activation_dropout apply_spec_augment classifier_proj_size "
+                             "decoder_attention_heads decoder_ffn_dim decoder_layerdrop "
+                             "decoder_layers encoder_layerdrop forced_decoder_ids init_std "
+                             "mask_feature_length mask_feature_min_masks mask_feature_prob "
+                             "mask_time_length mask_time_min_masks mask_time_prob "
+                             "max_source_positions max_target_positions median_filter_width "
+                             "num_mel_bins scale_embedding use_weighted_layer_sum vocab_size"),
       .biases = Biases::kAsInFile,  // keys have no bias
       .norm_epsilon = 1e-5f,
       .norm_placement = NormPlacement::kPre,
-      .names = WhisperNames(),
+      .names = JoinNames({{{"front.positions", "encoder.embed_positions.weight"}},
+                          BartLayerNames(),
+                          ClassifierNames("/projector", "/classifier")}),
   };
-}
-
-Keys Wav2Vec2HarmlessKeys() {
-  return {"activation_dropout",
-          "adapter_kernel_size",
-          "adapter_stride",
-          "apply_spec_augment",
-          "classifier_proj_size",
-          "codevector_dim",
-          "contrastive_logits_temperature",
-          "conv_bias",
-          "conv_dim",
-          "conv_kernel",
-          "conv_pos_batch_norm",
-          "conv_stride",
-          "ctc_loss_reduction",
-          "ctc_zero_infinity",
-          "diversity_loss_weight",
-          "do_normalize",
-          "feat_extract_activation",
-          "feat_extract_dropout",
-          "feat_extract_norm",
-          "feat_proj_dropout",
-          "feat_proj_layer_norm",
-          "feat_quantizer_dropout",
-          "final_dropout",
-          "freeze_feat_extract_train",
-          "hidden_dropout",
-          "layerdrop",
-          "mask_channel_length",
-          "mask_channel_min_space",
-          "mask_channel_other",
-          "mask_channel_prob",
-          "mask_channel_selection",
-          "mask_feature_length",
-          "mask_feature_min_masks",
-          "mask_feature_prob",
-          "mask_time_length",
-          "mask_time_min_masks",
-          "mask_time_min_space",
-          "mask_time_other",
-          "mask_time_prob",
-          "mask_time_selection",
-          "no_mask_channel_overlap",
-          "no_mask_time_overlap",
-          "num_adapter_layers",
-          "num_codevector_groups",
-          "num_codevectors_per_group",
-          "num_conv_pos_embedding_groups",
-          "num_conv_pos_embeddings",
-          "num_feat_extract_layers",
-          "num_negatives",
-          "output_hidden_size",
-          "proj_codevector_dim",
-          "tdnn_dilation",
-          "tdnn_dim",
-          "tdnn_kernel",
-          "use_weighted_layer_sum",
-          "vocab_size",
-          "xvector_output_dim"};
 }
 
 Family Wav2Vec2() {
@@ -250,7 +150,24 @@ Family Wav2Vec2() {
       .classifier_activation = Activation::kIdentity,
       .keys = {.norm_first = {"do_stable_layer_norm"}, .vocabulary = {}, .positions = {}},
       .fixed_keys = {{"add_adapter", false}, {"adapter_attn_dim", nullptr}},
-      .harmless_keys = Wav2Vec2HarmlessKeys(),
+      .harmless_keys = Words("activation_dropout adapter_kernel_size adapter_stride "
+                             "apply_spec_augment classifier_proj_size codevector_dim "
+                             "contrastive_logits_temperature conv_bias conv_dim conv_kernel "
+                             "conv_pos_batch_norm conv_stride ctc_loss_reduction "
+                             "ctc_zero_infinity diversity_loss_weight do_normalize "
+                             "feat_extract_activation feat_extract_dropout feat_extract_norm "
+                             "feat_proj_dropout feat_proj_layer_norm feat_quantizer_dropout "
+                             "final_dropout freeze_feat_extract_train hidden_dropout layerdrop "
+                             "mask_channel_length mask_channel_min_space mask_channel_other "
+                             "mask_channel_prob mask_channel_selection mask_feature_length "
+                             "mask_feature_min_masks mask_feature_prob mask_time_length "
+                             "mask_time_min_masks mask_time_min_space mask_time_other "
+                             "mask_time_prob mask_time_selection no_mask_channel_overlap "
+                             "no_mask_time_overlap num_adapter_layers num_codevector_groups "
+                             "num_codevectors_per_group num_conv_pos_embedding_groups "
+                             "num_conv_pos_embeddings num_feat_extract_layers num_negatives "
+                             "output_hidden_size proj_codevector_dim tdnn_dilation tdnn_dim "
+                             "tdnn_kernel use_weighted_layer_sum vocab_size xvector_output_dim"),
       .norm_epsilon = 1e-5f,
       .names = Wav2Vec2Names(),
   };

@@ -1,37 +1,13 @@
 // Families that read text.
-#include <string_view>
-#include <utility>
 
 #include "engine/checkpoint/families/families.h"
-#include "engine/checkpoint/families/vocabulary_head_names.h"
 
 namespace attendant {
+namespace {
 
-std::vector<NamePattern> BertNames() {
-  return {
-      {"embeddings.word", "embeddings.word_embeddings.weight"},
-      {"embeddings.position", "embeddings.position_embeddings.weight"},
-      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
-      {"embeddings.norm", "embeddings.LayerNorm"},
-      {"embeddings.projection", "embeddings_project"},
-      {"layer.{i}.query", "encoder.layer.{i}.attention.self.query"},
-      {"layer.{i}.key", "encoder.layer.{i}.attention.self.key"},
-      {"layer.{i}.value", "encoder.layer.{i}.attention.self.value"},
-      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
-      {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.output.LayerNorm"},
-      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
-      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.output.dense"},
-      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.output.LayerNorm"},
-      {"pooling.dense", "pooler.dense"},
-  };
-}
+constexpr char kDense[] = "/classifier.dense", kOutput[] = "/classifier.out_proj";  // RoBERTa's
 
-std::vector<NamePattern> WithHead(std::vector<NamePattern> names, const char* dense,
-                                  const char* output) {
-  names.push_back({"classifier.dense", dense});
-  names.push_back({"classifier.output", output});
-  return names;
-}
+}  // namespace
 
 Family BertFamily() {
   return {
@@ -43,21 +19,20 @@ Family BertFamily() {
       .others = {},
       .pooler = "pooler.",
       .keys = {.token_types = {"type_vocab_size"}},
-      .names = WithHead(BertNames(), "pooler.dense", "/classifier"),
+      .names = JoinNames({BertNames(), ClassifierNames("pooler.dense", "/classifier")}),
       .vocabulary_head_names = BertVocabularyHeadNames(),
   };
 }
 
 Family RobertaFamily() {
-  Family family = BertFamily();
-  family.name = "roberta";
+  Family family = Like(BertFamily(), "roberta", "Roberta");
   family.model_types = {"roberta", "xlm-roberta", "camembert"};
   family.architectures = {"Roberta", "XLMRoberta", "Camembert"};
   family.prefixes = {"roberta.", "xlm-roberta.", "camembert."};
   family.keys.padding_id = {"pad_token_id"};
   family.position_rule = PositionRule::kCountNotPadding;
   family.padding_id = 1;
-  family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
+  family.names = JoinNames({BertNames(), ClassifierNames(kDense, kOutput)});
   family.vocabulary_head_names = RobertaVocabularyHeadNames();
   family.vocabulary_head_activation = Activation::kGelu;
   return family;
@@ -65,149 +40,122 @@ Family RobertaFamily() {
 
 namespace {
 
-std::vector<NamePattern> DistilBertNames() {
-  return {
-      {"embeddings.word", "embeddings.word_embeddings.weight"},
-      {"embeddings.position", "embeddings.position_embeddings.weight"},
-      {"embeddings.norm", "embeddings.LayerNorm"},
-      {"layer.{i}.query", "transformer.layer.{i}.attention.q_lin"},
-      {"layer.{i}.key", "transformer.layer.{i}.attention.k_lin"},
-      {"layer.{i}.value", "transformer.layer.{i}.attention.v_lin"},
-      {"layer.{i}.output", "transformer.layer.{i}.attention.out_lin"},
-      {"layer.{i}.attention_norm", "transformer.layer.{i}.sa_layer_norm"},
-      {"layer.{i}.feed_forward_in", "transformer.layer.{i}.ffn.lin1"},
-      {"layer.{i}.feed_forward_out", "transformer.layer.{i}.ffn.lin2"},
-      {"layer.{i}.feed_forward_norm", "transformer.layer.{i}.output_layer_norm"},
-  };
+NamePatterns DistilBertNames() {
+  return JoinNames({BertEmbeddingNames(),
+                    {{"layer.{i}.query", "transformer.layer.{i}.attention.q_lin"},
+                     {"layer.{i}.key", "transformer.layer.{i}.attention.k_lin"},
+                     {"layer.{i}.value", "transformer.layer.{i}.attention.v_lin"},
+                     {"layer.{i}.output", "transformer.layer.{i}.attention.out_lin"},
+                     {"layer.{i}.attention_norm", "transformer.layer.{i}.sa_layer_norm"},
+                     {"layer.{i}.feed_forward_in", "transformer.layer.{i}.ffn.lin1"},
+                     {"layer.{i}.feed_forward_out", "transformer.layer.{i}.ffn.lin2"},
+                     {"layer.{i}.feed_forward_norm", "transformer.layer.{i}.output_layer_norm"}},
+                    ClassifierNames("/pre_classifier", "/classifier")});
 }
 
-std::vector<NamePattern> AlbertNames() {
-  return {
-      {"embeddings.word", "embeddings.word_embeddings.weight"},
-      {"embeddings.position", "embeddings.position_embeddings.weight"},
-      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
-      {"embeddings.norm", "embeddings.LayerNorm"},
-      {"embeddings.projection", "encoder.embedding_hidden_mapping_in"},
-      {"layer.{i}.query", "encoder.albert_layer_groups.{i}.albert_layers.0.attention.query"},
-      {"layer.{i}.key", "encoder.albert_layer_groups.{i}.albert_layers.0.attention.key"},
-      {"layer.{i}.value", "encoder.albert_layer_groups.{i}.albert_layers.0.attention.value"},
-      {"layer.{i}.output", "encoder.albert_layer_groups.{i}.albert_layers.0.attention.dense"},
-      {"layer.{i}.attention_norm",
-       "encoder.albert_layer_groups.{i}.albert_layers.0.attention.LayerNorm"},
-      {"layer.{i}.feed_forward_in", "encoder.albert_layer_groups.{i}.albert_layers.0.ffn"},
-      {"layer.{i}.feed_forward_out", "encoder.albert_layer_groups.{i}.albert_layers.0.ffn_output"},
-      {"layer.{i}.feed_forward_norm",
-       "encoder.albert_layer_groups.{i}.albert_layers.0.full_layer_layer_norm"},
-      {"pooling.dense", "pooler"},
-  };
+NamePatterns AlbertNames() {
+  const std::string layer = "encoder.albert_layer_groups.{i}.albert_layers.0.";
+  return JoinNames({BertEmbeddingNames(),
+                    {{"embeddings.projection", "encoder.embedding_hidden_mapping_in"},
+                     {"layer.{i}.query", layer + "attention.query"},
+                     {"layer.{i}.key", layer + "attention.key"},
+                     {"layer.{i}.value", layer + "attention.value"},
+                     {"layer.{i}.output", layer + "attention.dense"},
+                     {"layer.{i}.attention_norm", layer + "attention.LayerNorm"},
+                     {"layer.{i}.feed_forward_in", layer + "ffn"},
+                     {"layer.{i}.feed_forward_out", layer + "ffn_output"},
+                     {"layer.{i}.feed_forward_norm", layer + "full_layer_layer_norm"},
+                     {"pooling.dense", "pooler"}},
+                    ClassifierNames("pooler", "/classifier")});
 }
 
-std::vector<NamePattern> MpNetNames() {
-  return {
-      {"embeddings.word", "embeddings.word_embeddings.weight"},
-      {"embeddings.position", "embeddings.position_embeddings.weight"},
-      {"embeddings.norm", "embeddings.LayerNorm"},
-      {"relative_positions", "encoder.relative_attention_bias.weight"},
-      {"layer.{i}.query", "encoder.layer.{i}.attention.attn.q"},
-      {"layer.{i}.key", "encoder.layer.{i}.attention.attn.k"},
-      {"layer.{i}.value", "encoder.layer.{i}.attention.attn.v"},
-      {"layer.{i}.output", "encoder.layer.{i}.attention.attn.o"},
-      {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.LayerNorm"},
-      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
-      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.output.dense"},
-      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.output.LayerNorm"},
-      {"pooling.dense", "pooler.dense"},
-  };
+NamePatterns MpNetNames() {
+  return JoinNames({BertNames(),
+                    {{"relative_positions", "encoder.relative_attention_bias.weight"},
+                     {"layer.{i}.query", "encoder.layer.{i}.attention.attn.q"},
+                     {"layer.{i}.key", "encoder.layer.{i}.attention.attn.k"},
+                     {"layer.{i}.value", "encoder.layer.{i}.attention.attn.v"},
+                     {"layer.{i}.output", "encoder.layer.{i}.attention.attn.o"},
+                     {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.LayerNorm"}},
+                    ClassifierNames(kDense, kOutput)});
 }
 
-std::vector<NamePattern> DebertaNames() {
-  return {
-      {"embeddings.word", "embeddings.word_embeddings.weight"},
-      {"embeddings.position", "embeddings.position_embeddings.weight"},
-      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
-      {"embeddings.norm", "embeddings.LayerNorm"},
-      {"embeddings.projection", "embeddings.embed_proj"},
-      {"relative_positions", "encoder.rel_embeddings.weight"},
-      {"relative_positions_norm", "encoder.LayerNorm"},
-      {"layer.{i}.query", "encoder.layer.{i}.attention.self.query_proj"},
-      {"layer.{i}.key", "encoder.layer.{i}.attention.self.key_proj"},
-      {"layer.{i}.value", "encoder.layer.{i}.attention.self.value_proj"},
-      {"layer.{i}.position_key", "encoder.layer.{i}.attention.self.pos_key_proj"},
-      {"layer.{i}.position_query", "encoder.layer.{i}.attention.self.pos_query_proj"},
-      {"layer.{i}.convolution", "encoder.conv.conv"},
-      {"layer.{i}.convolution_norm", "encoder.conv.LayerNorm"},
-      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
-      {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.output.LayerNorm"},
-      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
-      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.output.dense"},
-      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.output.LayerNorm"},
-      {"classifier.dense", "/pooler.dense"},
-      {"classifier.output", "/classifier"},
-  };
+NamePatterns DebertaNames() {
+  return JoinNames(
+      {BertNames(),
+       {{"embeddings.projection", "embeddings.embed_proj"},
+        {"relative_positions", "encoder.rel_embeddings.weight"},
+        {"relative_positions_norm", "encoder.LayerNorm"},
+        {"layer.{i}.query", "encoder.layer.{i}.attention.self.query_proj"},
+        {"layer.{i}.key", "encoder.layer.{i}.attention.self.key_proj"},
+        {"layer.{i}.value", "encoder.layer.{i}.attention.self.value_proj"},
+        {"layer.{i}.position_key", "encoder.layer.{i}.attention.self.pos_key_proj"},
+        {"layer.{i}.position_query", "encoder.layer.{i}.attention.self.pos_query_proj"},
+        {"layer.{i}.convolution", "encoder.conv.conv"},
+        {"layer.{i}.convolution_norm", "encoder.conv.LayerNorm"}},
+       ClassifierNames("/pooler.dense", "/classifier")});
 }
 
-std::vector<NamePattern> MobileBertNames() {
-  return {
-      {"embeddings.word", "embeddings.word_embeddings.weight"},
-      {"embeddings.position", "embeddings.position_embeddings.weight"},
-      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
-      {"embeddings.norm", "embeddings.LayerNorm"},
-      {"embeddings.projection", "embeddings.embedding_transformation"},
-      {"layer.{i}.bottleneck_in", "encoder.layer.{i}.bottleneck.input.dense"},
-      {"layer.{i}.bottleneck_in_norm", "encoder.layer.{i}.bottleneck.input.LayerNorm"},
-      {"layer.{i}.bottleneck_attention", "encoder.layer.{i}.bottleneck.attention.dense"},
-      {"layer.{i}.bottleneck_attention_norm", "encoder.layer.{i}.bottleneck.attention.LayerNorm"},
-      {"layer.{i}.query", "encoder.layer.{i}.attention.self.query"},
-      {"layer.{i}.key", "encoder.layer.{i}.attention.self.key"},
-      {"layer.{i}.value", "encoder.layer.{i}.attention.self.value"},
-      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
-      {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.output.LayerNorm"},
-      {"layer.{i}.before.{j}.feed_forward_in", "encoder.layer.{i}.ffn.{j}.intermediate.dense"},
-      {"layer.{i}.before.{j}.feed_forward_out", "encoder.layer.{i}.ffn.{j}.output.dense"},
-      {"layer.{i}.before.{j}.feed_forward_norm", "encoder.layer.{i}.ffn.{j}.output.LayerNorm"},
-      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
-      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.output.dense"},
-      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.output.LayerNorm"},
-      {"layer.{i}.bottleneck_out", "encoder.layer.{i}.output.bottleneck.dense"},
-      {"layer.{i}.bottleneck_out_norm", "encoder.layer.{i}.output.bottleneck.LayerNorm"},
-      {"pooling.dense", "pooler.dense"},
-  };
+// Both heads that the library has for version 2: the old one, and the one for "legacy": false.
+NamePatterns DebertaVocabularyHeadNames() {
+  NamePatterns names = BertVocabularyHeadNames();
+  names.push_back({"vocabulary_head.dense", "/lm_predictions.lm_head.dense"});
+  names.push_back({"vocabulary_head.dense_norm", "/lm_predictions.lm_head.LayerNorm"});
+  names.push_back({"vocabulary_head.output.bias", "/lm_predictions.lm_head.bias"});
+  return names;
 }
 
-std::vector<NamePattern> T5Names() {
+NamePatterns MobileBertNames() {
+  return JoinNames(
+      {BertNames(),
+       {{"embeddings.projection", "embeddings.embedding_transformation"},
+        {"layer.{i}.bottleneck_in", "encoder.layer.{i}.bottleneck.input.dense"},
+        {"layer.{i}.bottleneck_in_norm", "encoder.layer.{i}.bottleneck.input.LayerNorm"},
+        {"layer.{i}.bottleneck_attention", "encoder.layer.{i}.bottleneck.attention.dense"},
+        {"layer.{i}.bottleneck_attention_norm", "encoder.layer.{i}.bottleneck.attention.LayerNorm"},
+        {"layer.{i}.before.{j}.feed_forward_in", "encoder.layer.{i}.ffn.{j}.intermediate.dense"},
+        {"layer.{i}.before.{j}.feed_forward_out", "encoder.layer.{i}.ffn.{j}.output.dense"},
+        {"layer.{i}.before.{j}.feed_forward_norm", "encoder.layer.{i}.ffn.{j}.output.LayerNorm"},
+        {"layer.{i}.bottleneck_out", "encoder.layer.{i}.output.bottleneck.dense"},
+        {"layer.{i}.bottleneck_out_norm", "encoder.layer.{i}.output.bottleneck.LayerNorm"}},
+       ClassifierNames("pooler.dense", "/classifier")});
+}
+
+NamePatterns T5Names() {
+  const std::string attention = "encoder.block.{i}.layer.0.SelfAttention.";
+  const std::string feed_forward = "encoder.block.{i}.layer.1.DenseReluDense.";
   return {
       {"embeddings.word", "shared.weight"},
       {"embeddings.word", "encoder.embed_tokens.weight"},
       {"relative_positions",
        "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"},
-      {"layer.{i}.query", "encoder.block.{i}.layer.0.SelfAttention.q"},
-      {"layer.{i}.key", "encoder.block.{i}.layer.0.SelfAttention.k"},
-      {"layer.{i}.value", "encoder.block.{i}.layer.0.SelfAttention.v"},
-      {"layer.{i}.output", "encoder.block.{i}.layer.0.SelfAttention.o"},
+      {"layer.{i}.query", attention + "q"},
+      {"layer.{i}.key", attention + "k"},
+      {"layer.{i}.value", attention + "v"},
+      {"layer.{i}.output", attention + "o"},
       {"layer.{i}.attention_norm", "encoder.block.{i}.layer.0.layer_norm"},
-      {"layer.{i}.feed_forward_gate", "encoder.block.{i}.layer.1.DenseReluDense.wi_0"},
-      {"layer.{i}.feed_forward_in", "encoder.block.{i}.layer.1.DenseReluDense.wi"},
-      {"layer.{i}.feed_forward_in", "encoder.block.{i}.layer.1.DenseReluDense.wi_1"},
-      {"layer.{i}.feed_forward_out", "encoder.block.{i}.layer.1.DenseReluDense.wo"},
+      {"layer.{i}.feed_forward_gate", feed_forward + "wi_0"},
+      {"layer.{i}.feed_forward_in", feed_forward + "wi"},
+      {"layer.{i}.feed_forward_in", feed_forward + "wi_1"},
+      {"layer.{i}.feed_forward_out", feed_forward + "wo"},
       {"layer.{i}.feed_forward_norm", "encoder.block.{i}.layer.1.layer_norm"},
       {"exit_norm", "encoder.final_layer_norm"},
   };
 }
 
 Family Electra() {
-  Family family = BertFamily();
-  family.name = "electra";
-  family.model_types = {"electra"};
-  family.architectures = {"Electra"};
+  Family family = Like(BertFamily(), "electra", "Electra");
   family.prefixes = {"electra."};
   family.parts = {"embeddings.", "embeddings_project.", "encoder."};
   family.pooler = "";
   family.keys.embedding_width = {"embedding_size"};
   family.classifier_activation = Activation::kGelu;
-  family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
-  family.harmless_keys = {"summary_activation", "summary_first_dropout", "summary_last_dropout",
-                          "summary_type", "summary_use_proj"};
-  family.vocabulary_head_names = ElectraVocabularyHeadNames();
+  family.names = JoinNames({BertNames(), ClassifierNames(kDense, kOutput)});
+  family.harmless_keys = Words(
+      "summary_activation summary_first_dropout summary_last_dropout summary_type "
+      "summary_use_proj");
+  family.vocabulary_head_names = VocabularyHeadNames(
+      "/generator_predictions.dense", "/generator_predictions.LayerNorm", "/generator_lm_head");
   family.vocabulary_head_activation = Activation::kGelu;
   return family;
 }
@@ -227,60 +175,47 @@ Family DistilBert() {
                .feed_forward_width = {"hidden_dim"},
                .activation = {"activation"},
                .norm_epsilon = {}},
-      .harmless_keys = {"qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds",
-                        "tie_weights_"},
-      .names = WithHead(DistilBertNames(), "/pre_classifier", "/classifier"),
-      .vocabulary_head_names = DistilBertVocabularyHeadNames(),
+      .harmless_keys = Words("qa_dropout seq_classif_dropout sinusoidal_pos_embds tie_weights_"),
+      .names = DistilBertNames(),
+      .vocabulary_head_names =
+          VocabularyHeadNames("/vocab_transform", "/vocab_layer_norm", "/vocab_projector"),
   };
 }
 
 Family Albert() {
-  Family family = BertFamily();
-  family.name = "albert";
-  family.model_types = {"albert"};
-  family.architectures = {"Albert"};
+  Family family = Like(BertFamily(), "albert", "Albert");
   family.prefixes = {"albert."};
   family.keys.layer_groups = {"num_hidden_groups"};
   family.keys.embedding_width = {"embedding_size"};
   family.fixed_keys = {{"inner_group_num", 1}};
-  family.harmless_keys = {"down_scale_factor", "gap_size", "net_structure_type",
-                          "num_memory_blocks"};
+  family.harmless_keys = Words("down_scale_factor gap_size net_structure_type num_memory_blocks");
   family.activation = Activation::kGeluTanh;
   family.always_projects_embeddings = true;
-  family.names = WithHead(AlbertNames(), "pooler", "/classifier");
-  family.vocabulary_head_names = AlbertVocabularyHeadNames();
+  family.names = AlbertNames();
+  family.vocabulary_head_names = VocabularyHeadNames("/predictions.dense", "/predictions.LayerNorm",
+                                                     "/predictions.decoder", "/predictions.bias");
   return family;
 }
 
-// BigBird reads long text with block-sparse attention. Its tensors are those of BERT, except the
-// pooler.
+// BigBird reads long text with block-sparse attention. Its tensors are BERT's, except the pooler.
 Family BigBird() {
-  Family family = BertFamily();
-  family.name = "big_bird";
-  family.model_types = {"big_bird"};
-  family.architectures = {"BigBird"};
+  Family family = Like(BertFamily(), "big_bird", "BigBird");
   family.keys.attention_type = {"attention_type"};
   family.keys.scales_words = {"rescale_embeddings"};
   family.harmless_keys = {"padding", "use_bias"};
   family.biases = Biases::kAsInFile;
   family.activation = Activation::kGeluTanh;
   family.classifier_acts_as_layers = true;
-  family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
-  for (NamePattern& name : family.names) {
-    if (std::string_view(name.canonical) == "pooling.dense") name.in_file = "pooler";
-  }
+  family.names =
+      JoinNames({BertNames(), {{"pooling.dense", "pooler"}}, ClassifierNames(kDense, kOutput)});
   return family;
 }
 
 // Two of the norms have torch's default epsilon in the library, whatever the config says.
 Family MobileBert() {
-  Family family = BertFamily();
-  family.name = "mobilebert";
-  family.model_types = {"mobilebert"};
-  family.architectures = {"MobileBert"};
+  Family family = Like(BertFamily(), "mobilebert", "MobileBert");
   family.prefixes = {"mobilebert."};
-  family.others = {
-      "embeddings.embedding_transformation."};  // unused if the words are not projected
+  family.others = {"embeddings.embedding_transformation."};  // if the words are not projected
   family.keys.embedding_width = {"embedding_size"};
   family.keys.bottleneck = {"intra_bottleneck_size"};
   family.fixed_keys = {{"classifier_activation", true}};
@@ -291,7 +226,7 @@ Family MobileBert() {
   family.own_norm_epsilon = 1e-5f;
   family.embedding_norm_is_last = true;
   family.projects_words = true;
-  family.names = WithHead(MobileBertNames(), "pooler.dense", "/classifier");
+  family.names = MobileBertNames();
   family.vocabulary_head_names = {};  // its decoder has two parts
   return family;
 }
@@ -299,17 +234,14 @@ Family MobileBert() {
 // The library's code has a table of 32 buckets for distances of up to 128, whatever the config
 // says.
 Family MpNet() {
-  Family family = BertFamily();
-  family.name = "mpnet";
-  family.model_types = {"mpnet"};
-  family.architectures = {"MPNet"};
+  Family family = Like(BertFamily(), "mpnet", "MPNet");
   family.prefixes = {"mpnet."};
   family.keys.token_types = {};
   family.fixed_keys = {{"relative_attention_num_buckets", 32}};
   family.position_rule = PositionRule::kCountNotPadding;
   family.padding_id = 1;
   family.relative_positions = {RelativePositions::kBuckets, 32, 128};
-  family.names = WithHead(MpNetNames(), "/classifier.dense", "/classifier.out_proj");
+  family.names = MpNetNames();
   family.vocabulary_head_names = RobertaVocabularyHeadNames();
   family.vocabulary_head_activation = Activation::kGelu;
   return family;
@@ -362,8 +294,7 @@ Family T5() {
                .positions = {},
                .position_buckets = {"relative_attention_num_buckets"},
                .position_max_distance = {"relative_attention_max_distance"}},
-      .harmless_keys = {"n_positions", "num_decoder_layers", "output_past",
-                        "scale_decoder_outputs"},
+      .harmless_keys = Words("n_positions num_decoder_layers output_past scale_decoder_outputs"),
       .biases = Biases::kAsInFile,
       .norm_epsilon = 1e-6f,
       .feed_forward_kinds = {{"relu", {Activation::kRelu, false}},

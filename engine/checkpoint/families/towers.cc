@@ -3,32 +3,25 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/checkpoint/families/families.h"
 
 namespace attendant {
 namespace {
 
-// The layers of all towers, and what they have before and after these.
-std::vector<NamePattern> TowerNames(std::vector<NamePattern> others) {
-  std::vector<NamePattern> names = {
-      {"layer.{i}.query", "encoder.layers.{i}.self_attn.q_proj"},
-      {"layer.{i}.key", "encoder.layers.{i}.self_attn.k_proj"},
-      {"layer.{i}.value", "encoder.layers.{i}.self_attn.v_proj"},
-      {"layer.{i}.output", "encoder.layers.{i}.self_attn.out_proj"},
-      {"layer.{i}.attention_norm", "encoder.layers.{i}.layer_norm1"},
-      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc1"},
-      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.mlp.fc2"},
-      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.layer_norm2"},
-      {"similarity.scale", "/logit_scale"},
-      {"similarity.bias", "/logit_bias"},
-  };
-  names.insert(names.end(), others.begin(), others.end());
-  return names;
+// The layers of all towers, followed by `others`.
+NamePatterns TowerNames(const NamePatterns& others) {
+  return JoinNames({BartLayerNames(),
+                    {{"layer.{i}.attention_norm", "encoder.layers.{i}.layer_norm1"},
+                     {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc1"},
+                     {"layer.{i}.feed_forward_out", "encoder.layers.{i}.mlp.fc2"},
+                     {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.layer_norm2"},
+                     {"similarity.scale", "/logit_scale"},
+                     {"similarity.bias", "/logit_bias"}},
+                    others});
 }
 
-std::vector<NamePattern> ClipVisionNames() {
+NamePatterns ClipVisionNames() {
   return TowerNames({
       {"front.projection", "embeddings.patch_embedding"},
       {"front.class", "embeddings.class_embedding"},
@@ -39,28 +32,28 @@ std::vector<NamePattern> ClipVisionNames() {
   });
 }
 
-// The probe, which makes the query, and the projections are those of torch's attention.
-std::vector<NamePattern> SiglipVisionNames() {
-  return TowerNames({
-      {"front.projection", "embeddings.patch_embedding"},
-      {"front.positions", "embeddings.position_embedding.weight"},
-      {"exit_norm", "post_layernorm"},
-      {"pooling.probe", "head.probe"},
-      {"pooling.query.weight", "head.attention.in_proj_weight", {0, 3}},
-      {"pooling.query.bias", "head.attention.in_proj_bias", {0, 3}},
-      {"pooling.key.weight", "head.attention.in_proj_weight", {1, 3}},
-      {"pooling.key.bias", "head.attention.in_proj_bias", {1, 3}},
-      {"pooling.value.weight", "head.attention.in_proj_weight", {2, 3}},
-      {"pooling.value.bias", "head.attention.in_proj_bias", {2, 3}},
-      {"pooling.dense", "head.attention.out_proj"},
-      {"pooling.block_norm", "head.layernorm"},
-      {"pooling.block_in", "head.mlp.fc1"},
-      {"pooling.block_out", "head.mlp.fc2"},
-  });
+// The probe makes the query. The projections are stacked as in torch's attention.
+NamePatterns SiglipVisionNames() {
+  const auto inputs = [](const std::string& kind) {
+    return Stacked({"pooling.query." + kind, "pooling.key." + kind, "pooling.value." + kind},
+                   "head.attention.in_proj_" + kind);
+  };
+  return TowerNames(JoinNames({inputs("weight"),
+                               inputs("bias"),
+                               {
+                                   {"front.projection", "embeddings.patch_embedding"},
+                                   {"front.positions", "embeddings.position_embedding.weight"},
+                                   {"exit_norm", "post_layernorm"},
+                                   {"pooling.probe", "head.probe"},
+                                   {"pooling.dense", "head.attention.out_proj"},
+                                   {"pooling.block_norm", "head.layernorm"},
+                                   {"pooling.block_in", "head.mlp.fc1"},
+                                   {"pooling.block_out", "head.mlp.fc2"},
+                               }}));
 }
 
 // `head`: the layer that makes the vector of a text.
-std::vector<NamePattern> TextTowerNames(const char* head) {
+NamePatterns TextTowerNames(const char* head) {
   return TowerNames({
       {"embeddings.word", "embeddings.token_embedding.weight"},
       {"embeddings.position", "embeddings.position_embedding.weight"},
@@ -116,12 +109,10 @@ Family OfSiglip(Family tower) {
 }
 
 // The library's hidden states lack the last norm, which here all rows have: its pooled vector is
-// that of the class token with the norm.
+// the normalized class token.
 Family ClipVision() {
-  Family family = OfClip(VisionTower());
-  family.name = "clip_vision";
+  Family family = Like(OfClip(VisionTower()), "clip_vision", "CLIPVision");
   family.model_types = {"clip_vision_model"};
-  family.architectures = {"CLIPVision"};
   family.parts.push_back("pre_layrnorm.");
   family.pooler = "visual_projection.";
   family.norms_patches = true;
@@ -130,10 +121,8 @@ Family ClipVision() {
 }
 
 Family ClipText() {
-  Family family = OfClip(TextTower());
-  family.name = "clip_text";
+  Family family = Like(OfClip(TextTower()), "clip_text", "CLIPText");
   family.model_types = {"clip_text_model"};
-  family.architectures = {"CLIPText"};
   family.pooler = "text_projection.";
   family.keys.pooler_end = {"eos_token_id"};
   family.is_causal = true;
@@ -142,10 +131,8 @@ Family ClipText() {
 }
 
 Family SiglipVision() {
-  Family family = OfSiglip(VisionTower());
-  family.name = "siglip_vision";
+  Family family = Like(OfSiglip(VisionTower()), "siglip_vision", "SiglipVision");
   family.model_types = {"siglip_vision_model"};
-  family.architectures = {"SiglipVision"};
   family.pooler_mode = PoolingMode::kAttention;
   family.pooler_has_block = true;
   family.harmless_keys = {"vision_use_head"};  // the files have the head or do not
@@ -155,10 +142,8 @@ Family SiglipVision() {
 
 // It was trained on texts that are padded, without a mask: the padding counts.
 Family SiglipText() {
-  Family family = OfSiglip(TextTower());
-  family.name = "siglip_text";
+  Family family = Like(OfSiglip(TextTower()), "siglip_text", "SiglipText");
   family.model_types = {"siglip_text_model"};
-  family.architectures = {"SiglipText"};
   family.pads_texts = true;
   family.padding_id = 1;
   family.keys.pooler_width = {"projection_size"};
@@ -197,7 +182,7 @@ Json ReadSection(const TowerRow& row, const Json& config, Problems& problems) {
   Json read = defaults;
   const Json section = config.value(row.section, Json::object());
   if (!section.is_object()) {
-    problems.Add(absl::StrCat(row.section, ": expected an object, found ", Describe(section)));
+    problems.Add(row.section, ": expected an object; got ", Describe(section));
     return read;
   }
   read.update(section);
@@ -241,15 +226,13 @@ Json ConfigOfTower(const Json& config, Tower tower, Problems& problems) {
     if (type == row.model_type || type == row.tower_type) choices.push_back(NameOf(row.tower));
   }
   if (choices.size() > 1) {
-    problems.Add(absl::StrCat("tower: expected ", absl::StrJoin(choices, " or "),
-                              ", the towers of ", type,
-                              ", found none; set tower=", absl::StrJoin(choices, " or tower=")));
+    problems.Add("tower: missing; ", type,
+                 " has two towers; set tower=", absl::StrJoin(choices, " or tower="));
   } else if (!choices.empty()) {
-    problems.Add(absl::StrCat("tower: expected ", choices.front(), " (a ", type,
-                              " has only this tower), found ", NameOf(tower)));
+    problems.Add("tower: expected ", choices.front(), " (a ", type, " has only this tower); got ",
+                 NameOf(tower));
   } else if (tower != Tower::kOnly) {
-    problems.Add(
-        absl::StrCat("tower: expected none (the checkpoint has no towers), found ", NameOf(tower)));
+    problems.Add("tower: not supported (the checkpoint has no towers); got ", NameOf(tower));
   }
   return config;
 }

@@ -2,9 +2,9 @@
 // form that its family (TowerFamilies in families.h) is read from.
 #pragma once
 
+#include "engine/checkpoint/files/choices.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
-#include "engine/checkpoint/files/tower.h"
 
 namespace attendant {
 

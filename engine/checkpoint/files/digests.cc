@@ -9,6 +9,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 
 namespace attendant {
 namespace {
@@ -42,8 +43,7 @@ absl::StatusOr<std::string> DigestOf(const InputFile& file, Digest digest) {
   std::vector<char> chunk(static_cast<size_t>(std::min(kChunkBytes, file.size())));
   for (int64_t offset = 0; offset < file.size(); offset += kChunkBytes) {
     const auto bytes = static_cast<size_t>(std::min(kChunkBytes, file.size() - offset));
-    const absl::Status status = file.ReadAt(offset, absl::MakeSpan(chunk).first(bytes));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(file.ReadAt(offset, absl::MakeSpan(chunk).first(bytes)));
     digest.Update({chunk.data(), bytes});
   }
   return digest.Finish();

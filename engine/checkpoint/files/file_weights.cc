@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/kernels/convert.h"
 
@@ -14,8 +15,7 @@ namespace {
 
 absl::Status TensorError(const InputFile& file, const WeightPlace& place,
                          const std::string& problem) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(file.path(), ": tensor ", Quoted(place.tensor), ": ", problem));
+  return InvalidArgument(file.path(), ": tensor ", Quoted(place.tensor), ": ", problem);
 }
 
 }  // namespace
@@ -40,16 +40,15 @@ absl::Status FileWeights::Read(absl::string_view name, absl::Span<float> target)
   if (!places.ok()) return places.status();
   absl::Span<float> rest = target;
   for (const WeightPlace& each : *places) {
-    const absl::Status status =
-        each.is_subtracted ? Subtract(each, target) : ReadPlace(each, rest.first(each.elements));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(each.is_subtracted ? Subtract(each, target)
+                                       : ReadPlace(each, rest.first(each.elements)));
     if (!each.is_subtracted) rest.remove_prefix(each.elements);
   }
   const WeightPlace& place = places->front();
   const InputFile& file = files_[place.file];
   const bool refuses_zeros = !options_.allow_zero_norms && absl::EndsWith(name, "norm.weight");
   if (refuses_zeros && std::all_of(target.begin(), target.end(), [](float x) { return x == 0; })) {
-    return TensorError(file, place, "expected a norm weight with non-zero values, found all zero");
+    return TensorError(file, place, "expected a norm weight with non-zero values; all are zero");
   }
   return file.CheckUnchanged();
 }
@@ -73,8 +72,7 @@ absl::StatusOr<bool> FileWeights::ReadStored(absl::string_view name, DataType ty
     for (int64_t first = 0; first < each.elements; first += kChunkBytes / width) {
       const int64_t count = std::min(kChunkBytes / width, each.elements - first);
       values_.resize(count);
-      absl::Status status = ReadChunk(each, first, absl::MakeSpan(values_));
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(ReadChunk(each, first, absl::MakeSpan(values_)));
       std::memcpy(target.data(), chunk_.data(), count * width);
       target.remove_prefix(count * width);
     }
@@ -92,8 +90,7 @@ absl::Status FileWeights::ReadPlace(const WeightPlace& place, absl::Span<float> 
     if (transposed) values_.resize(count);
     const absl::Span<float> chunk =
         transposed ? absl::MakeSpan(values_) : target.subspan(first, count);
-    const absl::Status status = ReadChunk(place, first, chunk);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ReadChunk(place, first, chunk));
     if (!transposed) continue;
     const int64_t columns = place.transposed_columns, rows = place.elements / columns;
     for (int64_t i = 0; i < count; ++i) {
@@ -108,8 +105,7 @@ absl::Status FileWeights::ReadChunk(const WeightPlace& place, int64_t first,
   const int64_t width = ByteWidth(place.data_type);
   chunk_.resize(kChunkBytes);
   const absl::Span<char> bytes = absl::MakeSpan(chunk_).first(target.size() * width);
-  const absl::Status status = files_[place.file].ReadAt(place.offset + first * width, bytes);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(files_[place.file].ReadAt(place.offset + first * width, bytes));
   const auto count = static_cast<int64_t>(target.size());
   ToFloat(place.data_type, bytes.data(), count, target.data());
   if (AllFinite(target.data(), count)) return absl::OkStatus();
@@ -127,13 +123,13 @@ absl::Status FileWeights::CheckChunk(const WeightPlace& place, int64_t first,
     const int64_t element = first + static_cast<int64_t>(i);
     if (std::isfinite(in_file)) {
       return TensorError(files_[place.file], place,
-                         absl::StrCat("expected values that float32 holds, found ", in_file,
+                         absl::StrCat("expected values that float32 holds; got ", in_file,
                                       " at element ", element));
     }
     if (!options_.allow_nonfinite) {
       return TensorError(
           files_[place.file], place,
-          absl::StrCat("expected finite values, found ", in_file, " at element ", element));
+          absl::StrCat("expected finite values; got ", in_file, " at element ", element));
     }
   }
   return absl::OkStatus();

@@ -9,18 +9,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/status_macros.h"
+#include "engine/checkpoint/files/problems.h"
 
 namespace attendant {
 namespace {
 
-// How a pointer of Git LFS begins, and the bytes that it may have, by its specification.
+// The beginning and the largest size of a Git LFS pointer, by its specification.
 constexpr absl::string_view kPointerStart = "version https://git-lfs.github.com/spec/v1";
 constexpr int64_t kMostPointerBytes = 1024;
 
 absl::Status OpenError(const std::string& path, int error) {
   if ((error == ENOENT || error == ENOTDIR) && PathExists(path)) {
     return absl::NotFoundError(
-        absl::StrCat(path, ": expected a file, found a symbolic link to one that does not exist"));
+        absl::StrCat(path, ": expected a file; got a symbolic link to a missing file"));
   }
   if (error == ENOENT || error == ENOTDIR) {
     return absl::NotFoundError(absl::StrCat(path, ": no such file"));
@@ -33,7 +35,7 @@ bool SameFile(const struct stat& a, const struct stat& b) {
          a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
-// Refuses what a clone without git-lfs has in place of a file.
+// Refuses the pointer that a clone without git-lfs has in place of a file.
 absl::Status RefusePointer(const InputFile& file) {
   std::string start(kPointerStart.size(), '\0');
   if (file.size() < static_cast<int64_t>(start.size()) || file.size() > kMostPointerBytes) {
@@ -41,10 +43,9 @@ absl::Status RefusePointer(const InputFile& file) {
   }
   absl::Status status = file.ReadAt(0, absl::MakeSpan(start));
   if (!status.ok() || start != kPointerStart) return status;
-  return absl::InvalidArgumentError(
-      absl::StrCat(file.path(),
-                   ": expected the file itself, found a Git LFS pointer to it; fetch it by running "
-                   "git lfs pull in its folder"));
+  return InvalidArgument(
+      file.path(),
+      ": expected the file itself; got a Git LFS pointer to it; run git lfs pull in its directory");
 }
 
 }  // namespace
@@ -56,15 +57,13 @@ absl::StatusOr<InputFile> InputFile::Open(const std::string& path, int64_t max_b
   InputFile file(path, descriptor);
   if (fstat(descriptor, &file.opened_) != 0) return OpenError(path, errno);
   if (!S_ISREG(file.opened_.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected a regular file, found a ",
-                     S_ISDIR(file.opened_.st_mode) ? "folder" : "device, pipe or socket"));
+    return InvalidArgument(path, ": expected a regular file; got a ",
+                           S_ISDIR(file.opened_.st_mode) ? "directory" : "device, pipe or socket");
   }
   if (file.size() > max_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected at most ", max_bytes, " bytes, found ", file.size()));
+    return InvalidArgument(path, ": expected at most ", max_bytes, " bytes; got ", file.size());
   }
-  if (absl::Status status = RefusePointer(file); !status.ok()) return status;
+  RETURN_IF_ERROR(RefusePointer(file));
   return file;
 }
 
@@ -87,9 +86,8 @@ absl::Status InputFile::ReadAt(int64_t offset, absl::Span<char> target) const {
       return absl::UnavailableError(absl::StrCat(path_, ": cannot read: ", std::strerror(errno)));
     }
     if (got == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path_, ": changed while it was read: expected ", size(),
-                       " bytes, found the end at ", offset + static_cast<int64_t>(done)));
+      return InvalidArgument(path_, ": changed while it was read: expected ", size(),
+                             " bytes; got ", offset + static_cast<int64_t>(done));
     }
     done += static_cast<size_t>(got);
   }
@@ -99,18 +97,15 @@ absl::Status InputFile::ReadAt(int64_t offset, absl::Span<char> target) const {
 absl::Status InputFile::CheckUnchanged() const {
   struct stat now = {};
   if (stat(path_.c_str(), &now) == 0 && SameFile(now, opened_)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(path_,
-                   ": changed while it was read: expected the file as it was opened, found "
-                   "another size, time of modification or inode"));
+  return InvalidArgument(
+      path_, ": changed while it was read: its size, modification time or inode differs");
 }
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, int64_t max_bytes) {
-  absl::StatusOr<InputFile> file = InputFile::Open(path, max_bytes);
-  if (!file.ok()) return file.status();
-  std::string content(static_cast<size_t>(file->size()), '\0');
-  absl::Status status = file->ReadAt(0, absl::MakeSpan(content));
-  if (status.ok()) status = file->CheckUnchanged();
+  ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path, max_bytes));
+  std::string content(static_cast<size_t>(file.size()), '\0');
+  absl::Status status = file.ReadAt(0, absl::MakeSpan(content));
+  if (status.ok()) status = file.CheckUnchanged();
   if (!status.ok()) return status;
   return content;
 }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/problems.h"
 
@@ -91,20 +92,35 @@ class Builder : public nlohmann::json_sax<Json> {
 absl::StatusOr<Json> ParseJson(absl::string_view text, const JsonLimits& limits,
                                const std::string& file) {
   if (static_cast<int64_t>(text.size()) > limits.max_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(file, ": expected at most ", limits.max_bytes,
-                                                   " bytes of JSON, found ", text.size()));
+    return InvalidArgument(file, ": expected at most ", limits.max_bytes, " bytes of JSON; got ",
+                           text.size());
   }
   Builder builder(limits);
   if (!Json::sax_parse(text.data(), text.data() + text.size(), &builder)) {
-    return absl::InvalidArgumentError(absl::StrCat(file, ": refused JSON: ", builder.problem()));
+    return InvalidArgument(file, ": refused JSON: ", builder.problem());
   }
   return std::move(builder.document());
 }
 
 absl::StatusOr<Json> ReadJsonFile(const std::string& path, const JsonLimits& limits) {
-  absl::StatusOr<std::string> text = ReadSmallFile(path, limits.max_bytes);
-  if (!text.ok()) return text.status();
-  return ParseJson(*text, limits, path);
+  ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, limits.max_bytes));
+  return ParseJson(text, limits, path);
+}
+
+Json ReadObjectOrEmpty(const std::string& path) {
+  absl::StatusOr<Json> read = ReadJsonFile(path);
+  return read.ok() && read->is_object() ? *std::move(read) : Json::object();
+}
+
+std::string TextAt(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::string TokenTextAt(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_object() ? TextAt(*found, "content")
+                                                     : TextAt(object, key);
 }
 
 std::optional<int64_t> AsCount(const Json& value) {

@@ -25,7 +25,16 @@ absl::StatusOr<Json> ParseJson(absl::string_view text, const JsonLimits& limits,
                                const std::string& file);
 
 // Parses a whole file. Returns NOT_FOUND if there is none.
-absl::StatusOr<Json> ReadJsonFile(const std::string& path, const JsonLimits& limits);
+absl::StatusOr<Json> ReadJsonFile(const std::string& path, const JsonLimits& limits = {});
+
+// Returns the object that a file holds; an empty one if there is no such file, or if it holds
+// anything else.
+Json ReadObjectOrEmpty(const std::string& path);
+
+// Returns the text under a key of an object; empty if there is none.
+std::string TextAt(const Json& object, const std::string& key);
+// Does so for a token, which is written as a text or as an object with its content.
+std::string TokenTextAt(const Json& object, const std::string& key);
 
 // Returns the value of a plain non-negative integer below 2^63, without sign, fraction or exponent,
 // and never through a double. Returns nothing for any other value.

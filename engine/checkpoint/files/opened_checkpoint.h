@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/files/causal_choice.h"
-#include "engine/checkpoint/files/pooling_choice.h"
+#include "engine/checkpoint/files/choices.h"
 #include "engine/checkpoint/files/tokenization.h"
-#include "engine/checkpoint/files/tower.h"
 #include "engine/model/model_description.h"
 #include "engine/model/weight_source.h"
 
@@ -22,14 +20,14 @@ struct CheckpointOptions {
   bool allow_nonfinite_weights = false;          // accept NaN and infinities (W12)
   std::string weights_sha256;                    // lower-case hex; not checked if empty (W15)
   std::string adapter;  // a folder; see engine/checkpoint/adapter.h. Empty if there is none.
-  std::string task;     // whose adapter is merged; see engine/checkpoint/task_adapters.h
+  std::string task;     // merges its adapter; see engine/checkpoint/task_adapters.h
   // Names the heads to leave out; see engine/checkpoint/pruning.h. Empty if there are none.
   std::string prune_file;
   // Replaces the modes of the checkpoint's own pooling.
   PoolingChoice pooling = PoolingChoice::kAsFiles;
   Tower tower = Tower::kOnly;  // of a checkpoint with two
   std::string route = {};      // of a Router in modules.json; empty: its default
-  // Replaces what the checkpoint says of causal attention.
+  // Overrides the checkpoint's choice of causal attention.
   CausalChoice causal = CausalChoice::kAsFiles;
 };
 

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <iterator>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -20,8 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPickleEnds[] = {".bin", ".pt", ".pth", ".ckpt", ".bin.index.json"};
 constexpr const char* kOtherEnds[] = {".onnx", ".gguf", ".h5", ".msgpack", "openvino_model.bin"};
-// What trainers save beside the weights. The heads of FlagEmbedding are not the model's weights
-// either.
+// Files that trainers save along with the weights. FlagEmbedding's heads are not the model's
+// weights either.
 constexpr const char* kNoWeights[] = {"training_args", "optimizer", "scheduler", "rng_state",
                                       "random_states"};
 
@@ -53,7 +52,7 @@ std::vector<std::string> ListOthers(const std::string& folder, const std::string
 }
 
 // Returns a pattern of Python's glob for the file, or for all shards of which it is one or the
-// index. The names are those of untrusted files, and the text is meant for a shell.
+// index. The names come from untrusted files, and the text is meant for a shell.
 std::string PatternFor(const std::string& name) {
   const bool is_plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
@@ -65,10 +64,10 @@ std::string PatternFor(const std::string& name) {
 }
 
 absl::Status RefuseExport(const std::string& folder, const std::string& name) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      folder, ": only safetensors are read; found ", Quoted(name),
+  return InvalidArgument(
+      folder, ": only safetensors are read; got ", Quoted(name),
       "; save the model that it was made from: python3 -c \"from transformers import AutoModel; "
-      "AutoModel.from_pretrained('ORG/REPO').save_pretrained('FOLDER')\""));
+      "AutoModel.from_pretrained('ORG/REPO').save_pretrained('FOLDER')\"");
 }
 
 }  // namespace
@@ -78,14 +77,14 @@ bool IsPickle(const std::string& name) {
 }
 
 absl::Status RefusePickle(const std::string& folder, const std::string& name) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      folder, ": only safetensors are read; found ", Quoted(name),
+  return InvalidArgument(
+      folder, ": only safetensors are read; got ", Quoted(name),
       ", a pickle, which can run code when it is read; convert it in its folder: python3 -c "
       "\"import glob, torch, safetensors.torch as st; st.save_file({k: v.clone().contiguous() for "
       "f in glob.glob('",
       PatternFor(name),
       "') for k, v in torch.load(f, map_location='cpu', weights_only=True).items()}, "
-      "'model.safetensors')\""));
+      "'model.safetensors')\"");
 }
 
 absl::Status RefuseOtherFormats(const std::string& folder) {

@@ -7,7 +7,7 @@
 
 namespace attendant {
 
-// The files, without their endings, of two heads that FlagEmbedding saves beside an encoder.
+// The files, without their endings, of two heads that FlagEmbedding saves with an encoder.
 inline constexpr const char* kM3Heads[] = {"sparse_linear", "colbert_linear"};
 
 // Returns whether a file of that name is a pickle by its ending.
@@ -16,9 +16,8 @@ bool IsPickle(const std::string& name);
 // Returns INVALID_ARGUMENT for the file `name`, a pickle, of the folder.
 absl::Status RefusePickle(const std::string& folder, const std::string& name);
 
-// Looks for weights in other formats in the folder and in its folder onnx. Returns
-// INVALID_ARGUMENT, with what was found and the command that makes safetensors, or OK if there are
-// none.
+// Looks for weights in other formats in the folder and in its folder onnx. Returns OK if there are
+// none; otherwise INVALID_ARGUMENT with the file and the command that converts it.
 absl::Status RefuseOtherFormats(const std::string& folder);
 
 }  // namespace attendant

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
@@ -21,7 +20,7 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", absl::CHexEscape(text.substr(0, kLongestQuote)), cut ? "…'" : "'");
 }
 
-void Problems::Add(std::string problem) {
+void Problems::AddText(std::string problem) {
   if (problems_.size() == kMostProblems) {
     ++left_out_;
   } else if (seen_.insert(problem).second) {
@@ -33,9 +32,9 @@ absl::Status Problems::ToStatus() const {
   if (problems_.empty()) return absl::OkStatus();
   const int64_t count = static_cast<int64_t>(problems_.size()) + left_out_;
   const std::string more = left_out_ > 0 ? absl::StrCat("and ", left_out_, " more") : "";
-  absl::Status status = absl::InvalidArgumentError(
-      absl::StrCat(subject_, ": ", count > 1 ? absl::StrCat(count, " problems: ") : "",
-                   absl::StrJoin(problems_, "; "), more.empty() ? "" : "; ", more));
+  absl::Status status =
+      InvalidArgument(subject_, ": ", count > 1 ? absl::StrCat(count, " problems: ") : "",
+                      absl::StrJoin(problems_, "; "), more.empty() ? "" : "; ", more);
   std::vector<std::string> lines;
   for (const std::string& problem : problems_)
     lines.push_back(absl::StrCat(subject_, ": ", problem));

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace attendant {
@@ -14,13 +15,28 @@ namespace attendant {
 // Quotes text from a file for a message: control characters are escaped, and long text is cut.
 std::string Quoted(absl::string_view text);
 
+// Returns INVALID_ARGUMENT; the message is made of the parts as absl::StrCat does.
+template <class... Parts>
+absl::Status InvalidArgument(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
 class Problems {
  public:
   // `subject` is the file or folder that the message starts with.
   explicit Problems(std::string subject) : subject_(std::move(subject)) {}
 
-  // Adding the same problem twice has no further effect.
-  void Add(std::string problem);
+  // Adds a problem, made of the parts as absl::StrCat does. Adding the same one twice has no
+  // further effect.
+  template <class... Parts>
+  void Add(const Parts&... parts) {
+    AddText(absl::StrCat(parts...));
+  }
+
+  // Adds the message of a status that is not OK.
+  void AddError(const absl::Status& status) {
+    if (!status.ok()) Add(status.message());
+  }
 
   bool empty() const { return problems_.empty(); }
 
@@ -29,6 +45,8 @@ class Problems {
   absl::Status ToStatus() const;
 
  private:
+  void AddText(std::string problem);
+
   std::string subject_;
   std::vector<std::string> problems_;
   absl::flat_hash_set<std::string> seen_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 
@@ -72,19 +73,19 @@ std::optional<int64_t> CountBytes(const std::vector<int64_t>& shape, int bits) {
   return all_bits.value() / 8;
 }
 
-// Fills `tensor` from its entry, or returns what is wrong. Checks its name (W3), its integers, type
+// Fills `tensor` from its entry, or returns the problem. Checks its name (W3), its integers, type
 // and size (W5 to W7), and that its offsets fit its size (W8).
 std::string ParseTensor(const std::string& name, const Json& entry, FileTensor& tensor) {
   if (name.size() > kLongestName || name.find('\0') != std::string::npos) {
     return absl::StrCat("expected a name of at most ", kLongestName, " bytes without NUL");
   }
   if (!entry.is_object() || entry.size() != 3) {
-    return "expected an object with dtype, shape and data_offsets alone";
+    return "expected an object with only dtype, shape and data_offsets";
   }
   const Dtype* dtype = FindDtype(entry);
   if (dtype == nullptr) {
-    return absl::StrCat("expected a dtype of the format, found ",
-                        entry.contains("dtype") ? Describe(entry["dtype"]) : "none");
+    return absl::StrCat("expected a dtype of the format",
+                        entry.contains("dtype") ? "; got " + Describe(entry["dtype"]) : "");
   }
   std::optional<std::vector<int64_t>> shape = FindCounts(entry, "shape");
   if (!shape || shape->size() > kHighestRank) {
@@ -97,18 +98,18 @@ std::string ParseTensor(const std::string& name, const Json& entry, FileTensor& 
   }
   const std::optional<int64_t> bytes = CountBytes(*shape, dtype->bits);
   if (!bytes) {
-    return absl::StrCat("expected a size in whole bytes below 2^60, found ", dtype->name, " ",
+    return absl::StrCat("expected a size in whole bytes below 2^60; got ", dtype->name, " ",
                         ShapeToString(*shape));
   }
   tensor = {std::string(dtype->name), dtype->data_type, *std::move(shape), (*offsets)[0],
             (*offsets)[1] - (*offsets)[0]};
   if (tensor.bytes == *bytes) return "";
   return absl::StrCat("expected ", *bytes, " bytes for ", dtype->name, " ",
-                      ShapeToString(tensor.shape), ", found ", tensor.bytes,
+                      ShapeToString(tensor.shape), "; got ", tensor.bytes,
                       " between its data_offsets");
 }
 
-// Returns what is wrong if the tensors do not cover the data from its first to its last byte, each
+// Returns the problem if the tensors do not cover the data from its first to its last byte, each
 // byte once (W8).
 std::string CheckCoverage(const TensorTable& tensors, int64_t data_bytes) {
   std::vector<std::pair<const std::string*, const FileTensor*>> order;
@@ -121,12 +122,12 @@ std::string CheckCoverage(const TensorTable& tensors, int64_t data_bytes) {
   for (const auto& [name, tensor] : order) {
     if (tensor->offset != end) {
       return absl::StrCat("tensor ", Quoted(*name), ": expected to begin at byte ", end,
-                          " of the data, where the one before ends, found ", tensor->offset);
+                          " of the data, where the previous tensor ends; got ", tensor->offset);
     }
     end += tensor->bytes;
   }
   if (end == data_bytes) return "";
-  return absl::StrCat("expected ", end, " bytes of data after the header, found ", data_bytes);
+  return absl::StrCat("expected ", end, " bytes of data after the header; got ", data_bytes);
 }
 
 void CheckMetadata(const Json& metadata, Problems& problems) {
@@ -139,11 +140,10 @@ void CheckMetadata(const Json& metadata, Problems& problems) {
 
 absl::Status CheckFrame(absl::string_view header, const std::string& path) {
   if (header.empty() || header.front() != '{') {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": expected the header to begin with {"));
+    return InvalidArgument(path, ": expected the header to begin with {");
   }
   if (header[header.find_last_not_of(' ')] != '}') {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected the header to end with } and spaces alone after it"));
+    return InvalidArgument(path, ": expected the header to end with } and optional spaces");
   }
   return absl::OkStatus();
 }
@@ -152,28 +152,27 @@ absl::Status CheckFrame(absl::string_view header, const std::string& path) {
 
 absl::StatusOr<TensorTable> ParseSafetensorsHeader(absl::string_view header, int64_t data_bytes,
                                                    const std::string& path) {
-  if (absl::Status status = CheckFrame(header, path); !status.ok()) return status;
-  const absl::StatusOr<Json> json = ParseJson(header, kHeaderLimits, path);
-  if (!json.ok()) return json.status();
-  if (json->size() > kMostTensors) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected at most ", kMostTensors, " tensors, found ", json->size()));
+  RETURN_IF_ERROR(CheckFrame(header, path));
+  ASSIGN_OR_RETURN(const Json json, ParseJson(header, kHeaderLimits, path));
+  if (json.size() > kMostTensors) {
+    return InvalidArgument(path, ": expected at most ", kMostTensors, " tensors; got ",
+                           json.size());
   }
   Problems problems(path);
   TensorTable tensors;
-  for (const auto& [name, entry] : json->items()) {
+  for (const auto& [name, entry] : json.items()) {
     if (name == "__metadata__") {
       CheckMetadata(entry, problems);
       continue;
     }
     const std::string problem = ParseTensor(name, entry, tensors[name]);
-    if (!problem.empty()) problems.Add(absl::StrCat("tensor ", Quoted(name), ": ", problem));
+    if (!problem.empty()) problems.Add("tensor ", Quoted(name), ": ", problem);
   }
   if (problems.empty()) {
     std::string problem = CheckCoverage(tensors, data_bytes);
     if (!problem.empty()) problems.Add(std::move(problem));
   }
-  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  RETURN_IF_ERROR(problems.ToStatus());
   for (auto& [name, tensor] : tensors) {
     tensor.offset += kLengthBytes + static_cast<int64_t>(header.size());
   }
@@ -182,33 +181,30 @@ absl::StatusOr<TensorTable> ParseSafetensorsHeader(absl::string_view header, int
 
 absl::StatusOr<SafetensorsFile> OpenSafetensors(const std::string& path, int64_t max_bytes,
                                                 int64_t max_header_bytes) {
-  absl::StatusOr<InputFile> file = InputFile::Open(path, max_bytes);
-  if (!file.ok()) return file.status();
-  if (file->size() < kSmallestFile) {
-    return absl::InvalidArgumentError(absl::StrCat(path,
-                                                   ": expected a safetensors file of at least ",
-                                                   kSmallestFile, " bytes, found ", file->size()));
+  ASSIGN_OR_RETURN(InputFile file, InputFile::Open(path, max_bytes));
+  if (file.size() < kSmallestFile) {
+    return InvalidArgument(path, ": expected a safetensors file of at least ", kSmallestFile,
+                           " bytes; got ", file.size());
   }
   unsigned char length_bytes[kLengthBytes];
   absl::Status status =
-      file->ReadAt(0, {reinterpret_cast<char*>(length_bytes), sizeof(length_bytes)});
+      file.ReadAt(0, {reinterpret_cast<char*>(length_bytes), sizeof(length_bytes)});
   if (!status.ok()) return status;
   uint64_t length = 0;
   for (int i = kLengthBytes; i-- > 0;) length = length << 8 | length_bytes[i];
 
   const int64_t limit =
-      std::min({max_header_bytes, kFormatHeaderLimit, file->size() - kLengthBytes});
+      std::min({max_header_bytes, kFormatHeaderLimit, file.size() - kLengthBytes});
   if (length > static_cast<uint64_t>(limit)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected a header of at most ", limit, " bytes, found ", length));
+    return InvalidArgument(path, ": expected a header of at most ", limit, " bytes; got ", length);
   }
   std::string header(static_cast<size_t>(length), '\0');
-  status = file->ReadAt(kLengthBytes, absl::MakeSpan(header));
+  status = file.ReadAt(kLengthBytes, absl::MakeSpan(header));
   if (!status.ok()) return status;
-  absl::StatusOr<TensorTable> tensors = ParseSafetensorsHeader(
-      header, file->size() - kLengthBytes - static_cast<int64_t>(length), path);
-  if (!tensors.ok()) return tensors.status();
-  return SafetensorsFile{*std::move(file), *std::move(tensors)};
+  ASSIGN_OR_RETURN(TensorTable tensors,
+                   ParseSafetensorsHeader(
+                       header, file.size() - kLengthBytes - static_cast<int64_t>(length), path));
+  return SafetensorsFile{std::move(file), std::move(tensors)};
 }
 
 }  // namespace attendant

@@ -1,10 +1,9 @@
 #include "engine/checkpoint/files/sinusoids.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "engine/checkpoint/files/problems.h"
 
 namespace attendant {
 namespace {
@@ -20,8 +19,8 @@ class SinusoidWeights : public WeightSource {
     if (name != name_) return weights_->Read(name, target);
     const int64_t elements = table_.positions * table_.width;
     if (static_cast<int64_t>(target.size()) != elements) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the sinusoids have ", elements, " elements, the target ", target.size()));
+      return InvalidArgument("the sinusoids have ", elements, " elements, the target ",
+                             target.size());
     }
     FillSinusoids(table_, target);
     return absl::OkStatus();
@@ -54,7 +53,7 @@ void FillSinusoids(const SinusoidTable& table, absl::Span<float> target) {
 
 std::unique_ptr<WeightSource> WithSinusoids(std::string name, const SinusoidTable& table,
                                             std::unique_ptr<WeightSource> weights) {
-  if (table.kind == Sinusoids::kNone || weights == nullptr) return weights;
+  if (table.kind == Sinusoids::kNone) return weights;
   return std::make_unique<SinusoidWeights>(std::move(name), table, std::move(weights));
 }
 

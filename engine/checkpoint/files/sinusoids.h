@@ -25,14 +25,14 @@ struct SinusoidTable {
   Sinusoids kind = Sinusoids::kNone;
   int64_t positions = 0;
   int64_t width = 0;                               // even for halves, and from 4 on for kHalves
-  std::optional<int64_t> zero_row = std::nullopt;  // the position whose row is zeros
+  std::optional<int64_t> zero_row = std::nullopt;  // the position with a row of zeros
 };
 
 // Writes the table to `target`, which has room for exactly its elements, row-major.
 void FillSinusoids(const SinusoidTable& table, absl::Span<float> target);
 
 // Returns `weights` with the table as the tensor `name`, computed at each read. Without a kind of
-// sinusoids, or if `weights` is null, returns `weights` as they are.
+// sinusoids, returns `weights` as they are.
 std::unique_ptr<WeightSource> WithSinusoids(std::string name, const SinusoidTable& table,
                                             std::unique_ptr<WeightSource> weights);
 

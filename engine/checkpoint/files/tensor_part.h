@@ -15,7 +15,7 @@ struct RowPart {
   int64_t width = 1;
 };
 
-// The units whose rows a tensor stacks.
+// The units that a tensor stacks.
 enum class RowUnit {
   kTensor,  // one unit: RowPart is of all rows
   kHead,    // the heads of the attention: RowPart is of the rows of each head

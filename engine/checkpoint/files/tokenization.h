@@ -1,4 +1,4 @@
-// Tokenization: what a model's folder says about turning text into token ids.
+// Tokenization: how a model's files say to turn text into token ids.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace attendant {
 
-// The tokens whose vectors count in late interaction, by the task that a sequence is for: the
-// library's MultiVectorMask. Ids are ascending.
+// The tokens that count in late interaction, by the task of a sequence (the library's
+// MultiVectorMask). Ids are ascending.
 struct TokenSelection {
   std::vector<int32_t> skipped_ids;     // left out if the task is one of these
   std::vector<std::string> skip_tasks;  // no task counts as "document"
@@ -25,8 +25,8 @@ struct TokenSelection {
   }
 };
 
-// Makes texts of the task "query" longer: tokens are added until they have `length`, and their
-// vectors count like those of the text.
+// Makes texts of the task "query" longer: tokens are added up to `length`, and their vectors count
+// like the text's.
 struct QueryExpansion {
   int64_t length = 0;
   std::string token;
@@ -42,7 +42,7 @@ enum class ScoreFunction {
 };
 
 // The texts before the first text of a pair, between both and after the second one, which make one
-// text of them: a prompt. Truncation cuts the second text, and keeps what is after it.
+// text of them: a prompt. Truncation cuts the second text and keeps `after`.
 struct PairTemplate {
   std::string before;
   std::string between;
@@ -79,13 +79,13 @@ struct Tokenization {
   std::optional<PairTemplate> pair_template =
       {};                           // none: pairs are read as the tokenizer joins them
   std::vector<std::string> labels;  // of the classes, in order; empty: no classes
-  // As the library's pipelines make scores of classes, and as CrossEncoder of sentence-transformers
-  // makes those by which it ranks pairs.
+  // How the library's pipelines compute class scores, and how CrossEncoder of sentence-transformers
+  // computes the scores that rank pairs.
   ScoreFunction class_scores = ScoreFunction::kUnknown;
   ScoreFunction rank_scores = ScoreFunction::kUnknown;
   std::map<std::string, int64_t> special_tokens;  // ids by role: "cls", "sep", "pad", …
   TokenSelection selection = {};
-  // The token head makes the vectors of late interaction: not scores of classes.
+  // The token head makes vectors for late interaction, not class scores.
   bool is_multi_vector = false;
   // Scores of late interaction are divided by the number of the query's vectors.
   bool scores_take_mean = false;

@@ -1,13 +1,13 @@
 #include "engine/checkpoint/files/weight_binder.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/shape.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/digests.h"
 #include "engine/model/layer_parts.h"
 
@@ -77,7 +77,7 @@ void WeightBinder::AddFiles(const std::string& prefix, WeightFiles files) {
       const int index = static_cast<int>(files_.size());
       const bool is_new =
           entries_.emplace(prefix + name, Entry{index, name, std::move(tensor)}).second;
-      if (!is_new) problems_.Add(absl::StrCat("tensor ", Quoted(prefix + name), ": found twice"));
+      if (!is_new) problems_.Add("tensor ", Quoted(prefix + name), ": in several files");
     }
     files_.push_back(std::move(file.file));
   }
@@ -87,6 +87,13 @@ void WeightBinder::AddFiles(const std::string& prefix, WeightFiles files) {
 const FileTensor* WeightBinder::Find(const std::string& name) const {
   const auto entry = entries_.find(name);
   return entry == entries_.end() ? nullptr : &entry->second.tensor;
+}
+
+const FileTensor* WeightBinder::FindMatrix(const std::string& name) const {
+  const FileTensor* tensor = Find(name);
+  const bool is_matrix = tensor != nullptr && tensor->shape.size() == 2 &&
+                         std::min(tensor->shape[0], tensor->shape[1]) > 0;
+  return is_matrix ? tensor : nullptr;
 }
 
 std::string WeightBinder::Show(const std::string& name) const {
@@ -101,8 +108,7 @@ void WeightBinder::Bind(const WeightSpec& spec, absl::Span<const TensorPart> pla
   });
   if (place == places.end()) {
     if (spec.optional) return;
-    problems_.Add(absl::StrCat("tensor ", JoinNames(places), ": expected ",
-                               ShapeToString(spec.shape), ", found none"));
+    Refuse("tensor ", JoinNames(places), ": missing; expected ", ShapeToString(spec.shape));
     return;
   }
   if (const std::optional<WeightPlace> bound = Place(spec.name, *place, spec.shape)) {
@@ -139,8 +145,7 @@ void WeightBinder::BindStacked(const WeightSpec& spec, absl::Span<const TensorPa
   }
   if (spec.optional && absent.size() == parts.size()) return;
   for (const std::string& name : absent) {
-    problems_.Add(absl::StrCat("tensor ", Quoted(name), ": expected ",
-                               ShapeToString(ShapeInFile(parts.front(), shape)), ", found none"));
+    RefuseTensor(name, ShapeToString(ShapeInFile(parts.front(), shape)));
   }
   if (bound.size() == parts.size()) places_[spec.name] = std::move(bound);
 }
@@ -152,8 +157,7 @@ std::optional<WeightPlace> WeightBinder::Place(const std::string& weight, const 
   const std::vector<int64_t> expected = ShapeInFile(part, shape);
   const bool is_float = entry.tensor.data_type && IsFloat(*entry.tensor.data_type);
   if (WithoutLeadingOnes(entry.tensor.shape, expected.size()) != expected || !is_float) {
-    problems_.Add(absl::StrCat(Show(part.name), ": expected F32, F16, BF16 or F64 ",
-                               ShapeToString(expected)));
+    RefuseTensor(part.name, "F32, F16, BF16 or F64 ", ShapeToString(expected));
     return std::nullopt;
   }
   const int64_t bytes = entry.tensor.bytes / part.rows.count;
@@ -194,36 +198,34 @@ std::vector<CheckpointTensor> WeightBinder::ListTensors() const {
 
 absl::Status WeightBinder::CheckDigest(const std::string& expected) const {
   if (files_.empty()) {
-    return absl::InvalidArgumentError("has no weight file whose SHA-256 could be checked");
+    return absl::InvalidArgumentError("no weight file to check the SHA-256 of");
   }
   std::vector<std::pair<std::string, std::string>> digests;
   for (const InputFile& file : files_) {
-    absl::StatusOr<std::string> digest = Sha256(file);
-    if (!digest.ok()) return digest.status();
-    digests.emplace_back(file.path(), *std::move(digest));
+    ASSIGN_OR_RETURN(std::string digest, Sha256(file));
+    digests.emplace_back(file.path(), std::move(digest));
   }
   std::string found = digests.front().second;
   if (digests.size() > 1) {
     std::sort(digests.begin(), digests.end());
     std::string all;
     for (const auto& [path, digest] : digests) all += digest;
-    absl::StatusOr<std::string> digest = Sha256(all);
-    if (!digest.ok()) return digest.status();
-    found = *std::move(digest);
+    ASSIGN_OR_RETURN(std::string digest, Sha256(all));
+    found = std::move(digest);
   }
   if (found == expected) return absl::OkStatus();
   std::vector<std::string> paths;
   for (const auto& [path, digest] : digests) paths.push_back(path);
-  return absl::InvalidArgumentError(absl::StrCat(absl::StrJoin(paths, ", "), ": expected SHA-256 ",
-                                                 Quoted(expected), ", found ", found));
+  return InvalidArgument(absl::StrJoin(paths, ", "), ": expected SHA-256 ", Quoted(expected),
+                         "; got ", found);
 }
 
 absl::Status WeightBinder::Finish(const CheckpointOptions& options, Checkpoint& checkpoint) {
   checkpoint.tensors = ListTensors();
   checkpoint.warnings.insert(checkpoint.warnings.end(), warnings_.begin(), warnings_.end());
-  if (absl::Status status = problems_.ToStatus(); !status.ok()) return status;
+  RETURN_IF_ERROR(problems_.ToStatus());
   if (!options.weights_sha256.empty()) {
-    if (absl::Status status = CheckDigest(options.weights_sha256); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckDigest(options.weights_sha256));
   }
   if (checkpoint.description.embeddings && places_.contains("embeddings.word")) {
     checkpoint.description.embeddings->table_type = TypeOfTables(places_);

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/checkpoint/files/file_weights.h"
 #include "engine/checkpoint/files/opened_checkpoint.h"
@@ -29,18 +28,20 @@ class WeightBinder {
 
   // Returns the tensor of that name, or nullptr if no file has it.
   const FileTensor* Find(const std::string& name) const;
+  // Returns the tensor if it is a matrix with at least one row and one column, or nullptr.
+  const FileTensor* FindMatrix(const std::string& name) const;
 
   // Takes the weight `spec` from the first of `places` that a file has. Leading dimensions of 1
   // that the weight does not have are ignored. It is a problem if there is no such tensor and the
   // weight is not optional, if the shape is wrong, or if the type is not a float type.
   void Bind(const WeightSpec& spec, absl::Span<const TensorPart> places);
 
-  // Makes the weight `spec` of all `parts`, stacked in this order with equal numbers of rows.
-  // Problems are those of Bind.
+  // Makes the weight `spec` of all `parts`, stacked in this order with equal numbers of rows. Adds
+  // the same problems as Bind.
   void BindStacked(const WeightSpec& spec, absl::Span<const TensorPart> parts);
 
   // Makes the weight `spec` [1, columns] of a row of the first of `places` that a file has, less
-  // the row `subtracted` of the same tensor, if there is one. Problems are those of Bind.
+  // the row `subtracted` of the same tensor, if there is one. Adds the same problems as Bind.
   void BindDifference(const WeightSpec& spec, absl::Span<const TensorPart> places,
                       std::optional<int64_t> subtracted);
 
@@ -51,6 +52,18 @@ class WeightBinder {
   std::string Show(const std::string& name) const;
 
   Problems& problems() { return problems_; }
+  // Adds a problem, as Problems::Add does.
+  template <class... Parts>
+  void Refuse(const Parts&... parts) {
+    problems_.Add(parts...);
+  }
+  // Adds the problem that a tensor is missing or is not as expected.
+  template <class... Parts>
+  void RefuseTensor(const std::string& name, const Parts&... expected) {
+    const bool is_there = Find(name) != nullptr;
+    Refuse(is_there ? Show(name) : absl::StrCat("tensor ", Quoted(name)),
+           is_there ? ": expected " : ": missing; expected ", expected...);
+  }
 
   // Moves the weights, the list of tensors and the warnings into `checkpoint` and leaves this
   // empty. Checks the digest of the files if `options` gives one (W15). If there were problems,

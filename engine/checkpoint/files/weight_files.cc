@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/other_formats.h"
 #include "engine/checkpoint/files/problems.h"
@@ -21,12 +22,12 @@ using WeightMap = std::map<std::string, std::string>;  // from tensors to files
 std::string ReadWeightMap(const Json& index, WeightMap& map) {
   const auto entries = index.find("weight_map");
   if (!index.is_object() || entries == index.end() || !entries->is_object()) {
-    return "expected an object weight_map";
+    return "weight_map: expected an object";
   }
   for (const auto& [tensor, file] : entries->items()) {
     if (!file.is_string() || !IsPlainName(file.get_ref<const std::string&>())) {
       return absl::StrCat("weight_map, tensor ", Quoted(tensor),
-                          ": expected the plain name of a file in this folder, found ",
+                          ": expected the plain name of a file in this directory; got ",
                           Describe(file));
     }
     map.emplace(tensor, file.get<std::string>());
@@ -40,16 +41,16 @@ void CompareNames(const WeightMap& map, const std::string& shard, const Safetens
                   Problems& problems) {
   for (const auto& [tensor, name] : map) {
     if (name == shard && !file.tensors.contains(tensor)) {
-      problems.Add(absl::StrCat("tensor ", Quoted(tensor), ": expected in ", Quoted(shard),
-                                ", not found there"));
+      problems.Add("tensor ", Quoted(tensor), ": not found in ", Quoted(shard),
+                   ", where the index places it");
     }
   }
   for (const auto& [tensor, unused] : file.tensors) {
     const auto entry = map.find(tensor);
     if (entry != map.end() && entry->second == shard) continue;
-    problems.Add(absl::StrCat(
-        "tensor ", Quoted(tensor), ": found in ", Quoted(shard), ", expected ",
-        entry == map.end() ? "none of that name" : absl::StrCat("in ", Quoted(entry->second))));
+    problems.Add("tensor ", Quoted(tensor), ": in ", Quoted(shard), ", but the index ",
+                 entry == map.end() ? "does not list it"
+                                    : absl::StrCat("places it in ", Quoted(entry->second)));
   }
 }
 
@@ -70,18 +71,17 @@ void CompareTotal(const Json& index, const std::string& path, WeightFiles& opene
 absl::StatusOr<WeightFiles> OpenShards(const std::string& folder,
                                        const CheckpointOptions& options) {
   const std::string path = absl::StrCat(folder, "/", kIndexFile);
-  const absl::StatusOr<Json> index = ReadJsonFile(path, kIndexLimits);
-  if (!index.ok()) return index.status();
+  ASSIGN_OR_RETURN(const Json index, ReadJsonFile(path, kIndexLimits));
   Problems problems(path);
   WeightMap map;
-  if (std::string problem = ReadWeightMap(*index, map); !problem.empty()) {
+  if (std::string problem = ReadWeightMap(index, map); !problem.empty()) {
     problems.Add(std::move(problem));
     return problems.ToStatus();
   }
   std::map<std::string, int64_t> shards;
   for (const auto& [tensor, file] : map) ++shards[file];
   if (shards.empty() || shards.size() > kMostShards) {
-    problems.Add(absl::StrCat("expected 1 to ", kMostShards, " files, found ", shards.size()));
+    problems.Add("expected 1..", kMostShards, " files; got ", shards.size());
     return problems.ToStatus();
   }
   WeightFiles opened;
@@ -97,8 +97,8 @@ absl::StatusOr<WeightFiles> OpenShards(const std::string& folder,
     CompareNames(map, name, *shard, problems);
     opened.files.push_back(*std::move(shard));
   }
-  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
-  CompareTotal(*index, path, opened);
+  RETURN_IF_ERROR(problems.ToStatus());
+  CompareTotal(index, path, opened);
   return opened;
 }
 
@@ -113,11 +113,10 @@ absl::StatusOr<WeightFiles> OpenWeightFile(const std::string& folder, const std:
                                            const CheckpointOptions& options) {
   const std::string path = absl::StrCat(folder, "/", name);
   if (IsPickle(name)) return RefusePickle(folder, name);
-  absl::StatusOr<SafetensorsFile> file =
-      OpenSafetensors(path, options.max_model_bytes, options.max_header_bytes);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(SafetensorsFile file,
+                   OpenSafetensors(path, options.max_model_bytes, options.max_header_bytes));
   WeightFiles opened;
-  opened.files.push_back(*std::move(file));
+  opened.files.push_back(std::move(file));
   return opened;
 }
 
@@ -127,9 +126,8 @@ absl::StatusOr<WeightFiles> OpenWeightFiles(const std::string& folder,
     return OpenWeightFile(folder, kSingleFile, options);
   }
   if (PathExists(absl::StrCat(folder, "/", kIndexFile))) return OpenShards(folder, options);
-  if (absl::Status status = RefuseOtherFormats(folder); !status.ok()) return status;
-  return absl::NotFoundError(
-      absl::StrCat(folder, ": expected ", kSingleFile, " or ", kIndexFile, ", found neither"));
+  RETURN_IF_ERROR(RefuseOtherFormats(folder));
+  return absl::NotFoundError(absl::StrCat(folder, ": no ", kSingleFile, " or ", kIndexFile));
 }
 
 }  // namespace attendant

@@ -16,9 +16,9 @@ struct WeightFiles {
 };
 
 // Opens model.safetensors, or else the shards that model.safetensors.index.json names (rule W10 in
-// engine/checkpoint/README.md); max_model_bytes limits all of them together. A folder with
-// weights in other formats alone is refused with the command that converts them. Returns NOT_FOUND
-// if there is none of these.
+// engine/checkpoint/README.md); max_model_bytes limits all of them together. A folder with weights
+// only in other formats is refused with the command that converts them. Returns NOT_FOUND if there
+// is none of these.
 absl::StatusOr<WeightFiles> OpenWeightFiles(const std::string& folder,
                                             const CheckpointOptions& options);
 

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
@@ -22,15 +21,15 @@ constexpr IntegerRange kIdRange = {0, std::numeric_limits<int32_t>::max()};
 constexpr int64_t kMostIds = 1 << 16;
 
 // Reads a list of texts that may be absent, or a text in place of a list of one.
-std::vector<std::string> ReadTexts(const Json& config, const char* key, Problems& problems) {
-  const Json value = config.is_object() ? config.value(key, Json()) : Json();
+std::vector<std::string> ReadTexts(const char* key, const ConfigReader& config) {
+  const Json value = config.json().is_object() ? config.json().value(key, Json()) : Json();
   std::vector<std::string> texts;
   if (value.is_null()) return texts;
   for (const Json& text : value.is_array() ? value : Json::array({value})) {
     if (text.is_string()) {
       texts.push_back(text.get<std::string>());
     } else {
-      problems.Add(absl::StrCat(key, ": expected texts, found ", Describe(text)));
+      config.Refuse(key, ": expected strings; got ", Describe(text));
     }
   }
   return texts;
@@ -82,27 +81,19 @@ bool SkipsPunctuation(MaskFile::Kind kind, ConfigReader& config) {
 
 absl::Status ReadMultiVectorMask(const MaskFile& file, Tokenization& tokenization,
                                  std::vector<std::string>& warnings) {
-  absl::StatusOr<Json> json = Json::object();
-  if (PathExists(file.path)) {
-    json = ReadJsonFile(file.path, JsonLimits());
-  } else if (file.kind == MaskFile::Kind::kModule) {
-    return absl::OkStatus();
-  }
-  if (!json.ok()) return json.status();
-  Problems problems(file.path);
-  ConfigReader config(*json, problems);
+  if (file.kind == MaskFile::Kind::kModule && !PathExists(file.path)) return absl::OkStatus();
   TokenSelection& selection = tokenization.selection;
-  std::vector<std::string> words = ReadTexts(*json, "skiplist_words", problems);
-  if (SkipsPunctuation(file.kind, config)) words = Punctuation();
-  selection.skip_tasks = {"document"};
-  if (config.Has({"skiplist_tasks"})) {
-    selection.skip_tasks = ReadTexts(*json, "skiplist_tasks", problems);
-  }
-  for (const int64_t id : config.Integers({"keep_only_token_ids"}, kIdRange, kMostIds)) {
-    selection.only_ids.push_back(static_cast<int32_t>(id));
-  }
-  if (words.empty()) selection.skip_tasks.clear();
-  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  std::vector<std::string> words;
+  RETURN_IF_ERROR(ReadConfigOrDefaults(file.path, [&](ConfigReader& config) {
+    words = ReadTexts("skiplist_words", config);
+    if (SkipsPunctuation(file.kind, config)) words = Punctuation();
+    selection.skip_tasks = {"document"};
+    if (config.Has({"skiplist_tasks"})) selection.skip_tasks = ReadTexts("skiplist_tasks", config);
+    for (const int64_t id : config.Integers({"keep_only_token_ids"}, kIdRange, kMostIds)) {
+      selection.only_ids.push_back(static_cast<int32_t>(id));
+    }
+    if (words.empty()) selection.skip_tasks.clear();
+  }));
   SetSkipped(file.path, words, tokenization, warnings);
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// The tokens whose vectors count in late interaction.
+// The tokens that count in late interaction.
 #pragma once
 
 #include <string>

@@ -1,10 +1,9 @@
 #include "engine/checkpoint/late_interaction/query_expansion.h"
 
-#include <algorithm>
 #include <optional>
-#include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/checkpoint/files/problems.h"
@@ -13,18 +12,11 @@
 namespace attendant {
 namespace {
 
-// The mask tokens that classes of tokenizers have without naming them, but for these classes.
+// Mask tokens that tokenizer classes have by default, except these classes.
 constexpr const char* kUsualMasks[] = {"[MASK]", "<mask>"};
 constexpr const char* kPlainClasses[] = {"PreTrainedTokenizerFast", "TokenizersBackend"};
-// Families whose embeddings the library sets to zeros at positions that no token attends to.
+// Families for which the library zeroes embeddings at positions that no token attends to.
 constexpr const char* kMaskedEmbeddings[] = {"deberta-v2", "esm"};
-
-// Returns a text, such as that of a special token, which may be an object with its content.
-std::string TokenText(const Json& config, const char* key) {
-  const Json found = config.is_object() ? config.value(key, Json()) : Json();
-  const Json text = found.is_object() ? found.value("content", Json()) : found;
-  return text.is_string() ? text.get<std::string>() : "";
-}
 
 // Whether the tokenizer has this token. A folder without a tokenizer takes no texts.
 bool Knows(const Tokenization& read, const std::string& token) {
@@ -33,7 +25,7 @@ bool Knows(const Tokenization& read, const std::string& token) {
   }
   if (const auto words = read.files.find("vocab.txt"); words != read.files.end()) {
     const std::vector<absl::string_view> lines = absl::StrSplit(words->second, '\n');
-    return std::find(lines.begin(), lines.end(), token) != lines.end();
+    return absl::c_linear_search(lines, token);
   }
   return !read.files.contains("vocab.json") ||
          Json::parse(read.files.at("vocab.json"), nullptr, /*allow_exceptions=*/false)
@@ -45,14 +37,13 @@ std::optional<std::string> FindToken(const std::string& named, const Json& confi
                                      const Tokenization& read) {
   std::vector<std::string> candidates = {named};
   if (named.empty()) {
-    candidates = {TokenText(config, "mask_token")};
+    candidates = {TokenTextAt(config, "mask_token")};
     if (candidates.front().empty()) {
-      const std::string own_class = TokenText(config, "tokenizer_class");
-      if (std::find(std::begin(kPlainClasses), std::end(kPlainClasses), own_class) ==
-          std::end(kPlainClasses)) {
+      const std::string own_class = TextAt(config, "tokenizer_class");
+      if (!absl::c_linear_search(kPlainClasses, own_class)) {
         candidates.insert(candidates.end(), std::begin(kUsualMasks), std::end(kUsualMasks));
       }
-      candidates.push_back(TokenText(config, "eos_token"));
+      candidates.push_back(TokenTextAt(config, "eos_token"));
     }
   }
   for (const std::string& token : candidates) {
@@ -72,15 +63,13 @@ absl::Status SetTextLengths(const TextLengths& lengths, const Json& tokenizer_co
   if (asked.cuts) read.task_lengths["query"] = asked.length;
   const std::optional<std::string> token = FindToken(asked.token, tokenizer_config, read);
   if (!token) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": query_expansion: expected ",
-        asked.token.empty() ? "a mask token or a token at the end of texts" : Quoted(asked.token),
-        " in the tokenizer, found none"));
+    return InvalidArgument(path, ": query_expansion: the tokenizer has ",
+                           asked.token.empty() ? "no mask token and no token that ends texts"
+                                               : absl::StrCat("no token ", Quoted(asked.token)));
   }
-  if (TokenText(tokenizer_config, "padding_side") == "left") {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": query_expansion: not supported with padding_side 'left' in ",
-                     "tokenizer_config.json: tokens are added after a query"));
+  if (TextAt(tokenizer_config, "padding_side") == "left") {
+    return InvalidArgument(path, ": query_expansion: not supported with padding_side 'left' in ",
+                           "tokenizer_config.json: tokens are added after a query");
   }
   read.query_expansion = {asked.length, *token, asked.attends};
   return absl::OkStatus();
@@ -90,27 +79,25 @@ absl::Status SettleQueryExpansion(const std::string& folder, const ModelDescript
                                   bool scores_expansion, Tokenization& tokenization) {
   std::optional<QueryExpansion>& expansion = tokenization.query_expansion;
   if (!tokenization.is_multi_vector && (expansion || !tokenization.task_lengths.empty())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, ": query_length, document_length, query_expansion: not supported without vectors ",
-        "of tokens: expected modules of tokens (Dense, MultiVectorMask, Normalize)"));
+    return InvalidArgument(
+        folder,
+        ": query_length, document_length, query_expansion: require modules for token vectors ",
+        "(Dense, MultiVectorMask, Normalize)");
   }
   if (!expansion) return absl::OkStatus();
   if (!scores_expansion && !expansion->attended) {
     expansion.reset();
     return absl::OkStatus();
   }
-  const bool zeroes = std::find(std::begin(kMaskedEmbeddings), std::end(kMaskedEmbeddings),
-                                model.family) != std::end(kMaskedEmbeddings);
-  if (zeroes && !expansion->attended) {
-    return absl::InvalidArgumentError(absl::StrCat(
+  if (!expansion->attended && absl::c_linear_search(kMaskedEmbeddings, model.family)) {
+    return InvalidArgument(
         folder, ": query_expansion: not supported by the family ", model.family,
-        " without attend: its embeddings are zeros at positions that no token attends to"));
+        " without attend: its embeddings are zeros at positions that no token attends to");
   }
   const int64_t longest = model.embeddings ? model.embeddings->longest_sequence() : 0;
   if (longest == 0 || expansion->length <= longest) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(folder, ": query_expansion: expected at most ", longest,
-                   " tokens, the model's longest sequence; found ", expansion->length));
+  return InvalidArgument(folder, ": query_expansion: expected at most ", longest,
+                         " tokens (the model\'s longest sequence); got ", expansion->length);
 }
 
 }  // namespace attendant

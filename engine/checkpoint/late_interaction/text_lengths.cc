@@ -3,8 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace attendant {
 namespace {
 
@@ -16,7 +14,7 @@ std::optional<int64_t> ReadLength(const char* key, ConfigReader& config) {
 }
 
 // Reads the library's query_expansion: null, or an object.
-std::optional<TextLengths::Expansion> ReadExpansion(ConfigReader& config, Problems& problems) {
+std::optional<TextLengths::Expansion> ReadExpansion(ConfigReader& config) {
   const Json* object = config.Object({"query_expansion"});
   if (object == nullptr) return std::nullopt;
   Problems own("query_expansion");
@@ -28,9 +26,7 @@ std::optional<TextLengths::Expansion> ReadExpansion(ConfigReader& config, Proble
   expansion.token = reader.Text({"token"}, "");
   expansion.length = reader.Integer({"length"}, TextLengthRange());
   reader.AllowOnly({"strategy", "attend", "token", "length"});
-  if (const absl::Status status = own.ToStatus(); !status.ok()) {
-    problems.Add(std::string(status.message()));
-  }
+  config.problems().AddError(own.ToStatus());
   return expansion;
 }
 
@@ -44,20 +40,20 @@ void TextLengths::FillFrom(const TextLengths& other) {
   if (!expansion) expansion = other.expansion;
 }
 
-TextLengths ReadTextLengths(const Json& json, ConfigReader& config, Problems& problems) {
+TextLengths ReadTextLengths(ConfigReader& config) {
   TextLengths read = {ReadLength("query_length", config), ReadLength("document_length", config)};
-  if (json.is_object() && json.contains("query_expansion")) {
-    read.expansion = ReadExpansion(config, problems);
+  if (config.json().is_object() && config.json().contains("query_expansion")) {
+    read.expansion = ReadExpansion(config);
   }
   if (read.expansion && *read.expansion && read.query && *read.query < (*read.expansion)->length) {
-    problems.Add(absl::StrCat("query_length: expected at least query_expansion.length, ",
-                              (*read.expansion)->length, ", found ", *read.query));
+    config.Refuse("query_length: expected at least ", (*read.expansion)->length,
+                  " (query_expansion.length); got ", *read.query);
   }
   return read;
 }
 
-TextLengths ReadPylateLengths(const Json& json, ConfigReader& config, Problems& problems) {
-  TextLengths read = ReadTextLengths(json, config, problems);
+TextLengths ReadPylateLengths(ConfigReader& config) {
+  TextLengths read = ReadTextLengths(config);
   if (read.expansion) return read;
   if (!config.Boolean({"do_query_expansion"}, true)) {
     read.expansion.emplace();

@@ -6,15 +6,13 @@
 #include <string>
 
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/checkpoint/files/json.h"
-#include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/tokenization.h"
 
 namespace attendant {
 
 // The settings of one file; another file may have those that are absent.
 struct TextLengths {
-  // How queries are padded with a token that is scored.
+  // Pads queries with a token that is scored.
   struct Expansion {
     int64_t length = 0;      // of all shorter queries, special tokens included
     bool cuts = true;        // longer queries, to the same length
@@ -32,11 +30,11 @@ struct TextLengths {
 };
 
 // Reads query_length, document_length and query_expansion of a sentence_bert_config.json.
-TextLengths ReadTextLengths(const Json& json, ConfigReader& config, Problems& problems);
+TextLengths ReadTextLengths(ConfigReader& config);
 
-// Reads the config_sentence_transformers.json of PyLate, whose queries are expanded unless
-// do_query_expansion is false.
-TextLengths ReadPylateLengths(const Json& json, ConfigReader& config, Problems& problems);
+// Reads PyLate's config_sentence_transformers.json. Queries are expanded unless do_query_expansion
+// is false.
+TextLengths ReadPylateLengths(ConfigReader& config);
 
 // The range of a length in tokens.
 IntegerRange TextLengthRange();

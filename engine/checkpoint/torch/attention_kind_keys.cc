@@ -9,7 +9,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "engine/checkpoint/families/bounds.h"
-#include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/torch/collaborative_heads.h"
 
 namespace attendant {
@@ -63,13 +62,9 @@ void ReadWindow(ConfigReader& config, Keys& keys, AttentionKindKeys& read) {
 void DescribeMixing(const AttentionKindKeys& read, LayerShape& layer, WeightBinder& binder) {
   if (read.kind != AttentionKind::kLinformer) return;
   const std::string name = OfLayer(read.key_mixing, "0");
-  const FileTensor* tensor = binder.Find(name);
-  if (tensor == nullptr || tensor->shape.size() != 2 ||
-      std::min(tensor->shape[0], tensor->shape[1]) < 1 ||
-      std::max(tensor->shape[0], tensor->shape[1]) > kPositionRange.highest) {
-    binder.problems().Add(absl::StrCat("tensor ", Quoted(name), ": expected a matrix of up to ",
-                                       kPositionRange.highest, " rows and columns",
-                                       tensor == nullptr ? ", found none" : ""));
+  const FileTensor* tensor = binder.FindMatrix(name);
+  if (tensor == nullptr || std::max(tensor->shape[0], tensor->shape[1]) > kPositionRange.highest) {
+    binder.RefuseTensor(name, "a matrix of up to ", kPositionRange.highest, " rows and columns");
     return;
   }
   layer.attention.linformer.keys = tensor->shape[0];
@@ -115,9 +110,8 @@ int64_t CollaborativeWidth(const AttentionKindKeys& read, int64_t heads, int64_t
                            const std::string& source, WeightBinder& binder) {
   const int64_t width = columns + read.own_columns();
   if (width <= kHiddenSizeRange.highest / heads) return width;
-  binder.problems().Add(absl::StrCat(source, ": expected up to ", kHiddenSizeRange.highest / heads,
-                                     " outputs for ", heads, " heads that share them, found ",
-                                     columns));
+  binder.Refuse(source, ": expected up to ", kHiddenSizeRange.highest / heads, " outputs for ",
+                heads, " heads that share them; got ", columns);
   return 1;
 }
 
@@ -168,7 +162,7 @@ bool BindAttentionKind(const AttentionKindKeys& read, const WeightSpec& spec,
 std::unique_ptr<WeightSource> WithAttentionKind(const AttentionKindKeys& read,
                                                 const LayerShape& layer,
                                                 std::unique_ptr<WeightSource> weights) {
-  if (!read.collaborates() || weights == nullptr) return weights;
+  if (!read.collaborates()) return weights;
   return SplitCollaborativeHeads(layer, !read.content_bias.empty(), std::move(weights));
 }
 

@@ -1,4 +1,4 @@
-// The keys of attendant.json that say how attention works, apart from the names of its projections.
+// The keys of attendant.json that say how attention works, except the projection names.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct AttentionKindKeys {
   std::string score;                     // for additive attention
   std::string key_mixing, value_mixing;  // for a Linformer
   // For collaborative heads: the factors [H, columns] by which each head multiplies the queries
-  // that all heads share, as they share the keys; and [H, E], what a key contributes to the scores
-  // of a head whatever the query is.
+  // that all heads share, as they share the keys; and [H, E], the contribution of a key to the
+  // scores of a head for any query.
   std::string mixing, content_bias;
 
   bool collaborates() const { return !mixing.empty(); }
@@ -47,8 +47,8 @@ int64_t CollaborativeWidth(const AttentionKindKeys& read, int64_t heads, int64_t
 // together.
 int64_t ColumnsInFile(const AttentionKindKeys& read, const LayerShape& layer);
 
-// Sets the attention kind, with its sizes, window and scale, in a layer whose heads and widths are
-// known. The default scale is 1 / sqrt(width of a head), for collaborative heads 1 / sqrt(their
+// Sets the attention kind, with its sizes, window and scale, in a layer with known heads and
+// widths. The default scale is 1 / sqrt(width of a head), for collaborative heads 1 / sqrt(their
 // share of the columns), and 1 for kinds without a dot product or without softmax.
 void DescribeAttentionKind(const AttentionKindKeys& read, LayerShape& layer, WeightBinder& binder);
 

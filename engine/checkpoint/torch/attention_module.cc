@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/problems.h"
@@ -40,14 +41,14 @@ struct AttentionModule {
   }
 };
 
-void ReadInputs(ConfigReader& config, Problems& problems, AttentionModule& read) {
+void ReadInputs(ConfigReader& config, AttentionModule& read) {
   int given = 0;
   for (const char* input : kInputs) given += config.Has({input});
   if (given == 0) {
     read.hidden_size = config.Integer({"hidden_size"}, kHiddenSizeRange);
-    if (problems.empty() && read.hidden_size % read.num_heads != 0) {
-      problems.Add(absl::StrCat("num_heads: expected a divisor of hidden_size ", read.hidden_size,
-                                ", found ", read.num_heads));
+    if (config.problems().empty() && read.hidden_size % read.num_heads != 0) {
+      config.Refuse("num_heads: expected a divisor of hidden_size ", read.hidden_size, "; got ",
+                    read.num_heads);
     }
     return;
   }
@@ -55,10 +56,8 @@ void ReadInputs(ConfigReader& config, Problems& problems, AttentionModule& read)
   read.key = config.Text({"key"});
   read.value = config.Text({"value"});
   if (read.value == read.query && read.value != read.key) {
-    problems.Add(
-        absl::StrCat("value: expected a name of its own or that of key, found that of "
-                     "query, ",
-                     Quoted(read.value)));
+    config.Refuse("value: expected a name of its own or that of key; got that of query, ",
+                  Quoted(read.value));
   }
 }
 
@@ -66,9 +65,7 @@ void CheckSharing(const AttentionModule& read, Problems& problems) {
   if (!read.kind.collaborates()) return;
   if (!read.has_input_projection() || read.query == read.key || read.key == read.value ||
       absl::StrContains(read.query, kHead) || absl::StrContains(read.key, kHead)) {
-    problems.Add(
-        "mixing: expected a query and a key that all heads share, and a value of its own, beside "
-        "it");
+    problems.Add("mixing: requires a query and a key that all heads share, and a value of its own");
   }
 }
 
@@ -77,7 +74,7 @@ absl::StatusOr<AttentionModule> ReadModule(const std::string& path, const Json& 
   ConfigReader config(json, problems);
   AttentionModule read;
   read.num_heads = config.Integer({"num_heads"}, kHiddenSizeRange);
-  ReadInputs(config, problems, read);
+  ReadInputs(config, read);
   read.output = config.Text({"output"}, "");
   Keys keys = {"module", "num_heads", "query", "key", "value", "output"};
   read.kind = ReadAttentionKind(config, keys);
@@ -88,16 +85,15 @@ absl::StatusOr<AttentionModule> ReadModule(const std::string& path, const Json& 
     read.file = config.Text({"file"});
     keys.insert(keys.end(), {"weight_layout", "file"});
     if (problems.empty() && !IsPlainName(read.file)) {
-      problems.Add(absl::StrCat("file: expected the plain name of a file in this folder, found ",
-                                Quoted(read.file)));
+      problems.Add("file: expected the plain name of a file in this directory; got ",
+                   Quoted(read.file));
     }
   }
   if (absl::StrContains(read.output, kHead)) {
-    problems.Add(absl::StrCat("output: expected one linear layer for all heads, found ",
-                              Quoted(read.output)));
+    problems.Add("output: expected one linear layer for all heads; got ", Quoted(read.output));
   }
   config.AllowOnly(keys);
-  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  RETURN_IF_ERROR(problems.ToStatus());
   return read;
 }
 
@@ -128,21 +124,17 @@ class Linear {
 
   // The number of inputs by the first tensor, or 0 if that is not a matrix.
   int64_t Inputs(const WeightBinder& binder) const {
-    const FileTensor* tensor = binder.Find(WeightName(0));
-    const bool is_matrix = tensor != nullptr && tensor->shape.size() == 2;
-    return is_matrix ? tensor->shape[transposed_ ? 0 : 1] : 0;
+    const FileTensor* tensor = binder.FindMatrix(WeightName(0));
+    return tensor == nullptr ? 0 : tensor->shape[transposed_ ? 0 : 1];
   }
 
   // The numbers of outputs of all heads and of inputs, by the first tensor. If that is not a
   // matrix, adds a problem and returns {0, 0}.
   std::pair<int64_t, int64_t> Sizes(WeightBinder& binder) const {
     const std::string name = WeightName(0);
-    const FileTensor* tensor = binder.Find(name);
-    if (tensor == nullptr || tensor->shape.size() != 2 || tensor->shape[0] < 1 ||
-        tensor->shape[1] < 1) {
-      binder.problems().Add(absl::StrCat(
-          tensor == nullptr ? absl::StrCat("tensor ", Quoted(name)) : binder.Show(name),
-          ": expected a matrix", tensor == nullptr ? ", found none" : ""));
+    const FileTensor* tensor = binder.FindMatrix(name);
+    if (tensor == nullptr) {
+      binder.RefuseTensor(name, "a matrix");
       return {0, 0};
     }
     std::pair<int64_t, int64_t> sizes = {tensor->shape[0], tensor->shape[1]};
@@ -172,9 +164,8 @@ int64_t HeadWidth(const AttentionModule& module, const std::string& what, Weight
   if (outputs % module.num_heads == 0 && outputs <= kHiddenSizeRange.highest) {
     return outputs / module.num_heads;
   }
-  binder.problems().Add(absl::StrCat(what, ": expected a multiple of num_heads ", module.num_heads,
-                                     " up to ", kHiddenSizeRange.highest, " outputs, found ",
-                                     outputs));
+  binder.Refuse(what, ": expected a multiple of num_heads ", module.num_heads, " up to ",
+                kHiddenSizeRange.highest, " outputs; got ", outputs);
   return 0;
 }
 
@@ -183,8 +174,7 @@ int64_t HeadWidth(const AttentionModule& module, const std::string& what, Weight
 int64_t InputWidth(const AttentionModule& module, const std::string& what, WeightBinder& binder) {
   const int64_t width = Linear(module, what, binder).Inputs(binder);
   if (width > kHiddenSizeRange.highest) {
-    binder.problems().Add(absl::StrCat(what, ": expected up to ", kHiddenSizeRange.highest,
-                                       " inputs, found ", width));
+    binder.Refuse(what, ": expected up to ", kHiddenSizeRange.highest, " inputs; got ", width);
   }
   return width;
 }
@@ -219,8 +209,8 @@ LayerShape DescribeLayer(const AttentionModule& module, WeightBinder& binder) {
   if (layer.attention.has_output_projection) {
     layer.attention.output_width = Linear(module, "output", binder).Sizes(binder).first;
     if (layer.attention.output_width > kHiddenSizeRange.highest) {
-      binder.problems().Add(absl::StrCat("output: expected up to ", kHiddenSizeRange.highest,
-                                         " outputs, found ", layer.attention.output_width));
+      binder.Refuse("output: expected up to ", kHiddenSizeRange.highest, " outputs; got ",
+                    layer.attention.output_width);
     }
   }
   DescribeAttentionKind(module.kind, layer, binder);
@@ -236,10 +226,11 @@ void BindAll(const AttentionModule& module, const ModelDescription& description,
     binder.BindStacked(spec, parts[3] == "bias" ? linear.Biases() : linear.Weights());
   }
   for (const std::string& name : binder.Unbound()) {
-    binder.problems().Add(absl::StrCat(
-        binder.Show(name), ": expected no tensor but those of query, key, value and output",
+    binder.Refuse(
+        binder.Show(name),
+        ": unexpected; the module has only the tensors of query, key, value and output",
         module.kind.score.empty() ? "" : " and score",
-        module.kind.mixing.empty() && module.kind.key_mixing.empty() ? "" : " and mixing"));
+        module.kind.mixing.empty() && module.kind.key_mixing.empty() ? "" : " and mixing");
   }
 }
 
@@ -247,26 +238,24 @@ void BindAll(const AttentionModule& module, const ModelDescription& description,
 
 absl::Status OpenAttentionModule(const std::string& folder, const Json& json,
                                  const CheckpointOptions& options, Checkpoint& checkpoint) {
-  const absl::StatusOr<AttentionModule> module =
-      ReadModule(absl::StrCat(folder, "/", kTorchDescriptionFile), json);
-  if (!module.ok()) return module.status();
+  ASSIGN_OR_RETURN(const AttentionModule module,
+                   ReadModule(absl::StrCat(folder, "/", kTorchDescriptionFile), json));
   WeightBinder binder(folder);
-  if (!module->file.empty()) {
-    absl::StatusOr<WeightFiles> files = OpenWeightFile(folder, module->file, options);
-    if (!files.ok()) return files.status();
-    binder.AddFiles("", *std::move(files));
+  if (!module.file.empty()) {
+    ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFile(folder, module.file, options));
+    binder.AddFiles("", std::move(files));
   }
   ModelDescription description;
   description.family = "attention";
   description.layers = 1;
-  description.layer = DescribeLayer(*module, binder);
+  description.layer = DescribeLayer(module, binder);
   if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
-  BindAll(*module, description, binder);
+  BindAll(module, description, binder);
   checkpoint.description = std::move(description);
-  absl::Status status = binder.Finish(options, checkpoint);
+  RETURN_IF_ERROR(binder.Finish(options, checkpoint));
   checkpoint.weights =
-      WithAttentionKind(module->kind, checkpoint.description.layer, std::move(checkpoint.weights));
-  return status;
+      WithAttentionKind(module.kind, checkpoint.description.layer, std::move(checkpoint.weights));
+  return absl::OkStatus();
 }
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Attention with tensor names of its own, for any file that holds queries, keys and values.
+// Attention with custom tensor names, for any file with query, key and value projections.
 #pragma once
 
 #include <string>

@@ -44,7 +44,7 @@ class CollaborativeWeights : public WeightSource {
     return absl::StrCat(name.substr(0, layer_end), other);
   }
 
-  // Returns the number of elements per output: those of a weight's row, or 1 for a bias.
+  // Returns the number of elements per output: the row length of a weight, or 1 for a bias.
   int64_t Stride(absl::string_view name) const {
     return absl::ConsumeSuffix(&name, ".bias") ? 1 : inputs_;
   }

@@ -8,7 +8,7 @@
 
 namespace attendant {
 
-// Returns the weights of attention layers whose heads share queries and keys, as weights of
+// Converts the weights of attention layers in which heads share queries and keys to weights of
 // ordinary heads. For each layer i, `shared` has "layer.<i>.query" and "layer.<i>.key", as
 // ".weight" [width, E] and perhaps ".bias" [width]; "layer.<i>.mixing" [H, width]; with
 // `has_content_bias` also "layer.<i>.content_bias" [H, E]; and all other weights, which are passed

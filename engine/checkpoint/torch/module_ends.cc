@@ -25,15 +25,11 @@ constexpr int64_t kNarrowestHalves = 4;
 // large, adds a problem and returns 1.
 int64_t SizeOf(const char* key, const std::string& stem, int dimension, WeightBinder& binder) {
   const std::string name = stem + ".weight";
-  const FileTensor* tensor = binder.Find(name);
-  if (tensor != nullptr && tensor->shape.size() == 2) {
-    const int64_t size = tensor->shape[dimension];
-    if (size >= kHiddenSizeRange.lowest && size <= kHiddenSizeRange.highest) return size;
-  }
-  binder.problems().Add(absl::StrCat(
-      key, ": expected a linear layer of 1 to ", kHiddenSizeRange.highest,
-      " inputs and outputs, found ",
-      tensor == nullptr ? absl::StrCat("no tensor ", Quoted(name)) : binder.Show(name)));
+  const FileTensor* tensor = binder.FindMatrix(name);
+  const int64_t size = tensor == nullptr ? 0 : tensor->shape[dimension];
+  if (size >= kHiddenSizeRange.lowest && size <= kHiddenSizeRange.highest) return size;
+  binder.RefuseTensor(name, "a linear layer of 1..", kHiddenSizeRange.highest,
+                      " inputs and outputs for ", key);
   return 1;
 }
 
@@ -67,8 +63,8 @@ void DescribeModuleEnds(const ModuleEnds& ends, WeightBinder& binder, ModelDescr
   }
   const int64_t width = model.layer.hidden_size;
   if (ends.sinusoids == Sinusoids::kHalves && (width < kNarrowestHalves || width % 2 != 0)) {
-    binder.problems().Add(absl::StrCat("sinusoids: expected an even width of at least ",
-                                       kNarrowestHalves, " for halves, found ", width));
+    binder.Refuse("sinusoids: expected an even width of at least ", kNarrowestHalves,
+                  " for halves; got ", width);
   }
   if (ends.output_projection.empty()) return;
   PoolingDescription head;

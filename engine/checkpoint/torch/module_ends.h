@@ -6,7 +6,6 @@
 #include <string>
 
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/sinusoids.h"
 #include "engine/checkpoint/files/weight_binder.h"
 

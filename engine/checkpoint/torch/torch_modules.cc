@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/json.h"
@@ -57,8 +58,8 @@ absl::StatusOr<TorchDescription> ReadDescription(const std::string& path, const 
   if (read.module == Module::kNamed) return read;
   read.file = config.Text({"file"});
   if (problems.empty() && !IsPlainName(read.file)) {
-    problems.Add(absl::StrCat("file: expected the plain name of a file in this folder, found ",
-                              Quoted(read.file)));
+    problems.Add("file: expected the plain name of a file in this directory; got ",
+                 Quoted(read.file));
   }
   read.num_heads = config.Integer({"num_heads"}, kHiddenSizeRange);
   Keys keys = {"module", "file", "num_heads"};
@@ -71,7 +72,7 @@ absl::StatusOr<TorchDescription> ReadDescription(const std::string& path, const 
     read.ends = ReadModuleEnds(config, keys);
   }
   config.AllowOnly(keys);
-  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  RETURN_IF_ERROR(problems.ToStatus());
   return read;
 }
 
@@ -79,7 +80,7 @@ absl::StatusOr<TorchDescription> ReadDescription(const std::string& path, const 
 struct Layout {
   Module module;
   std::string layers;     // "layers.", before each index; empty for a single layer
-  std::string attention;  // "self_attn."; empty for attention alone
+  std::string attention;  // "self_attn."; empty for nn.MultiheadAttention
 };
 
 Layout LayoutOf(Module module) {
@@ -98,14 +99,11 @@ std::string AttentionPrefix(const Layout& layout, int64_t layer) {
 // Returns one size of a matrix: its rows (axis 0) or its columns (axis 1). If there is no such
 // matrix, or the size is out of range, adds a problem and returns 0.
 int64_t FindSize(const std::string& name, size_t axis, IntegerRange range, WeightBinder& binder) {
-  const FileTensor* tensor = binder.Find(name);
-  const bool fits = tensor != nullptr && tensor->shape.size() == 2 &&
-                    tensor->shape[axis] >= range.lowest && tensor->shape[axis] <= range.highest;
-  if (fits) return tensor->shape[axis];
-  binder.problems().Add(
-      absl::StrCat(tensor == nullptr ? absl::StrCat("tensor ", Quoted(name)) : binder.Show(name),
-                   ": expected a matrix of ", range.lowest, " to ", range.highest,
-                   axis == 0 ? " rows" : " columns", tensor == nullptr ? ", found none" : ""));
+  const FileTensor* tensor = binder.FindMatrix(name);
+  const int64_t size = tensor == nullptr ? 0 : tensor->shape[axis];
+  if (size >= range.lowest && size <= range.highest) return size;
+  binder.RefuseTensor(name, "a matrix of ", range.lowest, "..", range.highest,
+                      axis == 0 ? " rows" : " columns");
   return 0;
 }
 
@@ -119,10 +117,10 @@ struct Variant {
 };
 
 constexpr char kOwnWidths[] =
-    "expected in_proj_weight, as a layer attends to its own sequence; q_proj_weight is for "
+    "expected in_proj_weight (a layer attends to its own sequence); q_proj_weight is for "
     "nn.MultiheadAttention with its own kdim or vdim";
 constexpr char kOwnKeys[] =
-    "expected a module made without add_bias_kv, which adds a key and a value to every sequence";
+    "expected a module without add_bias_kv, which adds a key and a value to every sequence";
 
 // Tensors of modules that compute something else, with the reasons to refuse them.
 constexpr Variant kVariants[] = {
@@ -130,8 +128,8 @@ constexpr Variant kVariants[] = {
     {"bias_k", kOwnKeys},          {"bias_v", kOwnKeys},
 };
 
-// Returns true if the module was made with kdim or vdim: keys and values are made of rows of other
-// widths than those of the queries.
+// Returns true if the module was made with kdim or vdim: the inputs of keys and values have other
+// widths than the input of queries.
 bool HasOwnWidths(const Layout& layout, const WeightBinder& binder) {
   return layout.module == Module::kAttention && binder.Find("q_proj_weight") != nullptr;
 }
@@ -144,7 +142,7 @@ void RefuseVariants(const Layout& layout, WeightBinder& binder) {
         absl::string_view(name).substr(0, name.size() - parts.back().size()), layout.attention);
     for (const Variant& variant : kVariants) {
       if (!in_attention || parts.back() != variant.tensor) continue;
-      binder.problems().Add(absl::StrCat(binder.Show(name), ": ", variant.reason));
+      binder.Refuse(binder.Show(name), ": ", variant.reason);
     }
   }
 }
@@ -157,22 +155,22 @@ int64_t CountLayers(const Layout& layout, WeightBinder& binder) {
     ++layers;
   }
   if (layers < kLayerRange.lowest || layers > kLayerRange.highest) {
-    binder.problems().Add(absl::StrCat("expected ", kLayerRange.lowest, " to ", kLayerRange.highest,
-                                       " layers with layers.<i>.self_attn.out_proj.weight, found ",
-                                       layers > kLayerRange.highest ? "more" : "none"));
+    binder.Refuse("expected ", kLayerRange.lowest, "..", kLayerRange.highest,
+                  " layers with layers.<i>.self_attn.out_proj.weight; got ",
+                  layers > kLayerRange.highest ? "more" : "0");
   }
   return layers;
 }
 
 // Returns the number of query columns, and of key columns, that collaborative heads share: half of
-// the rows of in_proj_weight that are left beside `values` rows for values.
+// the rows of in_proj_weight without the `values` rows for values.
 int64_t FindSharedColumns(const std::string& name, int64_t values, WeightBinder& binder) {
   const int64_t rows = FindRows(name, kInputRange, binder);
   if (rows == 0) return 1;
   if (rows > values && (rows - values) % 2 == 0) return (rows - values) / 2;
-  binder.problems().Add(absl::StrCat(binder.Show(name), ": expected ", values,
-                                     " rows for values and an even number for the queries and keys "
-                                     "that collaborative heads share"));
+  binder.Refuse(binder.Show(name), ": expected ", values,
+                " rows for values and an even number of rows for the queries and keys "
+                "that collaborative heads share");
   return 1;
 }
 
@@ -182,8 +180,8 @@ LayerShape DescribeLayer(const TorchDescription& read, const Layout& layout, Wei
       FindRows(AttentionPrefix(layout, 0) + "out_proj.weight", kHiddenSizeRange, binder);
   layer.attention.heads = read.num_heads;
   if (layer.hidden_size % layer.attention.heads != 0) {
-    binder.problems().Add(absl::StrCat("num_heads: expected a divisor of the width ",
-                                       layer.hidden_size, ", found ", layer.attention.heads));
+    binder.Refuse("num_heads: expected a divisor of the width ", layer.hidden_size, "; got ",
+                  layer.attention.heads);
   }
   layer.attention.key_width = layer.attention.value_width =
       layer.hidden_size / layer.attention.heads;
@@ -283,8 +281,7 @@ void BindAll(const ModelDescription& description, const Layout& layout,
     BindLayerWeight(layout, inputs, spec, binder);
   }
   for (const std::string& name : binder.Unbound()) {
-    binder.problems().Add(
-        absl::StrCat(binder.Show(name), ": expected no tensor of that name in this module"));
+    binder.Refuse(binder.Show(name), ": unexpected in this module");
   }
 }
 
@@ -293,40 +290,37 @@ void BindAll(const ModelDescription& description, const Layout& layout,
 absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions& options,
                              Checkpoint& checkpoint) {
   const std::string path = absl::StrCat(folder, "/", kTorchDescriptionFile);
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
-  const absl::StatusOr<TorchDescription> read = ReadDescription(path, *json);
-  if (!read.ok()) return read.status();
-  if (read->module == Module::kNamed) {
-    return OpenAttentionModule(folder, *json, options, checkpoint);
+  ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
+  ASSIGN_OR_RETURN(const TorchDescription read, ReadDescription(path, json));
+  if (read.module == Module::kNamed) {
+    return OpenAttentionModule(folder, json, options, checkpoint);
   }
-  absl::StatusOr<WeightFiles> files = OpenWeightFile(folder, read->file, options);
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFile(folder, read.file, options));
   WeightBinder binder(folder);
-  binder.AddFiles("", *std::move(files));
+  binder.AddFiles("", std::move(files));
 
-  const Layout layout = LayoutOf(read->module);
+  const Layout layout = LayoutOf(read.module);
   RefuseVariants(layout, binder);
   if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
   ModelDescription description;
-  description.family = NameIn(kModules, read->module);
+  description.family = NameIn(kModules, read.module);
   description.layers = CountLayers(layout, binder);
-  description.layer = DescribeLayer(*read, layout, binder);
+  description.layer = DescribeLayer(read, layout, binder);
   description.has_exit_norm =
-      read->module == Module::kEncoder && binder.Find("norm.weight") != nullptr;
-  DescribeModuleEnds(read->ends, binder, description);
+      read.module == Module::kEncoder && binder.Find("norm.weight") != nullptr;
+  DescribeModuleEnds(read.ends, binder, description);
   if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
-  BindAll(description, layout, *read, binder);
+  BindAll(description, layout, read, binder);
   checkpoint.description = std::move(description);
-  absl::Status status = binder.Finish(options, checkpoint);
+  RETURN_IF_ERROR(binder.Finish(options, checkpoint));
   const LayerShape& layer = checkpoint.description.layer;
   checkpoint.weights =
       WithSinusoids(kSinusoidsName,
-                    {.kind = read->ends.sinusoids,
-                     .positions = read->ends.max_positions,
+                    {.kind = read.ends.sinusoids,
+                     .positions = read.ends.max_positions,
                      .width = layer.hidden_size},
-                    WithAttentionKind(read->kind, layer, std::move(checkpoint.weights)));
-  return status;
+                    WithAttentionKind(read.kind, layer, std::move(checkpoint.weights)));
+  return absl::OkStatus();
 }
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
 // Checkpoints that are state dicts of torch modules, saved as safetensors, with attendant.json for
-// what a state dict does not say.
+// everything that a state dict does not say.
 #pragma once
 
 #include <string>

@@ -220,13 +220,13 @@ TEST_F(AdapterTest, RefusesOtherKinds) {
   config["alpha_pattern"] = {{".*query", 1}};
   EXPECT_THAT(Refusal(config, LinearTensors(kQuery, 4, 4)),
               AllOf(HasSubstr(adapter_.File("adapter_config.json")),
-                    HasSubstr("'peft_type': expected 'LORA', found 'IA3'"),
-                    HasSubstr("'bias': expected 'none', found 'all'; merge the adapter with PEFT's "
+                    HasSubstr("'peft_type': expected 'LORA'; got 'IA3'"),
+                    HasSubstr("'bias': expected 'none'; got 'all'; merge the adapter with PEFT's "
                               "merge_and_unload"),
                     HasSubstr("'use_dora': not supported; merge"),
                     HasSubstr("'modules_to_save': not supported; merge"),
-                    HasSubstr("'lora_alpha': expected a number, found 'much'"),
-                    HasSubstr("'alpha_pattern': expected names of modules, found '.*query'")));
+                    HasSubstr("'lora_alpha': expected a number; got 'much'"),
+                    HasSubstr("'alpha_pattern': expected names of modules; got '.*query'")));
 }
 
 TEST_F(AdapterTest, RefusesWhatDoesNotFitTheModel) {
@@ -237,15 +237,15 @@ TEST_F(AdapterTest, RefusesWhatDoesNotFitTheModel) {
   tensors.push_back(MakeTensor("base_model.model.classifier.weight", {2, 4}));
   EXPECT_THAT(
       Refusal(kConfig, tensors),
-      AllOf(HasSubstr(adapter_.File("adapter_model.safetensors")),
-            HasSubstr("lora_A.weight' F32 [2, 5]: expected F32, F16, BF16 or F64 [2, 4]"),
-            HasSubstr("module 'encoder.layer.7.output.dense': expected one of the model's, found "
-                      "none of that name"),
-            HasSubstr("module 'encoder.layer.1.output.dense': expected the matrices A [r, .] and B "
-                      "[., r] of LoRA"),
-            HasSubstr("tensor 'base_model.model.classifier.weight': expected a matrix of LoRA")));
-  EXPECT_THAT(Refusal(kConfig, {}), HasSubstr("expected matrices of LoRA, found none"));
-  EXPECT_THAT(Refusal(Json::array(), {}), HasSubstr("expected an object, found a list"));
+      AllOf(
+          HasSubstr(adapter_.File("adapter_model.safetensors")),
+          HasSubstr("lora_A.weight' F32 [2, 5]: expected F32, F16, BF16 or F64 [2, 4]"),
+          HasSubstr("module 'encoder.layer.7.output.dense': the model has no module of that name"),
+          HasSubstr("module 'encoder.layer.1.output.dense': expected the LoRA matrices A [r, .] "
+                    "and B [., r]"),
+          HasSubstr("tensor 'base_model.model.classifier.weight': expected a LoRA matrix")));
+  EXPECT_THAT(Refusal(kConfig, {}), HasSubstr("no LoRA matrices"));
+  EXPECT_THAT(Refusal(Json::array(), {}), HasSubstr("expected an object; got a list"));
 }
 
 TEST_F(AdapterTest, IsNotFound) {
@@ -259,7 +259,7 @@ TEST_F(AdapterTest, NeedsItsModel) {
   adapter_.Write("modules.json", "[]");
   EXPECT_EQ(OpenCheckpoint(adapter_.path(), {}).status().message(),
             adapter_.path() +
-                ": expected a model, found an adapter of 'org/base' alone; serve both: "
+                ": expected a model; got only an adapter of 'org/base'; serve both: "
                 "NAME=FOLDER_OF_THAT_MODEL,adapter=" +
                 adapter_.path());
 }

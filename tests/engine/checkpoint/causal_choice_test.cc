@@ -1,13 +1,12 @@
 // Tests of the mask of causal models: what the operator says of it, and how texts are pooled for
 // it.
-#include "engine/checkpoint/files/causal_choice.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "engine/checkpoint/files/choices.h"
 #include "tests/engine/checkpoint/model_files.h"
 #include "tests/engine/checkpoint/tiny_families.h"
 
@@ -50,8 +49,10 @@ TEST(CausalChoice, IsRefusedWhereThereIsNone) {
                         "leave the key out"));
   CheckpointOptions options;
   options.causal = CausalChoice::kBidirectional;
-  EXPECT_THAT(OpenCheckpoint("synthetic:tiny", options).status().message(),
-              HasSubstr("synthetic:tiny: causal: not supported: only a folder of Hugging Face's"));
+  EXPECT_THAT(
+      OpenCheckpoint("synthetic:tiny", options).status().message(),
+      HasSubstr(
+          "synthetic:tiny: causal: not supported: only Hugging Face models have this option"));
 }
 
 // As sentence-transformers does without modules.

@@ -32,15 +32,15 @@ TEST(OpenCheckpoint, IsNotFoundWhereNothingIs) {
   TempFolder folder;
   const absl::Status empty = OpenCheckpoint(folder.path(), {}).status();
   EXPECT_EQ(empty.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(empty.ToString(), HasSubstr("expected a folder with config.json or attendant.json"));
+  EXPECT_THAT(empty.ToString(),
+              HasSubstr("expected a directory with config.json or attendant.json"));
   const absl::Status missing = OpenCheckpoint(folder.File("x"), {}).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(missing.ToString(),
-              HasSubstr("x: neither a folder nor worked-example nor synthetic"));
+  EXPECT_THAT(missing.ToString(), HasSubstr("x: not a directory, worked-example or synthetic"));
   folder.Write("config.json", TinyBertConfig());
   EXPECT_EQ(OpenCheckpoint(folder.path(), {}).status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(OpenCheckpoint(folder.File("config.json"), {}).status().ToString(),
-              HasSubstr("config.json: expected a folder"));
+              HasSubstr("config.json: expected a directory"));
 }
 
 TEST(OpenCheckpoint, ReadsShards) {
@@ -73,7 +73,7 @@ TEST(OpenCheckpoint, ReadsShards) {
   EXPECT_TRUE(OpenWithDigest(folder, Sha256(digests).value()).ok());
   EXPECT_THAT(OpenWithDigest(folder, std::string(64, '0')).ToString(),
               AllOf(HasSubstr("a.safetensors, "), HasSubstr("b.safetensors: expected SHA-256 '000"),
-                    HasSubstr("found " + Sha256(digests).value())));
+                    HasSubstr("got " + Sha256(digests).value())));
 }
 
 TEST(OpenCheckpoint, W14ReadsNoTensorData) {
@@ -108,11 +108,11 @@ TEST(OpenCheckpoint, W1LimitsTheFile) {
   CheckpointOptions options;
   options.max_model_bytes = 100;
   EXPECT_THAT(OpenCheckpoint(folder.path(), options).status().ToString(),
-              HasSubstr("model.safetensors: expected at most 100 bytes, found "));
+              HasSubstr("model.safetensors: expected at most 100 bytes; got "));
   options = {};
   options.max_header_bytes = 99;
   EXPECT_THAT(OpenCheckpoint(folder.path(), options).status().ToString(),
-              HasSubstr("expected a header of at most 99 bytes, found "));
+              HasSubstr("expected a header of at most 99 bytes; got "));
 }
 
 TEST(OpenCheckpoint, W15ComparesTheDigest) {
@@ -125,11 +125,11 @@ TEST(OpenCheckpoint, W15ComparesTheDigest) {
   const absl::Status wrong = OpenWithDigest(folder, other);
   EXPECT_EQ(wrong.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(wrong.ToString(), HasSubstr(absl::StrCat("model.safetensors: expected SHA-256 '",
-                                                       other, "', found ", digest)));
+                                                       other, "'; got ", digest)));
   for (const std::string& text : {std::string("abc"), std::string(64, 'A'), std::string(63, '0')}) {
     EXPECT_EQ(OpenWithDigest(folder, text).code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(OpenWithDigest(folder, text).ToString(),
-                HasSubstr("expected 64 lower-case hexadecimal digits, found '" + text + "'"));
+                HasSubstr("expected 64 lower-case hexadecimal digits; got '" + text + "'"));
   }
 }
 
@@ -150,9 +150,9 @@ TEST(OpenCheckpoint, ReadsASnapshotOfLinks) {
             TestValues("embeddings.word_embeddings.weight", 40));
 
   std::filesystem::remove(folder.File("blobs/2"));
-  EXPECT_THAT(OpenCheckpoint(folder.File("snapshots/c"), {}).status().ToString(),
-              HasSubstr("model.safetensors: expected a file, found a symbolic link to one that "
-                        "does not exist"));
+  EXPECT_THAT(
+      OpenCheckpoint(folder.File("snapshots/c"), {}).status().ToString(),
+      HasSubstr("model.safetensors: expected a file; got a symbolic link to a missing file"));
 }
 
 // What a clone without git-lfs has in place of large files.
@@ -169,8 +169,8 @@ TEST(OpenCheckpoint, SaysWhichFilesArePointersOfGitLfs) {
     folder.Write(name, kPointer);
     EXPECT_EQ(OpenCheckpoint(folder.path(), {}).status().message(),
               absl::StrCat(folder.File(name),
-                           ": expected the file itself, found a Git LFS pointer to it; fetch it by "
-                           "running git lfs pull in its folder"));
+                           ": expected the file itself; got a Git LFS pointer to it; run git lfs "
+                           "pull in its directory"));
   }
   TempFolder folder;
   WriteTinyBert(folder);
@@ -178,7 +178,7 @@ TEST(OpenCheckpoint, SaysWhichFilesArePointersOfGitLfs) {
   const absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(folder.path(), {});
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_THAT(checkpoint->tokenization.why_no_tokenizer,
-              AllOf(StartsWith("its tokenizer.json cannot be read: expected the file itself, found "
+              AllOf(StartsWith("its tokenizer.json cannot be read: expected the file itself; got "
                                "a Git LFS pointer"),
                     HasSubstr("git lfs pull")));
 }
@@ -197,7 +197,7 @@ TEST(OpenCheckpoint, SaysWhatAFolderHasInPlaceOfSafetensors) {
     TempFolder folder;
     folder.Write(name, "x");
     const std::string expected =
-        absl::StrCat(folder.path(), ": only safetensors are read; found '", name, "'; save the ");
+        absl::StrCat(folder.path(), ": only safetensors are read; got '", name, "'; save the ");
     EXPECT_THAT(std::string(OpenCheckpoint(folder.path(), {}).status().message()),
                 AllOf(StartsWith(expected), HasSubstr(save)));
     folder.Write("config.json", TinyBertConfig());

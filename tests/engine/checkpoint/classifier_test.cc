@@ -219,7 +219,7 @@ TEST(ClassifierConfigTest, EuroBertScoresAsItsConfigSays) {
   Files other = files;
   other.config = absl::StrReplaceAll(files.config, {{R"("mean")", R"("cls")"}});
   EXPECT_THAT(std::string(Open(other).status().message()),
-              HasSubstr("classifier_pooling or clf_pooling: expected one of bos, mean, late, found "
+              HasSubstr("classifier_pooling or clf_pooling: expected one of bos, mean, late; got "
                         "'cls'"));
 }
 
@@ -299,7 +299,7 @@ TEST(ClassifierConfigTest, SaysWhatTheHeadLooksAt) {
   }
   const absl::Status status = Open(WithConfig(files, "\"classifier_pooling\": \"max\"")).status();
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("classifier_pooling: expected one of cls, mean, found 'max'"));
+              HasSubstr("classifier_pooling: expected one of cls, mean; got 'max'"));
 }
 
 TEST(ClassifierConfigTest, ModernBertSaysWhichActivationItsHeadsHave) {

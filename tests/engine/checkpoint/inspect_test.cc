@@ -147,8 +147,8 @@ TEST(ListValueProblemsTest, NamesEveryTensorWithBadValues) {
   const std::vector<std::string> problems =
       ListValueProblems(checkpoint->description, *checkpoint->weights);
   ASSERT_EQ(problems.size(), 2u) << absl::StrJoin(problems, "\n");
-  EXPECT_THAT(problems[0], HasSubstr("found inf at element 7"));
-  EXPECT_THAT(problems[1], HasSubstr("found all zero"));
+  EXPECT_THAT(problems[0], HasSubstr("got inf at element 7"));
+  EXPECT_THAT(problems[1], HasSubstr("all are zero"));
 }
 
 TEST(ListValueProblemsTest, FindsNoneInASoundModel) {

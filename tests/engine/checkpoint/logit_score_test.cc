@@ -97,9 +97,10 @@ TEST_F(LogitScoreTest, AnOptionTakesYesAndNo) {
   EXPECT_TRUE(checkpoint->tokenization.pair_template.has_value());
   EXPECT_FALSE(Open()->description.classifier.has_value());
   folder_.Write("tokenizer.json", R"({"model": {"vocab": {"[UNK]": 0, "yes": 7}}})");
-  EXPECT_THAT(std::string(Open(yes_no).status().message()),
-              HasSubstr("pooling=yes_no: expected a tokenizer.json with the tokens 'yes' and 'no', "
-                        "found no 'no'"));
+  EXPECT_THAT(
+      std::string(Open(yes_no).status().message()),
+      HasSubstr(
+          "pooling=yes_no: requires the tokens 'yes' and 'no' in tokenizer.json; 'no' is missing"));
   folder_.Write("modules.json", kModules);
   EXPECT_THAT(std::string(Open(yes_no).status().message()),
               HasSubstr("pooling=yes_no: cannot be combined with modules.json"));
@@ -135,14 +136,13 @@ TEST_F(LogitScoreTest, RefusesOtherIdsAndInputsAndModules) {
   EXPECT_THAT(RefusalOf(R"({"true_token_id": 7, "false_token_id": -1})"),
               HasSubstr("false_token_id: expected"));
   EXPECT_THAT(RefusalOf(R"({"true_token_id": 7, "module_input_name": "logits"})"),
-              HasSubstr("module_input_name: expected 'causal_logits', found 'logits'"));
+              HasSubstr("module_input_name: expected 'causal_logits'; got 'logits'"));
   folder_.Write("modules.json", R"([
       {"path": "", "type": "sentence_transformers.models.Transformer"},
       {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
       {"path": "1_LogitScore", "type": "sentence_transformers.models.LogitScore"}])");
-  EXPECT_THAT(
-      std::string(Open().status().message()),
-      HasSubstr("expected LogitScore right behind the Transformer, found others beside it"));
+  EXPECT_THAT(std::string(Open().status().message()),
+              HasSubstr("LogitScore: cannot be combined with modules other than a Transformer"));
 }
 
 }  // namespace logit_score_test

@@ -72,10 +72,10 @@ TEST_F(NormOverlayTest, RefusesWhatIsNoNorm) {
       Refusal({MakeTensor(kNorm, {4}), MakeTensor("bert.encoder.layer.0.output.dense.bias", {4}),
                MakeTensor("encoder.layer.0.output.LayerNorm.bias", {4})}),
       AllOf(HasSubstr(folder_.File("norms.safetensors")),
-            HasSubstr("tensor 'bert.encoder.layer.0.output.dense.bias' F32 [4]: expected a "
-                      "norm of the base model, by its name there"),
-            HasSubstr("tensor 'encoder.layer.0.output.LayerNorm.bias' F32 [4]: expected a "
-                      "norm of the base model, by its name there")));
+            HasSubstr("tensor 'bert.encoder.layer.0.output.dense.bias' F32 [4]: expected a norm of "
+                      "the base model, named as in its files"),
+            HasSubstr("tensor 'encoder.layer.0.output.LayerNorm.bias' F32 [4]: expected a norm of "
+                      "the base model, named as in its files")));
 }
 
 TEST_F(NormOverlayTest, RefusesAnotherShapeOrType) {
@@ -86,14 +86,14 @@ TEST_F(NormOverlayTest, RefusesAnotherShapeOrType) {
 }
 
 TEST_F(NormOverlayTest, RefusesAnEmptyFile) {
-  EXPECT_THAT(Refusal({}), HasSubstr("expected norms of the base model, found no tensor"));
+  EXPECT_THAT(Refusal({}), HasSubstr("expected norms of the base model; the file has no tensors"));
 }
 
 TEST_F(NormOverlayTest, RefusesPickledFiles) {
   folder_.Write("norms.bin", "x");
   const absl::Status status = OpenNormOverlay(folder_.File("norms.bin"), TinyBert(), {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("found 'norms.bin', a pickle"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("got 'norms.bin', a pickle"));
 }
 
 TEST_F(NormOverlayTest, ChecksValuesAsTheyAreRead) {
@@ -105,7 +105,7 @@ TEST_F(NormOverlayTest, ChecksValuesAsTheyAreRead) {
         overlay->weights->Read("layer.1.attention_norm.weight", absl::MakeSpan(norm)).message());
   };
   EXPECT_THAT(read({1, std::numeric_limits<float>::infinity(), 1, 1}),
-              HasSubstr("expected finite values, found inf at element 1"));
+              HasSubstr("expected finite values; got inf at element 1"));
   EXPECT_THAT(read({0, 0, 0, 0}), HasSubstr("expected a norm weight with non-zero values"));
 }
 

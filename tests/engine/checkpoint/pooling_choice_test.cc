@@ -1,11 +1,10 @@
-#include "engine/checkpoint/files/pooling_choice.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "absl/strings/str_replace.h"
+#include "engine/checkpoint/files/choices.h"
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
@@ -49,11 +48,11 @@ TEST_F(PoolingChoiceTest, TextsTakeTheMeanWithoutModulesAndIdsThePooler) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_TRUE(checkpoint->tokenization.texts_take_mean);
   EXPECT_EQ(checkpoint->description.pooling, kPooler);
-  EXPECT_THAT(checkpoint->warnings,
-              ElementsAre(HasSubstr(": no modules.json: the vector of a text is the mean of its "
-                                    "tokens, as sentence-transformers makes it; MODEL_POOLING of "
-                                    "token ids is that of the pooler; the option pooling=mean or "
-                                    "pooling=pooler decides for both")));
+  EXPECT_THAT(
+      checkpoint->warnings,
+      ElementsAre(HasSubstr(": no modules.json: the vector of a text is the mean of its tokens, as "
+                            "sentence-transformers makes it; MODEL_POOLING of token ids uses the "
+                            "pooler; the option pooling=mean or pooling=pooler decides for both")));
 }
 
 TEST_F(PoolingChoiceTest, TextsTakeTheMeanWithoutAPooler) {
@@ -133,8 +132,10 @@ TEST_F(PoolingChoiceTest, ReplacesTheModesOfModules) {
 TEST(PoolingChoice, IsRefusedForOtherSources) {
   CheckpointOptions options;
   options.pooling = PoolingChoice::kMean;
-  EXPECT_THAT(OpenCheckpoint("synthetic:tiny", options).status().message(),
-              HasSubstr("synthetic:tiny: pooling: not supported: only a folder of Hugging Face's"));
+  EXPECT_THAT(
+      OpenCheckpoint("synthetic:tiny", options).status().message(),
+      HasSubstr(
+          "synthetic:tiny: pooling: not supported: only Hugging Face models have this option"));
   TempFolder folder;
   folder.Write("attendant.json", "{}");
   EXPECT_THAT(OpenCheckpoint(folder.path(), options).status().message(),

@@ -98,21 +98,20 @@ TEST_F(PruningTest, NothingToPrune) {
 }
 
 TEST_F(PruningTest, NamesTheFileAndWhatIsWrongWithIt) {
-  EXPECT_EQ(Refusal("[]"),
-            InFile("expected an object from layers to lists of heads, found a list"));
-  EXPECT_EQ(Refusal(R"({"2": [0]})"), InFile("expected layers 0 to 1, found '2'"));
-  EXPECT_EQ(Refusal(R"({"01": [0]})"), InFile("expected layers 0 to 1, found '01'"));
-  EXPECT_EQ(Refusal(R"({"all": [0]})"), InFile("expected layers 0 to 1, found 'all'"));
-  EXPECT_EQ(Refusal(R"({"-1": [0]})"), InFile("expected layers 0 to 1, found '-1'"));
-  EXPECT_EQ(Refusal(R"({"0": 1})"), InFile("layer 0: expected a list of heads, found 1"));
-  EXPECT_EQ(Refusal(R"({"0": [4]})"), InFile("layer 0: expected heads 0 to 3, found 4"));
-  EXPECT_EQ(Refusal(R"({"0": [-1]})"), InFile("layer 0: expected heads 0 to 3, found -1"));
-  EXPECT_EQ(Refusal(R"({"0": [1.5]})"), InFile("layer 0: expected heads 0 to 3, found 1.5"));
+  EXPECT_EQ(Refusal("[]"), InFile("expected an object from layers to lists of heads; got a list"));
+  EXPECT_EQ(Refusal(R"({"2": [0]})"), InFile("expected layers 0..1; got '2'"));
+  EXPECT_EQ(Refusal(R"({"01": [0]})"), InFile("expected layers 0..1; got '01'"));
+  EXPECT_EQ(Refusal(R"({"all": [0]})"), InFile("expected layers 0..1; got 'all'"));
+  EXPECT_EQ(Refusal(R"({"-1": [0]})"), InFile("expected layers 0..1; got '-1'"));
+  EXPECT_EQ(Refusal(R"({"0": 1})"), InFile("layer 0: expected a list of heads; got 1"));
+  EXPECT_EQ(Refusal(R"({"0": [4]})"), InFile("layer 0: expected heads 0..3; got 4"));
+  EXPECT_EQ(Refusal(R"({"0": [-1]})"), InFile("layer 0: expected heads 0..3; got -1"));
+  EXPECT_EQ(Refusal(R"({"0": [1.5]})"), InFile("layer 0: expected heads 0..3; got 1.5"));
   EXPECT_EQ(Refusal(R"({"0": [1, 2, 1]})"),
-            InFile("layer 0: expected each head once, found 1 again"));
-  EXPECT_EQ(Refusal(R"({"0": [9], "7": []})"),
-            InFile("2 problems: layer 0: expected heads 0 to 3, found 9; expected layers 0 to 1, "
-                   "found '7'"));
+            InFile("layer 0: expected each head once; got 1 twice"));
+  EXPECT_EQ(
+      Refusal(R"({"0": [9], "7": []})"),
+      InFile("2 problems: layer 0: expected heads 0..3; got 9; expected layers 0..1; got '7'"));
   EXPECT_THAT(Refusal("{"), HasSubstr(folder_.File("prune.json")));
   EXPECT_THAT(Refusal(R"({"0": [1], "0": [2]})"), HasSubstr(folder_.File("prune.json")));
 }
@@ -129,9 +128,10 @@ TEST_F(PruningTest, LayersThatShareWeightsLoseTheSameHeads) {
     return std::string(PruneHeads(folder_.File("prune.json"), shared).message());
   };
   EXPECT_EQ(prune(R"({"0": [1, 3], "1": [3, 1]})"), "");
-  EXPECT_EQ(prune(R"({"0": [1, 3], "1": [3]})"),
-            InFile("expected the same heads for layers 0 and 1, which share their weights, found 1 "
-                   "3 and 3"));
+  EXPECT_EQ(
+      prune(R"({"0": [1, 3], "1": [3]})"),
+      InFile(
+          "expected the same heads for layers 0 and 1 (they share their weights); got 1 3 and 3"));
 }
 
 TEST_F(PruningTest, RefusesWhatCannotBePruned) {
@@ -141,7 +141,7 @@ TEST_F(PruningTest, RefusesWhatCannotBePruned) {
     change(checkpoint.description.layer);
     return std::string(PruneHeads(folder_.File("prune.json"), checkpoint).message());
   };
-  const std::string start = "expected a model whose heads can be pruned; of this one, ";
+  const std::string start = "cannot prune heads of this model: ";
   EXPECT_EQ(
       refusal([](LayerShape& layer) { layer.attention.has_input_projection = false; }),
       InFile(start + "it has no input projection, so its heads are columns of the hidden states"));

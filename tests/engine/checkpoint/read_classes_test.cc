@@ -55,7 +55,7 @@ TEST_F(ReadClassesTest, ClassesWithoutANameHaveTheLibrarys) {
   EXPECT_THAT(Read("{}", {.of_tokens = 2}).labels, ElementsAre("LABEL_0", "LABEL_1"));
   EXPECT_THAT(Read(R"({"id2label": {"0": "yes"}})", {}).labels, IsEmpty());
   EXPECT_THAT(Refusal(R"({"id2label": ["yes", "no"]})"),
-              HasSubstr("id2label: expected an object, found a list"));
+              HasSubstr("id2label: expected an object; got a list"));
 }
 
 // As TextClassificationPipeline of transformers 5.23 and CrossEncoder of sentence-transformers 6.2.
@@ -71,7 +71,7 @@ TEST_F(ReadClassesTest, ScoresFollowFromTheProblem) {
   ExpectScores("{}", 0, kUnknown, kUnknown);
   EXPECT_THAT(Refusal(R"({"problem_type": "other"})"),
               HasSubstr("problem_type: expected one of regression, multi_label_classification, "
-                        "single_label_classification, found 'other'"));
+                        "single_label_classification; got 'other'"));
 }
 
 TEST_F(ReadClassesTest, TheActivationOfACrossEncoderComesFirst) {

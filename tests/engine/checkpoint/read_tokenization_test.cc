@@ -132,7 +132,7 @@ TEST_F(ReadTokenizationTest, ALengthWithoutBoundIsNone) {
 
 TEST_F(ReadTokenizationTest, ATokenizerThatCannotBeReadIsNone) {
   const std::pair<std::string, const char*> faults[] = {
-      {"", "expected JSON, found an empty file"},
+      {"", "expected JSON; the file is empty"},
       {"[]", "expected an object with an object model"},
       {R"({"added_tokens": []})", "expected an object with an object model"},
       {R"({"model": {}, "added_tokens": 7})", "expected an object with a list of added_tokens"},
@@ -146,16 +146,16 @@ TEST_F(ReadTokenizationTest, ATokenizerThatCannotBeReadIsNone) {
     EXPECT_EQ(read.tokenizer_json, "");
     EXPECT_EQ(read.why_no_tokenizer, absl::StrCat("its tokenizer.json cannot be read: ", reason));
     EXPECT_THAT(warnings_, ElementsAre(absl::StrCat(folder_.File("tokenizer.json"), ": ", reason,
-                                                    "; the model takes token ids alone")));
+                                                    "; the model takes only token ids")));
   }
 }
 
 TEST_F(ReadTokenizationTest, ALinkThatLeadsNowhereIsNoMissingFile) {
   std::filesystem::create_symlink("gone", folder_.File("tokenizer.json"));
-  EXPECT_EQ(Read().why_no_tokenizer,
-            "its tokenizer.json cannot be read: expected a file, found a symbolic link to one that "
-            "does not exist");
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("the model takes token ids alone")));
+  EXPECT_EQ(
+      Read().why_no_tokenizer,
+      "its tokenizer.json cannot be read: expected a file; got a symbolic link to a missing file");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("the model takes only token ids")));
 }
 
 TEST_F(ReadTokenizationTest, FaultsOfItsOtherFilesAreWarnings) {
@@ -165,21 +165,21 @@ TEST_F(ReadTokenizationTest, FaultsOfItsOtherFilesAreWarnings) {
   EXPECT_EQ(Read().tokenizer_json, kTokenizer);
   EXPECT_THAT(warnings_,
               ElementsAre(HasSubstr("tokenizer_config.json: refused JSON: not strict JSON"),
-                          HasSubstr("special_tokens_map.json: expected an object, found 7")));
+                          HasSubstr("special_tokens_map.json: expected an object; got 7")));
 }
 
 TEST_F(ReadTokenizationTest, FaultsOfSentenceTransformersAreRefused) {
   folder_.Write("sentence_bert_config.json", R"({"max_seq_length": 0})");
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("sentence_bert_config.json"), HasSubstr("max_seq_length"),
-                               HasSubstr("found 0")));
+                               HasSubstr("got 0")));
   folder_.Write("sentence_bert_config.json", R"({"do_lower_case": "yes"})");
   EXPECT_THAT(Refusal(), HasSubstr("do_lower_case"));
   folder_.Write("sentence_bert_config.json", "{}");
   folder_.Write("config_sentence_transformers.json", R"({"prompts": {"query": 3}})");
-  EXPECT_THAT(Refusal(), HasSubstr("prompts: expected a text for 'query', found 3"));
+  EXPECT_THAT(Refusal(), HasSubstr("prompts: expected a string for 'query'; got 3"));
   folder_.Write("config_sentence_transformers.json", R"({"default_prompt_name": "query"})");
   EXPECT_THAT(Refusal(),
-              HasSubstr("default_prompt_name: expected the name of a prompt, found 'query'"));
+              HasSubstr("default_prompt_name: expected the name of a prompt; got 'query'"));
 }
 
 TEST_F(ReadTokenizationTest, IsReadWithTheCheckpoint) {

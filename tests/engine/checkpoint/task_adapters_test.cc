@@ -165,12 +165,12 @@ TEST_F(TaskAdaptersTest, ModulesMayHaveTheAuthorsTransformer) {
 
 TEST_F(TaskAdaptersTest, RefusesOtherTasks) {
   EXPECT_THAT(Refusal("retrieval"),
-              HasSubstr("task: expected retrieval.query, separation, found 'retrieval'"));
+              HasSubstr("task: expected one of retrieval.query, separation; got 'retrieval'"));
   config_.erase("lora_alpha");
   EXPECT_THAT(Refusal("separation"), HasSubstr("config.json: lora_alpha: expected a number"));
   config_.erase("lora_adaptations");
   EXPECT_THAT(Refusal("separation"),
-              HasSubstr("task: expected none, as config.json has no lora_adaptations"));
+              HasSubstr("task: not supported (config.json has no lora_adaptations)"));
 }
 
 TEST_F(TaskAdaptersTest, RefusesMatricesThatDoNotFit) {
@@ -192,7 +192,7 @@ TEST_F(TaskAdaptersTest, OnlyFoldersOfHuggingFacesHaveTasks) {
   CheckpointOptions options;
   options.task = "separation";
   EXPECT_EQ(OpenCheckpoint("synthetic:tiny", options).status().message(),
-            "synthetic:tiny: task: not supported: only a folder of Hugging Face's has it");
+            "synthetic:tiny: task: not supported: only Hugging Face models have this option");
 }
 
 }  // namespace task_adapters_test

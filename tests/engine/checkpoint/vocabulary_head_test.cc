@@ -346,27 +346,25 @@ TEST_F(SpladePoolingTest, TakesTheHeadOfAModelForPretraining) {
 }
 
 TEST_F(SpladePoolingTest, RefusesWhatItDoesNotCompute) {
-  EXPECT_THAT(
-      Refusal(R"({"pooling_strategy": "mean", "activation_function": "gelu",
+  EXPECT_THAT(Refusal(R"({"pooling_strategy": "mean", "activation_function": "gelu",
                           "embedding_dimension": 11})"),
-      AllOf(HasSubstr("1_SpladePooling/config.json"),
-            HasSubstr("pooling_strategy: expected one of max, sum, found 'mean'"),
-            HasSubstr("activation_function: expected one of relu, log1p_relu, found 'gelu'"),
-            HasSubstr("embedding_dimension")));
+              AllOf(HasSubstr("1_SpladePooling/config.json"),
+                    HasSubstr("pooling_strategy: expected one of max, sum; got 'mean'"),
+                    HasSubstr("activation_function: expected one of relu, log1p_relu; got 'gelu'"),
+                    HasSubstr("embedding_dimension")));
   WriteModules(R"(sentence_transformers.models.Transformer"},
                   {"path": "2", "type": "sentence_transformers.models.Normalize)");
-  EXPECT_THAT(
-      Refusal("{}"),
-      HasSubstr("expected SpladePooling right behind the Transformer, found others beside"));
+  EXPECT_THAT(Refusal("{}"),
+              HasSubstr("SpladePooling: cannot be combined with modules other than a Transformer"));
 }
 
 TEST_F(SpladePoolingTest, NeedsAHead) {
   Files files = Make(LikeBert("bert", "BertForMaskedLM"));
   std::erase_if(files.tensors,
                 [](const TestTensor& tensor) { return absl::StartsWith(tensor.name, "cls."); });
-  EXPECT_THAT(Refusal("{}", files),
-              HasSubstr("expected the head of a masked language model, for SpladePooling, found "
-                        "none that is computed for the family bert"));
+  EXPECT_THAT(
+      Refusal("{}", files),
+      HasSubstr("SpladePooling: requires an MLM head that is computed for the family bert"));
 }
 
 TEST(VocabularyHeadTest, IsLeftOutWhereModulesDoNotAskForIt) {

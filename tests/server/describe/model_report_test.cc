@@ -83,9 +83,10 @@ TEST(InspectModelTest, NamesEveryProblemOfTheFilesAndTheSettings) {
   tensors.push_back(MakeTensor("encoder.surprise", {1}));
   WriteBert(folder, tensors);
   const ModelReport report = Inspect(SettingsFor(folder.path()), kGiB / 16);
-  EXPECT_THAT(report.refusals, ElementsAre(HasSubstr("found none"), HasSubstr("encoder.surprise"),
-                                           AllOf(StartsWith("needs "),
-                                                 HasSubstr("the limit of the test is 64.0 MiB"))));
+  EXPECT_THAT(
+      report.refusals,
+      ElementsAre(HasSubstr("missing; expected "), HasSubstr("encoder.surprise"),
+                  AllOf(StartsWith("needs "), HasSubstr("the limit of the test is 64.0 MiB"))));
   EXPECT_EQ(report.model.checkpoint.tensors.size(), tensors.size());
   EXPECT_FALSE(report.weights.empty());
 }
@@ -100,7 +101,7 @@ TEST(InspectModelTest, ReadsTheValues) {
   WriteBert(folder, tensors);
   EXPECT_THAT(Inspect(SettingsFor(folder.path())).refusals,
               ElementsAre(AllOf(HasSubstr("embeddings.LayerNorm.bias"),
-                                HasSubstr("found inf at element 2"))));
+                                HasSubstr("got inf at element 2"))));
   EXPECT_THAT(Inspect(SettingsFor(folder.path() + ",allow-nonfinite-weights=true")).refusals,
               IsEmpty());
 }
@@ -115,7 +116,8 @@ TEST(InspectModelTest, ChecksTheDigest) {
 
 TEST(InspectModelTest, KnowsNothingOfWhatIsNotThere) {
   const ModelReport report = Inspect(SettingsFor("/nowhere/model"));
-  EXPECT_THAT(report.refusals, ElementsAre(StartsWith("/nowhere/model: neither a folder")));
+  EXPECT_THAT(report.refusals,
+              ElementsAre(StartsWith("/nowhere/model: not a directory, worked-example or ")));
   EXPECT_EQ(report.model.checkpoint.description.layers, 0);
   EXPECT_THAT(report.weights, IsEmpty());
 }

@@ -104,7 +104,7 @@ TEST_F(OverlayTest, RefusesToLeaveOutHeadsOfAPrunedBase) {
   const absl::Status status = OpenModels(settings).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "model b: " + folder_.File("prune.json") + ": layer 1: expected heads 0 to 1, found 2");
+            "model b: " + folder_.File("prune.json") + ": layer 1: expected heads 0..1; got 2");
 }
 
 TEST_F(OverlayTest, RefusesToLeaveOutHeadsOfWhatCannotBePruned) {
@@ -114,8 +114,8 @@ TEST_F(OverlayTest, RefusesToLeaveOutHeadsOfWhatCannotBePruned) {
   settings.models[1].source = "worked-example";
   EXPECT_EQ(OpenModels(settings).status().message(),
             "model b: " + folder_.File("prune.json") +
-                ": expected a model whose heads can be pruned; of this one, its heads are columns "
-                "of what it answers, without an output projection");
+                ": expected a model whose heads can be pruned; in this model, its heads are "
+                "columns of what it answers, without an output projection");
 }
 
 TEST_F(OverlayTest, NamesTheModelInARefusal) {

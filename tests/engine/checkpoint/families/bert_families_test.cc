@@ -72,12 +72,10 @@ TEST(BertFamilies, RoFormerTurnsNeighbouringColumns) {
   EXPECT_EQ(model.embeddings->positions, 0);
   EXPECT_FALSE(model.pooling.has_value());
   EXPECT_THAT(Refusal(With(Tiny("roformer"), "\"rotary_value\": false", "\"rotary_value\": true")),
-              HasSubstr("rotary_value: expected false, found true: values are not rotated"));
+              HasSubstr("rotary_value: expected false (values are not rotated); got true"));
   // Embeddings of the same width are not projected.
-  EXPECT_THAT(
-      Refusal(With(Tiny("roformer"), "\"embedding_size\": 6", "\"embedding_size\": 8")),
-      HasSubstr("roformer.embeddings_project.weight' F32 [8, 6]: expected no tensor of that "
-                "name"));
+  EXPECT_THAT(Refusal(With(Tiny("roformer"), "\"embedding_size\": 6", "\"embedding_size\": 8")),
+              HasSubstr("roformer.embeddings_project.weight' F32 [8, 6]: unexpected in this"));
 }
 
 TEST(BertFamilies, ErnieHasTaskTypesIfItsConfigSaysSo) {
@@ -91,7 +89,7 @@ TEST(BertFamilies, ErnieHasTaskTypesIfItsConfigSaysSo) {
   EXPECT_THAT(checkpoint->warnings, Each(::testing::Not(HasSubstr("task_type"))));
   EXPECT_THAT(
       Refusal(With(Tiny("ernie"), "\"task_type_vocab_size\": 3", "\"task_type_vocab_size\": 0")),
-      HasSubstr("task_type_vocab_size: expected an integer from 1 to 65536, found 0"));
+      HasSubstr("task_type_vocab_size: expected an integer in 1..65536; got 0"));
 }
 
 TEST(BertFamilies, RemBertAlwaysProjectsItsEmbeddings) {
@@ -118,13 +116,13 @@ TEST(BertFamilies, EsmOfOtherKindsIsRefused) {
   const Files files = Tiny("esm");
   // The library's default is a table of positions.
   EXPECT_THAT(Refusal(With(files, "\"position_embedding_type\": \"rotary\",", "")),
-              HasSubstr("position_embedding_type: expected 'rotary', found 'absolute'"));
+              HasSubstr("position_embedding_type: expected 'rotary'; got 'absolute'"));
   EXPECT_THAT(Refusal(With(files, "\"is_folding_model\": false", "\"is_folding_model\": true")),
-              HasSubstr("is_folding_model: expected false, found true"));
+              HasSubstr("is_folding_model: expected false; got true"));
   EXPECT_THAT(Refusal(With(files, "\"mask_token_id\": 7", "\"mask_token_id\": 10")),
-              HasSubstr("mask_token_id: expected an integer from 0 to 9, found 10"));
+              HasSubstr("mask_token_id: expected an integer in 0..9; got 10"));
   EXPECT_THAT(Refusal(With(files, "\"mask_token_id\": 7, ", "")),
-              HasSubstr("mask_token_id: expected an integer from 0 to 9, found none"));
+              HasSubstr("mask_token_id: missing; expected an integer in 0..9"));
 }
 
 TEST(BertFamilies, EsmTakesTheFrequenciesOfItsFile) {
@@ -223,16 +221,16 @@ TEST(BartFamilies, M2M100CountsTokensAndHasNoPositionForPadding) {
 
 TEST(BartFamilies, WidthsWithoutSinusoidsAreRefused) {
   EXPECT_THAT(Refusal(With(Tiny("marian"), "\"d_model\": 8", "\"d_model\": 2")),
-              HasSubstr("expected sinusoids of an even width of at least 4, found 2"));
+              HasSubstr("expected sinusoids of an even width of at least 4; got 2"));
 }
 
 TEST(BartFamilies, OtherArrangementsAreRefused) {
   EXPECT_THAT(Refusal(With(Tiny("bart"), "\"scale_embedding\"",
                            "\"normalize_before\": true, \"scale_embedding\"")),
-              HasSubstr("normalize_before: expected false, found true"));
+              HasSubstr("normalize_before: expected false; got true"));
   EXPECT_THAT(Refusal(With(Tiny("marian"), "\"static_position_embeddings\": true",
                            "\"static_position_embeddings\": false")),
-              HasSubstr("static_position_embeddings: expected true, found false"));
+              HasSubstr("static_position_embeddings: expected true; got false"));
 }
 
 TEST(BartFamilies, HeadsThatNeedTheDecoderAreLeftOut) {

@@ -1,10 +1,10 @@
 // Tests of how the configs of families with rotary positions state base and scaling, with the
 // values that the library computes by. tests/families/run compares the vectors.
-#include "engine/checkpoint/families/rotary_config.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "engine/checkpoint/families/config_parts.h"
 #include "engine/checkpoint/families/model_config.h"
 #include "tests/engine/checkpoint/model_files.h"
 #include "tests/engine/checkpoint/tiny_families.h"
@@ -79,25 +79,25 @@ TEST(RotaryConfig, ModernBertWithUnknownScalingsIsRefused) {
     EXPECT_THAT(
         Refusal(ModernBert(std::string(R"({"rope_scaling": {"factor": 2.0, "rope_type": ")") +
                            type + "\"}}")),
-        HasSubstr("rope_type: expected one of default, linear, llama3, yarn, found '"));
+        HasSubstr("rope_type: expected one of default, linear, llama3, yarn; got '"));
   }
   // The library does not look at "type" there.
   EXPECT_THAT(Refusal(ModernBert(R"({"rope_scaling": {"type": "linear", "factor": 2.0}})")),
-              HasSubstr("rope_scaling: expected rope_type beside type, which has no effect"));
+              HasSubstr("rope_scaling: type has no effect without rope_type"));
   EXPECT_THAT(Refusal(ModernBert(R"({"rope_scaling": {"rope_type": "linear", "mixed_b": 2.0}})")),
-              HasSubstr("truncate, found 'mixed_b'"));
-  EXPECT_THAT(Refusal(ModernBert(R"({"sliding_window": 4})")),
-              HasSubstr("sliding_window: expected none, found 4"));
+              HasSubstr("truncate; got 'mixed_b'"));
+  EXPECT_THAT(
+      Refusal(ModernBert(R"({"sliding_window": 4})")),
+      HasSubstr(
+          "sliding_window: expected null (local_attention says how wide the window is); got 4"));
 }
 
 TEST(RotaryConfig, AnglesThatGrowWithTheLongestSequenceAreRefused) {
   for (const char* type : {"dynamic", "longrope"}) {
     const std::string scaling = std::string(R"({"factor": 2.0, "rope_type": ")") + type + "\"}";
     const std::string why =
-        std::string("rope_type: expected none of dynamic and longrope, whose ") +
-        "angles grow with the longest sequence of a batch, so that an answer "
-        "would depend on who shares it; found '" +
-        type;
+        absl::StrCat("rope_type: '", type, "' not supported: its angles grow with the longest ",
+                     "sequence of a batch, so that a response would depend on other requests");
     EXPECT_THAT(Refusal(ModernBert("{\"rope_scaling\": " + scaling + "}")), HasSubstr(why));
     EXPECT_THAT(Refusal(Config("gte_library", {}, "{\"rope_scaling\": " + scaling + "}")),
                 HasSubstr(why));
@@ -186,22 +186,22 @@ TEST(RotaryConfig, ParametersThatCannotBeAreRefused) {
   };
   EXPECT_THAT(refusal(R"("rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0,
                          "high_freq_factor": 4.0, "original_max_position_embeddings": 512)"),
-              HasSubstr("a positive low_freq_factor below high_freq_factor, found 4 and 4"));
+              HasSubstr("a positive low_freq_factor below high_freq_factor; got 4 and 4"));
   EXPECT_THAT(refusal(R"("rope_type": "llama3", "factor": 8.0)"),
-              HasSubstr("low_freq_factor: expected a number from 0 to 10000, found none"));
+              HasSubstr("low_freq_factor: missing; expected a number in 0..10000"));
   EXPECT_THAT(refusal(R"("rope_type": "yarn", "factor": 8.0, "rope_theta": 1.0)"),
-              HasSubstr("expected a rotary base above 1 for yarn, found 1"));
+              HasSubstr("rope_theta: expected more than 1 for yarn; got 1"));
   EXPECT_THAT(refusal(R"("rope_type": "yarn")"),
-              HasSubstr("factor: expected a number from 0 to 10000, found none"));
+              HasSubstr("factor: missing; expected a number in 0..10000"));
 }
 
 TEST(RotaryConfig, ModernBertWithoutTableOfPositionsSaysSoOrNot) {
   EXPECT_EQ(Read(ModernBert(R"({"position_embedding_type": "sans_pos"})")),
             Read(ModernBert(R"({"position_embedding_type": "absolute"})")));
   EXPECT_THAT(Refusal(ModernBert(R"({"position_embedding_type": "alibi"})")),
-              HasSubstr("position_embedding_type: expected 'absolute' or 'sans_pos', found"));
+              HasSubstr("position_embedding_type: expected 'absolute' or 'sans_pos'; got"));
   EXPECT_THAT(Refusal(Config("jina_bert", {}, R"({"position_embedding_type": "sans_pos"})")),
-              HasSubstr("position_embedding_type: expected 'alibi', found 'sans_pos'"));
+              HasSubstr("position_embedding_type: expected 'alibi'; got 'sans_pos'"));
 }
 
 TEST(RotaryConfig, ParametersForAllLayersHaveOlderKeys) {
@@ -221,10 +221,11 @@ TEST(RotaryConfig, ParametersForAllLayersHaveOlderKeys) {
               Of(base, 3, width));
     EXPECT_THAT(
         Refusal(config(R"({"rope_scaling": {"rope_type": "su", "factor": 3.0}})")),
-        HasSubstr("rope_type: expected one of default, linear, llama3, yarn, ntk, found 'su'"));
+        HasSubstr("rope_type: expected one of default, linear, llama3, yarn, ntk; got 'su'"));
     EXPECT_THAT(Refusal(config(R"({"partial_rotary_factor": 0.5})")),
-                HasSubstr("partial_rotary_factor: expected 1, found 0.5"));
-    EXPECT_THAT(Refusal(config(R"({"rope_theta": 0})")), HasSubstr("a positive rotary base"));
+                HasSubstr("partial_rotary_factor: expected 1; got 0.5"));
+    EXPECT_THAT(Refusal(config(R"({"rope_theta": 0})")),
+                HasSubstr("rope_theta: expected a positive number"));
     EXPECT_THAT(Refusal(config(R"({"rope_theta": -5.0})")), HasSubstr("rope_theta: expected"));
   }
   // The authors' own code has another default.

@@ -281,7 +281,7 @@ TEST_F(SentenceTowerTest, PoolsItself) {
 TEST_F(SentenceTowerTest, IsFollowedByNoOtherPooling) {
   for (const char* more : {"models.Pooling", "models.Dense"}) {
     EXPECT_THAT(RefusalOf("models.CLIPModel", more, "{}", Tower::kText),
-                HasSubstr("expected it behind a Transformer that does not pool itself"));
+                HasSubstr("expected after a Transformer that does not pool by itself"));
   }
 }
 
@@ -291,8 +291,8 @@ TEST_F(SentenceTowerTest, NeedsAPooler) {
   std::erase_if(tensors_,
                 [](const TestTensor& tensor) { return tensor.name.starts_with("pooler."); });
   EXPECT_THAT(RefusalOf("models.Transformer", "models.Normalize", kPools, Tower::kOnly),
-              HasSubstr("modules.json: expected a model with a pooler (its Transformer outputs "
-                        "sentence_embedding), found none in the family bert"));
+              HasSubstr("modules.json: requires a model with a pooler (its Transformer outputs "
+                        "sentence_embedding), which the family bert does not have"));
 }
 
 TEST_F(SentenceTowerTest, MustHaveReadableSettings) {
@@ -310,7 +310,7 @@ TEST(TowerTest, AScaleThatIsNoNumberIsRefused) {
 TEST(TowerTest, NaFlexIsRefusedWithTheReason) {
   for (const Tower tower : {Tower::kOnly, Tower::kText, Tower::kVision}) {
     EXPECT_THAT(Refusal(R"({"model_type": "siglip2", "vision_config": {}})", {}, tower),
-                HasSubstr("expected a family that is computed here: it is NaFlex"));
+                HasSubstr("model_type: not supported: it is NaFlex"));
   }
 }
 
@@ -345,13 +345,12 @@ TEST(TowerTest, WithoutProjectionThePooledRowIsTheVector) {
 
 TEST(TowerTest, IsRefusedWhereThereIsNone) {
   EXPECT_THAT(Refusal(WholeConfig(), WholeTensors(), Tower::kOnly),
-              HasSubstr("tower: expected text or vision, the towers of clip, found none; set "
-                        "tower=text or tower=vision"));
+              HasSubstr("tower: missing; clip has two towers; set tower=text or tower=vision"));
   EXPECT_THAT(Refusal(Vision().config, TensorsOf(Vision()), Tower::kText),
-              HasSubstr("tower: expected vision (a clip_vision_model has only this tower), found "
+              HasSubstr("tower: expected vision (a clip_vision_model has only this tower); got "
                         "text"));
   EXPECT_THAT(Refusal(TinyBertConfig(), TinyBertTensors(), Tower::kVision),
-              HasSubstr("tower: expected none (the checkpoint has no towers), found vision"));
+              HasSubstr("tower: not supported (the checkpoint has no towers); got vision"));
   CheckpointOptions options;
   options.tower = Tower::kText;
   EXPECT_THAT(std::string(OpenCheckpoint("worked-example", options).status().message()),
@@ -367,13 +366,13 @@ TEST(TowerTest, OfOtherSizesIsRefused) {
   EXPECT_THAT(
       with("\"image_size\": 6", "\"image_size\": 9"),
       HasSubstr("expected a table of 10 positions for the patches of an image and the class "
-                "token, found 5"));
+                "token; got 5"));
   EXPECT_THAT(with("\"patch_size\": 3", "\"patch_size\": 7"),
-              HasSubstr("patch_size: expected at most image_size 6, found 7"));
+              HasSubstr("patch_size: expected at most image_size 6; got 7"));
   EXPECT_THAT(with("\"patch_size\": 3", "\"patch_size\": 3, \"num_channels\": 1"),
-              HasSubstr("num_channels: expected an integer from 3 to 3, found 1"));
+              HasSubstr("num_channels: expected an integer in 3..3; got 1"));
   EXPECT_THAT(with("\"vision_config\": {", "\"vision_config\": 7, \"other\": {"),
-              HasSubstr("vision_config: expected an object, found 7"));
+              HasSubstr("vision_config: expected an object; got 7"));
 }
 
 }  // namespace towers_test

@@ -91,7 +91,7 @@ TEST_F(FileWeightsTest, W12RefusesStoredValuesThatAreNotFinite) {
     return weights.ReadStored("layer.0.key.weight", DataType::kBFloat16, absl::MakeSpan(stored));
   };
   EXPECT_THAT(read(nan).status().message(),
-              HasSubstr("expected finite values, found nan at element 600123"));
+              HasSubstr("expected finite values; got nan at element 600123"));
   FileWeights allowed = Open(Bytes(in_file), DataType::kBFloat16, {.allow_nonfinite = true});
   EXPECT_TRUE(read(allowed).value());
 }
@@ -112,11 +112,11 @@ TEST_F(FileWeightsTest, W12RefusesValuesThatAreNotFinite) {
   FileWeights nan = Open(Bytes(in_file), DataType::kFloat32);
   EXPECT_EQ(Read(nan).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Read(nan).ToString(),
-              HasSubstr("data: tensor 'w': expected finite values, found nan at element 270000"));
+              HasSubstr("data: tensor 'w': expected finite values; got nan at element 270000"));
   FileWeights infinite = Open(Bytes<uint16_t>({0x3c00, 0xfc00}), DataType::kFloat16);
-  EXPECT_THAT(Read(infinite).ToString(), HasSubstr("found -inf at element 1"));
+  EXPECT_THAT(Read(infinite).ToString(), HasSubstr("got -inf at element 1"));
   FileWeights wide = Open(Bytes<double>({1, INFINITY}), DataType::kFloat64);
-  EXPECT_THAT(Read(wide).ToString(), HasSubstr("found inf at element 1"));
+  EXPECT_THAT(Read(wide).ToString(), HasSubstr("got inf at element 1"));
 }
 
 TEST_F(FileWeightsTest, W12AllowsThemIfAsked) {
@@ -132,7 +132,7 @@ TEST_F(FileWeightsTest, W12RefusesValuesBeyondFloat32) {
     FileWeights weights = Open(Bytes<double>({1, -1e39}), DataType::kFloat64, {allow_nonfinite});
     EXPECT_EQ(Read(weights).code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(Read(weights).ToString(),
-                HasSubstr("'w': expected values that float32 holds, found -1e+39 at element 1"));
+                HasSubstr("'w': expected values that float32 holds; got -1e+39 at element 1"));
   }
 }
 
@@ -141,7 +141,7 @@ TEST_F(FileWeightsTest, W12RefusesNormsThatAreZero) {
   FileWeights zero = Open(Bytes<float>({0, -0.0f}), DataType::kFloat32, {}, name);
   EXPECT_EQ(Read(zero, name).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Read(zero, name).ToString(),
-              HasSubstr("'w': expected a norm weight with non-zero values, found all zero"));
+              HasSubstr("'w': expected a norm weight with non-zero values; all are zero"));
   FileWeights other = Open(Bytes<float>({0, 1}), DataType::kFloat32, {}, name);
   EXPECT_TRUE(Read(other, name).ok());
   // Where norms multiply by 1 + their weights.
@@ -158,8 +158,8 @@ TEST_F(FileWeightsTest, W1RefusesAFileThatChanged) {
   FileWeights truncated = Open(content, DataType::kFloat32);
   std::filesystem::resize_file(folder_.File("data"), 6);
   EXPECT_EQ(Read(truncated).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Read(truncated).ToString(), HasSubstr("data: changed while it was read: expected 12 "
-                                                    "bytes, found the end at 6"));
+  EXPECT_THAT(Read(truncated).ToString(),
+              HasSubstr("data: changed while it was read: expected 12 bytes; got 6"));
 
   FileWeights grown = Open(content, DataType::kFloat32);
   std::filesystem::resize_file(folder_.File("data"), 13);

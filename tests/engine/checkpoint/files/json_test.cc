@@ -46,7 +46,7 @@ TEST(ParseJson, KeepsItsLimits) {
   EXPECT_TRUE(ParseJson("[1,2,3,4]", limits, "f").ok());
   EXPECT_THAT(Refusal("[1,2,3,4,5]", limits), HasSubstr("expected at most 5 values"));
   EXPECT_THAT(Refusal("[                   ]", limits),
-              HasSubstr("expected at most 20 bytes of JSON, found 21"));
+              HasSubstr("expected at most 20 bytes of JSON; got 21"));
   EXPECT_THAT(Refusal(std::string(500'000, '[')), HasSubstr("nested deeper than 32"));
 }
 
@@ -55,7 +55,7 @@ TEST(ReadJsonFile, KeepsItsLimits) {
   folder.Write("a.json", "[1, 2, 3]");
   EXPECT_TRUE(ReadJsonFile(folder.File("a.json"), {9, 1, 9}).ok());
   EXPECT_THAT(ReadJsonFile(folder.File("a.json"), {8, 1, 9}).status().ToString(),
-              HasSubstr("a.json: expected at most 8 bytes, found 9"));
+              HasSubstr("a.json: expected at most 8 bytes; got 9"));
   EXPECT_EQ(ReadJsonFile(folder.File("b.json"), {}).status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -80,30 +80,29 @@ TEST(ConfigReader, NamesFieldExpectedAndFound) {
   const auto integer = [](ConfigReader& reader) { reader.Integer({"n", "m"}, {2, 5}); };
   EXPECT_EQ(ProblemWith(R"({"m": 5})", integer), "");
   EXPECT_EQ(ProblemWith(R"({"n": 6})", integer),
-            "c.json: n or m: expected an integer from 2 to 5, found 6");
-  EXPECT_THAT(ProblemWith(R"({"n": 3.0})", integer), HasSubstr("found 3.0"));
-  EXPECT_THAT(ProblemWith(R"({"n": "3"})", integer), HasSubstr("found '3'"));
-  EXPECT_THAT(ProblemWith("{}", integer), HasSubstr("found none"));
+            "c.json: n or m: expected an integer in 2..5; got 6");
+  EXPECT_THAT(ProblemWith(R"({"n": 3.0})", integer), HasSubstr("got 3.0"));
+  EXPECT_THAT(ProblemWith(R"({"n": "3"})", integer), HasSubstr("got '3'"));
+  EXPECT_THAT(ProblemWith("{}", integer), HasSubstr("missing; expected "));
   EXPECT_THAT(ProblemWith(R"({"n": 2, "m": 3})", integer),
-              HasSubstr("n or m: expected one value, found 2 and 3"));
-  EXPECT_THAT(ProblemWith("[]", integer),
-              HasSubstr("2 problems: expected an object, found a list"));
+              HasSubstr("n or m: expected one value; got 2 and 3"));
+  EXPECT_THAT(ProblemWith("[]", integer), HasSubstr("2 problems: expected an object; got a list"));
 
   const auto number = [](ConfigReader& reader) { reader.Number({"x"}, 0.5f); };
   EXPECT_EQ(ProblemWith(R"({"x": 1e-5})", number), "");
   EXPECT_THAT(ProblemWith(R"({"x": -1e-5})", number),
-              HasSubstr("x: expected a number from 0 to 0.5, found -1e-05"));
-  EXPECT_THAT(ProblemWith(R"({"x": 1})", number), HasSubstr("found 1"));
+              HasSubstr("x: expected a number in 0..0.5; got -1e-05"));
+  EXPECT_THAT(ProblemWith(R"({"x": 1})", number), HasSubstr("got 1"));
 
   const auto boolean = [](ConfigReader& reader) { reader.Boolean({"b"}); };
   EXPECT_EQ(ProblemWith(R"({"b": false})", boolean), "");
   EXPECT_THAT(ProblemWith(R"({"b": "false"})", boolean),
-              HasSubstr("b: expected true or false, found 'false'"));
-  EXPECT_THAT(ProblemWith(R"({"b": 1})", boolean), HasSubstr("found 1"));
+              HasSubstr("b: expected true or false; got 'false'"));
+  EXPECT_THAT(ProblemWith(R"({"b": 1})", boolean), HasSubstr("got 1"));
 
   const auto text = [](ConfigReader& reader) { reader.Text({"t"}); };
   EXPECT_EQ(ProblemWith(R"({"t": "x"})", text), "");
-  EXPECT_THAT(ProblemWith(R"({"t": {}})", text), HasSubstr("t: expected a text, found an object"));
+  EXPECT_THAT(ProblemWith(R"({"t": {}})", text), HasSubstr("t: expected a string; got an object"));
 }
 
 TEST(ConfigReader, TakesNullForAbsent) {

@@ -140,21 +140,21 @@ TEST_F(AttentionModuleTest, NeedsNoFileWithoutProjections) {
   CheckpointOptions options;
   options.weights_sha256 = std::string(64, '0');
   EXPECT_THAT(std::string(OpenCheckpoint(folder_.path(), options).status().message()),
-              HasSubstr("no weight file whose SHA-256"));
+              HasSubstr("no weight file to check the SHA-256"));
 }
 
 TEST_F(AttentionModuleTest, RefusesDescriptionsThatSayTooLittleOrTooMuch) {
   Json description = Description();
   description.erase("weight_layout");
   EXPECT_THAT(Refusal(description, ThreeMatrices()),
-              HasSubstr("weight_layout: expected one of out_in, in_out"));
+              HasSubstr("weight_layout: missing; expected one of out_in, in_out"));
   description = Description();
   description.erase("key");
-  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("key: expected a text"));
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("key: missing; expected a string"));
   description = Description();
   description["value"] = "q";
   EXPECT_THAT(Refusal(description, ThreeMatrices()),
-              HasSubstr("value: expected a name of its own or that of key, found that of query"));
+              HasSubstr("value: expected a name of its own or that of key; got that of query"));
   description = Description();
   description["output"] = "o.{head}";
   EXPECT_THAT(Refusal(description, ThreeMatrices()),
@@ -164,7 +164,7 @@ TEST_F(AttentionModuleTest, RefusesDescriptionsThatSayTooLittleOrTooMuch) {
   EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("file: expected the plain name"));
   description = Description();
   description["norm_first"] = true;
-  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("found 'norm_first'"));
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("got 'norm_first'"));
   description = {{"module", "attention"}, {"num_heads", 4}, {"hidden_size", 6}};
   EXPECT_THAT(Refusal(description, {}),
               HasSubstr("num_heads: expected a divisor of hidden_size 6"));
@@ -174,21 +174,21 @@ TEST_F(AttentionModuleTest, RefusesTensorsThatDoNotFit) {
   Json description = Description();
   description["num_heads"] = 3;
   EXPECT_THAT(Refusal(description, ThreeMatrices()),
-              HasSubstr("query: expected a multiple of num_heads 3 up to 65536 outputs, found 4"));
+              HasSubstr("query: expected a multiple of num_heads 3 up to 65536 outputs; got 4"));
   Tensors tensors = ThreeMatrices();
   tensors[1] = MakeTensor("k", {5, 3});
   EXPECT_THAT(Refusal(Description(), tensors),
               AllOf(HasSubstr("tensor 'k' F32 [5, 3]"), HasSubstr("[4, 3]")));
   tensors.erase(tensors.begin() + 1);
-  EXPECT_THAT(Refusal(Description(), tensors),
-              HasSubstr("tensor 'k': expected [4, 3], found none"));
+  EXPECT_THAT(Refusal(Description(), tensors), HasSubstr("tensor 'k': missing; expected [4, 3]"));
   tensors = ThreeMatrices();
   tensors[0] = MakeTensor("q", {12});
   EXPECT_THAT(Refusal(Description(), tensors), HasSubstr("'q' F32 [12]: expected a matrix"));
   tensors = ThreeMatrices();
   tensors.push_back(MakeTensor("bias", {4}));
-  EXPECT_THAT(Refusal(Description(), tensors),
-              HasSubstr("expected no tensor but those of query, key, value and output"));
+  EXPECT_THAT(
+      Refusal(Description(), tensors),
+      HasSubstr("unexpected; the module has only the tensors of query, key, value and output"));
 }
 
 TEST_F(AttentionModuleTest, KeysAndValuesMayTakeOtherInputs) {
@@ -222,7 +222,7 @@ TEST_F(AttentionModuleTest, ReadsOtherKindsOfAttention) {
 TEST_F(AttentionModuleTest, ReadsWindowsAndGlobalBlocks) {
   Json description = Description();
   description["first_global"] = 1;
-  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("found 'first_global'"));
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("got 'first_global'"));
   description["window"] = 2;
   description["window_block"] = 16;
   description["last_global"] = 3;
@@ -232,13 +232,13 @@ TEST_F(AttentionModuleTest, ReadsWindowsAndGlobalBlocks) {
   EXPECT_EQ(layer.attention.pattern,
             (AttentionPattern{.block = 16, .first_global = 1, .last_global = 3}));
   description["window"] = 0;
-  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("window: expected an integer from"));
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("window: expected an integer in"));
 }
 
 TEST_F(AttentionModuleTest, ReadsListsOfBlocks) {
   Json description = Description();
   description["block_pairs"] = {{2, 7}, {3, 0}, {2, 5}};
-  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("found 'block_pairs'"));
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("got 'block_pairs'"));
   description["window"] = 1;
   description["window_block"] = 64;
   description["global_blocks"] = {9, 4};
@@ -254,8 +254,7 @@ TEST_F(AttentionModuleTest, RefusesListsOfBlocksThatCannotBe) {
   description["window"] = 1;
   description["window_block"] = 64;
   const std::string expected =
-      "block_pairs: expected a list of up to 65536 different pairs of integers from 0 to 16383, "
-      "found ";
+      "block_pairs: expected a list of up to 65536 different pairs of integers in 0..16383; got ";
   const std::pair<const char*, const char*> refused[] = {
       {"3", "3"},
       {"[3]", "3 in it"},
@@ -273,10 +272,10 @@ TEST_F(AttentionModuleTest, RefusesListsOfBlocksThatCannotBe) {
   description.erase("block_pairs");
   description["global_blocks"] = {1, 2, 1};
   EXPECT_THAT(Refusal(description, ThreeMatrices()),
-              HasSubstr("global_blocks: expected a list of up to 65536 different integers from 0 "
-                        "to 16383, found 1 twice"));
+              HasSubstr("global_blocks: expected a list of up to 65536 different integers in "
+                        "0..16383; got 1 twice"));
   description["global_blocks"] = {1, 16384};
-  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("found 16384 in it"));
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("got 16384 in it"));
 }
 
 TEST_F(AttentionModuleTest, ReadsAMixingOfKeysAndValues) {
@@ -284,7 +283,8 @@ TEST_F(AttentionModuleTest, ReadsAMixingOfKeysAndValues) {
   description["attention"] = "linformer";
   description["key_mixing"] = description["value_mixing"] = "E";
   Tensors tensors = ThreeMatrices();
-  EXPECT_THAT(Refusal(description, tensors), HasSubstr("tensor 'E': expected a matrix of up to"));
+  EXPECT_THAT(Refusal(description, tensors),
+              HasSubstr("tensor 'E': missing; expected a matrix of up to"));
   tensors.push_back(MakeTensor("E", {5, 7}));
   Load(description, tensors);
   const LayerShape& layer = checkpoint_.description.layer;
@@ -331,18 +331,19 @@ TEST_F(AttentionModuleTest, RefusesKindsThatSayTooLittleOrTooMuch) {
               HasSubstr("attention: expected one of softmax, additive, linear, causal_linear, "
                         "linformer"));
   description["attention"] = "additive";
-  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("score: expected a text"));
+  EXPECT_THAT(Refusal(description, ThreeMatrices()),
+              HasSubstr("score: missing; expected a string"));
   description["attention"] = "linear";
   description["score"] = "w";
-  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("found 'score'"));
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("got 'score'"));
   description = Description();
   description["mixing"] = "m";
   description["key"] = "q";
   EXPECT_THAT(Refusal(description, ThreeMatrices()),
-              HasSubstr("mixing: expected a query and a key that all heads share"));
+              HasSubstr("mixing: requires a query and a key that all heads share"));
   description["key"] = "k";
   EXPECT_THAT(Refusal(description, ThreeMatrices()),
-              HasSubstr("tensor 'm': expected [2, 4], found none"));
+              HasSubstr("tensor 'm': missing; expected [2, 4]"));
 }
 
 // One head lacks the bias that the others have.
@@ -353,7 +354,7 @@ TEST_F(AttentionModuleTest, RefusesHeadsThatDiffer) {
                      MakeTensor("heads.0.Q.weight", {2, 3}), MakeTensor("heads.0.Q.bias", {2}),
                      MakeTensor("heads.1.Q.weight", {2, 3})};
   EXPECT_THAT(Refusal(description, tensors),
-              HasSubstr("tensor 'heads.1.Q.bias': expected [2], found none"));
+              HasSubstr("tensor 'heads.1.Q.bias': missing; expected [2]"));
 }
 
 }  // namespace attention_module_test

@@ -88,18 +88,18 @@ TEST(ModuleEndsTest, PutLayersBeforeAndBehindTheModule) {
 
 TEST(ModuleEndsTest, RefuseWhatDoesNotFit) {
   EXPECT_THAT(RefusalWith("input_projection", "absent"),
-              HasSubstr("input_projection: expected a linear layer of 1 to 65536 inputs and "
-                        "outputs, found no tensor 'absent.weight'"));
-  EXPECT_THAT(RefusalWith("output_projection", "norm1"),
-              HasSubstr("output_projection: expected a linear layer of 1 to 65536 inputs and "
-                        "outputs, found"));
+              HasSubstr("tensor 'absent.weight': missing; expected a linear layer of 1..65536 "
+                        "inputs and outputs for input_projection"));
+  EXPECT_THAT(
+      RefusalWith("output_projection", "norm1"),
+      HasSubstr("expected a linear layer of 1..65536 inputs and outputs for output_projection"));
   EXPECT_THAT(RefusalWith("input_projection", nullptr),
-              HasSubstr("tensor 'into.weight' F32 [4, 7]: expected no tensor of that name"));
+              HasSubstr("tensor 'into.weight' F32 [4, 7]: unexpected in this"));
   EXPECT_THAT(RefusalWith("sinusoids", "learned"), HasSubstr("sinusoids: expected"));
   EXPECT_THAT(RefusalWith("max_positions", 0), HasSubstr("max_positions: expected an integer"));
-  EXPECT_THAT(RefusalWith("max_positions", nullptr), HasSubstr("max_positions: expected"));
+  EXPECT_THAT(RefusalWith("max_positions", nullptr), HasSubstr("max_positions: missing"));
   EXPECT_THAT(RefusalWith("sinusoids", nullptr), HasSubstr("max_positions"));
-  EXPECT_THAT(RefusalWith("pooling", nullptr), HasSubstr("pooling: expected"));
+  EXPECT_THAT(RefusalWith("pooling", nullptr), HasSubstr("pooling: missing"));
   EXPECT_THAT(RefusalWith("pooling", "median"), HasSubstr("pooling: expected"));
 }
 
@@ -114,7 +114,7 @@ TEST(ModuleEndsTest, RefuseHalvesOfAnOddWidth) {
   tensors[2] = MakeTensor("self_attn.out_proj.weight", {3, 3});
   folder.Write("m.safetensors", MakeSafetensors(tensors));
   EXPECT_THAT(std::string(OpenCheckpoint(folder.path(), {}).status().message()),
-              HasSubstr("sinusoids: expected an even width of at least 4 for halves, found 3"));
+              HasSubstr("sinusoids: expected an even width of at least 4 for halves; got 3"));
 }
 
 TEST(ModuleEndsTest, AreNotOfAttentionByItself) {

@@ -166,13 +166,13 @@ TEST_F(TorchKinds, RefusesKindsThatSayTooLittleOrTooMuch) {
               HasSubstr("attention: expected one of softmax, additive, linear, causal_linear, "
                         "linformer"));
   description["attention"] = "additive";
-  EXPECT_THAT(Refusal(description, TwoLayers()), HasSubstr("score: expected a text"));
+  EXPECT_THAT(Refusal(description, TwoLayers()), HasSubstr("score: missing; expected a string"));
   description["attention"] = "linear";
   description["window"] = 3;
-  EXPECT_THAT(Refusal(description, TwoLayers()), HasSubstr("found 'window'"));
+  EXPECT_THAT(Refusal(description, TwoLayers()), HasSubstr("got 'window'"));
   description = Description();
   description["content_bias"] = "c";
-  EXPECT_THAT(Refusal(description, TwoLayers()), HasSubstr("found 'content_bias'"));
+  EXPECT_THAT(Refusal(description, TwoLayers()), HasSubstr("got 'content_bias'"));
 }
 
 TEST_F(TorchKinds, RefusesTheKeysOfAKindInTorchsOwnAttention) {
@@ -180,7 +180,7 @@ TEST_F(TorchKinds, RefusesTheKeysOfAKindInTorchsOwnAttention) {
                             {"file", "m.safetensors"},
                             {"num_heads", 2},
                             {"attention", "linear"}};
-  EXPECT_THAT(Refusal(description, {}), HasSubstr("found 'attention'"));
+  EXPECT_THAT(Refusal(description, {}), HasSubstr("got 'attention'"));
 }
 
 TEST_F(TorchKinds, RefusesTensorsThatDoNotFit) {
@@ -188,26 +188,26 @@ TEST_F(TorchKinds, RefusesTensorsThatDoNotFit) {
   description["attention"] = "additive";
   description["score"] = "w{layer}";
   EXPECT_THAT(Refusal(description, And(TwoLayers(), {MakeTensor("w0", {4})})),
-              HasSubstr("tensor 'w1': expected [4], found none"));
+              HasSubstr("tensor 'w1': missing; expected [4]"));
   EXPECT_THAT(
       Refusal(description, And(TwoLayers(), {MakeTensor("w0", {4}), MakeTensor("w1", {5})})),
       AllOf(HasSubstr("tensor 'w1' F32 [5]"), HasSubstr("[4]")));
   EXPECT_THAT(Refusal(Description(), And(TwoLayers(), {MakeTensor("w0", {4})})),
-              HasSubstr("tensor 'w0' F32 [4]: expected no tensor of that name in this module"));
+              HasSubstr("tensor 'w0' F32 [4]: unexpected in this module"));
   description = Description();
   description["attention"] = "linformer";
   description["key_mixing"] = description["value_mixing"] = "E";
-  EXPECT_THAT(Refusal(description, TwoLayers()),
-              HasSubstr("tensor 'E': expected a matrix of up to 1048576 rows and columns, found "
-                        "none"));
+  EXPECT_THAT(
+      Refusal(description, TwoLayers()),
+      HasSubstr("tensor 'E': missing; expected a matrix of up to 1048576 rows and columns"));
 }
 
 TEST_F(TorchKinds, RefusesSharedColumnsThatDoNotFit) {
   Json description = Description();
   description["mixing"] = "m";
   EXPECT_THAT(Refusal(description, And(TwoLayers(11), {MakeTensor("m", {2, 3})})),
-              HasSubstr("[11, 4]: expected 4 rows for values and an even number for the queries "
-                        "and keys that collaborative heads share"));
+              HasSubstr("[11, 4]: expected 4 rows for values and an even number of rows for the "
+                        "queries and keys that collaborative heads share"));
   EXPECT_THAT(Refusal(description, And(TwoLayers(4), {MakeTensor("m", {2, 3})})),
               HasSubstr("[4, 4]: expected 4 rows for values"));
   EXPECT_THAT(Refusal(description, And(TwoLayers(10), {MakeTensor("m", {2, 4})})),

@@ -1,4 +1,5 @@
-// PoolingChoice: the pooling that the operator sets in place of the checkpoint's own.
+// The operator's choices, which override a checkpoint: its mask, its pooling, and which of its two
+// models is served.
 #pragma once
 
 #include <optional>
@@ -8,9 +9,16 @@
 
 namespace attendant {
 
+enum class CausalChoice { kAsFiles, kCausal, kBidirectional };
+
+enum class Tower { kOnly, kText, kVision };
+
+// The names of the towers except kOnly.
+inline constexpr Named<Tower> kTowerNames[] = {{"text", Tower::kText}, {"vision", Tower::kVision}};
+
 enum class PoolingChoice { kAsFiles, kPooler, kFirstToken, kLastToken, kMean, kMax, kYesNo };
 
-// The names of the choices but kAsFiles.
+// The names of the choices except kAsFiles.
 inline constexpr Named<PoolingChoice> kPoolingChoiceNames[] = {
     {"mean", PoolingChoice::kMean},
     {"first_token", PoolingChoice::kFirstToken},
@@ -19,7 +27,7 @@ inline constexpr Named<PoolingChoice> kPoolingChoiceNames[] = {
     {"pooler", PoolingChoice::kPooler},
     {"yes_no", PoolingChoice::kYesNo}};
 
-// Returns the mode of a choice; none: it is the checkpoint's own pooling.
+// Returns the mode of a choice, or nothing for the checkpoint's own pooling and kYesNo.
 inline std::optional<PoolingMode> ModeOf(PoolingChoice choice) {
   switch (choice) {
     case PoolingChoice::kFirstToken:
