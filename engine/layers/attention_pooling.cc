@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "engine/base/status_macros.h"
 
 namespace attendant {
 namespace {
@@ -56,18 +57,15 @@ void WeightedMean(MatrixView<const float> rows, const float* query, Sums& mean) 
 // Returns the projected probe, which is the query of all heads, times the scale of scores.
 absl::StatusOr<std::vector<double>> ReadQuery(const std::string& name, int64_t width, double scale,
                                               WeightLoader& loader) {
-  const absl::StatusOr<AlignedBuffer<float>> probe = loader.ReadTable(name + ".probe", width);
-  if (!probe.ok()) return probe.status();
-  const absl::StatusOr<AlignedBuffer<float>> weight =
-      loader.ReadTable(name + ".query.weight", width * width);
-  if (!weight.ok()) return weight.status();
-  const absl::StatusOr<AlignedBuffer<float>> bias =
-      loader.ReadOptional(name + ".query.bias", width);
-  if (!bias.ok()) return bias.status();
+  ASSIGN_OR_RETURN(const AlignedBuffer<float> probe, loader.ReadTable(name + ".probe", width));
+  ASSIGN_OR_RETURN(const AlignedBuffer<float> weight,
+                   loader.ReadTable(name + ".query.weight", width * width));
+  ASSIGN_OR_RETURN(const AlignedBuffer<float> bias,
+                   loader.ReadOptional(name + ".query.bias", width));
   std::vector<double> query(static_cast<size_t>(width));
   for (int64_t i = 0; i < width; ++i) {
-    const double added = bias->size() > 0 ? (*bias)[i] : 0.0;
-    query[i] = scale * (Dot(weight->data() + i * width, probe->data(), width) + added);
+    const double added = bias.size() > 0 ? bias[i] : 0.0;
+    query[i] = scale * (Dot(weight.data() + i * width, probe.data(), width) + added);
   }
   return query;
 }
@@ -77,17 +75,15 @@ absl::StatusOr<AlignedBuffer<float>> FoldKeys(const std::string& name,
                                               const std::vector<double>& query, int64_t heads,
                                               WeightLoader& loader) {
   const auto width = static_cast<int64_t>(query.size());
-  const absl::StatusOr<AlignedBuffer<float>> weight =
-      loader.ReadTable(name + ".key.weight", width * width);
-  if (!weight.ok()) return weight.status();
-  absl::Status status = loader.ReadOptional(name + ".key.bias", width).status();
-  if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(const AlignedBuffer<float> weight,
+                   loader.ReadTable(name + ".key.weight", width * width));
+  RETURN_IF_ERROR(loader.ReadOptional(name + ".key.bias", width).status());
   AlignedBuffer<float> folded(heads * width);
   std::vector<double> sums(query.size());
   for (int64_t head = 0; head < heads; ++head) {
     std::fill(sums.begin(), sums.end(), 0.0);
     for (int64_t i = head * width / heads; i < (head + 1) * width / heads; ++i) {
-      const float* row = weight->data() + i * width;
+      const float* row = weight.data() + i * width;
       for (int64_t j = 0; j < width; ++j) sums[j] += query[i] * row[j];
     }
     std::copy(sums.begin(), sums.end(), folded.data() + head * width);
@@ -102,24 +98,20 @@ absl::StatusOr<AttentionPooling> AttentionPooling::Load(const std::string& name,
                                                         WeightLoader& loader) {
   const int64_t width = layer.hidden_size, heads = layer.attention.heads;
   const double scale = 1 / std::sqrt(static_cast<double>(width / heads));
-  const absl::StatusOr<std::vector<double>> query = ReadQuery(name, width, scale, loader);
-  if (!query.ok()) return query.status();
-  absl::StatusOr<AlignedBuffer<float>> queries = FoldKeys(name, *query, heads, loader);
-  if (!queries.ok()) return queries.status();
-  const absl::StatusOr<AlignedBuffer<float>> value =
-      loader.ReadTable(name + ".value.weight", width * width);
-  if (!value.ok()) return value.status();
-  absl::StatusOr<AlignedBuffer<float>> bias = loader.ReadOptional(name + ".value.bias", width);
-  if (!bias.ok()) return bias.status();
+  ASSIGN_OR_RETURN(const std::vector<double> query, ReadQuery(name, width, scale, loader));
+  ASSIGN_OR_RETURN(AlignedBuffer<float> queries, FoldKeys(name, query, heads, loader));
+  ASSIGN_OR_RETURN(const AlignedBuffer<float> value,
+                   loader.ReadTable(name + ".value.weight", width * width));
+  ASSIGN_OR_RETURN(AlignedBuffer<float> bias, loader.ReadOptional(name + ".value.bias", width));
   AlignedBuffer<float> transposed(width * width);
   for (int64_t i = 0; i < width; ++i) {
-    for (int64_t j = 0; j < width; ++j) transposed[j * width + i] = (*value)[i * width + j];
+    for (int64_t j = 0; j < width; ++j) transposed[j * width + i] = value[i * width + j];
   }
   AttentionPooling pooling;
   pooling.heads_ = heads;
-  pooling.queries_ = *std::move(queries);
+  pooling.queries_ = std::move(queries);
   pooling.values_ = std::move(transposed);
-  pooling.value_bias_ = *std::move(bias);
+  pooling.value_bias_ = std::move(bias);
   return pooling;
 }
 

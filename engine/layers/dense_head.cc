@@ -9,6 +9,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/pooling.h"
 #include "engine/layers/state/rows.h"
@@ -17,14 +18,11 @@ namespace attendant {
 
 absl::Status DenseHead::Add(const std::string& name, const DenseShape& shape,
                             WeightLoader& loader) {
-  absl::StatusOr<PackedLinear> linear = loader.ReadFloat32Linear(name, shape.width, out_);
-  if (!linear.ok()) return linear.status();
-  layers_.push_back({*std::move(linear), shape.activation, shape.residual});
+  ASSIGN_OR_RETURN(PackedLinear linear, loader.ReadFloat32Linear(name, shape.width, out_));
+  layers_.push_back({std::move(linear), shape.activation, shape.residual});
   if (shape.residual == Residual::kProjection) {
-    absl::StatusOr<PackedLinear> projection =
-        loader.ReadFloat32Linear(name + ".residual", shape.width, out_);
-    if (!projection.ok()) return projection.status();
-    layers_.back().projection = *std::move(projection);
+    ASSIGN_OR_RETURN(layers_.back().projection,
+                     loader.ReadFloat32Linear(name + ".residual", shape.width, out_));
   }
   out_ = shape.width;
   return absl::OkStatus();
@@ -56,15 +54,13 @@ absl::Status DenseHead::LoadBlock(const DenseHeadShape& head, const LayerShape& 
   const DenseShape& shape = head.shape->block;
   const std::string name = Name(head.kind);
   if (shape.width == 0) return absl::OkStatus();
-  absl::StatusOr<NormParameters> norm =
-      loader.ReadNorm(name + ".block_norm", out_, layer.norms.kind, layer.norms.epsilon);
-  if (!norm.ok()) return norm.status();
-  absl::StatusOr<PackedLinear> in = loader.ReadFloat32Linear(name + ".block_in", shape.width, out_);
-  if (!in.ok()) return in.status();
-  absl::StatusOr<PackedLinear> out =
-      loader.ReadFloat32Linear(name + ".block_out", out_, shape.width);
-  if (!out.ok()) return out.status();
-  block_ = Block{*std::move(norm), *std::move(in), shape.activation, *std::move(out)};
+  ASSIGN_OR_RETURN(NormParameters norm, loader.ReadNorm(name + ".block_norm", out_,
+                                                        layer.norms.kind, layer.norms.epsilon));
+  ASSIGN_OR_RETURN(PackedLinear in,
+                   loader.ReadFloat32Linear(name + ".block_in", shape.width, out_));
+  ASSIGN_OR_RETURN(PackedLinear out,
+                   loader.ReadFloat32Linear(name + ".block_out", out_, shape.width));
+  block_ = Block{std::move(norm), std::move(in), shape.activation, std::move(out)};
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/status_macros.h"
 #include "engine/kernels/convert.h"
 #include "engine/layers/state/rows.h"
 
@@ -18,11 +19,10 @@ absl::StatusOr<EmbeddingTable> EmbeddingTable::Load(const std::string& name, int
                                                     WeightLoader& loader) {
   EmbeddingTable table;
   if (rows == 0) return table;
-  absl::StatusOr<AlignedBuffer<char>> read = loader.ReadStoredTable(name, rows * width, type);
-  if (!read.ok()) return read.status();
+  ASSIGN_OR_RETURN(AlignedBuffer<char> read, loader.ReadStoredTable(name, rows * width, type));
   table.width_ = width;
   table.type_ = type;
-  table.rows_ = *std::move(read);
+  table.rows_ = std::move(read);
   return table;
 }
 

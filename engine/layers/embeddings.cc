@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/base/rounding.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 
 namespace attendant {
@@ -50,18 +51,15 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const L
   if (!status.ok()) return status;
 
   if (shape.has_norm) {
-    absl::StatusOr<NormParameters> norm =
-        loader.ReadNorm("embeddings.norm", shape.norm_width(layer.hidden_size), layer.norms.kind,
-                        shape.norm_epsilon);
-    if (!norm.ok()) return norm.status();
-    embeddings.norm_ = *std::move(norm);
+    ASSIGN_OR_RETURN(embeddings.norm_,
+                     loader.ReadNorm("embeddings.norm", shape.norm_width(layer.hidden_size),
+                                     layer.norms.kind, shape.norm_epsilon));
   }
   if (!shape.projected(layer.hidden_size)) return embeddings;
 
-  absl::StatusOr<PackedLinear> projection =
-      loader.ReadLinear("embeddings.projection", layer.hidden_size, shape.projected_from());
-  if (!projection.ok()) return projection.status();
-  embeddings.projection_ = *std::move(projection);
+  ASSIGN_OR_RETURN(
+      embeddings.projection_,
+      loader.ReadLinear("embeddings.projection", layer.hidden_size, shape.projected_from()));
   return embeddings;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder_impl.h"
 #include "engine/layers/extras/position_projections.h"
@@ -20,15 +21,13 @@ absl::Status LoadLayers(const ModelDescription& model, WeightLoader& loader, Enc
   impl.layers.reserve(model.weight_sets());
   AlignedBuffer<float> distances;
   if (model.layer.relative_positions.kind == RelativePositions::kDisentangled) {
-    absl::StatusOr<AlignedBuffer<float>> read = ReadDistanceTable(model.layer, loader);
-    if (!read.ok()) return read.status();
-    distances = *std::move(read);
+    ASSIGN_OR_RETURN(distances, ReadDistanceTable(model.layer, loader));
   }
   for (int64_t i = 0; i < model.weight_sets(); ++i) {
-    absl::StatusOr<EncoderLayer> layer =
-        EncoderLayer::Load(absl::StrCat("layer.", i, "."), model.layer_shape(i), loader, distances);
-    if (!layer.ok()) return layer.status();
-    impl.layers.push_back(*std::move(layer));
+    ASSIGN_OR_RETURN(EncoderLayer layer,
+                     EncoderLayer::Load(absl::StrCat("layer.", i, "."), model.layer_shape(i),
+                                        loader, distances));
+    impl.layers.push_back(std::move(layer));
   }
   return absl::OkStatus();
 }
@@ -37,14 +36,11 @@ absl::Status LoadHeads(const ModelDescription& model, WeightLoader& loader, Enco
   impl.heads.push_back(DenseHead::None(model.layer.layer_width()));
   for (const DenseHeadShape& head : model.dense_heads()) {
     if (head.shape->attends()) {
-      absl::StatusOr<AttentionPooling> pooling =
-          AttentionPooling::Load(Name(head.kind), model.layer, loader);
-      if (!pooling.ok()) return pooling.status();
-      impl.attention_pooling = *std::move(pooling);
+      ASSIGN_OR_RETURN(impl.attention_pooling,
+                       AttentionPooling::Load(Name(head.kind), model.layer, loader));
     }
-    absl::StatusOr<DenseHead> read = DenseHead::Load(head, model.layer, loader);
-    if (!read.ok()) return read.status();
-    impl.heads.push_back(*std::move(read));
+    ASSIGN_OR_RETURN(DenseHead read, DenseHead::Load(head, model.layer, loader));
+    impl.heads.push_back(std::move(read));
   }
   if (!model.vocabulary_head) return absl::OkStatus();
   absl::StatusOr<VocabularyHead> read = VocabularyHead::Load(model, loader);
@@ -55,29 +51,23 @@ absl::Status LoadHeads(const ModelDescription& model, WeightLoader& loader, Enco
 absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
   const int64_t hidden_size = model.layer.hidden_size;
   if (model.embeddings) {
-    absl::StatusOr<Embeddings> read = Embeddings::Load(*model.embeddings, model.layer, loader);
-    if (!read.ok()) return read.status();
-    impl.embeddings = *std::move(read);
+    ASSIGN_OR_RETURN(impl.embeddings, Embeddings::Load(*model.embeddings, model.layer, loader));
   }
   if (model.patch_embedding) {
-    absl::StatusOr<PatchEmbedding> read =
-        PatchEmbedding::Load(*model.patch_embedding, model.layer, loader);
-    if (!read.ok()) return read.status();
-    impl.patch_embedding = *std::move(read);
+    ASSIGN_OR_RETURN(impl.patch_embedding,
+                     PatchEmbedding::Load(*model.patch_embedding, model.layer, loader));
   }
   if (const RelativePositionShape& shape = model.layer.relative_positions;
       shape.kind == RelativePositions::kBuckets) {
-    absl::StatusOr<AlignedBuffer<float>> read =
-        loader.ReadTable("relative_positions", shape.buckets * model.layer.attention.heads);
-    if (!read.ok()) return read.status();
-    impl.relative_positions = *std::move(read);
+    ASSIGN_OR_RETURN(
+        impl.relative_positions,
+        loader.ReadTable("relative_positions", shape.buckets * model.layer.attention.heads));
   }
-  if (absl::Status status = LoadLayers(model, loader, impl); !status.ok()) return status;
+  RETURN_IF_ERROR(LoadLayers(model, loader, impl));
   if (model.has_exit_norm) {
-    absl::StatusOr<NormParameters> read = loader.ReadNorm(
-        "exit_norm", hidden_size, model.layer.norms.kind, model.layer.norms.epsilon);
-    if (!read.ok()) return read.status();
-    impl.exit_norm = *std::move(read);
+    ASSIGN_OR_RETURN(impl.exit_norm,
+                     loader.ReadNorm("exit_norm", hidden_size, model.layer.norms.kind,
+                                     model.layer.norms.epsilon));
   }
   return LoadHeads(model, loader, impl);
 }

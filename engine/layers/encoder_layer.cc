@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/base/status_macros.h"
 #include "engine/layers/extras/bottleneck.h"
 #include "engine/layers/extras/token_convolution.h"
 #include "engine/layers/feed_forward.h"
@@ -48,23 +49,19 @@ absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const
                                                 const AlignedBuffer<float>& distances) {
   std::optional<Bottleneck> bottleneck;
   if (shape.extras.bottleneck.width > 0) {
-    absl::StatusOr<Bottleneck> read = Bottleneck::Load(prefix, shape, loader);
-    if (!read.ok()) return read.status();
-    bottleneck = *std::move(read);
+    ASSIGN_OR_RETURN(bottleneck, Bottleneck::Load(prefix, shape, loader));
   }
-  absl::StatusOr<MultiHeadAttention> attention =
-      MultiHeadAttention::Load(prefix, shape, loader, distances);
-  if (!attention.ok()) return attention.status();
-  EncoderLayer layer(*std::move(attention));
+  ASSIGN_OR_RETURN(MultiHeadAttention attention,
+                   MultiHeadAttention::Load(prefix, shape, loader, distances));
+  EncoderLayer layer(std::move(attention));
   for (const ResidualBlockShape& block : ListBlocks(shape)) {
     LoadedBody body = LoadBody(block, prefix, shape, bottleneck, loader);
     if (!body.ok()) return body.status();
-    absl::StatusOr<BlockNorms> norms = BlockNorms::Load(prefix, block, shape.norms.kind, loader);
-    if (!norms.ok()) return norms.status();
+    ASSIGN_OR_RETURN(BlockNorms norms, BlockNorms::Load(prefix, block, shape.norms.kind, loader));
     if (block.body == BlockBodyKind::kAttention) {
-      layer.attention_norms_ = *std::move(norms);
+      layer.attention_norms_ = std::move(norms);
     } else {
-      layer.blocks_.push_back({*std::move(body), *std::move(norms)});
+      layer.blocks_.push_back({*std::move(body), std::move(norms)});
     }
   }
   return layer;

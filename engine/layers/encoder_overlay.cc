@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_impl.h"
@@ -18,7 +19,7 @@ namespace {
 // An overlay may prune heads only if the base has all heads.
 absl::Status CheckOverlay(const ModelDescription& base, const ModelDescription& overlay) {
   if (overlay == base) return absl::OkStatus();
-  if (absl::Status status = CheckDescription(overlay); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckDescription(overlay));
   if (HasPrunedHeads(base)) {
     return absl::InvalidArgumentError(
         "overlay: expected the base's own description (its heads are pruned); got a different "
@@ -51,9 +52,7 @@ absl::StatusOr<int64_t> ReplaceAttention(const ModelDescription& pruned, WeightL
   for (int64_t i = 0; i < pruned.weight_sets(); ++i) {
     const LayerShape& shape = pruned.layer_shape(i);
     if (shape == impl.description.layer_shape(i)) continue;
-    const absl::Status status =
-        impl.layers[i].ReplaceAttention(absl::StrCat("layer.", i, "."), shape, loader);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(impl.layers[i].ReplaceAttention(absl::StrCat("layer.", i, "."), shape, loader));
     bytes += impl.layers[i].attention_bytes();
   }
   impl.description = pruned;
@@ -77,17 +76,14 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(const Encode
 
 absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(
     const Encoder& base, const ModelDescription& description, WeightSource& weights) {
-  if (absl::Status status = CheckOverlay(base.description(), description); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckOverlay(base.description(), description));
   auto impl = std::make_unique<Impl>(base.impl());
   const auto no_progress = [](int64_t, int64_t) {};
   WeightLoader loader(weights, /*total_bytes=*/0, no_progress, base.mode());
-  const absl::StatusOr<int64_t> attention_bytes = ReplaceAttention(description, loader, *impl);
-  if (!attention_bytes.ok()) return attention_bytes.status();
+  ASSIGN_OR_RETURN(const int64_t attention_bytes, ReplaceAttention(description, loader, *impl));
   const int64_t read = loader.bytes_read();
-  if (absl::Status status = ReplaceNorms(loader, *impl); !status.ok()) return status;
-  impl->own_bytes = *attention_bytes + loader.bytes_read() - read;
+  RETURN_IF_ERROR(ReplaceNorms(loader, *impl));
+  impl->own_bytes = attention_bytes + loader.bytes_read() - read;
   AddProductPlans(loader.product_plans(), impl->product_plans);
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }

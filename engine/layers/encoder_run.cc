@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_impl.h"
@@ -98,7 +99,7 @@ class EncoderRun::Impl {
 absl::StatusOr<int64_t> EncoderRun::PredictBytes(const ModelDescription& description,
                                                  int64_t max_tokens, int threads,
                                                  const ComputeMode& mode) {
-  if (absl::Status status = CheckDescription(description); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckDescription(description));
   const CheckedSize bytes = Workspace::Bytes(description, max_tokens, threads, mode) +
                             PositionTables::Bytes(description, max_tokens);
   if (max_tokens < 1 || threads < 1 || !bytes.ok()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/state/rows.h"
 
@@ -12,19 +13,15 @@ absl::StatusOr<FeedForward> FeedForward::Load(const std::string& prefix, const L
   std::optional<PackedLinear> gate;
   const int64_t width = shape.inner_width();
   if (shape.feed_forward.has_gate) {
-    absl::StatusOr<PackedLinear> read =
-        loader.ReadLinear(prefix + "feed_forward_gate", shape.feed_forward.width, width);
-    if (!read.ok()) return read.status();
-    gate = *std::move(read);
+    ASSIGN_OR_RETURN(
+        gate, loader.ReadLinear(prefix + "feed_forward_gate", shape.feed_forward.width, width));
   }
-  absl::StatusOr<PackedLinear> in =
-      loader.ReadLinear(prefix + "feed_forward_in", shape.feed_forward.width, width);
-  if (!in.ok()) return in.status();
+  ASSIGN_OR_RETURN(PackedLinear in,
+                   loader.ReadLinear(prefix + "feed_forward_in", shape.feed_forward.width, width));
   const LinearPart part = {prefix + "feed_forward_out", width,
                            shape.extras.has_branch_scale ? prefix + "feed_forward_scale" : ""};
-  absl::StatusOr<PackedLinear> out = loader.ReadFusedLinear({part}, shape.feed_forward.width);
-  if (!out.ok()) return out.status();
-  FeedForward feed_forward(shape.feed_forward.activation, *std::move(in), *std::move(out));
+  ASSIGN_OR_RETURN(PackedLinear out, loader.ReadFusedLinear({part}, shape.feed_forward.width));
+  FeedForward feed_forward(shape.feed_forward.activation, std::move(in), std::move(out));
   feed_forward.gate_ = std::move(gate);
   return feed_forward;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/status_macros.h"
 #include "engine/kernels/row_tiles.h"
 #include "engine/layers/state/routing.h"
 #include "engine/layers/state/rows.h"
@@ -13,17 +14,14 @@ absl::StatusOr<MixtureOfExperts> MixtureOfExperts::Load(const std::string& prefi
                                                         const LayerShape& shape,
                                                         WeightLoader& loader) {
   const int64_t width = shape.inner_width(), count = shape.feed_forward.mixture.experts;
-  absl::StatusOr<PackedLinear> router = loader.ReadFloat32Linear(prefix + "router", count, width);
-  if (!router.ok()) return router.status();
+  ASSIGN_OR_RETURN(PackedLinear router, loader.ReadFloat32Linear(prefix + "router", count, width));
   std::vector<FeedForward> experts;
   for (int64_t i = 0; i < count; ++i) {
-    absl::StatusOr<FeedForward> expert = FeedForward::Load(ExpertPrefix(prefix, i), shape, loader);
-    if (!expert.ok()) return expert.status();
-    experts.push_back(*std::move(expert));
+    ASSIGN_OR_RETURN(FeedForward expert, FeedForward::Load(ExpertPrefix(prefix, i), shape, loader));
+    experts.push_back(std::move(expert));
   }
-  absl::StatusOr<AlignedBuffer<float>> bias = loader.ReadTable(prefix + "experts_bias", width);
-  if (!bias.ok()) return bias.status();
-  return MixtureOfExperts(*std::move(router), std::move(experts), *std::move(bias));
+  ASSIGN_OR_RETURN(AlignedBuffer<float> bias, loader.ReadTable(prefix + "experts_bias", width));
+  return MixtureOfExperts(std::move(router), std::move(experts), std::move(bias));
 }
 
 MatrixView<float> MixtureOfExperts::Forward(const LinearInput& x, const LayerRun& run) const {

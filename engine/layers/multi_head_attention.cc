@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/status_macros.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/norm/norm.h"
@@ -20,20 +21,16 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
                                                             WeightLoader& loader,
                                                             const AlignedBuffer<float>& distances) {
   MultiHeadAttention attention(shape);
-  if (absl::Status status = attention.LoadInputs(prefix, loader); !status.ok()) return status;
+  RETURN_IF_ERROR(attention.LoadInputs(prefix, loader));
   if (shape.attention.has_output_projection) {
     const LinearPart part = {prefix + "output", shape.projected_width(),
                              shape.extras.has_branch_scale ? prefix + "attention_scale" : ""};
-    absl::Status status = attention.LoadOutput(part, loader);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(attention.LoadOutput(part, loader));
   }
-  if (absl::Status status = attention.LoadNorms(prefix, loader); !status.ok()) return status;
+  RETURN_IF_ERROR(attention.LoadNorms(prefix, loader));
   const PackedLinear* const qkv =
       attention.inputs_.size() == 1 ? &attention.inputs_.front().linear : nullptr;
-  absl::StatusOr<std::shared_ptr<const AttentionExtra>> extra =
-      LoadAttentionExtra(prefix, shape, qkv, distances, loader);
-  if (!extra.ok()) return extra.status();
-  attention.extra_ = *std::move(extra);
+  ASSIGN_OR_RETURN(attention.extra_, LoadAttentionExtra(prefix, shape, qkv, distances, loader));
   return attention;
 }
 
@@ -64,10 +61,9 @@ absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoa
       out += parts.back().out;
       ++end;
     } while (end < projections.size() && ArePackedAsOne(projections[begin], projections[end]));
-    absl::StatusOr<PackedLinear> linear =
-        loader.ReadFusedLinear(parts, projections[begin].in.value());
-    if (!linear.ok()) return linear.status();
-    inputs_.push_back({std::exchange(column, column + out), *std::move(linear)});
+    ASSIGN_OR_RETURN(PackedLinear linear,
+                     loader.ReadFusedLinear(parts, projections[begin].in.value()));
+    inputs_.push_back({std::exchange(column, column + out), std::move(linear)});
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/state/rows.h"
 
@@ -14,17 +15,14 @@ absl::StatusOr<PatchEmbedding> PatchEmbedding::Load(const PatchEmbeddingShape& s
   PatchEmbedding patch_embedding;
   patch_embedding.shape_ = shape;
   if (shape.feature_width > 0) {
-    absl::StatusOr<PackedLinear> projection =
-        loader.ReadLinear("front.projection", width, shape.feature_width);
-    if (!projection.ok()) return projection.status();
-    patch_embedding.projection_ = *std::move(projection);
+    ASSIGN_OR_RETURN(patch_embedding.projection_,
+                     loader.ReadLinear("front.projection", width, shape.feature_width));
   }
   AlignedBuffer<float> prefix_tokens(shape.prefix_tokens() * width);
   const auto read_rows = [&](const char* name, int64_t first, int64_t rows) {
     if (rows == 0) return absl::OkStatus();
-    absl::StatusOr<AlignedBuffer<float>> read = loader.ReadTable(name, rows * width);
-    if (!read.ok()) return read.status();
-    std::copy_n(read->data(), rows * width, prefix_tokens.data() + first * width);
+    ASSIGN_OR_RETURN(AlignedBuffer<float> read, loader.ReadTable(name, rows * width));
+    std::copy_n(read.data(), rows * width, prefix_tokens.data() + first * width);
     return absl::OkStatus();
   };
   const int64_t first_register = shape.prefix_positions();
@@ -33,21 +31,17 @@ absl::StatusOr<PatchEmbedding> PatchEmbedding::Load(const PatchEmbeddingShape& s
   status.Update(read_rows("front.registers", first_register, shape.registers));
   if (!status.ok()) return status;
   if (shape.positions > 0) {
-    absl::StatusOr<AlignedBuffer<float>> read =
-        loader.ReadTable("front.positions", shape.positions * width);
-    if (!read.ok()) return read.status();
-    AddRow(read->data(), shape.prefix_positions() * width, prefix_tokens.data());
+    ASSIGN_OR_RETURN(AlignedBuffer<float> read,
+                     loader.ReadTable("front.positions", shape.positions * width));
+    AddRow(read.data(), shape.prefix_positions() * width, prefix_tokens.data());
     AlignedBuffer<float> positions(shape.features() * width);
-    std::copy_n(read->data() + shape.prefix_positions() * width, positions.size(),
-                positions.data());
+    std::copy_n(read.data() + shape.prefix_positions() * width, positions.size(), positions.data());
     patch_embedding.positions_ = std::move(positions);
   }
   patch_embedding.prefix_tokens_ = std::move(prefix_tokens);
   if (shape.has_norm) {
-    absl::StatusOr<NormParameters> norm =
-        loader.ReadNorm("front.norm", width, layer.norms.kind, layer.norms.epsilon);
-    if (!norm.ok()) return norm.status();
-    patch_embedding.norm_ = *std::move(norm);
+    ASSIGN_OR_RETURN(patch_embedding.norm_,
+                     loader.ReadNorm("front.norm", width, layer.norms.kind, layer.norms.epsilon));
   }
   return patch_embedding;
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 
 namespace attendant {
@@ -16,10 +17,9 @@ absl::StatusOr<BlockNorms> BlockNorms::Load(const std::string& prefix,
        {std::pair{&block.before, &norms.before_}, std::pair{&block.on_branch, &norms.on_branch_},
         std::pair{&block.after, &norms.after_}}) {
     if (!*shape) continue;
-    absl::StatusOr<NormParameters> read =
-        loader.ReadNorm(prefix + (*shape)->name, block.width, kind, (*shape)->epsilon);
-    if (!read.ok()) return read.status();
-    *norm = *std::move(read);
+    ASSIGN_OR_RETURN(NormParameters read, loader.ReadNorm(prefix + (*shape)->name, block.width,
+                                                          kind, (*shape)->epsilon));
+    *norm = std::move(read);
   }
   return norms;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/base/rounding.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/column_max.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/state/rows.h"
@@ -21,29 +22,24 @@ absl::StatusOr<VocabularyHead> VocabularyHead::Load(const ModelDescription& mode
                                                     WeightLoader& loader) {
   const VocabularyHeadShape& shape = *model.vocabulary_head;
   const int64_t words = model.sparse_width(), width = shape.width;
-  absl::StatusOr<PackedLinear> dense =
-      loader.ReadLinear("vocabulary_head.dense", width, model.layer.hidden_size);
-  if (!dense.ok()) return dense.status();
+  ASSIGN_OR_RETURN(PackedLinear dense,
+                   loader.ReadLinear("vocabulary_head.dense", width, model.layer.hidden_size));
   const NormShape& norms = model.layer.norms;
-  absl::StatusOr<NormParameters> norm =
-      loader.ReadNorm("vocabulary_head.dense_norm", width, norms.kind, norms.epsilon);
-  if (!norm.ok()) return norm.status();
-  VocabularyHead head(shape, *std::move(dense), *std::move(norm));
+  ASSIGN_OR_RETURN(NormParameters norm,
+                   loader.ReadNorm("vocabulary_head.dense_norm", width, norms.kind, norms.epsilon));
+  VocabularyHead head(shape, std::move(dense), std::move(norm));
 
-  const absl::StatusOr<AlignedBuffer<float>> weight =
-      loader.ReadTable("vocabulary_head.output.weight", words * width);
-  if (!weight.ok()) return weight.status();
-  const absl::StatusOr<AlignedBuffer<float>> bias =
-      loader.ReadOptional("vocabulary_head.output.bias", words);
-  if (!bias.ok()) return bias.status();
-  const MatrixView<const float> all = {weight->data(), words, width, width};
+  ASSIGN_OR_RETURN(const AlignedBuffer<float> weight,
+                   loader.ReadTable("vocabulary_head.output.weight", words * width));
+  ASSIGN_OR_RETURN(const AlignedBuffer<float> bias,
+                   loader.ReadOptional("vocabulary_head.output.bias", words));
+  const MatrixView<const float> all = {weight.data(), words, width, width};
   for (int64_t first = 0; first < words; first += kVocabularyColumns) {
     const int64_t count = std::min(kVocabularyColumns, words - first);
     absl::Span<const float> own_bias;
-    if (bias->size() > 0) own_bias = {bias->data() + first, static_cast<size_t>(count)};
-    absl::StatusOr<PackedLinear> packed = loader.Pack(all.Rows(first, count), own_bias);
-    if (!packed.ok()) return packed.status();
-    head.output_.push_back(*std::move(packed));
+    if (bias.size() > 0) own_bias = {bias.data() + first, static_cast<size_t>(count)};
+    ASSIGN_OR_RETURN(PackedLinear packed, loader.Pack(all.Rows(first, count), own_bias));
+    head.output_.push_back(std::move(packed));
   }
   return head;
 }

@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 
 namespace attendant {
 namespace {
@@ -55,9 +56,7 @@ absl::Status CheckDenseHeads(const ModelDescription& model) {
                          ": expected a dense layer after pooling before a second dense layer; got "
                          "dense_width 0");
     }
-    if (absl::Status status = CheckAttention(kind, *shape, model.layer); !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(CheckAttention(kind, *shape, model.layer));
     if (shape->block.width < 0 || (shape->block.width > 0 && shape->dense_width == 0)) {
       return HeadRefusal(Name(kind),
                          ": expected a feed-forward block of positive width after a dense layer; "
@@ -69,8 +68,7 @@ absl::Status CheckDenseHeads(const ModelDescription& model) {
       return HeadRefusal(Name(kind), ": expected dense layers of positive width; got ",
                          dense.width);
     }
-    absl::Status status = CheckResiduals(*shape, model.layer.hidden_size);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckResiduals(*shape, model.layer.hidden_size));
     if (absl::c_linear_search(shape->modes, PoolingMode::kLateMean) &&
         (kind != HeadKind::kClassifier || shape->modes.size() > 1)) {
       return HeadRefusal(Name(PoolingMode::kLateMean),

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/status_macros.h"
 #include "engine/model/pruned_heads.h"
 
 namespace attendant {
@@ -75,7 +76,7 @@ bool FitsInto(LayerShape layer, const LayerShape& all) {
 }  // namespace
 
 absl::Status CheckLayerShapes(const ModelDescription& model) {
-  if (absl::Status status = CheckLayerMap(model); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckLayerMap(model));
   if (!model.layer.attention.head_numbers.empty()) {
     return ShapeRefusal("layer: expected the common shape to have all heads; got pruned heads");
   }
@@ -92,8 +93,7 @@ absl::Status CheckLayerShapes(const ModelDescription& model) {
           "windows, rotary positions, key widths, pruned heads, convolutions, feed-forward blocks, "
           "mixtures or the norm before attention");
     }
-    absl::Status status = CheckPrunedHeads(layer, model.layer.attention.heads);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckPrunedHeads(layer, model.layer.attention.heads));
   }
   return absl::OkStatus();
 }

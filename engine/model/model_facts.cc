@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/names.h"
+#include "engine/base/status_macros.h"
 #include "engine/model/check_description.h"
 #include "engine/model/layer_parts.h"
 #include "engine/model/load_plan.h"
@@ -174,7 +175,7 @@ LayerCost CostOfLayer(const ModelDescription& description, int64_t layer) {
 
 absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
                                            const ComputeMode& mode) {
-  if (absl::Status status = CheckDescription(description); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckDescription(description));
   return PackedBytes(description, mode).value();
 }
 

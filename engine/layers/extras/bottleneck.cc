@@ -1,5 +1,6 @@
 #include "engine/layers/extras/bottleneck.h"
 
+#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/state/rows.h"
 
@@ -9,12 +10,10 @@ absl::StatusOr<Bottleneck::NormedLinear> Bottleneck::NormedLinear::Load(const st
                                                                         int64_t out, int64_t in,
                                                                         const LayerShape& shape,
                                                                         WeightLoader& loader) {
-  absl::StatusOr<PackedLinear> linear = loader.ReadLinear(name, out, in);
-  if (!linear.ok()) return linear.status();
-  absl::StatusOr<NormParameters> norm =
-      loader.ReadNorm(name + "_norm", out, shape.norms.kind, shape.norms.epsilon);
-  if (!norm.ok()) return norm.status();
-  return NormedLinear{*std::move(linear), *std::move(norm)};
+  ASSIGN_OR_RETURN(PackedLinear linear, loader.ReadLinear(name, out, in));
+  ASSIGN_OR_RETURN(NormParameters norm,
+                   loader.ReadNorm(name + "_norm", out, shape.norms.kind, shape.norms.epsilon));
+  return NormedLinear{std::move(linear), std::move(norm)};
 }
 
 MatrixView<float> Bottleneck::NormedLinear::Apply(const LinearInput& x, MatrixView<float> target,
@@ -31,22 +30,17 @@ absl::StatusOr<Bottleneck> Bottleneck::Load(const std::string& prefix, const Lay
   const auto load = [&](const char* name) {
     return NormedLinear::Load(prefix + name, bottleneck.width, shape.hidden_size, shape, loader);
   };
-  absl::StatusOr<NormedLinear> in = load("bottleneck_in");
-  if (!in.ok()) return in.status();
-  Bottleneck loaded(*std::move(in));
+  ASSIGN_OR_RETURN(NormedLinear in, load("bottleneck_in"));
+  Bottleneck loaded(std::move(in));
   if (!bottleneck.values_from_outside) return loaded;
-  absl::StatusOr<NormedLinear> attention = load("bottleneck_attention");
-  if (!attention.ok()) return attention.status();
-  loaded.attention_ = *std::move(attention);
+  ASSIGN_OR_RETURN(loaded.attention_, load("bottleneck_attention"));
   return loaded;
 }
 
 absl::StatusOr<Bottleneck> Bottleneck::WithOut(const std::string& prefix, const LayerShape& shape,
                                                WeightLoader& loader) && {
-  absl::StatusOr<PackedLinear> out = loader.ReadLinear(prefix + "bottleneck_out", shape.hidden_size,
-                                                       shape.extras.bottleneck.width);
-  if (!out.ok()) return out.status();
-  out_ = *std::move(out);
+  ASSIGN_OR_RETURN(out_, loader.ReadLinear(prefix + "bottleneck_out", shape.hidden_size,
+                                           shape.extras.bottleneck.width));
   return std::move(*this);
 }
 

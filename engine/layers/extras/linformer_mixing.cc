@@ -1,5 +1,7 @@
 #include "engine/layers/extras/linformer_mixing.h"
 
+#include "engine/base/status_macros.h"
+
 namespace attendant {
 
 absl::StatusOr<LinformerMixing> LinformerMixing::Load(const std::string& prefix,
@@ -7,12 +9,11 @@ absl::StatusOr<LinformerMixing> LinformerMixing::Load(const std::string& prefix,
                                                       WeightLoader& loader) {
   LinformerMixing mixing(shape.attention.linformer);
   const int64_t elements = mixing.shape_.keys * mixing.shape_.positions;
-  absl::StatusOr<AlignedBuffer<float>> keys = loader.ReadTable(prefix + "key_mixing", elements);
-  if (!keys.ok()) return keys.status();
-  absl::StatusOr<AlignedBuffer<float>> values = loader.ReadTable(prefix + "value_mixing", elements);
-  if (!values.ok()) return values.status();
-  mixing.keys_ = *std::move(keys);
-  mixing.values_ = *std::move(values);
+  ASSIGN_OR_RETURN(AlignedBuffer<float> keys, loader.ReadTable(prefix + "key_mixing", elements));
+  ASSIGN_OR_RETURN(AlignedBuffer<float> values,
+                   loader.ReadTable(prefix + "value_mixing", elements));
+  mixing.keys_ = std::move(keys);
+  mixing.values_ = std::move(values);
   return mixing;
 }
 

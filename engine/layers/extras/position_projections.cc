@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/status_macros.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/norm/norm.h"
 
@@ -11,17 +12,15 @@ namespace attendant {
 absl::StatusOr<AlignedBuffer<float>> ReadDistanceTable(const LayerShape& shape,
                                                        WeightLoader& loader) {
   const int64_t rows = shape.relative_positions.position_rows(), width = shape.hidden_size;
-  absl::StatusOr<AlignedBuffer<float>> read = loader.ReadTable("relative_positions", rows * width);
-  if (!read.ok()) return read.status();
+  ASSIGN_OR_RETURN(AlignedBuffer<float> read, loader.ReadTable("relative_positions", rows * width));
   AlignedBuffer<float> table(PaddedRows(rows) * width);
-  std::copy_n(read->data(), rows * width, table.data());
+  std::copy_n(read.data(), rows * width, table.data());
   std::fill(table.data() + rows * width, table.data() + table.size(), 0.0f);
   if (!shape.relative_positions.has_norm) return table;
-  absl::StatusOr<NormParameters> norm =
-      loader.ReadNorm("relative_positions_norm", width, shape.norms.kind, shape.norms.epsilon);
-  if (!norm.ok()) return norm.status();
+  ASSIGN_OR_RETURN(NormParameters norm, loader.ReadNorm("relative_positions_norm", width,
+                                                        shape.norms.kind, shape.norms.epsilon));
   const MatrixView<float> view = {table.data(), rows, width, width};
-  LayerNorm(ThreadTeam(1), view, norm->view(), view);
+  LayerNorm(ThreadTeam(1), view, norm.view(), view);
   return table;
 }
 
@@ -51,9 +50,8 @@ absl::Status PositionProjections::Project(const std::string& name,
                                           const AlignedBuffer<float>& table, WeightLoader& loader,
                                           SharedBuffer<float>& target) const {
   const int64_t in = table.size() / PaddedRows(rows_);
-  absl::StatusOr<PackedLinear> linear = loader.ReadLinear(name, width_, in);
-  if (!linear.ok()) return linear.status();
-  ProjectWith(*linear, table, 0, target);
+  ASSIGN_OR_RETURN(PackedLinear linear, loader.ReadLinear(name, width_, in));
+  ProjectWith(linear, table, 0, target);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "engine/base/rounding.h"
+#include "engine/base/status_macros.h"
 #include "engine/layers/state/rows.h"
 
 namespace attendant {
@@ -39,31 +40,27 @@ absl::StatusOr<TokenConvolution> TokenConvolution::Load(const std::string& prefi
                                                         const LayerShape& shape,
                                                         WeightLoader& loader) {
   TokenConvolution convolution(shape);
-  absl::Status status = convolution.LoadGroups(prefix + "convolution", loader);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(convolution.LoadGroups(prefix + "convolution", loader));
   return convolution;
 }
 
 // Loads each group as a matrix: transposes [out, in, taps] of the checkpoint to [out, taps * in].
 absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader& loader) {
   const int64_t columns = width_ / shape_.groups, in = columns * shape_.taps;
-  absl::StatusOr<AlignedBuffer<float>> weight = loader.ReadTable(name + ".weight", width_ * in);
-  if (!weight.ok()) return weight.status();
-  absl::StatusOr<AlignedBuffer<float>> bias = loader.ReadOptional(name + ".bias", width_);
-  if (!bias.ok()) return bias.status();
+  ASSIGN_OR_RETURN(AlignedBuffer<float> weight, loader.ReadTable(name + ".weight", width_ * in));
+  ASSIGN_OR_RETURN(AlignedBuffer<float> bias, loader.ReadOptional(name + ".bias", width_));
   AlignedBuffer<float> turned(columns * in);
   for (int64_t group = 0; group < shape_.groups; ++group) {
-    const float* from = weight->data() + group * columns * in;
+    const float* from = weight.data() + group * columns * in;
     for (int64_t out = 0; out < columns; ++out) {
       for (int64_t i = 0; i < in; ++i, ++from) {
         turned[out * in + i % shape_.taps * columns + i / shape_.taps] = *from;
       }
     }
-    const absl::Span<const float> own_bias(bias->data() + group * columns,
-                                           bias->size() == 0 ? 0 : columns);
-    absl::StatusOr<PackedLinear> packed = loader.Pack({turned.data(), columns, in, in}, own_bias);
-    if (!packed.ok()) return packed.status();
-    groups_.push_back(*std::move(packed));
+    const absl::Span<const float> own_bias(bias.data() + group * columns,
+                                           bias.size() == 0 ? 0 : columns);
+    ASSIGN_OR_RETURN(PackedLinear packed, loader.Pack({turned.data(), columns, in, in}, own_bias));
+    groups_.push_back(std::move(packed));
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/status_macros.h"
 #include "engine/layers/state/check_batch.h"
 #include "engine/layers/state/rows.h"
 #include "engine/model/model_facts.h"
@@ -15,8 +16,7 @@ bool LayerRun::WantsProbabilities() const {
 }
 
 absl::Status BatchRun::Begin(const PackedBatch& batch, int64_t first_layer, RunObserver& observer) {
-  absl::Status status = CheckBatch(batch, model_, workspace_.max_tokens);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckBatch(batch, model_, workspace_.max_tokens));
   batch_ = &batch;
   first_layer_ = first_layer;
   observer_ = &observer;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/matrix_view.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/convert.h"
 
 namespace attendant {
@@ -35,7 +36,7 @@ void AddProductPlans(absl::Span<const ProductPlan> more, std::vector<ProductPlan
 }
 
 absl::Status WeightLoader::Read(absl::string_view name, absl::Span<float> target) {
-  if (absl::Status status = source_.Read(name, target); !status.ok()) return status;
+  RETURN_IF_ERROR(source_.Read(name, target));
   CountRead(static_cast<int64_t>(target.size()));
   return absl::OkStatus();
 }
@@ -62,17 +63,16 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const Line
   int64_t row = 0;
   for (const LinearPart& part : parts) {
     const absl::Span<float> rows(weight.data() + row * in, part.out * in);
-    if (absl::Status status = Read(part.name + ".weight", rows); !status.ok()) return status;
+    RETURN_IF_ERROR(Read(part.name + ".weight", rows));
     const std::string bias_name = part.name + ".bias";
     if (source_.Has(bias_name)) {
       has_bias = true;
       const absl::Span<float> elements(bias.data() + row, part.out);
-      if (absl::Status status = Read(bias_name, elements); !status.ok()) return status;
+      RETURN_IF_ERROR(Read(bias_name, elements));
     }
     if (!part.scale.empty()) {
-      absl::StatusOr<AlignedBuffer<float>> scale = ReadTable(part.scale, part.out);
-      if (!scale.ok()) return scale.status();
-      ScaleRows(*scale, {rows.data(), part.out, in, in}, bias.data() + row);
+      ASSIGN_OR_RETURN(AlignedBuffer<float> scale, ReadTable(part.scale, part.out));
+      ScaleRows(scale, {rows.data(), part.out, in, in}, bias.data() + row);
     }
     row += part.out;
   }
@@ -82,12 +82,10 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const Line
 
 absl::StatusOr<PackedLinear> WeightLoader::ReadFloat32Linear(const std::string& name, int64_t out,
                                                              int64_t in) {
-  const absl::StatusOr<AlignedBuffer<float>> weight = ReadTable(name + ".weight", out * in);
-  if (!weight.ok()) return weight.status();
-  const absl::StatusOr<AlignedBuffer<float>> bias = ReadOptional(name + ".bias", out);
-  if (!bias.ok()) return bias.status();
-  return PackedLinear::Pack({weight->data(), out, in, in},
-                            {bias->data(), static_cast<size_t>(bias->size())}, {}, team_, arena_);
+  ASSIGN_OR_RETURN(const AlignedBuffer<float> weight, ReadTable(name + ".weight", out * in));
+  ASSIGN_OR_RETURN(const AlignedBuffer<float> bias, ReadOptional(name + ".bias", out));
+  return PackedLinear::Pack({weight.data(), out, in, in},
+                            {bias.data(), static_cast<size_t>(bias.size())}, {}, team_, arena_);
 }
 
 absl::StatusOr<PackedLinear> WeightLoader::Pack(MatrixView<const float> weight,
@@ -120,24 +118,18 @@ absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadBias(const LinearPart& pa
 
 absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, int64_t width,
                                                       NormKind kind, float epsilon) {
-  absl::StatusOr<AlignedBuffer<float>> gamma = ReadGamma(name, width, kind);
-  if (!gamma.ok()) return gamma.status();
-  absl::StatusOr<AlignedBuffer<float>> beta = ReadOptional(name + ".bias", width);
-  if (!beta.ok()) return beta.status();
-  return NormParameters{name, *std::move(gamma), *std::move(beta), epsilon, kind};
+  ASSIGN_OR_RETURN(AlignedBuffer<float> gamma, ReadGamma(name, width, kind));
+  ASSIGN_OR_RETURN(AlignedBuffer<float> beta, ReadOptional(name + ".bias", width));
+  return NormParameters{name, std::move(gamma), std::move(beta), epsilon, kind};
 }
 
 absl::Status WeightLoader::ReplaceNorm(NormParameters& norm) {
   const int64_t width = norm.gamma.size();
   if (source_.Has(norm.name + ".weight")) {
-    absl::StatusOr<AlignedBuffer<float>> gamma = ReadGamma(norm.name, width, norm.kind);
-    if (!gamma.ok()) return gamma.status();
-    norm.gamma = *std::move(gamma);
+    ASSIGN_OR_RETURN(norm.gamma, ReadGamma(norm.name, width, norm.kind));
   }
   if (source_.Has(norm.name + ".bias")) {
-    absl::StatusOr<AlignedBuffer<float>> beta = ReadTable(norm.name + ".bias", width);
-    if (!beta.ok()) return beta.status();
-    norm.beta = *std::move(beta);
+    ASSIGN_OR_RETURN(norm.beta, ReadTable(norm.name + ".bias", width));
   }
   return absl::OkStatus();
 }
@@ -153,8 +145,7 @@ absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadGamma(const std::string& 
 absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadTable(const std::string& name,
                                                              int64_t elements) {
   AlignedBuffer<float> table(elements);
-  absl::Status status = Read(name, {table.data(), static_cast<size_t>(elements)});
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Read(name, {table.data(), static_cast<size_t>(elements)}));
   return table;
 }
 
@@ -163,20 +154,18 @@ absl::StatusOr<AlignedBuffer<char>> WeightLoader::ReadStoredTable(const std::str
   AlignedBuffer<char> table(elements * ByteWidth(type));
   if (type == DataType::kFloat32) {
     float* floats = reinterpret_cast<float*>(table.data());
-    absl::Status status = Read(name, {floats, static_cast<size_t>(elements)});
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Read(name, {floats, static_cast<size_t>(elements)}));
     return table;
   }
-  const absl::StatusOr<bool> is_read =
-      source_.ReadStored(name, type, {table.data(), static_cast<size_t>(table.size())});
-  if (!is_read.ok()) return is_read.status();
-  if (*is_read) {
+  ASSIGN_OR_RETURN(
+      const bool is_read,
+      source_.ReadStored(name, type, {table.data(), static_cast<size_t>(table.size())}));
+  if (is_read) {
     CountRead(elements);
     return table;
   }
-  absl::StatusOr<AlignedBuffer<float>> read = ReadTable(name, elements);
-  if (!read.ok()) return read.status();
-  FromFloat(read->data(), elements, type, table.data());
+  ASSIGN_OR_RETURN(AlignedBuffer<float> read, ReadTable(name, elements));
+  FromFloat(read.data(), elements, type, table.data());
   return table;
 }
 

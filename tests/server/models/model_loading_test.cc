@@ -114,8 +114,8 @@ TEST_F(OverlayTest, RefusesToLeaveOutHeadsOfWhatCannotBePruned) {
   settings.models[1].source = "worked-example";
   EXPECT_EQ(OpenModels(settings).status().message(),
             "model b: " + folder_.File("prune.json") +
-                ": expected a model whose heads can be pruned; in this model, its heads are "
-                "columns of what it answers, without an output projection");
+                ": cannot prune heads of this model: it has no output projection, so its heads are "
+                "columns of its output");
 }
 
 TEST_F(OverlayTest, NamesTheModelInARefusal) {

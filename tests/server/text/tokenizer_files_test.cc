@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -100,6 +101,64 @@ TEST(TokenizerFilesTest, TokensOfTheDecoderAreAddedInTheOrderOfTheirIds) {
   EXPECT_THAT(effective.notes,
               ElementsAre("added_tokens_decoder adds <m>, <n>",
                           "transformers' TokenizersBackend adds the special tokens <o>"));
+}
+
+// A Unigram tokenizer that marks words as ALBERT's older files do. `special` are its special
+// tokens.
+std::string Pieces(const std::vector<std::string>& special, const std::string& ends) {
+  std::string added, pieces;
+  for (const std::string& token : special) {
+    absl::StrAppend(&pieces, "[\"", token, "\",0.0],");
+    absl::StrAppend(&added, added.empty() ? "" : ",", R"({"id":)", &token - special.data(),
+                    R"(,"content":")", token,
+                    R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,)",
+                    R"("special":true})");
+  }
+  absl::StrAppend(&pieces, R"(["▁",-2.0])");
+  for (const char* letter : {"a", "b", "c", "d", "e", "A", "B", "É", "é", R"(\")", "`"}) {
+    absl::StrAppend(&pieces, ",[\"", letter, "\",-4.0]");
+  }
+  return absl::StrCat(
+      R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[)", added,
+      R"(],"normalizer":null,"pre_tokenizer":{"type":"Metaspace","replacement":"▁",)",
+      R"("prepend_scheme":"always","split":true},"post_processor":)", ends,
+      R"(,"decoder":null,"model":{"type":"Unigram","unk_id":1,"byte_fallback":false,"vocab":[)",
+      pieces, R"(,["▁a",-3.0]]}})");
+}
+
+// The ids are those of transformers 5.23 with the same files.
+TEST(TokenizerFilesTest, ClassesOfUnigramModelsBuildTheirOwnParts) {
+  const auto ids = [](const std::string& file, const char* config, const char* text) {
+    return Load({.tokenizer_json = file, .tokenizer_config_json = config})
+        .tokenizer->Encode(text, {})
+        ->ids;
+  };
+  const std::string albert = Pieces(
+      {"<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"},
+      R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"[CLS]","type_id":0}},)"
+      R"({"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"[SEP]","type_id":0}}],)"
+      R"("pair":[],"special_tokens":{"[CLS]":{"id":"[CLS]","ids":[2],"tokens":["[CLS]"]},)"
+      R"("[SEP]":{"id":"[SEP]","ids":[3],"tokens":["[SEP]"]}}})");
+  constexpr char kAlbert[] = R"({"tokenizer_class":"AlbertTokenizer"})";
+  EXPECT_THAT(ids(albert, kAlbert, "Éa B"), ElementsAre(2, 5, 10, 6, 5, 7, 3));
+  EXPECT_THAT(ids(albert, kAlbert, "``a'' b"), ElementsAre(2, 5, 15, 6, 15, 5, 7, 3));
+  EXPECT_THAT(ids(albert, kAlbert, "a  b"), ElementsAre(2, 17, 5, 7, 3));
+  EXPECT_THAT(ids(albert, kAlbert, "<unk>b"), ElementsAre(2, 1, 5, 7, 3));
+  const std::string big_bird =
+      Pieces({"<pad>", "</s>", "<s>", "<unk>", "[SEP]", "[MASK]", "[CLS]"}, "null");
+  constexpr char kBigBird[] = R"({"tokenizer_class":"BigBirdTokenizer"})";
+  EXPECT_THAT(ids(big_bird, kBigBird, "Éa B"), ElementsAre(6, 7, 15, 8, 7, 14, 4));
+  EXPECT_THAT(ids(big_bird, kBigBird, "``a'' b"), ElementsAre(6, 7, 18, 18, 8, 3, 7, 9, 4));
+  EXPECT_THAT(ids(big_bird, kBigBird, "a  b"), ElementsAre(6, 19, 7, 9, 4));
+  const std::string camembert = Pieces({"<s>", "<pad>", "</s>", "<unk>", "<mask>"}, "null");
+  constexpr char kCamembert[] = R"({"tokenizer_class":"CamembertTokenizer"})";
+  EXPECT_THAT(ids(camembert, kCamembert, "Éa B"), ElementsAre(0, 5, 13, 6, 5, 12, 2));
+  EXPECT_THAT(ids(camembert, kCamembert, "``a'' b"), ElementsAre(0, 5, 16, 16, 6, 3, 5, 7, 2));
+  EXPECT_THAT(ids(camembert, kCamembert, "a<s>NOTUSED"), ElementsAre(0, 17, 18, 2));
+  EXPECT_THAT(
+      ids(camembert, R"({"tokenizer_class":"CamembertTokenizer","additional_special_tokens":[]})",
+          "a<s>NOTUSED"),
+      ElementsAre(0, 17, 0, 5, 3, 2));
 }
 
 // A BPE tokenizer of "a", "b" and "ab", with options that transformers' classes do not have.
