@@ -243,7 +243,7 @@ class ModuleList {
   void AddDense() {
     const bool pools = found_.pools();
     const bool of_tokens = ReadVectors(pools ? kPooledVectors : kTokenVectors) == kTokenVectors;
-    if (!of_tokens && !pools) Refuse("after a Pooling (its input is \'sentence_embedding\')");
+    if (!of_tokens && !pools) Refuse("after a Pooling (its input is 'sentence_embedding')");
     if (of_tokens ? found_.normalizes_tokens : found_.normalize) Refuse("before Normalize");
     if (found_.transformer_pools) Refuse("after a Transformer that does not pool by itself");
     found_.has_token_head |= of_tokens;

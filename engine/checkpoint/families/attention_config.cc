@@ -92,7 +92,8 @@ ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, Conf
       config.Choice({"conv_act"}, ActivationNames(), std::optional<Activation>(Activation::kTanh));
   if (shape.taps % 2 == 0 || layer.hidden_size % shape.groups != 0) {
     config.Refuse(
-        "expected a convolution with an odd kernel size in groups that divide the hidden size ",
+        taps.front(),
+        ": expected a convolution with an odd kernel size in groups that divide the hidden size ",
         layer.hidden_size, "; got ", shape.taps, " in ", shape.groups, " groups");
     return {};
   }

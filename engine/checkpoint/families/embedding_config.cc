@@ -25,8 +25,8 @@ void ReadPositions(const Family& family, ConfigReader& config, EmbeddingShape& e
   }
   if (family.counts_from_first_position) embeddings.positions += embeddings.first_position;
   if (embeddings.positions > 0 && embeddings.first_position >= embeddings.positions) {
-    config.Refuse("expected more positions than the ", embeddings.first_position,
-                  " up to pad_token_id; got ", embeddings.positions);
+    config.Refuse(keys.positions.front(), ": expected more positions than the ",
+                  embeddings.first_position, " up to pad_token_id; got ", embeddings.positions);
   }
   if (family.sinusoids != Sinusoids::kNone &&
       (embeddings.width < kNarrowestSinusoids || embeddings.width % 2 != 0)) {

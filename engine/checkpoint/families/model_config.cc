@@ -67,7 +67,8 @@ int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReade
   const bool fits =
       family.has_own_head_width ? divides || config.Has(head_widths) : divides && head_dim == width;
   if (!fits) {
-    config.Refuse("expected heads of one width that make up the hidden size; got ",
+    config.Refuse(family.keys.heads.front(),
+                  ": expected heads of one width that make up the hidden size; got ",
                   layer.attention.heads, " heads for ", layer.inner_width(),
                   divides ? absl::StrCat(" with head_dim ", head_dim) : "");
   }

@@ -118,8 +118,9 @@ class Parameters {
     const double low = reader_.Number({"low_freq_factor"}, kHighestFactor);
     const double high = reader_.Number({"high_freq_factor"}, kHighestFactor);
     if (low <= 0 || high <= low) {
-      return config_.Refuse("expected a positive low_freq_factor below high_freq_factor; got ", low,
-                            " and ", high);
+      return config_.Refuse(
+          "low_freq_factor: expected a positive number below high_freq_factor; got ", low, " and ",
+          high);
     }
     for (double& frequency : shape.frequencies) {
       const double turns = length * frequency / (2 * std::numbers::pi);

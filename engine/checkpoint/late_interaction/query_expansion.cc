@@ -97,7 +97,7 @@ absl::Status SettleQueryExpansion(const std::string& folder, const ModelDescript
   const int64_t longest = model.embeddings ? model.embeddings->longest_sequence() : 0;
   if (longest == 0 || expansion->length <= longest) return absl::OkStatus();
   return InvalidArgument(folder, ": query_expansion: expected at most ", longest,
-                         " tokens (the model\'s longest sequence); got ", expansion->length);
+                         " tokens (the model's longest sequence); got ", expansion->length);
 }
 
 }  // namespace attendant

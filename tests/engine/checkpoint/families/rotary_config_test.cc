@@ -184,9 +184,10 @@ TEST(RotaryConfig, ParametersThatCannotBeAreRefused) {
   const auto refusal = [](const std::string& parameters) {
     return Refusal(Config("nomic_bert_library", {}, "{\"rope_parameters\": {" + parameters + "}}"));
   };
-  EXPECT_THAT(refusal(R"("rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0,
+  EXPECT_THAT(
+      refusal(R"("rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0,
                          "high_freq_factor": 4.0, "original_max_position_embeddings": 512)"),
-              HasSubstr("a positive low_freq_factor below high_freq_factor; got 4 and 4"));
+      HasSubstr("low_freq_factor: expected a positive number below high_freq_factor; got 4 and 4"));
   EXPECT_THAT(refusal(R"("rope_type": "llama3", "factor": 8.0)"),
               HasSubstr("low_freq_factor: missing; expected a number in 0..10000"));
   EXPECT_THAT(refusal(R"("rope_type": "yarn", "factor": 8.0, "rope_theta": 1.0)"),
