@@ -80,7 +80,7 @@ class App::Impl {
   }
 
   absl::Status Start() {
-    // First, since /metrics tells its connections.
+    // First, because /metrics reports its connections.
     const absl::Status bound = BindListener();
     RETURN_IF_ERROR(LoadCertificates());
     RETURN_IF_ERROR(LoadTokens());
@@ -92,7 +92,7 @@ class App::Impl {
     RETURN_IF_ERROR(CheckLimits(opened));
 
     LogPlan();
-    spdlog::info("memory for requests: {} of the {} {}", proto::InMebibytes(request_budget_),
+    spdlog::info("memory for requests: {} of {} ({})", proto::InMebibytes(request_budget_),
                  proto::InMebibytes(memory_limit_.bytes), memory_limit_.reason);
     std::optional<FreshPages> fresh_pages;  // for weights and activations
     if (!plan_.nodes.empty()) fresh_pages.emplace();
@@ -107,7 +107,7 @@ class App::Impl {
     spdlog::info("ready: gRPC on {}, HTTP on {} port {}, page {}", listener_->name(), HttpAddress(),
                  http_port(), settings_.page ? url : "off");
     const std::string text = ExampleOfTexts(models_, url, !settings_.token_file.empty());
-    if (apis_ != nullptr && !text.empty()) spdlog::info("a first text: {}", text);
+    if (apis_ != nullptr && !text.empty()) spdlog::info("try: {}", text);
     return absl::OkStatus();
   }
 
@@ -126,23 +126,23 @@ class App::Impl {
     const int64_t late = admission_.AwaitIdle(settings_.drain_timeout);
     queue_.Close();
     if (late > 0) {
-      spdlog::warn("drain timeout: {} requests are not answered and fail", late);
+      spdlog::warn("drain timeout: failing {} unfinished requests", late);
       queue_.FailAll(absl::UnavailableError("the server is stopping"));
     }
     EndGrpcServer(*grpc_.server, *listener_, absl::Now() + (deadline - clock_.Now()));
     instances_.reset();
-    spdlog::info("stopped, {} requests were answered", metrics_.answered());
+    spdlog::info("stopped after answering {} requests", metrics_.answered());
   }
 
   int port() const { return listener_->port(); }
   int http_port() const { return http_->port(); }
 
  private:
-  // Waits for callers who see that the server is not ready to go elsewhere. A second signal ends
-  // the process meanwhile.
+  // Gives clients time to notice that the server is not ready. A second signal ends the process
+  // meanwhile.
   void BeLameDuck() const {
     if (settings_.lame_duck == absl::ZeroDuration()) return;
-    spdlog::info("lame duck: not ready, accepts requests for another {}",
+    spdlog::info("lame duck: not ready, but accepting requests for another {}",
                  absl::FormatDuration(settings_.lame_duck));
     absl::SleepFor(settings_.lame_duck);
   }
@@ -167,7 +167,7 @@ class App::Impl {
     if (!settings_.tls_client_ca.empty()) paths.push_back(settings_.tls_client_ca);
     if (paths == std::vector<std::string>(2)) return absl::OkStatus();
     if (paths[0].empty() || paths[1].empty()) {
-      return absl::InvalidArgumentError("TLS needs both --tls-cert and --tls-key");
+      return absl::InvalidArgumentError("--tls-cert, --tls-key: TLS requires both");
     }
     ASSIGN_OR_RETURN(certificates_,
                      Reloaded<Certificates>::Load(std::move(paths), CheckCertificates));
@@ -251,19 +251,19 @@ class App::Impl {
     spdlog::info("attendant-server {}, oneDNN {}, instruction set {}", ATTENDANT_VERSION,
                  OneDnnVersion(), EffectiveIsa());
     for (const std::string& line : DescribeSettings(settings_)) spdlog::info("setting {}", line);
-    spdlog::info("thread plan: instances {}, threads per instance {}; {} CPUs to compute on ({})",
+    spdlog::info("thread plan: instances {}, threads per instance {}; {} CPUs available ({})",
                  plan_.instances, plan_.threads_per_instance, cpu_budget_.threads,
                  cpu_budget_.reason);
     if (settings_.max_connections > most_connections_) {
-      spdlog::warn("{} connections are allowed, as the process may open few file descriptors",
+      spdlog::warn("lowered --max-connections to {} (limit of file descriptors, ulimit -n)",
                    most_connections_);
     }
     if (tokens_ != nullptr && certificates_ == nullptr && !IsUnixAddress(settings_.address)) {
-      spdlog::warn("--token-file without --tls-cert: the network sees the tokens");
+      spdlog::warn("--token-file without --tls-cert: tokens are sent unencrypted");
     }
     if (numa_nodes_.size() > 1) spdlog::info("{}", DescribePlaces(plan_, numa_nodes_));
     if (Oversubscribes(plan_, cpu_budget_)) {
-      spdlog::warn("more compute threads than CPUs: they will wait for each other");
+      spdlog::warn("more compute threads than CPUs: threads will wait for each other");
     }
   }
 
@@ -314,7 +314,6 @@ class App::Impl {
     return absl::OkStatus();
   }
 
-  // What is done every second.
   void StartHousekeeping() {
     housekeeping_ = std::make_unique<Periodic>(absl::Seconds(1), [this] {
       if (IsShortOfMemory()) {
@@ -349,7 +348,7 @@ class App::Impl {
   ModelTable models_;
   CrossKvStore cross_kv_;
   const std::unique_ptr<ResultCache> cache_ = ResultCache::Make(settings_.cache_bytes);
-  // So many that a long body or text does not keep short ones waiting.
+  // Enough threads that a long body or text does not delay short ones.
   std::unique_ptr<WorkerThreads> workers_ =
       std::make_unique<WorkerThreads>(std::max(2, cpu_budget_.threads / 4));
   std::unique_ptr<Reloaded<Certificates>> certificates_;  // null: no TLS

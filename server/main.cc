@@ -63,9 +63,9 @@ int Run(const std::vector<std::string>& arguments) {
 }  // namespace attendant::server
 
 int main(int argc, char** argv) {
-  // Debian 13's Abseil aborts the process if it finds a cycle in the order in which mutexes are
-  // locked, and its gRPC does not tell it when a mutex ends: a new one at an old address can close
-  // a cycle that does not exist.
+  // Debian 13's Abseil aborts the process if it finds a cycle in the locking order of mutexes, and
+  // its gRPC does not report when a mutex is destroyed: a new one at an old address can close a
+  // cycle that does not exist.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   attendant::server::SetLibraryVariables(argv);
   attendant::server::LimitHeaps();

@@ -35,7 +35,7 @@ std::string PeerOf(const std::string& transport_peer, const std::string& forward
   const std::vector<std::string> hops = absl::StrSplit(forwarded_for, ',');
   for (auto hop = hops.rbegin(); hop != hops.rend() && is_proxy(*address); ++hop) {
     const auto next = ParseAddress(std::string(absl::StripAsciiWhitespace(*hop)));
-    if (!next) break;  // nobody says who is before this proxy
+    if (!next) break;  // the address before this proxy is unknown
     address = next;
   }
   return FormatAddress(CallerNetwork(*address));

@@ -19,8 +19,8 @@ bool AreZero(absl::string_view text) {
   return text.find_first_not_of('0') == absl::string_view::npos;
 }
 
-// Takes a field of digits, and the dash behind it unless the text ends there. Returns an empty
-// text if there is no such field.
+// Takes a field of digits and the dash after it, which is absent at the end of the text. Returns an
+// empty string if there is no such field.
 absl::string_view TakeField(absl::string_view& text, size_t size) {
   const absl::string_view field = text.substr(0, size);
   if (field.size() < size || !AreDigits(field)) return "";

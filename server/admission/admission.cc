@@ -19,7 +19,17 @@ absl::Status StatusOf(Budget::Answer answer, Refusal reason, const std::string& 
   if (answer == Budget::Answer::kTaken) return absl::OkStatus();
   if (answer != Budget::Answer::kShare) return Refused(reason, message);
   return Refused(Refusal::kPeerShare,
-                 absl::StrCat("the caller has its share of the server's ", what));
+                 absl::StrCat("the client already has its share of the server's ", what));
+}
+
+std::string AllTaken(const char* what, const Budget& budget, const char* flag) {
+  return absl::StrCat("all ", what, " are taken (", budget.total(), " of ", budget.total(), ", ",
+                      flag, "); retry later");
+}
+
+std::string MemoryFull(const char* what, int64_t bytes) {
+  return absl::StrCat("the memory for requests is full (--memory-limit-bytes); ", what, " needs ",
+                      bytes, " bytes; retry later");
 }
 
 }  // namespace
@@ -36,7 +46,7 @@ Admission::Admission(AdmissionLimits limits, std::function<int64_t()> resident_b
 absl::Status Admission::TakeSlot(const std::string& peer, Budget::Hold& slot) {
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
   return StatusOf(slots_.TryTake({peer, 1}, slot), Refusal::kSlots,
-                  "the server has no free slot for another request", "slots");
+                  AllTaken("request slots", slots_, "--max-inflight"), "slots");
 }
 
 absl::Status Admission::TakeSlotIfFree(const std::string& peer, Budget::Hold& slot) {
@@ -48,7 +58,7 @@ absl::Status Admission::TakeSlotIfFree(const std::string& peer, Budget::Hold& sl
 absl::Status Admission::TakeStream(const std::string& peer, Budget::Hold& stream) {
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
   return StatusOf(streams_.TryTake({peer, 1}, stream), Refusal::kStreams,
-                  "the server has no room for another stream", "streams");
+                  AllTaken("stream places", streams_, "--max-streams"), "streams");
 }
 
 absl::Status Admission::Charge(const Budget::Claim& claim, Budget::Hold& hold) {
@@ -60,9 +70,7 @@ absl::Status Admission::Charge(const Budget::Claim& claim, Budget::Hold& hold) {
         memory_.total(), " for all requests (--memory-limit-bytes)"));
   }
   return StatusOf(answer, Refusal::kMemory,
-                  absl::StrCat("the server has no room for the ", claim.amount,
-                               " bytes of the request and its answer now"),
-                  "memory");
+                  MemoryFull("this request with its answer", claim.amount), "memory");
 }
 
 absl::Status Admission::ChargeReceived(const Budget::Claim& claim, int64_t exempt,
@@ -70,17 +78,16 @@ absl::Status Admission::ChargeReceived(const Budget::Claim& claim, int64_t exemp
   const Budget::Answer answer = hold.empty() ? memory_.TryTake(claim, hold, exempt)
                                              : hold.Change(claim.amount, claim.purpose, exempt);
   return StatusOf(answer, Refusal::kMemory,
-                  absl::StrCat("the server has no room for the ", claim.amount,
-                               " bytes that the connection has received of unfinished requests"),
-                  "memory");
+                  MemoryFull("the unfinished requests of this connection", claim.amount), "memory");
 }
 
 absl::Status Admission::CheckOpen() {
-  if (closed_) return Refused(Refusal::kDraining, "the server is draining; try another one");
+  if (closed_)
+    return Refused(Refusal::kDraining, "the server is draining; retry on another server");
   if (resident_bytes_ == nullptr || Resident() <= limits_.most_resident_bytes) {
     return absl::OkStatus();
   }
-  return Refused(Refusal::kMemory, "the server is short of memory");
+  return Refused(Refusal::kMemory, "the server is short of memory; retry later");
 }
 
 int64_t Admission::Resident() {
@@ -111,7 +118,7 @@ void Admission::ReportAnswered(absl::Duration time) {
 
 int64_t Admission::AwaitIdle(absl::Duration timeout) const {
   const absl::Time deadline = clock_.Now() + timeout;
-  // Streams first: once they are gone, none of their items can take a slot.
+  // Streams first: afterwards, none of their items can take a slot.
   const int64_t streams = streams_.AwaitIdle(timeout);
   return streams + slots_.AwaitIdle(std::max(deadline - clock_.Now(), absl::ZeroDuration()));
 }

@@ -68,7 +68,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
         return;
       }
     }
-    MeetWaiting();  // the claim withdrawn may have been the one that blocked those behind it
+    MeetWaiting();  // the withdrawn claim may have blocked later ones
   }
 
   Answer Change(Hold& hold, int64_t amount, HeldFor purpose, int64_t exempt) {
@@ -149,7 +149,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     Peers peer;  // its peer, which may hold nothing yet
   };
 
-  // `own`: what the claimant's hold has already, of all that its peer holds.
+  // `own`: the amount in the claimant's hold, part of its peer's total.
   Answer MayTake(const std::string& peer, int64_t amount, int64_t own) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (amount < 0 || amount > limits_.total) return Answer::kNever;
@@ -162,7 +162,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     const auto found = peers_.find(peer);
     if (found == peers_.end() || found->second <= own) return true;
     const int64_t held = found->second, free = limits_.total - held_;
-    const bool alone = held == held_ - nobodys_;
+    const bool alone = held == held_ - unowned_;
     return alone ? amount <= free - limits_.reserve : held <= free;
   }
 
@@ -183,7 +183,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
   void Count(const std::string& peer, int64_t amount) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (amount == 0) return;
     if (peer.empty()) {
-      nobodys_ += amount;
+      unowned_ += amount;
     } else {
       const auto entry = peers_.try_emplace(peer, 0).first;
       entry->second += amount;
@@ -240,7 +240,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
   mutable absl::Mutex mutex_;
   BudgetLimits limits_ ABSL_GUARDED_BY(mutex_);
   int64_t held_ ABSL_GUARDED_BY(mutex_) = 0;     // in all
-  int64_t nobodys_ ABSL_GUARDED_BY(mutex_) = 0;  // of that, without a peer
+  int64_t unowned_ ABSL_GUARDED_BY(mutex_) = 0;  // of that, without a peer
   BudgetCounts counts_ ABSL_GUARDED_BY(mutex_);  // `waiting` is not maintained here
   Peers peers_ ABSL_GUARDED_BY(mutex_);          // that hold something
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kNone;

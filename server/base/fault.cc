@@ -10,7 +10,7 @@ namespace {
 // Made before they are needed, when there may be no memory to make them.
 const absl::Status& NoMemory() {
   static const auto& status =
-      *new absl::Status(Refused(Refusal::kMemory, "no memory for the request's buffers"));
+      *new absl::Status(Refused(Refusal::kMemory, "cannot allocate the request's buffers"));
   return status;
 }
 

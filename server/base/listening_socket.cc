@@ -41,7 +41,7 @@ absl::Status CheckPath(const std::string& path) {
   if (lstat(path.c_str(), &file) != 0) {
     return errno == ENOENT ? absl::OkStatus() : ProblemOfErrno();
   }
-  if (!S_ISSOCK(file.st_mode)) return Problem("there is a file that is not a socket");
+  if (!S_ISSOCK(file.st_mode)) return Problem("the path exists and is not a socket");
   const int caller = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (caller < 0) return ProblemOfErrno();
   const sockaddr_un address = UnixAddress(path);
@@ -124,9 +124,10 @@ absl::StatusOr<std::unique_ptr<ListeningSocket>> ListeningSocket::BindUnix(
   const std::string unfinished = NameBeforeListening(path);
   if (path.empty()) return Problem("the path is empty");
   if (unfinished.size() >= sizeof sockaddr_un::sun_path) {
-    return Problem(absl::StrCat(
-        "the path has ", path.size(), " bytes, at most ",
-        sizeof sockaddr_un::sun_path - 1 - (unfinished.size() - path.size()), " are possible"));
+    return Problem(
+        absl::StrCat("expected a path of at most ",
+                     sizeof sockaddr_un::sun_path - 1 - (unfinished.size() - path.size()),
+                     " bytes; got ", path.size()));
   }
   RETURN_IF_ERROR(CheckPath(path));
   RETURN_IF_ERROR(CheckPath(unfinished));

@@ -86,14 +86,14 @@ class Composition {
     const JobSlice& slice = NextSlice(job);
     if (slice.tokens > limits_.max_batch_tokens - tokens_) return BatchClose::kTokens;
     if (seconds_ + slice.seconds > room_) return BatchClose::kSeconds;
-    // A slice of unknown duration makes nobody late.
+    // A slice of unknown duration makes no member late.
     const absl::Time end = begin_ + absl::Seconds(seconds_ + slice.seconds);
     const bool late = end > std::min(latest_, queue_.jobs[job].deadline);
     return late && slice.seconds > 0 ? std::optional(BatchClose::kDeadline) : std::nullopt;
   }
 
-  // Returns the job whose slice joins next. Drops the candidates that do not fit, as the room only
-  // shrinks.
+  // Returns the job with the next slice to join. Drops the candidates that do not fit, because the
+  // remaining space only shrinks.
   std::optional<size_t> Next() {
     std::optional<size_t> best;
     size_t kept = 0;
@@ -129,7 +129,7 @@ class Composition {
   BatchChoice choice_;
 };
 
-// Returns the job that leads, of all or of those whose patience has ended.
+// Returns the job that leads, among all jobs or those that cannot wait any longer.
 std::optional<size_t> Leader(const Queue& queue, absl::Time now, const BatchLimits& limits,
                              bool only_ripe) {
   std::optional<size_t> best;

@@ -11,31 +11,32 @@
 namespace attendant::server {
 namespace {
 
-// Waits may become longer than predicted by this factor. Jobs admitted up to their very deadline
-// would be computed too late as often as not, in the place of others. A server that refuses most of
-// its calls spends time on them that no earlier prediction knew of: at ten times the capacity of
-// one core, a factor of 1.1 let up to a tenth of what was computed come too late.
+// Waits may become longer than predicted by this factor. Jobs admitted right up to their deadline
+// would often be computed too late, in place of others. A server that refuses most of its calls
+// spends time on them that earlier predictions did not include: at ten times the capacity of one
+// core, a factor of 1.1 made up to a tenth of the computed work late.
 constexpr double kWaitMargin = 1.25;
 
-absl::Status Full(Refusal reason, const char* what, int64_t held, int64_t bound, int64_t asked) {
-  return Refused(reason, absl::StrCat("the queue holds ", held, " of at most ", bound, " ", what,
-                                      ", this request brings ", asked, "; try again later"));
+// `limit` names the unit and the flag of the bound.
+absl::Status Full(Refusal reason, const char* limit, int64_t held, int64_t bound, int64_t asked) {
+  return Refused(reason, absl::StrCat("the queue is full (", held, " of ", bound, " ", limit,
+                                      "); this request needs ", asked, "; retry later"));
 }
 
 absl::Status FullOfSeconds(double held, double bound, double asked) {
   return Refused(
       Refusal::kQueueSeconds,
       absl::StrFormat(
-          "the queue holds %.3f of at most %.3f predicted seconds, this request brings %.3f; try "
-          "again later",
+          "the queue is full (%.3f of %.3f predicted seconds, --max-queue-seconds); this request "
+          "needs %.3f; retry later",
           held, bound, asked));
 }
 
 absl::Status Unmeetable(absl::Duration needed, absl::Duration left) {
   return Refused(Refusal::kDeadlineHopeless,
-                 absl::StrCat("the deadline cannot be met: the request is predicted to take ",
+                 absl::StrCat("the deadline cannot be met: the request needs ",
                               absl::FormatDuration(absl::Floor(needed, absl::Microseconds(1))),
-                              " with its wait, and its deadline is in ",
+                              " by prediction, including its wait; the deadline is in ",
                               absl::FormatDuration(absl::Floor(left, absl::Microseconds(1)))));
 }
 
@@ -51,7 +52,7 @@ int64_t TokensOf(absl::Span<const JobSlice> slices) {
   return tokens;
 }
 
-// So that the next push_back finds memory.
+// Ensures that the next push_back does not allocate.
 template <typename T>
 void MakeRoom(std::vector<T>& list) {
   if (list.size() == list.capacity()) list.reserve(2 * list.size() + 1);
@@ -115,8 +116,8 @@ absl::Status WaitingJobs::CheckPlace(const Job& job, absl::Time now) const {
   const int64_t tokens = TokensOf(job.slices);
   if (tokens > queue_limits_.max_tokens) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the request brings ", tokens, " tokens, with the rows of its memory; at most ",
-        queue_limits_.max_tokens, " may wait (--max-queue-tokens)"));
+        "the request has ", tokens, " tokens, including memory rows; the server allows ",
+        queue_limits_.max_tokens, " in the queue (--max-queue-tokens)"));
   }
   absl::Status status = job.patient ? absl::OkStatus() : CheckRoom(job);
   return status.ok() ? CheckInTime(job, job.deadline, now) : status;
@@ -124,7 +125,8 @@ absl::Status WaitingJobs::CheckPlace(const Job& job, absl::Time now) const {
 
 absl::Status WaitingJobs::CheckRoom(const Job& job) const {
   if (counts_.jobs >= queue_limits_.max_jobs) {
-    return Full(Refusal::kQueueJobs, "jobs", counts_.jobs, queue_limits_.max_jobs, 1);
+    return Full(Refusal::kQueueJobs, "jobs, --max-queue-requests", counts_.jobs,
+                queue_limits_.max_jobs, 1);
   }
   absl::Status status = CheckShares(job);
   return status.ok() ? CheckTurn(job) : status;
@@ -141,12 +143,12 @@ absl::Status WaitingJobs::CheckShares(const Job& job) const {
     const bool alone = of_peer == counts_.jobs - WaitingOf("").jobs;
     if (alone ? free <= queue_limits_.reserved_jobs : of_peer > free) {
       return Refused(Refusal::kPeerShare,
-                     "the caller has its share of the queue's jobs; try again later");
+                     "the client already has its share of the queue's jobs; retry later");
     }
   }
   if (of_model == 0 || of_model == counts_.jobs || of_model <= free) return absl::OkStatus();
   return Refused(Refusal::kQueueJobs,
-                 "the model has its share of the queue's jobs; try again later");
+                 "the model already has its share of the queue's jobs; retry later");
 }
 
 absl::Status WaitingJobs::CheckTurn(const Job& job) const {
@@ -155,8 +157,8 @@ absl::Status WaitingJobs::CheckTurn(const Job& job) const {
   if (others.jobs == 0) return absl::OkStatus();
   // Compared by subtraction, because the sum could overflow.
   if (first.tokens > queue_limits_.max_tokens - others.tokens) {
-    return Full(Refusal::kQueueTokens, "tokens", others.tokens, queue_limits_.max_tokens,
-                first.tokens);
+    return Full(Refusal::kQueueTokens, "tokens, --max-queue-tokens", others.tokens,
+                queue_limits_.max_tokens, first.tokens);
   }
   const double bound = absl::ToDoubleSeconds(queue_limits_.max_seconds);
   const double held = others.seconds / batch_limits_.instances;
@@ -284,7 +286,7 @@ absl::Time WaitingJobs::Take(absl::Time now, bool patient, Batch& batch) {
   const BatchChoice choice = ChooseBatch({jobs_, served_}, now, limits);
   if (choice.take.empty()) return choice.wait_until;
   const auto taken = [](size_t slices) { return slices > 0; };
-  // From here on nothing may find no memory.
+  // No allocation may fail from here on.
   batch.entries.reserve(std::count_if(choice.take.begin(), choice.take.end(), taken));
   batch.close = choice.close;
 

@@ -13,6 +13,7 @@
 #include "server/metrics/refusal.h"
 #include "server/models/model_lookup.h"
 #include "server/models/sequence_state.h"
+#include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 namespace {
@@ -68,29 +69,32 @@ HeldBytes::~HeldBytes() {
 absl::Status CrossKvStore::TakeRoom(const char* what, int64_t bytes, Budget::Hold& room) {
   const int64_t registered = registered_->bytes.load(), sequences = sequences_->bytes.load();
   if (bytes <= limits_.max_bytes - registered - sequences) {
-    // It is nobody's: it outlives the call, and its handle may be used by others.
+    // Charged to no peer: it outlives the call, and other clients may use its handle.
     const Budget::Claim claim = {"", bytes, HeldFor::kRegistered};
     if (memory_ == nullptr || memory_->TryTake(claim, room) == Budget::Answer::kTaken) {
       return absl::OkStatus();
     }
-    return Refused(Refusal::kMemory, absl::StrCat("the server has no room for the ", bytes,
-                                                  " bytes of the ", what, " now"));
+    return Refused(Refusal::kMemory,
+                   absl::StrCat("the memory for requests is full (--memory-limit-bytes); the ",
+                                what, " needs ", bytes, " bytes; retry later"));
   }
-  const std::string in_chunks = absl::StrCat(" and the ", sequences, " of ",
-                                             sequences_->holders.load(), " sequences in parts");
-  const std::string message =
-      absl::StrCat("the ", what, " would take ", bytes, " bytes beside the ", registered, " of ",
-                   entries_.size(), " registered memories", sequences > 0 ? in_chunks : "",
-                   "; the server keeps at most ", limits_.max_bytes, " (--max-registered-bytes)");
-  if (bytes > limits_.max_bytes) return absl::InvalidArgumentError(message);
-  return Refused(Refusal::kRegistered, message);
+  if (bytes > limits_.max_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the ", what, " would take ", bytes,
+                                                   " bytes; the server allows ", limits_.max_bytes,
+                                                   " for all (--max-registered-bytes)"));
+  }
+  return Refused(Refusal::kRegistered,
+                 absl::StrCat("the space for registered memories and sequence states is full (",
+                              registered + sequences, " of ", limits_.max_bytes,
+                              " bytes, --max-registered-bytes); this ", what, " needs ", bytes,
+                              "; retry later"));
 }
 
 absl::StatusOr<std::unique_ptr<HeldBytes>> CrossKvStore::Hold(int64_t bytes) {
   EvictExpired();
   Budget::Hold room;
   absl::MutexLock lock(&mutex_);
-  if (absl::Status status = TakeRoom("sequence's state", bytes, room); !status.ok()) return status;
+  if (absl::Status status = TakeRoom("sequence state", bytes, room); !status.ok()) return status;
   return std::make_unique<HeldBytes>(bytes, sequences_, std::move(room));
 }
 
@@ -104,7 +108,7 @@ absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> CrossKvStore::Reserve(CrossKv
     return std::make_shared<RegisteredCrossKv>(std::move(origin), registered_, std::move(room));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for ", bytes, " bytes to register"));
+        absl::StrCat("cannot allocate ", bytes, " bytes for the memory"));
   }
 }
 
@@ -147,8 +151,7 @@ absl::StatusOr<int64_t> CrossKvStore::Drop(const std::string& handle) {
 absl::Status CrossKvStore::Missing(const std::string& handle) const {
   const auto found = retired_.find(handle);
   if (found != retired_.end()) return RetiredModel("memory_handle", found->second);
-  return absl::NotFoundError(
-      "memory_handle: no such memory; it has expired, was dropped, or never was");
+  return NotFound("memory_handle", "expired, dropped or never registered", "call PutMemory again");
 }
 
 void CrossKvStore::Retire(const std::string& handle, const Entry& entry) {

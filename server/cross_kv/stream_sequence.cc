@@ -32,8 +32,8 @@ absl::Status StreamSequence::Admit(const LayerSpan& span, CrossKvStore& store) {
       return absl::OkStatus();
     }
     return InvalidField("sequence",
-                        absl::StrCat("that of its parts before, ",
-                                     DescribeLayers(first_layer_, layers_, model_name_)),
+                        absl::StrCat(DescribeLayers(first_layer_, layers_, model_name_),
+                                     " (as in its earlier chunks)"),
                         DescribeLayers(span.first_layer, span.layers, span.model->name));
   }
   const ModelDescription& model = span.model->encoder->description();
@@ -47,7 +47,7 @@ absl::Status StreamSequence::Admit(const LayerSpan& span, CrossKvStore& store) {
     after_ = AlignedBuffer<float>(size);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a sequence's state of ", 2 * size, " floats"));
+        absl::StrCat("cannot allocate ", 2 * size, " floats for the sequence's state"));
   }
   room_ = *std::move(room);
   model_ = span.model;

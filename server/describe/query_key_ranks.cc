@@ -69,12 +69,12 @@ absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescr
   const LayerShape& layer = model.layer;
   const int64_t rows = layer.query_columns();
   if (!layer.attention.has_input_projection) {
-    return absl::InvalidArgumentError("the model has no projections of queries and keys");
+    return absl::InvalidArgumentError("the model has no query and key projections");
   }
   const int64_t widest = std::max({layer.inner_width(), layer.key_inputs(), rows});
   if (widest > kWidestRanks) {
-    return absl::OutOfRangeError(absl::StrCat("ranks are measured up to a width of ", kWidestRanks,
-                                              ", the model's is ", widest));
+    return absl::OutOfRangeError(
+        absl::StrCat("expected a width of at most ", kWidestRanks, " for ranks; got ", widest));
   }
   std::vector<QueryKeyRanks> ranks;
   for (int64_t i = 0; i < model.weight_sets(); ++i) {

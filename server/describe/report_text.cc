@@ -70,7 +70,7 @@ const char* ShortName(DataType type) {
   return type == DataType::kFloat16 ? "f16" : "f32";
 }
 
-// What linear layers compute in, and what they are kept in if that is another type.
+// Returns the compute type of linear layers, and their storage type if it differs.
 std::string TypeOfLinear(const ModelDescription& model, const ComputeMode& mode) {
   if (mode.emulate) return absl::StrCat(Name(mode.type), " held in f32");
   if (mode.type != ComputeType::kF32 || mode.gemm == Gemm::kOneDnn) return Name(mode.type);
@@ -158,7 +158,7 @@ std::string ToText(const ModelReport& report) {
     AddMemory(report, lines);
     AddRanks(report, lines);
   }
-  // Files that are refused as a whole have tensors that nobody knows.
+  // The tensors of files that are refused as a whole are unknown.
   const bool embedded = report.refusals.empty() && !report.weights.empty();
   if (embedded || !found.tensors.empty()) AddTensors(report, lines);
   AddVerdict(report, lines);

@@ -47,7 +47,7 @@ void ScatterProbabilities(const DenseProbabilities& dense, ResponseTensor& targe
 
 DenseProbabilities AverageHeads(const DenseProbabilities& dense) {
   const float* from = dense.data;
-  float* to = dense.data;  // never ahead of what is still to be read
+  float* to = dense.data;  // never ahead of unread input
   for (int64_t b = 0; b < dense.layout.sequences; ++b) {
     const int64_t pairs = dense.layout.length(b) * dense.keys.length(dense.key_sequence(b));
     for (int64_t i = 0; i < pairs; ++i) {

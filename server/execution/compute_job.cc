@@ -28,8 +28,8 @@ int64_t TokensOf(const ComputeRequest& request, int64_t sequence) {
 
 using Done = std::function<void(ComputeJob::End)>;
 
-// Leaves what the cache lacks of the request, whose `done` then gets the response for all of it.
-// Not if there is no memory for both responses at a time: then all is computed.
+// Reduces the request to the sequences missing from the cache and makes `done` receive the response
+// for all of them. If there is no memory for both responses at once, computes everything instead.
 void LeaveMissing(std::shared_ptr<CachedVectors> cached, ComputeRequest& request, Held& held,
                   Done& done) {
   if (std::ssize(cached->missing()) < request.sequences()) {

@@ -14,8 +14,8 @@ constexpr int kMostRounds = 5;
 constexpr int64_t kShort = 16;  // the length of short sequences
 constexpr int64_t kMany = 512;  // tokens
 
-// Runs layers of a model in turn, because in service the weights of a layer have left the caches
-// when it runs again.
+// Runs layers of a model in turn because, in service, the weights of a layer have been evicted from
+// the caches when it runs again.
 class Trials {
  public:
   Trials(const CostModel& model, EncoderRun& run, const Clock& clock)
@@ -34,10 +34,10 @@ class Trials {
     for (int64_t i = 0; i <= sequences; ++i) {
       cu_seqlens.push_back(static_cast<int32_t>(i * length));
     }
-    RunObserver nobody;
+    RunObserver no_observer;
     const absl::Time begin = clock_.Now();
     const auto result = run_.Encode(layer_++ % run_.encoder().description().layers, 1,
-                                    {.cu_seqlens = cu_seqlens, .bias = {}}, nobody);
+                                    {.cu_seqlens = cu_seqlens, .bias = {}}, no_observer);
     if (!result.ok()) return;
     trial.seconds = std::min(trial.seconds, absl::ToDoubleSeconds(clock_.Now() - begin));
   }
@@ -87,8 +87,8 @@ void TimeCosts(const ServedModel& model, const ServedModel* base, EncoderRun& ru
                                           : CostRates();
   model.cost->SetRates(rates);
   spdlog::info(
-      "model {}: a batch is predicted to take {:.3f} ms for each layer, and its operations at "
-      "{:.1f} GFLOP/s in products and {:.1f} in attention",
+      "model {}: measured {:.3f} ms per layer of a batch, {:.1f} GFLOP/s in products and {:.1f} in "
+      "attention",
       model.name, rates.seconds_per_layer * 1e3, rates.product_flops / 1e9,
       rates.attention_flops / 1e9);
 }

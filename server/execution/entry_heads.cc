@@ -1,4 +1,4 @@
-// What an EntryRun has heads make of its rows.
+// The steps of EntryRun that involve heads.
 #include <algorithm>
 #include <utility>
 

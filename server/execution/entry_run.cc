@@ -26,8 +26,8 @@ ResponseTensor& LayerTensorIn(std::vector<std::pair<int64_t, ResponseTensor>>& t
   return tensors[index].second;
 }
 
-// Makes the execution of a slice that of all slices so far: their times, the wait of the first one,
-// and the largest batch.
+// Sums up the executions of all slices so far: their times, the wait of the first, and the largest
+// batch.
 void AddEarlierSlices(const v1::Execution& earlier, v1::Execution& sum) {
   if (earlier.batch_requests() == 0) return;
   sum.set_queue_ns(std::min(sum.queue_ns(), earlier.queue_ns()));

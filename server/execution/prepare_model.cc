@@ -53,7 +53,7 @@ std::shared_ptr<const ServedModel> PrepareModel(const ServedModel& loaded, const
   const ThreadPlan& plan = options.thread_plan;
   auto model = std::make_shared<ServedModel>(loaded);
   model->runs = std::make_shared<std::vector<EncoderRun>>();
-  model->retired = std::make_shared<std::atomic<bool>>(false);  // apart from that of `loaded`
+  model->retired = std::make_shared<std::atomic<bool>>(false);  // not shared with `loaded`
   for (int instance = 0; instance < plan.instances; ++instance) {
     OnNodeOf(instance, plan, [&] {
       EncoderRun& run = model->runs->emplace_back(model->copy(plan.CopyOf(instance)),

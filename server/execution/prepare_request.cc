@@ -15,8 +15,8 @@
 namespace attendant::server {
 namespace {
 
-// Room for the names, shapes and gates, and for `lengths`, of the request and of its `memory`, and
-// `query_rows`, of which there are at most as many as tokens.
+// Bound for the names, shapes, gates and `lengths` of the request and its `memory`, and for
+// `query_rows`, at most one per token.
 int64_t MaxHeadBytes(const ServiceLimits& limits) {
   return (int64_t{64} << 10) + 12 * limits.max_request_tokens;
 }
@@ -91,19 +91,17 @@ absl::StatusOr<grpc::ByteBuffer> Tokenize(const TextFields& fields, const Served
 absl::Status CheckPosition(const v1::EncodeStreamRequest& item, const StreamSequence* sequence) {
   if (sequence == nullptr) {
     if (item.has_first_token()) {
-      return InvalidField("first_token", "none without a sequence",
-                          absl::StrCat(item.first_token()));
+      return MissingFor("first_token", "sequence");
     }
-    return item.ends() ? InvalidField("ends", "false without a sequence", "true")
-                       : absl::OkStatus();
+    return item.ends() ? MissingFor("ends", "sequence") : absl::OkStatus();
   }
   if (!item.has_first_token() ||
       item.first_token() == static_cast<uint64_t>(sequence->tokens().all)) {
     return absl::OkStatus();
   }
   return InvalidField("first_token",
-                      absl::StrCat(sequence->tokens().all, ", as many tokens as sequence ",
-                                   sequence->number(), " has so far"),
+                      absl::StrCat(sequence->tokens().all, " (the tokens of sequence ",
+                                   sequence->number(), " so far)"),
                       absl::StrCat(item.first_token()));
 }
 

@@ -21,9 +21,8 @@ constexpr int64_t kWorthwhileIfBusy = int64_t{32} << 20;
 
 void LimitHeaps() {
   mallopt(M_ARENA_MAX, std::max(1, static_cast<int>(std::thread::hardware_concurrency() / 2)));
-  // With 256 KiB the pages of each message of 1.5 MiB came from the system anew, which cost a
-  // caller of single attention layers a tenth of the throughput; with 4 MiB, nothing that could be
-  // measured.
+  // With 256 KiB, the pages of each 1.5 MiB message came from the system, which cost a tenth of the
+  // throughput with single attention layers; 4 MiB had no measurable cost.
   mallopt(M_TRIM_THRESHOLD, 4 << 20);
   mallopt(M_MMAP_THRESHOLD, kLargestHeapBlock);
 }

@@ -43,8 +43,8 @@ class SafeMessage : public spdlog::custom_flag_formatter {
   const LogFormat format_;
 };
 
-// Writes lines to standard error, and drops them while nobody reads it: requests must not wait for
-// the reader of a log. The next line that can be written says how many are missing.
+// Writes lines to standard error, and drops them while the reader does not keep up, because
+// requests must not wait for it. The next line reports how many are missing.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -76,8 +76,8 @@ constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %*";
 constexpr const char* kJsonPattern =
     R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%*})";
 
-// Most of what gRPC and protobuf report as errors are mistakes of callers, who could flood the log
-// with them. So they are logged at debug level, except for those that end the process.
+// Most errors that gRPC and protobuf report are mistakes of clients, which could flood the log.
+// They are therefore logged at debug level, unless they end the process.
 void LogFromGrpc(gpr_log_func_args* args) {
   const bool fatal = absl::StartsWith(args->message, "assertion failed");
   spdlog::log(fatal ? spdlog::level::critical : spdlog::level::debug, "grpc: {}", args->message);

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/metrics/refusal.h"
 
 namespace attendant::server {
@@ -68,11 +69,14 @@ absl::Status HttpConnections::CheckRoomForCall(const std::string& address) const
     of_address += connection->has_call() && connection->address == address;
   }
   if (calls >= limits_.calls) {
-    return Refused(Refusal::kSlots, "the HTTP port has no place for another call");
+    return Refused(Refusal::kSlots,
+                   absl::StrCat("all places for calls of the HTTP port are taken (", calls, " of ",
+                                limits_.calls, "); retry later"));
   }
   if (of_address < std::max(1, limits_.calls - limits_.calls / 8)) return absl::OkStatus();
-  return Refused(Refusal::kPeerShare,
-                 "the caller's address has its share of the HTTP port's places");
+  return Refused(
+      Refusal::kPeerShare,
+      "the client's address already has its share of the HTTP port's calls; retry later");
 }
 
 HttpConnection& HttpConnections::Add(HttpConnection connection) {

@@ -116,7 +116,7 @@ absl::StatusOr<std::unique_ptr<HttpDaemon>> HttpDaemon::Start(HttpDaemonParts pa
   std::unique_ptr<HttpDaemon> daemon(new HttpDaemon(std::move(parts)));
   if (encrypts && daemon->NewestCredentials() == nullptr) {
     return absl::InvalidArgumentError(
-        "--tls-cert, --tls-key, --tls-client-ca: GnuTLS, which the HTTP port uses, refuses them");
+        "--tls-cert, --tls-key, --tls-client-ca: not accepted by GnuTLS, which the HTTP port uses");
   }
   daemon->daemon_.reset(daemon->StartLibrary(connections));
   if (daemon->daemon_ == nullptr) return absl::UnavailableError(std::strerror(errno));
@@ -190,14 +190,14 @@ const std::shared_ptr<const HttpCredentials>& HttpDaemon::NewestCredentials() {
   if (loaded != nullptr) {
     credentials_ = std::move(loaded);
   } else if (credentials_ != nullptr) {
-    spdlog::warn("the HTTP port cannot use the new certificates");
+    spdlog::warn("HTTP port: the new certificates cannot be used");
   }
   return credentials_;
 }
 
 MHD_Result HttpDaemon::Begin(HttpConnection& connection, const char* path, const char* method) {
   MHD_Connection* library = connection.library;
-  // It is still idle if its first byte came with the request before.
+  // It is still idle if its first byte arrived with the previous request.
   if (connection.phase == Phase::kIdle) connection.Enter(Phase::kBrief);
   HttpRequest request = {method, path, HasBody(library)};
   request.authorization = std::string(HeaderOf(library, MHD_HTTP_HEADER_AUTHORIZATION));

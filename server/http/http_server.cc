@@ -30,8 +30,8 @@ constexpr auto kWorkPause = std::chrono::milliseconds(10);
 // What Run waits for before all connections.
 enum OwnEvent : size_t { kListener, kWaker, kLibrary, kOwnEvents };
 
-// Returns the answer to a caller who may not have what needs a token of this scope; none to one who
-// may.
+// Returns the response to a client that is not authorized for this scope; nullopt if it is
+// authorized.
 std::optional<HttpAnswer> RefusalOf(const HttpRequest& request, const ServerSecrets& secrets,
                                     TokenScope scope) {
   if (!request.has_certificate) return HttpAnswer{403, "the call needs a valid certificate\n"};
@@ -123,7 +123,7 @@ void HttpServer::Drain() {
   waker_->Wake();
 }
 
-// Nothing here may throw, as there is nobody to catch it.
+// Nothing here may throw, because nothing would catch it.
 void HttpServer::Run() {
   while (true) {
     const Clock::time_point now = Clock::now();

@@ -63,7 +63,7 @@ absl::Status TransferError(CURLcode code, const std::string& url, const char* wh
     case CURLE_SSL_CACERT_BADFILE:
       return absl::FailedPreconditionError(
           absl::StrCat("the certificate cannot be verified: ", text,
-                       "; SSL_CERT_FILE names a file of other authorities"));
+                       "; set SSL_CERT_FILE to trust other authorities"));
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
       return absl::FailedPreconditionError(absl::StrCat("expected a URL of http or https: ", text));
@@ -72,7 +72,7 @@ absl::Status TransferError(CURLcode code, const std::string& url, const char* wh
     case CURLE_COULDNT_CONNECT:
       return absl::UnavailableError(absl::StrCat("the Hub cannot be reached: ", text));
     default:
-      return absl::UnavailableError(absl::StrCat("the transfer has failed: ", text));
+      return absl::UnavailableError(absl::StrCat("the transfer failed: ", text));
   }
 }
 
@@ -164,7 +164,7 @@ absl::StatusOr<HttpResponse> HttpClient::Head(const std::string& url, absl::Dura
 }
 
 absl::StatusOr<HttpResponse> HttpClient::Ask(Transfer& transfer) {
-  if (handle_ == nullptr) return absl::InternalError("libcurl does not start");
+  if (handle_ == nullptr) return absl::InternalError("libcurl failed to start");
   for (int hop = 0; hop <= kMostRedirects; ++hop) {
     if (absl::Status status = AskOnce(transfer); !status.ok()) return status;
     transfer.response.url = transfer.url;
@@ -178,8 +178,9 @@ absl::StatusOr<HttpResponse> HttpClient::Ask(Transfer& transfer) {
     }
     if (PartOf(transfer.url, CURLUPART_SCHEME) == "https" &&
         PartOf(target, CURLUPART_SCHEME) != "https") {
-      return absl::FailedPreconditionError(absl::StrCat(
-          ServerOf(transfer.url), ": expected a redirect to https; got one to ", ServerOf(target)));
+      return absl::FailedPreconditionError(
+          absl::StrCat(ServerOf(transfer.url), ": expected a redirect to https; got a redirect to ",
+                       ServerOf(target)));
     }
     transfer.url = target;
   }

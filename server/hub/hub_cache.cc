@@ -140,7 +140,7 @@ absl::StatusOr<HubListing> HubCache::List(const std::string& commit) const {
   const std::string snapshot = SnapshotFolder(commit);
   std::error_code error;
   if (!fs::is_directory(snapshot, error)) {
-    return absl::NotFoundError(absl::StrCat(snapshot, ": no such folder"));
+    return absl::NotFoundError(absl::StrCat(snapshot, ": no such directory"));
   }
   const absl::StatusOr<std::string> tree =
       ReadSmallFile(absl::StrCat(folder_, "/trees/", commit, ".json"), kMostListingBytes);

@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<std::string>> ParseModuleFolders(absl::string_view te
   for (const Json& module : json) {
     std::string path = TextOf(module, "path");
     if (!path.empty() && (!IsSafePath(path) || absl::StrContains(path, '/'))) {
-      return Unlike("plain names of folders as path of modules.json");
+      return Unlike("plain directory names as path in modules.json");
     }
     // A module that only computes has a path without files.
     folders.push_back(std::move(path));
@@ -122,7 +122,7 @@ absl::StatusOr<std::vector<std::string>> ParseRouterFolders(absl::string_view te
   std::vector<std::string> folders;
   for (const auto& [name, type] : types->items()) {
     if (!IsSafePath(name) || absl::StrContains(name, '/')) {
-      return Unlike("plain names of folders as types of router_config.json");
+      return Unlike("plain directory names as types in router_config.json");
     }
     folders.push_back(name);
   }
@@ -137,7 +137,7 @@ absl::StatusOr<std::vector<std::string>> ParseShards(absl::string_view text) {
   for (const auto& [tensor, file] : map->items()) {
     const std::string name = file.is_string() ? file.get<std::string>() : "";
     if (!IsSafePath(name) || absl::StrContains(name, '/')) {
-      return Unlike("plain names of files in the weight_map of the index");
+      return Unlike("plain file names in the index's weight_map");
     }
     shards.insert(name);
   }

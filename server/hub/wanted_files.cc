@@ -15,7 +15,7 @@ namespace attendant::server {
 namespace {
 
 constexpr char kWeights[] = "model.safetensors", kIndex[] = "model.safetensors.index.json";
-// Heads that FlagEmbedding saves beside the weights.
+// Heads that FlagEmbedding saves along with the weights.
 constexpr const char* kM3Weights[] = {"sparse_linear.safetensors", "colbert_linear.safetensors"};
 constexpr char kModules[] = "modules.json", kTorchDescription[] = "attendant.json";
 constexpr char kRouter[] = "router_config.json";

@@ -22,7 +22,7 @@ namespace {
 using inference::ModelInferRequest;
 using inference::ModelInferResponse;
 
-// What a request calls its tensors, and the fields of attendant.v1 that they become.
+// The input names of a request, and the corresponding fields of attendant.v1.
 struct FieldOfInput {
   const char* input;
   const char* field;
@@ -53,13 +53,14 @@ absl::Status CheckPresent(const InferenceModel& model, const InferInputs& inputs
   for (const TensorInterface& input : InputsOf(model)) {
     if (input.optional || inputs.count(input.name) > 0 || inputs.count(kTextInputs[0]) > 0)
       continue;
-    return InvalidField("inputs", absl::StrCat(input.name, ", which ", model.name, " needs"),
-                        "none of that name");
+    return InvalidField(
+        "inputs", absl::StrCat("an input ", input.name, " (model ", model.name, " requires it)"),
+        "none");
   }
   return absl::OkStatus();
 }
 
-// Moves the inputs to the fields of `request`, whose data comes beside it.
+// Moves the inputs to the fields of `request`, with their data as separate payloads.
 absl::Status PlaceInputs(InferInputs inputs, google::protobuf::Message& request,
                          std::vector<TensorPayload>& payloads) {
   const google::protobuf::Reflection& reflection = *request.GetReflection();
@@ -80,7 +81,7 @@ absl::Status PlaceInputs(InferInputs inputs, google::protobuf::Message& request,
   return absl::OkStatus();
 }
 
-// Moves the texts to those of `request`.
+// Moves the texts to the texts of `request`.
 void PlaceTexts(InferInputs& inputs, std::vector<TensorPayload>& payloads) {
   const std::pair<const char*, int> fields[] = {
       {kTextInputs[0], v1::EncodeRequest::kTextsFieldNumber},
@@ -239,8 +240,10 @@ absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& reque
   if (!prepared.ok()) return Translate(prepared.status());
   const ServedModel& served = *prepared->request.span.model;
   if (!request.model_version().empty() && VersionText(served) != request.model_version()) {
-    return absl::NotFoundError(absl::StrCat("model_version: ", request.model_version(),
-                                            " of model ", served.name, " has just been replaced"));
+    return NotFound("model_version",
+                    absl::StrCat("version ", request.model_version(), " of model ", served.name,
+                                 " has just been replaced"),
+                    "send the request again");
   }
   prepared->timeout = plan.timeout;
   AnswerHead head = {request.model_name(), VersionText(served), request.id(),

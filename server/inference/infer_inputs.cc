@@ -72,9 +72,8 @@ absl::StatusOr<std::vector<Payload>> SplitRaw(const std::string& name, const Pay
     const int64_t bytes = int64_t{length[0]} | int64_t{length[1]} << 8 | int64_t{length[2]} << 16 |
                           int64_t{length[3]} << 24;
     if (left < kLengthBytes || bytes > left - kLengthBytes) {
-      return InvalidField(name, "for each text its length in 4 bytes, and its bytes",
-                          absl::StrCat(left, " bytes for texts from the ", texts.size() + 1,
-                                       ". on, which is too short"));
+      return InvalidField(name, "a length in 4 bytes and that many bytes for each text",
+                          absl::StrCat(left, " bytes left at text ", texts.size()));
     }
     std::string text(static_cast<size_t>(bytes), '\0');
     raw.CopyTo(at + kLengthBytes, bytes, text.data());
@@ -94,7 +93,7 @@ absl::StatusOr<std::vector<Payload>> ReadTexts(const Tensor& tensor, const Paylo
   } else {
     const InferTensorContents& contents = tensor.contents();
     if (ElementsIn(contents) > contents.bytes_contents_size()) {
-      return InvalidField(tensor.name() + ".contents", "bytes_contents", "another list");
+      return InvalidField(tensor.name() + ".contents", "bytes_contents", "numbers");
     }
     for (const std::string& text : contents.bytes_contents()) {
       texts.emplace_back(MessageSlices{grpc::Slice(text)});
@@ -107,10 +106,10 @@ absl::StatusOr<std::vector<Payload>> ReadTexts(const Tensor& tensor, const Paylo
   }
   const auto count = static_cast<int64_t>(texts.size());
   if (tensor.shape(0) == count && count <= kMostRepeatedPayloads) return texts;
-  return InvalidField(tensor.name(),
-                      absl::StrCat(tensor.shape(0), " texts, as its shape says, and at most ",
-                                   kMostRepeatedPayloads),
-                      absl::StrCat(count > kMostRepeatedPayloads ? "more" : absl::StrCat(count)));
+  return InvalidField(
+      tensor.name(),
+      absl::StrCat(tensor.shape(0), " texts (its shape), and at most ", kMostRepeatedPayloads),
+      absl::StrCat(count > kMostRepeatedPayloads ? "more" : absl::StrCat(count)));
 }
 
 bool IsText(const std::string& name) { return absl::c_linear_search(kTextInputs, name); }
@@ -118,9 +117,8 @@ bool IsText(const std::string& name) { return absl::c_linear_search(kTextInputs,
 absl::StatusOr<Payload> ReadContents(const Tensor& tensor, const Datatype& datatype) {
   const std::string field = tensor.name() + ".contents";
   if (WriterOf(datatype.wire) == nullptr) {
-    return InvalidField(field,
-                        absl::StrCat("raw_input_contents, as there is no list of ", datatype.name),
-                        "a list");
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ": not supported for ", datatype.name, "; use raw_input_contents"));
   }
   const InferTensorContents& contents = tensor.contents();
   if (contents.bytes_contents_size() > 0) return InvalidField(field, "numbers", "bytes_contents");
@@ -134,9 +132,9 @@ absl::StatusOr<Payload> ReadContents(const Tensor& tensor, const Datatype& datat
   if (status.ok()) status = packer.Take(contents.fp64_contents(), InferValue::OfFloat);
   if (!status.ok()) return status;
   Payload payload = packer.payload();
-  const int64_t came = ElementsIn(contents);
-  if (came * ByteWidth(*FromWire(datatype.wire)) == payload.size()) return payload;
-  return InvalidField(field, "all elements in one list", absl::StrCat(came, " in several"));
+  const int64_t given = ElementsIn(contents);
+  if (given * ByteWidth(*FromWire(datatype.wire)) == payload.size()) return payload;
+  return InvalidField(field, "all elements in one list", absl::StrCat(given, " in several lists"));
 }
 
 absl::Status CheckNames(const inference::ModelInferRequest& request,
@@ -144,11 +142,11 @@ absl::Status CheckNames(const inference::ModelInferRequest& request,
   std::set<std::string> seen;
   for (const Tensor& tensor : request.inputs()) {
     if (!absl::c_linear_search(accepted, tensor.name())) {
-      return InvalidField("inputs", absl::StrCat("names of ", absl::StrJoin(accepted, ", ")),
+      return InvalidField("inputs", absl::StrCat("one of ", absl::StrJoin(accepted, ", ")),
                           Quote(tensor.name()));
     }
     if (!seen.insert(tensor.name()).second) {
-      return InvalidField("inputs", "each name once", absl::StrCat(tensor.name(), " again"));
+      return InvalidField("inputs", "each name once", absl::StrCat(tensor.name(), " twice"));
     }
   }
   return absl::OkStatus();
@@ -171,11 +169,11 @@ absl::Status CheckSources(const inference::ModelInferRequest& request,
   if (raw.empty()) return absl::OkStatus();
   for (const Tensor& tensor : request.inputs()) {
     if (ElementsIn(tensor.contents()) == 0) continue;
-    return InvalidField(tensor.name() + ".contents", "none beside raw_input_contents", "some");
+    return CannotCombine(tensor.name() + ".contents", "raw_input_contents");
   }
   if (static_cast<int>(raw.size()) == request.inputs_size()) return absl::OkStatus();
   return InvalidField("raw_input_contents",
-                      absl::StrCat("one for each of the ", request.inputs_size(), " inputs"),
+                      absl::StrCat(request.inputs_size(), " elements (one for each input)"),
                       absl::StrCat(raw.size()));
 }
 

@@ -37,7 +37,7 @@ const char* TypeOf(const InferParameter& parameter) {
   return "a list or an object";
 }
 
-// Null for texts and for what has no value.
+// Returns null for strings and for parameters without a value.
 InferValue ValueOf(const InferParameter& parameter) {
   if (parameter.has_bool_param()) return InferValue::OfFlag(parameter.bool_param());
   if (parameter.has_int64_param()) return InferValue::OfSigned(parameter.int64_param());
@@ -87,8 +87,8 @@ absl::StatusOr<std::optional<bool>> FlagIn(const InferParameters& parameters, co
 
 absl::Status CheckNotShared(const std::string& name, const InferParameters& parameters) {
   if (Find(parameters, "shared_memory_region") == nullptr) return absl::OkStatus();
-  return InvalidField(absl::StrCat(name, ".parameters"),
-                      "no shared_memory_region, as the server has no shared memory", "one");
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ".parameters.shared_memory_region: not supported; send the data"));
 }
 
 absl::Status CheckReserved(const InferParameters& parameters) {
@@ -99,8 +99,8 @@ absl::Status CheckReserved(const InferParameters& parameters) {
   for (const char* name : {"sequence_start", "sequence_end"}) {
     ASSIGN_OR_RETURN(const std::optional<bool> flag, FlagIn(parameters, name));
     if (!flag.value_or(false)) continue;
-    return InvalidField(Field(name), "false: attendant.v1's EncodeStream takes sequences in parts",
-                        "true");
+    return absl::InvalidArgumentError(absl::StrCat(
+        Field(name), ": not supported; use EncodeStream of attendant.v1 for sequences in chunks"));
   }
   return absl::OkStatus();
 }

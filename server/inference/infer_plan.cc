@@ -17,7 +17,7 @@ namespace {
 constexpr char kContextLayer[] = "context_layer";
 constexpr char kAttentions[] = "attentions";
 
-// The number behind a name such as "hidden_states.", if it is that name.
+// Returns the number after `prefix`, such as "hidden_states.", if `name` has that form.
 std::optional<int64_t> NumberAfter(absl::string_view name, absl::string_view prefix) {
   int64_t number;
   if (!absl::ConsumePrefix(&name, prefix) || !absl::SimpleAtoi(name, &number)) return std::nullopt;
@@ -45,7 +45,7 @@ class Planner {
   absl::Status ReadTimeout() {
     ASSIGN_OR_RETURN(const auto timeout, NumberIn(request_.parameters(), "timeout"));
     if (timeout.value_or(0) < 0) {
-      return InvalidField("parameters.timeout", "microseconds, 0 or more", absl::StrCat(*timeout));
+      return InvalidField("parameters.timeout", "0 or more microseconds", absl::StrCat(*timeout));
     }
     if (timeout.value_or(0) > 0) plan_.timeout = absl::Microseconds(*timeout);
     return absl::OkStatus();
@@ -59,10 +59,9 @@ class Planner {
     const std::string name = stage.value_or(wants_context ? "context" : "");
     if (name.empty()) return absl::OkStatus();
     if (model_.input != InferenceInput::kHiddenStates) {
-      return InvalidField(
-          stage ? "parameters.stage" : "outputs",
-          absl::StrCat("a stage of ", model_.name, kHiddenSuffix, ", whose input is hidden states"),
-          Quote(stage ? name : kContextLayer));
+      return NotSupported(
+          stage ? "parameters.stage" : "outputs", Quote(stage ? name : kContextLayer), model_.name,
+          absl::StrCat("its inputs are not hidden states; use model ", model_.name, kHiddenSuffix));
     }
     plan_.attend.emplace();
     if (name == "context") {
@@ -79,8 +78,8 @@ class Planner {
 
   // Reads the number of a layer, or of layers, from `least` to `most`.
   absl::Status ReadNumber(const char* name, int64_t least, int64_t most, int64_t& number) {
-    ASSIGN_OR_RETURN(const auto came, NumberIn(request_.parameters(), name));
-    number = came.value_or(number);
+    ASSIGN_OR_RETURN(const auto given, NumberIn(request_.parameters(), name));
+    number = given.value_or(number);
     if (number >= least && number <= most) return absl::OkStatus();
     return InvalidField(absl::StrCat("parameters.", name), absl::StrCat(least, "..", most),
                         absl::StrCat(number));
@@ -89,7 +88,7 @@ class Planner {
   absl::Status ReadLayer() {
     int64_t layer = 0;
     if (description_.layers == 0) {
-      return InvalidField("parameters.stage", "none, as the model has embeddings alone", "one");
+      return NotSupported("parameters.stage", "", model_.name, "it has only embeddings");
     }
     absl::Status status = ReadNumber("layer", 0, description_.layers - 1, layer);
     plan_.attend->set_layer(static_cast<uint32_t>(layer));
@@ -97,7 +96,7 @@ class Planner {
   }
 
   absl::Status ReadSpan() {
-    if (description_.layers == 0) return absl::OkStatus();  // embeddings alone
+    if (description_.layers == 0) return absl::OkStatus();  // only embeddings
     absl::Status status = ReadNumber("first_layer", 0, description_.layers - 1, first_layer_);
     if (!status.ok()) return status;
     layers_ = description_.layers - first_layer_;
@@ -114,8 +113,9 @@ class Planner {
       if (status.ok()) status = CheckNotShared(output.name(), output.parameters());
       if (!status.ok()) return status;
       if (output.parameters().contains("classification")) {
-        return InvalidField(output.name() + ".parameters",
-                            "no classification: scores come for all classes, in their order", "it");
+        return absl::InvalidArgumentError(absl::StrCat(
+            output.name(),
+            ".parameters.classification: not supported; all class scores are returned"));
       }
     }
     if (request_.outputs_size() > 0) return absl::OkStatus();
@@ -173,7 +173,7 @@ class Planner {
     return InferOutput{name, InferSource::kRows};
   }
 
-  // The outputs of the layers are counted from 1; 0 would be those of the embeddings.
+  // Outputs of layers are numbered from 1; 0 would be the embeddings' output.
   std::optional<InferOutput> Intermediate(const std::string& name, int64_t number) {
     const int64_t layer = number - 1;
     if (layer < first_layer_ || layer >= first_layer_ + layers_) return std::nullopt;

@@ -123,7 +123,7 @@ absl::StatusOr<inference::ModelConfigResponse> ModelConfig(
   config.set_name(model.name);
   config.set_platform(kPlatform);
   config.set_backend(kPlatform);
-  // The bound is that of tokens, of which a sequence has at least one.
+  // Bounded by tokens, because every sequence has at least one.
   config.set_max_batch_size(static_cast<int32_t>(context.service.limits.max_request_tokens));
   for (const TensorInterface& tensor : InputsOf(model)) {
     inference::ModelInput& input = *config.add_input();

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kAny = -1;
 
-// What the model takes by its own name.
+// Returns the model's input under its own name.
 InferenceInput OwnInput(const ModelDescription& description) {
   if (description.embeddings) return InferenceInput::kTokenIds;
   return description.patch_embedding ? InferenceInput::kFeatures : InferenceInput::kHiddenStates;
@@ -24,19 +24,19 @@ absl::Status CheckVersion(const ServedModel& model, const std::string& version) 
   if (version.empty()) return absl::OkStatus();
   int64_t number;
   if (!absl::SimpleAtoi(version, &number)) {
-    return InvalidField("model_version", "a number, or nothing", Quote(version));
+    return InvalidField("model_version", "a number or an empty string", Quote(version));
   }
   if (version == VersionText(model)) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("model_version: model ", model.name,
-                                          " is served in version ", VersionText(model), ", not ",
-                                          Quote(version)));
+  return NotFound("model_version",
+                  absl::StrCat("model ", model.name, " has no version ", Quote(version)),
+                  absl::StrCat("use ", VersionText(model)));
 }
 
 }  // namespace
 
 absl::StatusOr<InferenceModel> FindInferenceModel(const ModelTable& models, const std::string& name,
                                                   const std::string& version) {
-  if (name.empty()) return InvalidField("model_name", "the name of a model", "none");
+  if (name.empty()) return InvalidField("model_name", "a model name", "none");
   FoundModel found = FindModel(models, name);
   std::optional<InferenceInput> input;
   absl::string_view base = name;

@@ -13,16 +13,15 @@ prometheus::Family<prometheus::Gauge>& Make(prometheus::Registry& registry, cons
 }  // namespace
 
 ModelGaugeFamilies::ModelGaugeFamilies(prometheus::Registry& registry)
-    : info_(Make(registry, "attendant_model_info", "1, with what the model is as labels.")),
+    : info_(Make(registry, "attendant_model_info", "1, with the model's properties as labels.")),
       bytes_(Make(registry, "attendant_model_bytes",
                   "Memory of a model: its weights, and the activations of its batches.")),
-      seconds_per_layer_(
-          Make(registry, "attendant_cost_seconds_per_layer",
-               "Predicted time of a layer, whatever is in the batch, as timed at the start.")),
+      seconds_per_layer_(Make(registry, "attendant_cost_seconds_per_layer",
+                              "Fixed cost of a layer per batch, measured at startup.")),
       flops_(Make(registry, "attendant_cost_flops_per_second",
-                  "Floating point operations per second by which batches are predicted.")),
+                  "Floating point operations per second assumed in predictions.")),
       correction_(Make(registry, "attendant_cost_correction",
-                       "Factor on predicted times, from what is measured in service.")) {}
+                       "Factor on predicted times, learned in service.")) {}
 
 void ModelGaugeFamilies::Set(absl::Span<const ModelGauges> models) {
   absl::MutexLock lock(&mutex_);

@@ -47,30 +47,30 @@ struct PlainGauge {
 };
 
 constexpr PlainGauge kPlainGauges[] = {
-    {"attendant_inflight_requests", "Requests from their headers until their answer has left.",
+    {"attendant_inflight_requests",
+     "Requests in progress, from their headers until their response is sent.",
      &ServerGauges::inflight},
     {"attendant_queue_requests", "Requests waiting in the queue.", &ServerGauges::queue_requests},
     {"attendant_queue_tokens", "Kept tokens waiting in the queue.", &ServerGauges::queue_tokens},
     {"attendant_receiving_bytes", "Memory granted to requests being received.",
      &ServerGauges::receiving_bytes},
     {"attendant_request_bytes",
-     "Memory of requests that wait or are computed, with that of their answers.",
+     "Memory of waiting and running requests, including their responses.",
      &ServerGauges::request_bytes},
-    {"attendant_answer_bytes", "Memory of answers that have not left yet.",
-     &ServerGauges::answer_bytes},
+    {"attendant_answer_bytes", "Bytes held by unsent responses.", &ServerGauges::answer_bytes},
     {"attendant_budget_bytes",
-     "Memory that requests, answers and registered memories may take together.",
+     "Memory limit for requests, responses and registered memories together.",
      &ServerGauges::budget_bytes},
-    {"attendant_open_streams", "EncodeStreams and streams of reflection that are open.",
+    {"attendant_open_streams", "Open EncodeStream and reflection streams.",
      &ServerGauges::open_streams},
-    {"attendant_registered_memories", "Memories that PutMemory has registered.",
+    {"attendant_registered_memories", "Memories registered by PutMemory.",
      &ServerGauges::registered_memories},
     {"attendant_registered_memory_bytes",
-     "Bytes of registered memories, also of those that only running requests use.",
+     "Bytes of registered memories, including dropped ones in use by requests.",
      &ServerGauges::registered_memory_bytes},
-    {"attendant_stream_sequences", "Sequences that come in parts over open EncodeStreams.",
+    {"attendant_stream_sequences", "Sequences that arrive in chunks over open EncodeStreams.",
      &ServerGauges::stream_sequences},
-    {"attendant_stream_sequence_bytes", "Bytes that are kept between the parts of sequences.",
+    {"attendant_stream_sequence_bytes", "Bytes of sequence states kept between chunks.",
      &ServerGauges::stream_sequence_bytes},
     {"attendant_connections", "Open gRPC connections.", &ServerGauges::connections},
 };
@@ -161,11 +161,10 @@ struct ServerMetrics::Series {
       "Time from the headers of a request, or the arrival of a stream's item, to its end.");
   Family<Counter>& refusals =
       MakeCounters("attendant_refusals_total",
-                   "Requests that might be served at another time, by reason of the refusal.");
-  Counter& unsent_answers =
-      MakeCounters("attendant_unsent_answers_total",
-                   "Calls that were ended because their answer did not leave in time.")
-          .Add({});
+                   "Refused requests that might succeed at another time, by reason.");
+  Counter& unsent_answers = MakeCounters("attendant_unsent_answers_total",
+                                         "Calls ended because their response was not sent in time.")
+                                .Add({});
   Family<Counter>& tokens =
       MakeCounters("attendant_tokens_total", "Kept tokens of answered requests.");
   Family<Counter>& padding_avoided =
@@ -173,7 +172,7 @@ struct ServerMetrics::Series {
                    "Padded tokens of answered requests, never computed.");
   Family<Counter>& fully_masked_rows =
       MakeCounters("attendant_keyless_rows_total",
-                   "Query rows, times heads, that had no key left: their context is zero.");
+                   "Query rows, times heads, with all keys masked: their context is zero.");
   Family<Counter>& dead_rows = MakeCounters(
       "attendant_dead_rows_total",
       "Tokens computed for requests whose deadline had passed before their batch began.");
@@ -191,37 +190,36 @@ struct ServerMetrics::Series {
       MakeHistograms("attendant_batch_requests", "Requests of a batch.");
   Family<Histogram>& cost_ratio =
       MakeHistograms("attendant_batch_cost_ratio",
-                     "Measured time that a batch takes its instance, over the predicted time.");
+                     "Measured time of a batch on its instance, over the predicted time.");
   Family<Histogram>& slack_seconds =
       MakeHistograms("attendant_deadline_slack_seconds",
-                     "Time left to the deadline of a request, or of a part, when it was computed.");
-  Family<Counter>& batches = MakeCounters(
-      "attendant_batches_total", "Batches that were computed, by what kept more from joining.");
-  Gauge& queue_seconds_waiting =
-      MakeGauge("attendant_queue_predicted_seconds",
-                "Predicted time of one instance for what waits in the queue.");
-  Gauge& ready = MakeGauge("attendant_ready", "1 if the server takes requests.");
-  Family<Counter>& cache_hits = MakeCounters(
-      "attendant_cache_hits_total", "Results that were found in the cache: of sequences or texts.");
-  Family<Counter>& cache_misses = MakeCounters(
-      "attendant_cache_misses_total", "Results that were looked for in the cache in vain.");
+                     "Time left to the deadline when a request, or a slice of it, was computed.");
+  Family<Counter>& batches =
+      MakeCounters("attendant_batches_total", "Computed batches, by why they were closed.");
+  Gauge& queue_seconds_waiting = MakeGauge("attendant_queue_predicted_seconds",
+                                           "Predicted time of the queue on one instance.");
+  Gauge& ready = MakeGauge("attendant_ready", "1 if the server accepts requests.");
+  Family<Counter>& cache_hits =
+      MakeCounters("attendant_cache_hits_total", "Cache hits, for results of sequences or texts.");
+  Family<Counter>& cache_misses = MakeCounters("attendant_cache_misses_total",
+                                               "Cache misses, for results of sequences or texts.");
   Gauge& cache_entries = MakeGauge("attendant_cache_entries", "Results in the cache.");
-  Gauge& cache_bytes = MakeGauge("attendant_cache_bytes",
-                                 "Memory of the results in the cache, of at most --cache-bytes.");
-  Family<Counter>& refused_connections = MakeCounters(
-      "attendant_refused_connections_total",
-      "gRPC connections that were closed at once, or cut later for a flood of frames.");
+  Gauge& cache_bytes =
+      MakeGauge("attendant_cache_bytes", "Memory of cached results, at most --cache-bytes.");
+  Family<Counter>& refused_connections =
+      MakeCounters("attendant_refused_connections_total",
+                   "gRPC connections closed at once, or cut later for a flood of frames.");
   Family<Counter>& model_loads =
       MakeCounters("attendant_model_loads_total", "Versions of the model repository, by result.");
   Family<Counter>& reloads =
       MakeCounters("attendant_reloads_total",
-                   "Times that changed files were read again; failed: the last good ones stay.");
+                   "Reloads of changed files; after a failure the last good ones stay in use.");
   Family<Counter>& token_refusals =
       MakeCounters("attendant_token_refusals_total",
-                   "Calls whose bearer token was missing, unknown or for something else.");
+                   "Calls with a bearer token that was missing, unknown or of another scope.");
   Family<Gauge>& certificate_expiry =
       MakeGauges("attendant_certificate_expiry_timestamp_seconds",
-                 "When the first of the server's certificates in use expires, since unix epoch.");
+                 "Expiry of the server's certificate in use, in seconds since the unix epoch.");
   std::vector<Gauge*> plain_gauges;  // of kPlainGauges
   ModelGaugeFamilies models{registry};
   Gauge& descriptors = MakeGauge("process_open_fds", "Number of open file descriptors.");

@@ -45,7 +45,7 @@ std::optional<bool> HealthStates::Find(const std::string& name) const {
 
 void HealthStates::Watch(const std::shared_ptr<HealthWatcher>& watcher) {
   absl::MutexLock lock(&mutex_);
-  Watching();  // so that the list does not grow with watchers that are gone
+  Watching();  // so that expired watchers do not accumulate
   watchers_.push_back(watcher);
 }
 

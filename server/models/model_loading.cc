@@ -72,7 +72,7 @@ void LogNotes(const OpenedModel& model) {
   }
   const std::vector<std::string>& unused = model.checkpoint.unused_tensors;
   if (unused.empty()) return;
-  spdlog::info("model {}: {} tensors are not of the encoder and not used: {}", model.setting.name,
+  spdlog::info("model {}: ignored {} tensors outside the encoder: {}", model.setting.name,
                unused.size(), absl::StrJoin(unused, ", "));
 }
 
@@ -110,8 +110,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const Encoder>>> LoadCopies(const Ope
   return copies;
 }
 
-// The plans of an overlay are logged only if they differ from those of its base, which have been
-// logged already.
+// Logs the plans of an overlay only if they differ from its base's, which have been logged already.
 void LogProductPlans(const std::string& name, const Encoder& encoder, const ServedModel* base) {
   const std::vector<ProductPlan>& plans = encoder.product_plans();
   if (plans.empty() || (base != nullptr && plans == base->encoder->product_plans())) return;
@@ -123,7 +122,7 @@ std::string SourceOf(const ModelSetting& setting) {
   return absl::StrCat(setting.source, " (commit ", setting.origin.commit, ")");
 }
 
-// Loads the tokenizer, whose files are not needed any more then.
+// Loads the tokenizer; its files are not needed afterwards.
 void SetTokenizer(OpenedModel& opened, const ServedModel* base, const Clock& clock,
                   ServedModel& model) {
   if (base != nullptr) {
@@ -137,12 +136,12 @@ void SetTokenizer(OpenedModel& opened, const ServedModel* base, const Clock& clo
   for (const std::string& note : notes) spdlog::info("model {}: {}", model.name, note);
   ApplyTokenizerClass(files, opened.checkpoint.tokenization);
   if (model.tokenizer->tokenizer != nullptr) return;
-  spdlog::info("model {} takes no texts: {}", model.name, model.tokenizer->why_none);
+  spdlog::info("model {} does not take texts: {}", model.name, model.tokenizer->why_none);
 }
 
-// Returns the most memory that a tokenizer will hold: 5 times the size of its files, of which 2.7
-// to 4.1 times were measured, and the tokenizer.json that clients may ask for. Loading takes up to
-// 14 times the size for a moment, when no request has any memory yet.
+// Returns an upper bound of a tokenizer's memory: 5 times the size of its files, of which 2.7 to
+// 4.1 times were measured, plus the tokenizer.json for clients. Loading briefly takes up to 14
+// times the size, when no request holds memory yet.
 CheckedSize PredictTokenizer(const Tokenization& tokenization) {
   CheckedSize bytes = static_cast<int64_t>(tokenization.tokenizer_json.size());
   for (const auto& [name, contents] : tokenization.files) {
@@ -208,8 +207,8 @@ absl::StatusOr<Checkpoint> OpenPrunedBase(const ModelSetting& overlay, const Ope
                                           const Settings& settings) {
   if (HasPrunedHeads(base.checkpoint.description)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("prune: expected a base with all of its heads, got ", base.setting.name,
-                     ", which leaves some out itself"));
+        absl::StrCat("prune: expected a base with all of its heads; got ", base.setting.name,
+                     ", which is pruned itself"));
   }
   CheckpointOptions options = CheckpointOptionsOf(base.setting, settings);
   options.prune_file = overlay.prune_file;
@@ -331,7 +330,7 @@ absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models
   if (!bytes.ok() || bytes.value() > std::numeric_limits<int>::max() - kBesideTheRows) {
     return absl::InvalidArgumentError(
         absl::StrCat("--max-request-tokens: ", max_request_tokens, " rows of ", width,
-                     " float32 do not fit a message, which has at most 2 GiB"));
+                     " float32 do not fit into a message (at most 2 GiB)"));
   }
   return bytes.value() + kBesideTheRows;
 }

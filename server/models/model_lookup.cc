@@ -22,8 +22,8 @@ constexpr size_t kMostNamesCompared = 64, kMostLettersCompared = 128;
 // Names, each after its distance from the one that a client sent.
 using RankedNames = std::vector<std::pair<size_t, absl::string_view>>;
 
-// Upper bound of the distance: that of replacing all between the first and the last letters that
-// the names share.
+// Upper bound of the distance: replacing everything between the common prefix and the common suffix
+// of the names.
 size_t MostDistance(absl::string_view a, absl::string_view b) {
   const size_t shortest = std::min(a.size(), b.size());
   size_t first = 0, last = 0;
@@ -39,7 +39,7 @@ void KeepNearest(size_t count, RankedNames& names) {
   names.resize(count);
 }
 
-// Returns "the models are "a", "b"", those first whose names are nearest to `name`.
+// Returns "the models are "a", "b"", starting with the names most similar to `name`.
 std::string NamesFor(absl::string_view name, const ServedModels& models) {
   if (models.empty()) return "the server has no models";
   RankedNames names;
@@ -63,13 +63,12 @@ std::string NamesFor(absl::string_view name, const ServedModels& models) {
 FoundModel FindModel(const ServedModels& models, const std::string& name) {
   if (name.empty()) {
     if (models.size() == 1) return models.begin()->second;
-    return InvalidField(
-        "model", absl::StrCat("a name, as the server has ", models.size(), " models"), "none");
+    return InvalidField("model", absl::StrCat("a name (the server has ", models.size(), " models)"),
+                        "none");
   }
   const auto found = models.find(name);
   if (found != models.end()) return found->second;
-  return absl::NotFoundError(
-      absl::StrCat("model: no model is named ", Quote(name), "; ", NamesFor(name, models)));
+  return NotFound("model", absl::StrCat("no model is named ", Quote(name)), NamesFor(name, models));
 }
 
 FoundModel FindModel(const ServedModels& models, const std::string& name,

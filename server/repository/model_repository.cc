@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostReasonBytes = 1000;
 
-// Returns the reason for callers, who are told no path.
+// Returns the reason for clients, without paths.
 std::string ReasonFor(const std::string& name, const VersionFolder& version, std::string reason) {
   reason = absl::StrReplaceAll(
       reason, {{version.path + "/", ""}, {version.path, absl::StrCat(name, "/", version.version)}});
@@ -100,7 +100,7 @@ void ModelRepository::Poll() {
   const absl::StatusOr<RepositoryScan> scan = ScanRepository(settings_.model_repository);
   const std::string error(scan.status().message());
   if (error != std::exchange(last_error_, error) && !scan.ok()) {
-    spdlog::warn("model repository: nothing changes, as it cannot be listed: {}", error);
+    spdlog::warn("model repository: unchanged, because it cannot be listed: {}", error);
   }
   if (scan.ok()) UpdateAll(*scan, /*first=*/false);
 }
@@ -178,7 +178,7 @@ bool ModelRepository::Load(const std::string& name, const VersionFolder& version
   absl::StatusOr<std::shared_ptr<const ServedModel>> loaded = hooks_.load(name, version);
   if (IsStopped()) return false;
   if (loaded.ok() && ListFiles(version.path) != version.files) {
-    loaded = absl::AbortedError("its files have changed while they were read");
+    loaded = absl::AbortedError("its files changed while they were being read");
   }
   if (!loaded.ok()) {
     Refuse(name, version, loaded.status());
@@ -198,7 +198,7 @@ void ModelRepository::Refuse(const std::string& name, const VersionFolder& versi
   known = std::move(refused);
   if (is_known) return;
   hooks_.on_load(name, false);
-  spdlog::warn("model {}: version {} is not served: {}", name, version.version,
+  spdlog::warn("model {}: version {} not served: {}", name, version.version,
                std::string(why.message()));
 }
 
@@ -218,16 +218,16 @@ void ModelRepository::Serve(const std::string& name, std::shared_ptr<const Serve
   served = std::move(model);
   if (was_served != is_served) hooks_.on_change(name, is_served);
   if (is_served) {
-    spdlog::info("model {}: version {} is served, before: {}", name, served->version, before);
+    spdlog::info("model {}: serving version {}, previously: {}", name, served->version, before);
   } else {
-    spdlog::info("model {}: no version is served, before: {}", name, before);
+    spdlog::info("model {}: serving no version, previously: {}", name, before);
   }
 }
 
 void ModelRepository::RetireDue() {
   const absl::Time now = clock_.Now();
   const auto due = std::partition(replaced_.begin(), replaced_.end(), [&](const Replaced& each) {
-    // Nobody finds it any more who does not use it already.
+    // No request can find it any more, except those that already use it.
     const bool used = each.model.use_count() > 1 || each.model->retired.use_count() > 1;
     return used && each.until > now;
   });
@@ -235,7 +235,7 @@ void ModelRepository::RetireDue() {
   for (auto each = due; each != replaced_.end(); ++each) each->model->retired->store(true);
   hooks_.on_retired();
   for (auto each = due; each != replaced_.end(); ++each) {
-    spdlog::info("model {}: version {} is retired", each->model->name, each->model->version);
+    spdlog::info("model {}: retired version {}", each->model->name, each->model->version);
   }
   replaced_.erase(due, replaced_.end());
 }

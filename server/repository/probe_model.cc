@@ -15,7 +15,7 @@ constexpr int64_t kLongest = 8;  // tokens of the sequence
 using Rows = absl::StatusOr<std::vector<float>>;
 
 // The probe stands between two other sequences, of these lengths.
-struct Company {
+struct Neighbors {
   int64_t before = 0;
   int64_t after = 0;
 };
@@ -27,7 +27,7 @@ void FillRow(int64_t seed, MatrixView<float> rows, int64_t row) {
 }
 
 // Returns the rows of a sequence of `length` tokens after one layer.
-Rows Compute(EncoderRun& run, int64_t layer, int64_t length, const Company& company) {
+Rows Compute(EncoderRun& run, int64_t layer, int64_t length, const Neighbors& neighbors) {
   const MatrixView<float> input = run.input();
   std::vector<int32_t> cu_seqlens = {0};
   const auto add = [&](int64_t seed, int64_t tokens) {
@@ -36,12 +36,12 @@ Rows Compute(EncoderRun& run, int64_t layer, int64_t length, const Company& comp
     for (int64_t i = 0; i < tokens; ++i) FillRow(seed + i, input, first + i);
     cu_seqlens.push_back(static_cast<int32_t>(first + tokens));
   };
-  add(1000, company.before);
+  add(1000, neighbors.before);
   const int64_t first = cu_seqlens.back();
   add(0, length);
-  add(2000, company.after);
-  RunObserver nobody;
-  const auto result = run.Encode(layer, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, nobody);
+  add(2000, neighbors.after);
+  RunObserver no_observer;
+  const auto result = run.Encode(layer, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, no_observer);
   if (!result.ok()) return result.status();
   std::vector<float> rows;
   for (int64_t r = 0; r < length; ++r) {
@@ -64,25 +64,25 @@ absl::Status ProbeModel(const ServedModel& model) {
   const int64_t longest = description.layer.attention.linformer.positions;
   if (longest > 0) length = std::min(length, longest);
   const bool has_room = all.input().rows >= 3 * length;
-  const Company nobody, others = {has_room ? length : 0, has_room ? (length + 1) / 2 : 0};
+  const Neighbors none, others = {has_room ? length : 0, has_room ? (length + 1) / 2 : 0};
   EncoderRun one(model.encoder, 3 * length, 1);
   const struct {
     const char* name;
     EncoderRun& run;
-    const Company& company;
-  } ways[] = {{"again", all, nobody},
+    const Neighbors& neighbors;
+  } ways[] = {{"again", all, none},
               {"with others", all, others},
-              {"on one thread", one, nobody},
+              {"on one thread", one, none},
               {"with others on one thread", one, others}};
   for (int64_t layer = 0; layer < description.layers; ++layer) {
-    const Rows expected = Compute(all, layer, length, nobody);
+    const Rows expected = Compute(all, layer, length, none);
     if (!expected.ok()) return expected.status();
-    for (const auto& [name, run, company] : ways) {
-      const Rows rows = Compute(run, layer, length, company);
+    for (const auto& [name, run, neighbors] : ways) {
+      const Rows rows = Compute(run, layer, length, neighbors);
       if (!rows.ok()) return rows.status();
       if (SameBits(*expected, *rows)) continue;
       return absl::InternalError(absl::StrCat("layer ", layer, " of ", description.layers,
-                                              " gives other bits when it is computed ", name));
+                                              " returns different bits when computed ", name));
     }
   }
   return absl::OkStatus();

@@ -58,7 +58,7 @@ void DescribeFiles(const std::string& folder, int depth, std::string& out) {
     const std::string path = folder + "/" + name;
     struct stat file = {};
     if (stat(path.c_str(), &file) != 0) {
-      absl::StrAppend(&out, path, " is gone\n");
+      absl::StrAppend(&out, path, " is missing\n");
       continue;
     }
     absl::StrAppend(&out, path, " ", file.st_size, " ", file.st_mtim.tv_sec, ".",
@@ -97,7 +97,7 @@ absl::Status ScanFolder(const std::string& repository, const std::string& name,
     }
   }
   others.insert(others.end(), members.begin(), members.end());
-  // One line for a folder that is no model's, not one for each file in it.
+  // Reports a directory that is not a model once, instead of once for each of its files.
   const bool is_other = versions.empty() && scan.models.size() == models_before;
   if (is_other && !others.empty()) others = {"*"};
   for (const std::string& entry : others) {

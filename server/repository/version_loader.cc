@@ -38,15 +38,16 @@ absl::StatusOr<ModelSetting> ReadSetting(const std::string& name, const std::str
   }
   absl::StatusOr<ModelSetting> setting = ParseModelKeys(text);
   if (setting.ok() && !setting->overlay.empty()) {
-    setting =
-        absl::InvalidArgumentError("expected no overlay, whose base cannot be a repository's");
+    setting = absl::InvalidArgumentError("overlay: not supported in a model repository");
   }
-  // What is wrong with a file is told to callers, who are to see no path of this machine.
+  // Clients see errors about a file, so that an error must not contain a path of this machine.
   if (setting.ok() && absl::StartsWith(setting->prune_file, "/")) {
-    setting = absl::InvalidArgumentError("expected a file of the same folder for prune");
+    setting = absl::InvalidArgumentError(
+        "prune: expected a file in the same directory; got an absolute path");
   }
   if (setting.ok() && absl::StartsWith(setting->adapter, "/")) {
-    setting = absl::InvalidArgumentError("expected a folder in the same folder for adapter");
+    setting = absl::InvalidArgumentError(
+        "adapter: expected a directory in the same directory; got an absolute path");
   }
   if (!setting.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", setting.status().message()));
@@ -166,7 +167,7 @@ void VersionLoader::CollectFreed() {
   if (freed == alive_.end() && !shrunk_) return;
   alive_.erase(freed, alive_.end());
   shrunk_ = false;
-  malloc_trim(0);  // what is freed but not returned counts as resident memory
+  malloc_trim(0);  // freed but unreturned memory counts as resident
   options_.set_budget(RequestBudget(NeedOfAlive(), options_.limit));
 }
 

@@ -17,7 +17,8 @@ absl::Status RefuseValue(const CheckedTensor& bias, int64_t element, float value
   for (size_t i = index.size(); i-- > 0; element /= bias.shape[i]) {
     index[i] = element % bias.shape[i];
   }
-  return InvalidField(absl::StrCat(kField, ShapeToString(index)), "a number or minus infinity",
+  return InvalidField(absl::StrCat(kField, ShapeToString(index)),
+                      "a finite number or minus infinity",
                       std::isnan(value) ? "NaN" : "plus infinity");
 }
 
@@ -29,11 +30,11 @@ absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, absl::Span<con
   bool broadcasts = shape.size() == 4;
   for (int i = 0; broadcasts && i < 4; ++i) broadcasts = shape[i] == 1 || shape[i] == full[i];
   if (!broadcasts) {
-    const absl::Span<const int64_t> came(shape.data(), static_cast<size_t>(shape.size()));
+    const absl::Span<const int64_t> given(shape.data(), static_cast<size_t>(shape.size()));
     return InvalidField(absl::StrCat(kField, ".shape"),
                         absl::StrCat(has_cross_kv ? "[B, H, S, M] = " : "[B, H, S, S] = ",
-                                     ShapeToString(full), " or 1 in places"),
-                        ShapeText(came));
+                                     ShapeToString(full), ", or 1 in any dimension"),
+                        ShapeText(given));
   }
   return CheckTensor(tensor, ElementKind::kFloat);
 }

@@ -13,7 +13,7 @@ namespace {
 // Upper bound of what protobuf adds to the data of one tensor (tags, lengths, dtype, shape).
 constexpr int64_t kTensorHeadBytes = 96;
 
-// Upper bound of the bytes that tell how many words of a sequence have weight.
+// Upper bound of the bytes that encode a sequence's number of weighted words.
 constexpr int64_t kSparseCountBytes = 5;
 constexpr int64_t kLengthBytes = 5;
 
@@ -257,7 +257,7 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
   if (!response.ok() || response.value() > max_answer_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the answer would take ", response.ok() ? absl::StrCat(response.value()) : "more than 2^63",
-        " bytes; the server allows ", max_answer_bytes));
+        " bytes; the server allows ", max_answer_bytes, " (--max-answer-bytes)"));
   }
   return RequestBytes{response.value(), ScratchBytes(request).value_or(INT64_MAX)};
 }

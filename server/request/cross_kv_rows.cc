@@ -35,11 +35,10 @@ absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
     status = InvalidField("memory.hidden_states", "a tensor", "none");
   }
   if (status.ok() && !memory.has_values() && layer.value_inputs() != layer.key_inputs()) {
-    status = InvalidField(
-        "memory.values",
-        absl::StrCat("a tensor of ", layer.value_inputs(),
-                     " columns, as values are made of other ones than keys, ", layer.key_inputs()),
-        "none");
+    status = InvalidField("memory.values",
+                          absl::StrCat("a tensor with ", layer.value_inputs(),
+                                       " columns (keys have ", layer.key_inputs(), ")"),
+                          "none");
   }
   if (!status.ok()) return status;
   SharedTensors shared;
@@ -64,17 +63,17 @@ absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
   if (input.rows() <= claims.max_tokens) return input;
   return InvalidField("memory",
                       absl::StrCat("at most ", claims.max_tokens,
-                                   " rows beside those of the request's hidden_states"),
+                                   " rows (--max-request-tokens less the rows of hidden_states)"),
                       absl::StrCat(input.rows()));
 }
 
 absl::Status CheckNeedsNoCrossKv(const LayerShape& layer) {
   if (!layer.needs_cross_kv()) return absl::OkStatus();
-  return InvalidField("memory",
-                      absl::StrCat("one, with Attend, as queries are made of ", layer.hidden_size,
-                                   " columns, keys of ", layer.key_inputs(), " and values of ",
-                                   layer.value_inputs()),
-                      "none");
+  return InvalidField(
+      "memory",
+      absl::StrCat("a memory with keys of ", layer.key_inputs(), " columns and values of ",
+                   layer.value_inputs(), " (queries have ", layer.hidden_size, ")"),
+      "none; send it with Attend");
 }
 
 }  // namespace attendant::server

@@ -12,15 +12,15 @@ absl::Status ParseStage(v1::AttendStage stage, ComputeRequest& compute) {
   switch (stage) {
     case v1::CONTEXT:
       if (layer.attention.heads == 0) {
-        return InvalidField(
-            "stage", "PROJECTED or BLOCK, as the layer has been pruned of all heads", "CONTEXT");
+        return NotSupported("stage", "CONTEXT", compute.span.model->name,
+                            "the layer's heads are all pruned; use PROJECTED or BLOCK");
       }
       compute.operation = AttendStage::kContext;
       return absl::OkStatus();
     case v1::PROJECTED:
       if (!layer.attention.has_output_projection) {
-        return InvalidField("stage", "CONTEXT or BLOCK, as the model has no output projection",
-                            "PROJECTED");
+        return NotSupported("stage", "PROJECTED", compute.span.model->name,
+                            "it has no output projection; use CONTEXT or BLOCK");
       }
       compute.operation = AttendStage::kProjected;
       return absl::OkStatus();
@@ -34,10 +34,10 @@ absl::Status ParseStage(v1::AttendStage stage, ComputeRequest& compute) {
 }
 
 absl::Status CheckSequences(const ComputeRequest& compute) {
-  const int64_t sequences = compute.layout.sequences, came = compute.key_layout().sequences;
-  if (came == 1 || came == sequences) return absl::OkStatus();
-  return InvalidField("memory", absl::StrCat("B = ", sequences, " sequences, or 1 for all"),
-                      absl::StrCat(came));
+  const int64_t sequences = compute.layout.sequences, given = compute.key_layout().sequences;
+  if (given == 1 || given == sequences) return absl::OkStatus();
+  return InvalidField("memory", absl::StrCat("1 or B = ", sequences, " sequences"),
+                      absl::StrCat(given));
 }
 
 absl::Status ParseRegistered(const std::string& handle, CrossKvStore& store,
@@ -49,7 +49,7 @@ absl::Status ParseRegistered(const std::string& handle, CrossKvStore& store,
     return InvalidField("memory_handle",
                         absl::StrCat("a memory of model ", compute.span.model->name, ", layer ",
                                      compute.span.first_layer),
-                        absl::StrCat("one of ", origin.model->name, ", layer ", origin.layer));
+                        absl::StrCat("model ", origin.model->name, ", layer ", origin.layer));
   }
   compute.keys = RegisteredKeys{*std::move(found)};
   return CheckSequences(compute);
@@ -60,7 +60,7 @@ absl::Status ParseKeys(const v1::AttendRequest& request, const RequestPayloads& 
                        const ServiceContext& context, ComputeRequest& compute) {
   const LayerShape& layer = compute.layer_shape();
   if (!request.memory_handle().empty()) {
-    if (request.has_memory()) return InvalidField("memory_handle", "either it or memory", "both");
+    if (request.has_memory()) return CannotCombine("memory_handle", "memory; send one of them");
     return ParseRegistered(request.memory_handle(), context.cross_kv, compute);
   }
   if (!request.has_memory()) return CheckNeedsNoCrossKv(layer);

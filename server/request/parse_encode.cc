@@ -22,12 +22,11 @@ absl::Status ParseSpan(const Request& request, ComputeRequest& compute) {
     const int64_t first = request.layers().first();
     const int64_t count = request.layers().count();
     if (model.layers == 0) {
-      return InvalidField("layers", "none, as the model has embeddings alone",
-                          absl::StrCat("first ", first, ", count ", count));
+      return NotSupported("layers", "", compute.span.model->name, "it has only embeddings");
     }
     if (count < 1 || first + count > model.layers) {
       return InvalidField("layers",
-                          absl::StrCat("a span of 1 or more of the layers 0..", model.layers - 1),
+                          absl::StrCat("a span of at least 1 layer within 0..", model.layers - 1),
                           absl::StrCat("first ", first, ", count ", count));
     }
     compute.span.first_layer = first;
@@ -35,8 +34,8 @@ absl::Status ParseSpan(const Request& request, ComputeRequest& compute) {
   }
   if (compute.width() != layer.hidden_size && compute.span.layers > 1) {
     return InvalidField("layers",
-                        absl::StrCat("one layer, as the model's take ", layer.hidden_size,
-                                     " columns and give ", compute.width()),
+                        absl::StrCat("1 layer (a layer takes ", layer.hidden_size,
+                                     " columns and returns ", compute.width(), ")"),
                         absl::StrCat(compute.span.layers));
   }
   return absl::OkStatus();
@@ -48,8 +47,7 @@ absl::Status ParsePromptTokens(const Request& request, ComputeRequest& compute) 
   if (counts.empty()) return absl::OkStatus();
   const TokenLayout& layout = compute.layout;
   if (!request.return_pooled() || request.pooling() == v1::CLASSIFIER) {
-    return InvalidField("prompt_tokens", "none without a pooled vector other than CLASSIFIER",
-                        absl::StrCat(counts.size(), " numbers"));
+    return MissingFor("prompt_tokens", "return_pooled and a pooling other than CLASSIFIER");
   }
   if (counts.size() != 1 && counts.size() != layout.sequences) {
     return InvalidField("prompt_tokens", absl::StrCat("1 or B = ", layout.sequences, " numbers"),
@@ -72,10 +70,14 @@ absl::Status ParsePromptTokens(const Request& request, ComputeRequest& compute) 
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<CheckedTensor>> ParseBesideIds(const WireTensor& tensor, bool present,
-                                                            const CheckedTensor& token_ids) {
+// Reads ids that accompany token_ids and point into a table of `table_rows` rows.
+absl::StatusOr<std::optional<CheckedTensor>> ParseOtherIds(const WireTensor& tensor, bool present,
+                                                           const CheckedTensor& token_ids,
+                                                           int64_t table_rows,
+                                                           const std::string& model) {
   if (!present) return std::optional<CheckedTensor>();
-  absl::Status status = CheckShape(tensor, token_ids.shape, "that of token_ids, ");
+  if (table_rows == 0) return NotSupported(tensor.field, "", model, "it has no table for them");
+  absl::Status status = CheckShape(tensor, token_ids.shape, "the shape of token_ids, ");
   if (!status.ok()) return status;
   absl::StatusOr<CheckedTensor> checked = CheckTensor(tensor, ElementKind::kInteger);
   if (!checked.ok()) return checked.status();
@@ -89,10 +91,8 @@ absl::Status ParseTruncation(const Request& request, ComputeRequest& compute) {
     return InvalidField("truncation", "a Truncation value",
                         absl::StrCat(static_cast<int>(request.truncation())));
   }
-  if (!request.has_token_ids() || request.has_position_ids()) {
-    return InvalidField("truncation", "none but with token_ids at their default positions",
-                        v1::Truncation_Name(request.truncation()));
-  }
+  if (!request.has_token_ids()) return MissingFor("truncation", "token_ids or texts");
+  if (request.has_position_ids()) return CannotCombine("truncation", "position_ids");
   const TruncationSide side =
       request.truncation() == v1::TRUNCATE_LEFT ? TruncationSide::kLeft : TruncationSide::kRight;
   const EmbeddingShape& embeddings = *compute.description().embeddings;
@@ -110,7 +110,7 @@ absl::Status ParseTruncation(const Request& request, ComputeRequest& compute) {
   return absl::OkStatus();
 }
 
-// Tokens of the sequence that the request is a chunk of; 0: it is none.
+// Tokens of the sequence before this chunk; 0 if the request is not a chunk.
 ChunkTokens TokensBefore(const ComputeRequest& compute) {
   return compute.sequence() == nullptr ? ChunkTokens() : compute.sequence()->tokens();
 }
@@ -119,23 +119,21 @@ ChunkTokens TokensBefore(const ComputeRequest& compute) {
 absl::Status CheckTakesChunks(const Request& request, const ComputeRequest& compute) {
   if (compute.sequence() == nullptr) return absl::OkStatus();
   if (const std::string why = WhyNotInChunks(compute.description()); !why.empty()) {
-    return InvalidField("sequence", absl::StrCat("0, as the model takes none in parts: ", why),
-                        absl::StrCat(compute.sequence()->number()));
+    return NotSupported("sequence", "", compute.span.model->name, why);
   }
   if (request.truncation() == v1::NO_TRUNCATION || !v1::Truncation_IsValid(request.truncation())) {
     return absl::OkStatus();
   }
-  return InvalidField("truncation", "none of a sequence that comes in parts",
-                      v1::Truncation_Name(request.truncation()));
+  return CannotCombine("truncation", "sequence");
 }
 
-// Checks that the layout is that of a chunk.
+// Checks that the layout holds one chunk of a sequence.
 absl::Status CheckChunk(const ComputeRequest& compute) {
   const TokenLayout& layout = compute.layout;
   if (compute.sequence() == nullptr || (layout.sequences == 1 && layout.leading)) {
     return absl::OkStatus();
   }
-  return InvalidField("sequence", "one sequence that keeps its first tokens in a part",
+  return InvalidField("sequence", "one sequence in a chunk, without padding before a token",
                       layout.sequences == 1 ? "padding before a token"
                                             : absl::StrCat(layout.sequences, " sequences"));
 }
@@ -145,7 +143,8 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
                            const SharedTensors& shared, const ServiceContext& context,
                            ComputeRequest& compute) {
   if (!compute.description().embeddings) {
-    return InvalidField("token_ids", "none, as the model has no embeddings", "a tensor");
+    return NotSupported("token_ids", "", compute.span.model->name,
+                        "it has no embeddings; send hidden_states");
   }
   if (compute.span.first_layer != 0) {
     return InvalidField("layers.first", "0 with token_ids", absl::StrCat(compute.span.first_layer));
@@ -160,13 +159,15 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
   }
   absl::StatusOr<CheckedTensor> token_ids = CheckTensor(words, ElementKind::kInteger);
   if (!token_ids.ok()) return token_ids.status();
-  auto types = ParseBesideIds(
+  const EmbeddingShape& embeddings = *compute.description().embeddings;
+  const std::string& model = compute.span.model->name;
+  auto types = ParseOtherIds(
       payloads.Of("token_type_ids", request.token_type_ids(), Request::kTokenTypeIdsFieldNumber),
-      request.has_token_type_ids(), *token_ids);
+      request.has_token_type_ids(), *token_ids, embeddings.token_types, model);
   if (!types.ok()) return types.status();
-  auto positions = ParseBesideIds(
+  auto positions = ParseOtherIds(
       payloads.Of("position_ids", request.position_ids(), Request::kPositionIdsFieldNumber),
-      request.has_position_ids(), *token_ids);
+      request.has_position_ids(), *token_ids, embeddings.positions, model);
   if (!positions.ok()) return positions.status();
   auto layout = LayOutTokens({"token_ids", token_ids->shape, shared.lengths, shared.attention_mask,
                               shared.scope, shared.sequence_first},
@@ -177,15 +178,13 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
   if (status.ok()) status = ParseTruncation(request, compute);
   if (!status.ok()) return status;
   auto kept = ReadKeptIds({*std::move(token_ids), *std::move(types), *std::move(positions)},
-                          *compute.description().embeddings,
-                          {compute.layout, *layout, TokensBefore(compute).counted});
+                          embeddings, {compute.layout, *layout, TokensBefore(compute).counted});
   if (!kept.ok()) return kept.status();
   compute.input = *std::move(kept);
   return absl::OkStatus();
 }
 
-// Checks that every row has a position in the model's table, where those of `tokens_before` come
-// first.
+// Checks that every row has a position in the model's table after the first `tokens_before`.
 absl::Status CheckTablePositions(const TokenLayout& layout, int64_t tokens_before,
                                  const PatchEmbeddingShape& patches) {
   const int64_t positions = patches.features();
@@ -195,7 +194,7 @@ absl::Status CheckTablePositions(const TokenLayout& layout, int64_t tokens_befor
     if (rows == positions || rows == 0 || (rows < positions && !patches.needs_every)) continue;
     return InvalidField("features",
                         absl::StrCat(patches.needs_every ? "" : "at most ", positions,
-                                     " rows in a sequence, one for each position of the model"),
+                                     " rows in a sequence (the model's positions)"),
                         absl::StrCat(rows, " in sequence ", b));
   }
   return absl::OkStatus();
@@ -207,7 +206,8 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   const int64_t max_tokens = context.limits.max_request_tokens;
   const std::optional<PatchEmbeddingShape>& patches = compute.description().patch_embedding;
   if (!patches) {
-    return InvalidField("features", "none, as the model puts nothing before or onto them", "some");
+    return NotSupported("features", "", compute.span.model->name,
+                        "it has no patch embedding and no prefix tokens; send hidden_states");
   }
   if (compute.span.first_layer != 0) {
     return InvalidField("layers.first", "0 with features", absl::StrCat(compute.span.first_layer));
@@ -234,8 +234,8 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   if (compute.layout.rows > max_tokens) {
     return InvalidField(
         "features",
-        absl::StrCat("at most ", max_tokens, " tokens with the ", patches->prefix_tokens(),
-                     " rows of the model before each sequence"),
+        absl::StrCat("at most ", max_tokens, " tokens (--max-request-tokens), including ",
+                     patches->prefix_tokens(), " prefix tokens before each sequence"),
         absl::StrCat(compute.layout.rows));
   }
   return absl::OkStatus();
@@ -249,7 +249,8 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
                      static_cast<int>(request.has_token_ids()) +
                      static_cast<int>(request.has_features()) + static_cast<int>(has_texts);
   if (inputs != 1) {
-    return InvalidField("hidden_states", "exactly one of it, token_ids, features and texts",
+    return InvalidField("hidden_states",
+                        "exactly one of hidden_states, token_ids, features and texts",
                         absl::StrCat(inputs));
   }
   if (has_texts) return ParseTexts(request, payloads, context, compute);
@@ -258,17 +259,14 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
     return ParseTokenIds(request, payloads, shared, context, compute);
   }
   if (request.has_token_type_ids()) {
-    return InvalidField("token_type_ids", "none without token_ids", "a tensor");
+    return MissingFor("token_type_ids", "token_ids");
   }
   if (request.has_position_ids()) {
-    return InvalidField("position_ids", "none without token_ids", "a tensor");
+    return MissingFor("position_ids", "token_ids");
   }
   if (absl::Status status = ParseTruncation(request, compute); !status.ok()) return status;
   if (request.has_features()) {
-    if (!request.prompt_tokens().empty()) {
-      return InvalidField("prompt_tokens", "none with features",
-                          absl::StrCat(request.prompt_tokens_size(), " numbers"));
-    }
+    if (!request.prompt_tokens().empty()) return CannotCombine("prompt_tokens", "features");
     return ParseFeatures(payloads.Of("features", request.features(), Request::kFeaturesFieldNumber),
                          shared, context, compute);
   }

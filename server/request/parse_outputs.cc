@@ -19,19 +19,19 @@ using Request = v1::EncodeRequest;
 constexpr int64_t kMostQueryVectors = 16384;
 
 absl::StatusOr<std::vector<int64_t>> ParseLayerList(
-    const char* field, const google::protobuf::RepeatedField<uint32_t>& came,
+    const char* field, const google::protobuf::RepeatedField<uint32_t>& given,
     const LayerSpan& span) {
   const int64_t last = span.first_layer + span.layers - 1;
   std::vector<bool> seen(span.layers);
   std::vector<int64_t> layers;
-  for (int i = 0; i < came.size(); ++i) {
-    const int64_t layer = came[i];
+  for (int i = 0; i < given.size(); ++i) {
+    const int64_t layer = given[i];
     const std::string element = absl::StrCat(field, "[", i, "]");
     if (layer < span.first_layer || layer > last) {
       return InvalidField(element, absl::StrCat(span.first_layer, "..", last), absl::StrCat(layer));
     }
     if (seen[layer - span.first_layer]) {
-      return InvalidField(element, "each layer once", absl::StrCat(layer, " again"));
+      return InvalidField(element, "each layer once", absl::StrCat(layer, " twice"));
     }
     seen[layer - span.first_layer] = true;
     layers.push_back(layer);
@@ -63,14 +63,13 @@ absl::Status ParsePooling(const Request& request, ComputeRequest& compute) {
   PooledOutput pooled{.normalize = request.normalize_pooled()};
   if (request.pooling() == v1::MODEL_POOLING) {
     if (!compute.description().pooling) {
-      return InvalidField("pooling", "a mode, as the model's checkpoint says nothing about pooling",
-                          "MODEL_POOLING");
+      return NotSupported("pooling", "MODEL_POOLING", compute.span.model->name,
+                          "its checkpoint does not define pooling; use another mode such as MEAN");
     }
   } else if (request.pooling() == v1::CLASSIFIER) {
     if (!compute.description().classifier) {
-      return InvalidField("pooling",
-                          "another one, as the model's checkpoint has no classification head",
-                          "CLASSIFIER");
+      return NotSupported("pooling", "CLASSIFIER", compute.span.model->name,
+                          "it has no classification head; use another mode such as MEAN");
     }
     pooled.pooling = ClassifierPooling();
   } else if (std::optional<PoolingMode> mode = ModeOf(request.pooling())) {
@@ -86,16 +85,12 @@ absl::Status ParsePooling(const Request& request, ComputeRequest& compute) {
 absl::Status ParseTokenVectors(const Request& request, ComputeRequest& compute) {
   if (!request.return_token_vectors() && !request.has_query_vectors()) {
     if (request.task().empty()) return absl::OkStatus();
-    return InvalidField("task", "none without return_token_vectors or query_vectors",
-                        Quote(request.task()));
+    return MissingFor("task", "return_token_vectors or query_vectors");
   }
   const std::optional<PoolingDescription>& head = compute.description().token_head;
   if (!head) {
-    const bool returned = request.return_token_vectors();
-    return InvalidField(
-        returned ? "return_token_vectors" : "query_vectors",
-        absl::StrCat(returned ? "false" : "none", ", as the model's checkpoint has no token head"),
-        returned ? "true" : "a tensor");
+    return NotSupported(request.return_token_vectors() ? "return_token_vectors" : "query_vectors",
+                        "", compute.span.model->name, "it has no token head");
   }
   TokenVectorsOutput& vectors = compute.outputs.token_vectors.emplace();
   vectors.returned = request.return_token_vectors();
@@ -110,7 +105,7 @@ absl::Status ParseTokenVectors(const Request& request, ComputeRequest& compute) 
   return absl::OkStatus();
 }
 
-// Takes the query's vectors to float32, without those of tokens that were left out.
+// Converts the query's vectors to float32, without the zero vectors of omitted tokens.
 absl::Status ParseQueryVectors(const Request& request, const RequestPayloads& payloads,
                                ComputeRequest& compute) {
   if (!request.has_query_vectors()) return absl::OkStatus();
@@ -119,10 +114,10 @@ absl::Status ParseQueryVectors(const Request& request, const RequestPayloads& pa
   const int64_t width = compute.token_vectors_width();
   const auto& shape = request.query_vectors().shape();
   if (shape.size() != 2 || shape[0] > kMostQueryVectors || shape[1] != width) {
-    return InvalidField("query_vectors.shape",
-                        absl::StrCat("[Q, P] with at most ", kMostQueryVectors,
-                                     " vectors of P = ", width, " numbers"),
-                        ShapeText({shape.data(), static_cast<size_t>(shape.size())}));
+    return InvalidField(
+        "query_vectors.shape",
+        absl::StrCat("[Q, P] with Q at most ", kMostQueryVectors, " and P = ", width),
+        ShapeText({shape.data(), static_cast<size_t>(shape.size())}));
   }
   const absl::StatusOr<CheckedTensor> checked = CheckTensor(tensor, ElementKind::kFloat);
   if (!checked.ok()) return checked.status();
@@ -141,14 +136,11 @@ absl::Status ParseSparse(const Request& request, ComputeRequest& compute) {
   compute.outputs.sparse = request.return_sparse();
   if (!compute.outputs.sparse || compute.description().vocabulary_head) return absl::OkStatus();
   if (!compute.description().lexical_head) {
-    return InvalidField("return_sparse",
-                        "false, as the model's checkpoint has no head of a masked language model",
-                        "true");
+    return NotSupported("return_sparse", "", compute.span.model->name,
+                        "it has no MLM head and no lexical head");
   }
   if (request.has_hidden_states() || request.has_features()) {
-    return InvalidField("return_sparse",
-                        "false without token ids or texts, as the model weighs the ids of tokens",
-                        "true");
+    return MissingFor("return_sparse", "token_ids or texts (the model weighs token ids)");
   }
   return absl::OkStatus();
 }

@@ -31,7 +31,7 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(const absl::Duration age,
                    CheckAge(request.time_to_live_ms(), context.cross_kv.limits().max_age));
-  if (!request.has_memory()) return InvalidField("memory", "one", "none");
+  if (!request.has_memory()) return InvalidField("memory", "a memory", "none");
   ASSIGN_OR_RETURN(
       CrossKvRows rows,
       CheckCrossKvRows(

@@ -17,7 +17,7 @@ DataType DefaultDtype(const Input& input) {
   return hidden_states ? hidden_states->dtype : DataType::kFloat32;
 }
 
-// Returns the version that has made what the request refers to; null: it refers to nothing.
+// Returns the model version behind the request's handle or sequence; null if it has neither.
 FoundModel MakerOf(const v1::AttendRequest& request, const ComputeRequest&,
                    const ServiceContext& context) {
   if (request.memory_handle().empty()) return nullptr;

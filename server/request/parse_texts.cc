@@ -16,7 +16,7 @@ namespace {
 
 using Request = v1::EncodeRequest;
 
-// What speaks of rows or ids, which a caller with texts does not know.
+// Refuses fields about rows or ids, which a client that sends texts does not know.
 absl::Status CheckOnlyTexts(const Request& request, const ComputeRequest& compute) {
   const std::pair<const char*, bool> unfit[] = {
       {"token_type_ids", request.has_token_type_ids()},
@@ -27,10 +27,10 @@ absl::Status CheckOnlyTexts(const Request& request, const ComputeRequest& comput
       {"layout", request.layout() != v1::BATCH_FIRST},
   };
   for (const auto& [field, is_there] : unfit) {
-    if (is_there) return InvalidField(field, "none with texts", "some");
+    if (is_there) return CannotCombine(field, "texts");
   }
   if (compute.sequence() != nullptr) {
-    return InvalidField("sequence", "0 with texts", absl::StrCat(compute.sequence()->number()));
+    return CannotCombine("sequence", "texts");
   }
   if (compute.span.first_layer == 0) return absl::OkStatus();
   return InvalidField("layers.first", "0 with texts", absl::StrCat(compute.span.first_layer));
@@ -83,9 +83,9 @@ absl::Status CheckExpansion(const Request& request, const ComputeRequest& comput
   for (const auto& [field, wanted] : {std::pair{"return_pooled", request.return_pooled()},
                                       std::pair{"return_sparse", request.return_sparse()}}) {
     if (!wanted) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, ": cannot be combined with texts of the task \"query\": the model ",
-                     "adds tokens to queries; send another request without the task"));
+    return CannotCombine(field,
+                         "texts of the task \"query\" (the model adds tokens to queries); send "
+                         "another request without the task");
   }
   return absl::OkStatus();
 }
@@ -98,8 +98,8 @@ absl::Status ExcludePrompt(const Request& request, const TokenizedTexts& tokeniz
                         compute.description().pooling->excludes_prompt;
   if (!by_model) return absl::OkStatus();
   if (request.truncation() == v1::TRUNCATE_LEFT) {
-    return InvalidField("truncation", "another one, as the model leaves its prompt out of vectors",
-                        "TRUNCATE_LEFT");
+    return NotSupported("truncation", "TRUNCATE_LEFT", compute.span.model->name,
+                        "it excludes its prompt from pooling; use TRUNCATE_RIGHT");
   }
   compute.outputs.pooled->prompt_tokens.assign(compute.layout.sequences, tokenized.prompt_tokens);
   return absl::OkStatus();
@@ -128,7 +128,7 @@ absl::Status CheckNoTextFields(const Request& request, const RequestPayloads& pa
       {"pad_texts", request.pad_texts()},
   };
   for (const auto& [field, is_there] : unfit) {
-    if (is_there) return InvalidField(field, "none without texts", "some");
+    if (is_there) return MissingFor(field, "texts");
   }
   return absl::OkStatus();
 }
@@ -151,7 +151,7 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
   std::vector<int64_t> shape = {tokenized->tokens()};
   const bool is_empty = shape[0] == 0;
   if (is_empty && compute.description().layers > 0) {
-    return InvalidField("texts", "texts with a token", "none that has one");
+    return InvalidField("texts", "at least 1 token in all", "0");
   }
   if (request.pad_texts() || is_empty) {
     shape = {static_cast<int64_t>(lengths.size()),

@@ -26,8 +26,7 @@ absl::Status CheckLayout(v1::Layout layout) {
 absl::Status ParseLayer(uint32_t layer, LayerSpan& span) {
   const int64_t layers = span.description().layers;
   if (layers == 0) {
-    return InvalidField("layer", "a model with layers, or Encode, as this one has embeddings alone",
-                        absl::StrCat(layer));
+    return NotSupported("layer", "", span.model->name, "it has only embeddings; use Encode");
   }
   if (layer >= layers) {
     return InvalidField("layer", absl::StrCat("0..", layers - 1), absl::StrCat(layer));
@@ -48,6 +47,13 @@ absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensor
 
 namespace {
 
+// The field by which a request asks for the attention of a layer.
+const char* AttentionField(const ComputeRequest& compute) {
+  if (!std::holds_alternative<AttendStage>(compute.operation)) return "attention_layers";
+  return compute.outputs.attention.probabilities ? "return_attention_probabilities"
+                                                 : "return_weighted_values";
+}
+
 // Checks that no sequence has more positions than attention that mixes keys was trained for.
 absl::Status CheckMixedPositions(const ComputeRequest& compute) {
   const int64_t most = compute.description().layer.attention.linformer.positions;
@@ -58,7 +64,7 @@ absl::Status CheckMixedPositions(const ComputeRequest& compute) {
     if (reach <= most) continue;
     return InvalidField(
         "attention_mask",
-        absl::StrCat("sequences of at most ", most, " positions, as the attention was trained for"),
+        absl::StrCat("sequences of at most ", most, " positions (the attention's trained length)"),
         absl::StrCat(reach, " in sequence ", b));
   }
   return absl::OkStatus();
@@ -70,15 +76,15 @@ absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute) {
   if (absl::Status status = CheckMixedPositions(compute); !status.ok()) return status;
   const AttentionKind kind = compute.description().layer.attention.kind;
   if (!ScoresPairs(kind) && (shared.attention_bias || !compute.outputs.attention.layers.empty())) {
-    return InvalidField(shared.attention_bias ? "attention_bias" : "attention probabilities",
-                        absl::StrCat("none, as ", Name(kind), " attention has no scores of pairs"),
-                        shared.attention_bias ? "a tensor" : "a layer");
+    return NotSupported(shared.attention_bias ? "attention_bias" : AttentionField(compute), "",
+                        compute.span.model->name,
+                        absl::StrCat(Name(kind), " attention does not score pairs of tokens"));
   }
   if (!shared.attention_bias) return absl::OkStatus();
   if (compute.bias) {
-    return absl::InvalidArgumentError(
-        "attention_bias: cannot be combined with texts of the task \"query\": the model adds "
-        "tokens to queries that nothing attends to");
+    return CannotCombine("attention_bias",
+                         "texts of the task \"query\" (the model adds tokens to queries that "
+                         "nothing attends to)");
   }
   absl::StatusOr<CheckedTensor> bias =
       CheckBias(*shared.attention_bias, compute.scores_shape(), compute.attends_cross_kv());
@@ -94,11 +100,10 @@ absl::Status ParseGates(const SharedTensors& shared, ComputeRequest& compute) {
   if (count != 0 && count != heads && count != compute.span.layers * heads) {
     return InvalidField(
         "head_gates",
-        absl::StrCat(heads, " numbers, one for each head",
-                     compute.span.layers == 1
-                         ? ""
-                         : absl::StrCat(", or ", compute.span.layers * heads, ", for each of ",
-                                        compute.span.layers, " layers")),
+        absl::StrCat(heads, " numbers (one for each head)",
+                     compute.span.layers == 1 ? ""
+                                              : absl::StrCat(" or ", compute.span.layers * heads,
+                                                             " (one for each head and layer)")),
         absl::StrCat(count));
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -113,8 +118,7 @@ absl::Status ParseGates(const SharedTensors& shared, ComputeRequest& compute) {
 absl::Status ParseQueryRows(const SharedTensors& shared, ComputeRequest& compute) {
   if (shared.query_rows.empty()) return absl::OkStatus();
   if (!compute.outputs.hidden_states) {
-    return InvalidField("query_rows", "none with omit_hidden_states",
-                        absl::StrCat(shared.query_rows.size()));
+    return CannotCombine("query_rows", "omit_hidden_states");
   }
   for (size_t i = 0; i < shared.query_rows.size(); ++i) {
     const int64_t row = shared.query_rows[i];
@@ -134,14 +138,12 @@ absl::Status ParseAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeR
   const int64_t most = form == v1::TOP_KEYS ? compute.key_layout().padded_length : 0;
   const int64_t least = form == v1::TOP_KEYS ? 1 : 0;
   if (top_k < least || top_k > most) {
-    return InvalidField("attention_top_k",
-                        form == v1::TOP_KEYS ? absl::StrCat(least, "..", most)
-                                             : "0 without attention_form TOP_KEYS",
-                        absl::StrCat(top_k));
+    if (form != v1::TOP_KEYS) return MissingFor("attention_top_k", "attention_form TOP_KEYS");
+    return InvalidField("attention_top_k", absl::StrCat(least, "..", most), absl::StrCat(top_k));
   }
   AttentionOutput& attention = compute.outputs.attention;
   if (attention.weighted_values && compute.attends_cross_kv()) {
-    return InvalidField("return_weighted_values", "false with a memory", "true");
+    return CannotCombine("return_weighted_values", "memory or memory_handle");
   }
   attention.form = form == v1::TOP_KEYS    ? AttentionForm::kTopKeys
                    : form == v1::HEAD_MEAN ? AttentionForm::kHeadMean
@@ -149,8 +151,8 @@ absl::Status ParseAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeR
   attention.top_k = top_k;
   for (const int64_t layer : attention.layers) {
     if (compute.description().heads_at(layer) > 0) continue;
-    return InvalidField("attention", "that of layers with heads",
-                        absl::StrCat("layer ", layer, ", which has been pruned of all"));
+    return NotSupported(AttentionField(compute), absl::StrCat("layer ", layer),
+                        compute.span.model->name, "the layer's heads are all pruned");
   }
   return absl::OkStatus();
 }

@@ -18,7 +18,6 @@ std::string IndexText(const CheckedTensor& tensor, int64_t element) {
 // `rows` is the size of the table that the ids point into.
 absl::StatusOr<std::vector<int32_t>> ReadIds(const char* field, const CheckedTensor& tensor,
                                              int64_t rows, const TokenLayout& layout) {
-  if (rows == 0) return InvalidField(field, "none, as the model has no table for them", "some");
   std::vector<int32_t> kept;
   kept.reserve(layout.tokens());
   std::vector<int64_t> ids;
@@ -62,8 +61,8 @@ std::vector<int64_t> IndicesFromFirstKept(const EmbeddingShape& embeddings, cons
   return result;
 }
 
-// As IndicesFromFirstKept. Reads the ids of all rows, also of those that the mask leaves out.
-// What was cut before a sequence does not count.
+// Like IndicesFromFirstKept, but reads the ids of all rows, including masked ones. Tokens that were
+// cut before a sequence do not count.
 std::vector<int64_t> CountsOfNotPadding(const CheckedTensor& token_ids,
                                         const EmbeddingShape& embeddings, const IdLayout& of) {
   const TokenLayout& layout = of.layout;

@@ -26,7 +26,7 @@ int64_t MaxBytesOf(const Payload& text, const text::Tokenizer& tokenizer) {
   return static_cast<int64_t>(tokenizer.MaxEncodeBytes(ReadText(text)));
 }
 
-// An error of the tokenizer, which does not know what the request calls a text.
+// Rewrites an error of the tokenizer with the request's name for the text.
 absl::Status Rename(const absl::Status& status, int64_t index) {
   absl::string_view message = status.message();
   if (absl::ConsumePrefix(&message, "text_pair:")) {
@@ -36,10 +36,16 @@ absl::Status Rename(const absl::Status& status, int64_t index) {
   return absl::InvalidArgumentError(absl::StrCat("texts[", index, "]:", message));
 }
 
-absl::StatusOr<std::string> ChoosePrompt(const TextFields& fields, const Tokenization& known) {
-  if (fields.prompt && !fields.prompt_name.empty()) {
-    return InvalidField("prompt_name", "none beside prompt", Quote(fields.prompt_name));
-  }
+// The same for the prompt.
+absl::Status NamePrompt(const absl::Status& status) {
+  absl::string_view message = status.message();
+  absl::ConsumePrefix(&message, "text:");
+  return absl::InvalidArgumentError(absl::StrCat("prompt:", message));
+}
+
+absl::StatusOr<std::string> ChoosePrompt(const TextFields& fields, const ServedModel& model) {
+  const Tokenization& known = *model.tokenization;
+  if (fields.prompt && !fields.prompt_name.empty()) return CannotCombine("prompt_name", "prompt");
   std::string prompt;
   if (fields.prompt) {
     prompt = *fields.prompt;
@@ -49,9 +55,8 @@ absl::StatusOr<std::string> ChoosePrompt(const TextFields& fields, const Tokeniz
       const std::string names = absl::StrJoin(
           known.prompts, ", ",
           [](std::string* out, const auto& known_prompt) { *out += known_prompt.first; });
-      return InvalidField("prompt_name",
-                          names.empty() ? "none, as the model has no prompts"
-                                        : absl::StrCat("one of the model's prompts, ", names),
+      if (names.empty()) return NotSupported("prompt_name", "", model.name, "it has no prompts");
+      return InvalidField("prompt_name", absl::StrCat("one of the model's prompts, ", names),
                           Quote(fields.prompt_name));
     }
     prompt = named->second;
@@ -68,20 +73,17 @@ absl::StatusOr<std::string> ChoosePrompt(const TextFields& fields, const Tokeniz
     if (standard != known.prompts.end()) prompt = standard->second;
   }
   if (prompt.empty() || fields.pairs.empty()) return prompt;
-  return InvalidField(fields.prompt ? "prompt" : "prompt_name", "none with text_pairs", "one");
+  return CannotCombine(fields.prompt ? "prompt" : "prompt_name", "text_pairs");
 }
 
 absl::Status CheckFields(const TextFields& fields, const ServedModel& model) {
   if (model.tokenizer->tokenizer == nullptr) {
-    return InvalidField(
-        "texts",
-        absl::StrCat("none, as model ", model.name, " takes none: ", model.tokenizer->why_none),
-        absl::StrCat(fields.texts.size()));
+    return NotSupported("texts", "", model.name, model.tokenizer->why_none);
   }
   if (fields.texts.empty()) return InvalidField("texts", "at least one text", "none");
   if (!fields.pairs.empty() && fields.pairs.size() != fields.texts.size()) {
     return InvalidField("text_pairs",
-                        absl::StrCat("none, or as many as there are texts, ", fields.texts.size()),
+                        absl::StrCat("none or ", fields.texts.size(), " (one for each text)"),
                         absl::StrCat(fields.pairs.size()));
   }
   if (!v1::Truncation_IsValid(fields.truncation)) {
@@ -105,9 +107,9 @@ text::EncodeOptions OptionsOf(const TextFields& fields, const ServedModel& model
   return options;
 }
 
-// Tokenizes a pair that the model's template makes one text of. All of it is a prompt, whose tokens
-// have no place in either text. As sentence-transformers does, the text is cut on the right, and
-// then ends with what the template has after the second text.
+// Tokenizes a pair that the model's template joins into one text. All of it counts as a prompt,
+// with tokens that have no place in either text. As in sentence-transformers, the text is truncated
+// on the right, and then ends with the template's text after the second text.
 absl::StatusOr<text::Encoding> EncodeTemplate(const PairTemplate& with, const std::string& first,
                                               const std::string& second,
                                               const text::Tokenizer& tokenizer,
@@ -137,9 +139,9 @@ absl::StatusOr<text::Encoding> EncodePair(const std::string& first, const std::s
   absl::StatusOr<text::Encoding> encoding =
       EncodeTemplate(*with, first, second, tokenizer, options);
   if (encoding.ok()) return encoding;
-  // Without the template, whose bytes the caller does not know.
-  const absl::Status alone = tokenizer.EncodePair(first, second, options).status();
-  return alone.ok() ? encoding.status() : alone;
+  // Without the template, of which the client does not know the length.
+  const absl::Status plain = tokenizer.EncodePair(first, second, options).status();
+  return plain.ok() ? encoding.status() : plain;
 }
 
 // Tokenizes a text or, if `pair` is not null, both.
@@ -153,8 +155,8 @@ absl::StatusOr<text::Encoding> EncodeOne(const std::string& text, const std::str
   if (prompt.empty()) return tokenizer.Encode(text, options);
   absl::StatusOr<text::Encoding> encoding = tokenizer.Encode(prompt + text, options);
   if (encoding.ok()) return encoding;
-  const absl::Status alone = tokenizer.Encode(text, options).status();  // counts bytes of the text
-  return alone.ok() ? encoding.status() : alone;
+  const absl::Status plain = tokenizer.Encode(text, options).status();  // counts bytes of the text
+  return plain.ok() ? encoding.status() : plain;
 }
 
 // How the texts are made longer; null: they are not.
@@ -182,9 +184,8 @@ absl::Status CheckLength(const text::Encoding& encoding, size_t i, const ServedM
   const int64_t longest = model.encoder->description().embeddings->longest_sequence();
   const auto tokens = static_cast<int64_t>(encoding.ids.size());
   if (longest == 0 || tokens <= longest) return absl::OkStatus();
-  return InvalidField(absl::StrCat("texts[", i, "]"),
-                      absl::StrCat("at most ", longest, " tokens, or truncation"),
-                      absl::StrCat(tokens));
+  return InvalidField(absl::StrCat("texts[", i, "]"), absl::StrCat("at most ", longest, " tokens"),
+                      absl::StrCat(tokens, "; set truncation to cut longer texts"));
 }
 
 // Adds tokens until there are as many as the padding says.
@@ -277,7 +278,7 @@ int64_t TokenizingBytes(const TextFields& fields, const ServedModel& model) {
     most = std::max(most, bytes);
     all += bytes;
   }
-  // Of the results there are never more than `most_tokens` and those of one text.
+  // At most the results of `most_tokens` tokens and one text exist at a time.
   return most + std::min(all, 2 * kTokenBytes * fields.most_tokens);
 }
 
@@ -286,7 +287,7 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
   const absl::Time begun = clock.Now();
   absl::Status status = CheckFields(fields, model);
   if (!status.ok()) return status;
-  const absl::StatusOr<std::string> prompt = ChoosePrompt(fields, *model.tokenization);
+  const absl::StatusOr<std::string> prompt = ChoosePrompt(fields, model);
   if (!prompt.ok()) return prompt.status();
   const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
   const text::EncodeOptions options = OptionsOf(fields, model);
@@ -295,9 +296,9 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
   made.prompt_bytes = static_cast<uint32_t>(prompt->size());
   made.prompt_code_points = CountCodePoints(*prompt);
   if (!prompt->empty()) {
-    absl::StatusOr<text::Encoding> alone = tokenizer.Encode(*prompt, options);
-    if (!alone.ok()) return InvalidField("prompt", "a text", std::string(alone.status().message()));
-    made.prompt_tokens = CountPromptTokens(*alone, *model.tokenization);
+    absl::StatusOr<text::Encoding> encoded = tokenizer.Encode(*prompt, options);
+    if (!encoded.ok()) return NamePrompt(encoded.status());
+    made.prompt_tokens = CountPromptTokens(*encoded, *model.tokenization);
   }
   const QueryExpansion* expansion = ExpansionOf(fields, *model.tokenization);
   EncodingCache cache(fields.cache, model.number.value(), *prompt, options);
@@ -317,8 +318,10 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
     Pad(model.tokenization->padding, options.places, *encoding);
     tokens += static_cast<int64_t>(encoding->ids.size());
     if (tokens > fields.most_tokens) {
-      return InvalidField("texts", absl::StrCat("at most ", fields.most_tokens, " tokens in all"),
-                          absl::StrCat("more, up to texts[", i, "]"));
+      return InvalidField(
+          "texts",
+          absl::StrCat("at most ", fields.most_tokens, " tokens in all (--max-request-tokens)"),
+          absl::StrCat("more, up to texts[", i, "]"));
     }
     made.texts.push_back(*std::move(encoding));
   }

@@ -117,7 +117,7 @@ void BodyCall::OnEnd(HttpCall::End end) {
   if (!requested_) {
     Fail(end == HttpCall::End::kTooLate
              ? absl::DeadlineExceededError("the request's body did not arrive in time")
-             : absl::CancelledError("the caller is gone"));
+             : absl::CancelledError("the client has disconnected"));
     body_.Clear();
   } else if (end == HttpCall::End::kTooLate) {
     context_.metrics.CountUnsentAnswer();
@@ -129,7 +129,7 @@ void BodyCall::OnEnd(HttpCall::End end) {
   ReleaseIfOver();
 }
 
-// Without the mutex, as what is given back runs other calls.
+// Call without the mutex, because releasing memory runs other calls.
 void BodyCall::ReleaseIfOver() {
   Budget::Hold slot, memory;
   absl::MutexLock lock(&end_mutex_);

@@ -30,7 +30,7 @@ std::optional<int64_t> LengthIn(const HttpRequest& request, const char* header) 
 
 absl::StatusOr<std::string> Authorize(const HttpRequest& request, const ServerSecrets& secrets) {
   if (!request.has_certificate) {
-    return absl::PermissionDeniedError("the call needs a valid certificate");
+    return absl::PermissionDeniedError("the call needs a valid client certificate");
   }
   return secrets.Identify(request.authorization, TokenScope::kInfer);
 }
@@ -62,8 +62,9 @@ HttpStart StartCall(const CallHead& head, const std::shared_ptr<HttpReply>& repl
   }
   const std::string encoding = request.Header("Content-Encoding");
   if (!encoding.empty() && encoding != "identity") {
-    return refuse(absl::InvalidArgumentError("expected a body without Content-Encoding"),
-                  /*http_status=*/415);
+    return refuse(
+        absl::InvalidArgumentError("Content-Encoding: not supported; send the body uncompressed"),
+        /*http_status=*/415);
   }
   std::string peer = head.token;
   if (peer.empty()) {

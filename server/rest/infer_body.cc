@@ -176,7 +176,7 @@ class InferBodyReader final : public InferJsonReader {
     if (type == nullptr) return absl::OkStatus();
     if (WriterOf(type->wire) == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "expected the parameter binary_data_size, as JSON has no ", type->name, "; got data"));
+          "expected the parameter binary_data_size (JSON has no ", type->name, "); got data"));
     }
     // Of two characters of a list, at most one is an element.
     const int64_t most =
@@ -200,12 +200,13 @@ class InferBodyReader final : public InferJsonReader {
     const Input& read = inputs_.back();
     const bool has_data = read.data_end != 0;
     if (has_data == read.binary_bytes.has_value()) {
-      // Of a tensor in shared memory, of which there is none here, the server says so itself.
+      // Another check reports tensors in shared memory, which is not supported.
       if (!has_data && input().parameters().contains("shared_memory_region")) {
         return absl::OkStatus();
       }
-      return absl::InvalidArgumentError(absl::StrCat(
-          "expected data or the parameter binary_data_size; got ", has_data ? "both" : "neither"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected either data or the parameter binary_data_size; got ",
+                       has_data ? "both" : "neither"));
     }
     const std::string& type = input().datatype();
     if (!has_data || (type != kTextDatatype && FindDatatype(type) == nullptr)) {
@@ -225,24 +226,24 @@ class InferBodyReader final : public InferJsonReader {
       if (bytes.value_or(0) > size - at) {
         return InvalidField(
             message().inputs(static_cast<int>(i)).name() + ".parameters.binary_data_size",
-            absl::StrCat("at most the ", size - at, " bytes that are left behind the JSON"),
+            absl::StrCat("at most ", size - at, " (the bytes left after the JSON)"),
             absl::StrCat(*bytes));
       }
       body_.data.push_back(bytes ? Payload(slices, at, *bytes) : inputs_[i].elements.packed());
       at += bytes.value_or(0);
     }
     if (at == size) return absl::OkStatus();
-    return InvalidField("the body",
-                        absl::StrCat(at - json_bytes,
-                                     " bytes behind the JSON, as the parameters "
-                                     "binary_data_size of the inputs say"),
-                        absl::StrCat(size - json_bytes));
+    return InvalidField(
+        "the body",
+        absl::StrCat(at - json_bytes, " bytes after the JSON (the inputs' binary_data_size)"),
+        absl::StrCat(size - json_bytes));
   }
 
   const std::function<absl::Status(int64_t)>& reserve_;
   InferBody body_;
-  std::vector<Input> inputs_;                 // as those of the message
-  std::vector<std::optional<bool>> outputs_;  // as those of the message: whether they are binary
+  std::vector<Input> inputs_;  // in the order of the message
+  std::vector<std::optional<bool>>
+      outputs_;  // in the order of the message: whether they are binary
 };
 
 }  // namespace

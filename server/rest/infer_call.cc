@@ -25,8 +25,8 @@ absl::Status CheckOutputForms(const inference::ModelInferRequest& message,
                        ? binary_by_default
                        : std::all_of(binary.begin(), binary.end(), [](bool one) { return one; });
   if (all) return absl::OkStatus();
-  return InvalidField("parameters.output_datatype",
-                      "FP32 for outputs in JSON (with binary_data any)", type);
+  return InvalidField("parameters.output_datatype", "FP32 (outputs in JSON)",
+                      absl::StrCat(type, "; request binary_data"));
 }
 
 }  // namespace

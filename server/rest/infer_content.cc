@@ -37,7 +37,7 @@ std::vector<Part> PartsOf(InferAnswer answer, const std::vector<bool>& binary) {
   if (!message.id().empty()) absl::StrAppend(&text, "\"id\":", JsonText(message.id()), ",");
   absl::StrAppend(&text, "\"model_name\":", JsonText(message.model_name()),
                   ",\"model_version\":", JsonText(message.model_version()), ",\"outputs\":[");
-  std::vector<Part> parts, behind;
+  std::vector<Part> parts, binary_parts;
   for (int i = 0; i < message.outputs_size(); ++i) {
     const auto& output = message.outputs(i);
     grpc::Slice& tensor = answer.raw[static_cast<size_t>(i)];
@@ -46,14 +46,14 @@ std::vector<Part> PartsOf(InferAnswer answer, const std::vector<bool>& binary) {
                     absl::StrJoin(output.shape(), ","), "],");
     if (binary[static_cast<size_t>(i)]) {
       absl::StrAppend(&text, "\"parameters\":{\"binary_data_size\":", tensor.size(), "}}");
-      behind.push_back({"", std::move(tensor)});
+      binary_parts.push_back({"", std::move(tensor)});
       continue;
     }
     absl::StrAppend(&text, "\"data\":[");
     parts.push_back({std::exchange(text, "]}"), std::move(tensor), true});
   }
   parts.push_back({text + "]}"});
-  for (Part& part : behind) parts.push_back(std::move(part));
+  for (Part& part : binary_parts) parts.push_back(std::move(part));
   return parts;
 }
 

@@ -82,12 +82,13 @@ void InferElements::Leave() {
 absl::Status InferElements::CheckFit(const Shape& shape) const {
   const std::vector<int64_t> sizes(shape.begin(), shape.end());
   if (count_ != ElementsOf(shape)) {
-    return absl::InvalidArgumentError(absl::StrCat("expected data of as many elements as shape ",
-                                                   ShapeText(sizes), " has; got ", count_));
+    return absl::InvalidArgumentError(absl::StrCat("expected data with as many elements as shape ",
+                                                   ShapeText(sizes), "; got ", count_));
   }
   if (regular_ && (sizes_.size() <= 1 || sizes_ == sizes)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("expected data as one list, or nested as shape ",
-                                                 ShapeText(sizes), " says; got it otherwise"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected data as a flat list, or nested by shape ", ShapeText(sizes),
+                   "; got another nesting"));
 }
 
 int64_t ElementsOf(const InferElements::Shape& shape) {

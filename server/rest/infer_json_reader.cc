@@ -21,7 +21,7 @@ struct Nested {
   bool object;
 };
 
-// The list or object that stands in `at`, as the member `key` of an object.
+// Returns the place of the member `key`, a list or an object, inside `at`.
 std::optional<Nested> NestedIn(At at, const std::string& key) {
   switch (at) {
     case At::kRoot:
@@ -91,7 +91,7 @@ absl::Status InferJsonReader::Read(const MessageSlices& slices, int64_t bytes) {
   std::istream stream(&text);
   const bool whole = nlohmann::json::sax_parse(stream, this);
   text_ = nullptr;
-  if (!whole && status_.ok()) status_ = absl::InvalidArgumentError("the body is no JSON");
+  if (!whole && status_.ok()) status_ = absl::InvalidArgumentError("the body: not valid JSON");
   return status_;
 }
 
@@ -110,12 +110,12 @@ bool InferJsonReader::parse_error(std::size_t position, const std::string& /*tok
     return Note(InvalidField(
         "the body",
         absl::StrCat("texts and numbers of at most ", text_->most_token_bytes(), " bytes"),
-        "a longer one"));
+        "more"));
   }
   constexpr int kOutOfRange = 406;  // the library's number for a float that is too large
   const std::string at = absl::StrCat(" at byte ", position);
   if (error.id == kOutOfRange) {
-    return Note(InvalidField(Place(), "numbers of float64", "a larger one" + at));
+    return Note(InvalidField(Place(), "numbers within float64", "a larger number" + at));
   }
   if (absl::StrContains(error.what(), "invalid string: surrogate U+")) {
     return Note(
@@ -156,8 +156,7 @@ bool InferJsonReader::key(string_t& name) {
   }
   if (frame.keys.size() > kMostKeys) {
     frame.key.clear();
-    return Note(
-        InvalidField(Place(), absl::StrCat("at most ", kMostKeys, " keys"), "more of them"));
+    return Note(InvalidField(Place(), absl::StrCat("at most ", kMostKeys, " keys"), "more"));
   }
   frame.key = std::move(name);
   return true;
@@ -178,9 +177,8 @@ bool InferJsonReader::Scalar(const InferValue& value) {
 
 bool InferJsonReader::Enter(bool object) {
   if (frames_.size() == kMostDepth) {
-    return Note(InvalidField("the body",
-                             absl::StrCat("at most ", kMostDepth, " lists and objects in another"),
-                             "more of them"));
+    return Note(InvalidField(
+        "the body", absl::StrCat("at most ", kMostDepth, " nested lists and objects"), "more"));
   }
   if (frames_.empty()) {
     if (!object) return Note(InvalidField("the body", "a JSON object", "a list"));

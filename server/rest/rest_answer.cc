@@ -19,7 +19,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 std::string Dump(const RestJson& document) {
-  // What came from a client is UTF-8 or replaced.
+  // Text from clients may be invalid UTF-8, which is replaced.
   return document.dump(-1, ' ', false, RestJson::error_handler_t::replace);
 }
 

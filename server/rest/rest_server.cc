@@ -43,12 +43,12 @@ HttpAnswer AnswerOf(const absl::StatusOr<Response>& response, Make make) {
   return response.ok() ? JsonAnswer(make(*response)) : ErrorAnswer(response.status());
 }
 
-// {"ready": true} asks for models that are ready alone; an empty body stands for {}.
+// {"ready": true} requests only models that are ready; an empty body means {}.
 HttpAnswer AnswerIndex(const std::string& body, const MethodContext& context) {
   inference::RepositoryIndexRequest request;
   if (!body.empty()) {
     if (body.size() == kMostHandledBytes) {
-      return ErrorAnswer(absl::OutOfRangeError("the body: expected less than 64 KiB"));
+      return ErrorAnswer(absl::OutOfRangeError("the body: expected less than 64 KiB; got more"));
     }
     const auto document = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
     if (!document.is_object()) {

@@ -85,7 +85,7 @@ absl::StatusOr<std::string> CallEntrance::Identify(
     return PeerOf(call, context_.limits.trusted_proxies);
   }
   if (needs_certificate_ && !call.auth_context()->IsPeerAuthenticated()) {
-    return absl::UnauthenticatedError("the call needs a valid certificate");
+    return absl::UnauthenticatedError("the call needs a valid client certificate");
   }
   return IdentifyPeer(call, context_.limits.trusted_proxies, context_.secrets);
 }
@@ -99,7 +99,7 @@ absl::Status CallEntrance::TakePlace(CallMethod::Needs needs, CallEntry& entry) 
   }
   const absl::Status status = admission.TakeSlot(entry.peer, entry.place);
   if (!status.ok() || needs != CallMethod::Needs::kQueue) return status;
-  // Receiving what is refused then takes a full server's time from what it has accepted.
+  // Otherwise, receiving requests that will be refused would take time from accepted ones.
   return context_.queue.CheckAnother(entry.peer, DeadlineOf(entry.call, context_.clock));
 }
 

@@ -27,8 +27,8 @@ constexpr absl::Duration kLinger = absl::Milliseconds(300);
 void LimitConnections(const GrpcServerOptions& options, grpc::ServerBuilder& builder) {
   // A gzip message of 509 KiB grew the process by 558 MiB: only identity.
   builder.AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
-  // Without probing, only the fixed first window of a body that nobody reads yet is received. With
-  // it the window grows to megabytes for every stream; a body that is read gets its window anyhow.
+  // Without probing, an unread body is received only up to the fixed initial window. Probing grows
+  // the window to megabytes for every stream; a body that is read gets its window in any case.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentStreams);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(absl::Seconds(5)));
@@ -68,7 +68,7 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& optio
   running.acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, running.credentials);
   running.server = builder.BuildAndStart();
-  if (running.server == nullptr) return absl::InternalError("gRPC does not start a server");
+  if (running.server == nullptr) return absl::InternalError("gRPC failed to start a server");
   ConnectionHandlers handlers;
   handlers.take = [acceptor = running.acceptor.get()](int socket, int connection) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
@@ -90,12 +90,14 @@ void EndGrpcServer(grpc::Server& server, ConnectionListener& listener, absl::Tim
   // Closing a connection drops what of its answers is still in the kernel if the other end sends
   // anything meanwhile, such as the window updates of a reader.
   if (const int64_t unsent = listener.connections().AwaitSent(absl::InfinitePast()); unsent > 0) {
-    spdlog::info("draining: {} connections have answers that are not received", unsent);
+    spdlog::info("draining: {} connections with unreceived responses", unsent);
     const int64_t cut = listener.connections().AwaitSent(deadline);
-    if (cut > 0) spdlog::warn("drain timeout: the answers of {} connections are cut", cut);
+    if (cut > 0)
+      spdlog::warn("drain timeout: closing {} connections before their responses are received",
+                   cut);
   }
-  // A call that comes after Shutdown ends with CANCELLED, which nobody retries. One that comes
-  // when its connection is closed is UNAVAILABLE.
+  // A call that arrives after Shutdown ends with CANCELLED, which clients do not retry. One that
+  // arrives as its connection closes is UNAVAILABLE.
   listener.connections().EndReading(absl::Now() + kLinger);
   server.Shutdown(std::chrono::system_clock::now());
 }

@@ -14,7 +14,7 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-constexpr SmallMessageNames kHealthRequestNames = {"a health request", "the request"};
+constexpr char kRequest[] = "the request";
 
 HealthCheckResponse::ServingStatus StatusOf(std::optional<bool> serving) {
   if (!serving) return HealthCheckResponse::SERVICE_UNKNOWN;
@@ -47,13 +47,14 @@ class HealthWatch final : public Call, public HealthWatcher {
 
   absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold) override {
     HealthCheckRequest request;
-    RETURN_IF_ERROR(ParseSmallMessage(message, kHealthRequestNames, request));
+    RETURN_IF_ERROR(ParseSmallMessage(message, kRequest, request));
     name_ = std::move(*request.mutable_service());
     Budget::Hold watch;
     const Budget::Answer answer = context_.admission.health_watches().TryTake({peer_, 1}, watch);
     if (answer != Budget::Answer::kTaken) {
       return answer == Budget::Answer::kShare
-                 ? Refused(Refusal::kPeerShare, "the caller has its share of the health watches")
+                 ? Refused(Refusal::kPeerShare,
+                           "the client already has its share of the health watches")
                  : Refused(Refusal::kStreams, "too many health watches are open");
     }
     method_context_.health.Watch({shared_from_this(), this});
@@ -64,7 +65,7 @@ class HealthWatch final : public Call, public HealthWatcher {
   }
 
   absl::Status OnWritten(bool ok) override {
-    if (!ok) return absl::CancelledError("the caller is gone");
+    if (!ok) return absl::CancelledError("the client has disconnected");
     absl::MutexLock lock(&mutex_);
     writing_ = false;
     Advance();
@@ -92,7 +93,7 @@ class HealthWatch final : public Call, public HealthWatcher {
 absl::StatusOr<grpc::ByteBuffer> CheckHealth(const MethodContext& context,
                                              const grpc::ByteBuffer& message, std::string&) {
   HealthCheckRequest request;
-  RETURN_IF_ERROR(ParseSmallMessage(message, kHealthRequestNames, request));
+  RETURN_IF_ERROR(ParseSmallMessage(message, kRequest, request));
   const std::optional<bool> serving = context.health.Find(request.service());
   if (!serving) return absl::NotFoundError("the server has no service or model of that name");
   return Serialize(StatusOf(serving));

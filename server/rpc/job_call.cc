@@ -10,15 +10,15 @@
 namespace attendant::server {
 namespace {
 
-// Permit -> message -> job -> response. Texts are tokenized on a worker, before the job or, if that
-// is all that is asked for, instead of it.
+// Permit -> message -> job -> response. Texts are tokenized on a worker, before the job or, if only
+// tokens are requested, instead of it.
 //
 // The request's memory is held without a gap: by the permit while the body is received
-// (call/message_receipt.h), by the job until it has ended, and by the call until the answer has
-// left.
+// (call/message_receipt.h), by the job until it has ended, and by the call until the response is
+// sent.
 //
-// The permit, the worker and the end of the job come on threads of their own. The worker and the
-// job hold the call until they have ended; a permit that comes late finds it ended or gone.
+// The permit, the worker and the completed job run on other threads. The worker and the job keep
+// the call alive until they end; a late permit finds it ended or destroyed.
 class JobCall final : public Call {
  public:
   JobCall(CallEntry entry, PrepareJob prepare)
@@ -41,10 +41,11 @@ class JobCall final : public Call {
 
 absl::Status JobCall::Begin() {
   Budget& memory = context_.admission.memory();
-  // Twice the largest body holds any request whose answer is of its size.
+  // Twice the largest body is enough for any request with a response of its size.
   const int64_t most = std::min(2 * context_.limits.max_request_bytes, memory.total());
   int64_t amount = std::min(recent_.bytes(), most);
-  // What others send is no measure for a caller that has nothing yet, who need not wait for more.
+  // The size of other clients' requests does not matter to a client that holds nothing yet, and
+  // need not make it wait.
   if (memory.held_by(peer_) == 0) amount = std::min(amount, RecentSize::kLeast);
   pending_permit_ = memory.Await({peer_, amount, HeldFor::kReceiving},
                                  [this, weak = weak_from_this()](Budget::Hold permit) {
@@ -59,7 +60,7 @@ absl::Status JobCall::OnMessage(grpc::ByteBuffer message, Budget::Hold memory) {
   if (!preparation.ok()) return preparation.status();
   const absl::Time deadline = DeadlineOf(call_, context_.clock);
   const auto bytes = static_cast<int64_t>(message.Length());
-  message.Clear();  // what is needed of it, the preparation holds
+  message.Clear();  // the preparation keeps what it needs
   if (preparation->tokenizing_bytes == 0) {
     return Proceed(preparation->prepare(peer_), std::move(memory), deadline);
   }
@@ -78,7 +79,7 @@ absl::Status JobCall::OnMessage(grpc::ByteBuffer message, Budget::Hold memory) {
 
 absl::Status JobCall::CheckAwaited(absl::Time deadline) const {
   if (cancelled_->load(std::memory_order_relaxed)) {
-    return absl::CancelledError("the caller is gone");
+    return absl::CancelledError("the client has disconnected");
   }
   return context_.clock.Now() < deadline
              ? absl::OkStatus()

@@ -86,9 +86,9 @@ FoundModel Find(const ModelTable& models, const std::string& name) {
   if (model.ok()) return model;
   const std::vector<RefusedVersion> refused = models.Refused(name);
   if (refused.empty()) return model;
-  return absl::NotFoundError(absl::StrCat("model: no model is named ", Quote(name), "; version ",
-                                          refused.front().version,
-                                          " is refused: ", refused.front().reason));
+  return absl::NotFoundError(absl::StrCat("model: not found (no model is named ", Quote(name),
+                                          "); version ", refused.front().version,
+                                          " was refused: ", refused.front().reason));
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
   }
   if (bytes > context.service.limits.max_answer_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the tokenizer of model ", model_name, " has ", bytes, " bytes; an answer has at most ",
+        "the tokenizer of model ", model_name, " has ", bytes, " bytes; the server allows ",
         context.service.limits.max_answer_bytes, " (--max-answer-bytes)"));
   }
   v1::GetTokenizerResponse response;

@@ -12,12 +12,10 @@ namespace {
 
 using grpc::reflection::v1alpha::ServerReflectionRequest;
 
-constexpr SmallMessageNames kReflectionRequestNames = {"a reflection request", "the message"};
-
-// Tools ask their few questions and go, and gRPC shows a message only when it is whole. So there
-// are few of these streams, the time for a message runs from the start, and received bytes are
-// charged as in a call with a job. Otherwise it holds what an EncodeStream does: a place among the
-// streams while it is open, and a slot from the arrival of a request until its answer has left.
+// Tools ask a few questions and disconnect, and gRPC delivers only complete messages. Reflection
+// streams are therefore few, the time for a message runs from the start, and received bytes are
+// charged as in a call with a job. Otherwise they hold the same as an EncodeStream: a place among
+// the streams while open, and a slot from the arrival of a request until its response is sent.
 class ReflectionCall final : public Call {
  public:
   explicit ReflectionCall(CallEntry entry)
@@ -59,7 +57,7 @@ void ReflectionCall::Read() {
   }
   memory.Change(RecentSize::kLeast, HeldFor::kReceiving);
   ReceiveBody(std::move(memory));
-  // If Drain has come before the read has begun, it has changed nothing.
+  // A Drain before the first read had no effect.
   if (context_.admission.closed()) Drain();
 }
 
@@ -72,7 +70,7 @@ absl::Status ReflectionCall::OnMessage(grpc::ByteBuffer message, Budget::Hold me
 
 absl::Status ReflectionCall::Answer(const grpc::ByteBuffer& message, Budget::Hold memory) {
   ServerReflectionRequest request;
-  absl::Status status = ParseSmallMessage(message, kReflectionRequestNames, request);
+  absl::Status status = ParseSmallMessage(message, "the message", request);
   if (status.ok()) status = context_.admission.TakeSlot(peer_, slot_);
   if (!status.ok()) return status;
   grpc::ByteBuffer response = SerializeResponse(AnswerReflection(request), {});

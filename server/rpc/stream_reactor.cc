@@ -174,7 +174,7 @@ std::optional<StreamReactor::Taken> StreamReactor::HoldBack(Taken taken, const P
   absl::MutexLock lock(&mutex_);
   GiveBack(pending, over);
   taken.sequence = nullptr;
-  // The others may have left meanwhile.
+  // The other items may have ended meanwhile.
   if (in_flight_ == 1 || lost_) return Take(std::move(taken));
   working_ = false;
   held_back_ = std::move(taken);
@@ -247,7 +247,7 @@ absl::Status StreamReactor::OnWritten(bool ok) {
     if (ok) Advance();
   }
   if (!ok) Lose(LostCallerError(call_, context_));
-  held = {};  // what is held back may wait for it
+  held = {};  // held-back items may wait for it
   std::optional<Taken> next;
   {
     absl::MutexLock lock(&mutex_);
@@ -308,9 +308,9 @@ void StreamReactor::LimitIdleness() {
 }
 
 absl::Status StreamReactor::OnIdle() {
-  EndInput(absl::DeadlineExceededError(
-      absl::StrCat("the stream's next item did not arrive within ",
-                   absl::FormatDuration(context_.limits.stream_idle_timeout))));
+  EndInput(absl::DeadlineExceededError(absl::StrCat(
+      "the stream's next item did not arrive within ",
+      absl::FormatDuration(context_.limits.stream_idle_timeout), " (--stream-idle-timeout)")));
   return absl::OkStatus();
 }
 

@@ -69,13 +69,13 @@ absl::StatusOr<Certificates> CheckCertificates(const std::vector<std::string>& t
   Certificates certificates = {texts.at(0), texts.at(1), texts.size() > 2 ? texts[2] : "", {}};
   const std::vector<X509Pointer> chain = ReadAll(certificates.chain);
   if (chain.empty()) {
-    return Wrong("tls-cert", "expected certificates in PEM, that of the server first");
+    return Wrong("tls-cert", "expected certificates in PEM, the server's first");
   }
   const KeyPointer key = ReadKey(certificates.key);
   if (key == nullptr) return Wrong("tls-key", "expected a private key in PEM without a password");
   const bool match = X509_check_private_key(chain[0].get(), key.get()) == 1;
   ERR_clear_error();
-  if (!match) return Wrong("tls-key", "the key is not that of the certificate of --tls-cert");
+  if (!match) return Wrong("tls-key", "the key does not match the certificate of --tls-cert");
   if (texts.size() > 2 && ReadAll(certificates.client_ca).empty()) {
     return Wrong("tls-client-ca", "expected certificates in PEM");
   }

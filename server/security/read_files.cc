@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<std::string>> ReadFiles(const std::vector<std::string
     }
     if (bytes.size() > kMaxBytes) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": expected at most ", kMaxBytes, " bytes"));
+          absl::StrCat(path, ": expected at most ", kMaxBytes, " bytes; got more"));
     }
     contents.push_back(std::move(bytes));
   }

@@ -10,9 +10,9 @@ void ReportReload(const std::string& what, const absl::StatusOr<bool>& changed,
                   ServerMetrics& metrics) {
   if (changed.ok() && !*changed) return;
   if (changed.ok()) {
-    spdlog::info("{}: new ones are in use", what);
+    spdlog::info("{}: reloaded", what);
   } else {
-    spdlog::warn("{}: the last good ones stay in use: {}", what,
+    spdlog::warn("{}: not reloaded, keeping the last good ones: {}", what,
                  std::string(changed.status().message()));
   }
   metrics.RecordReload(what, changed.ok());

@@ -73,7 +73,7 @@ absl::StatusOr<Tokens> Tokens::Parse(absl::string_view text) {
     tokens.entries_.push_back(entry);
   }
   if (tokens.entries_.empty()) {
-    return absl::InvalidArgumentError("--token-file: expected a token at least, got none");
+    return absl::InvalidArgumentError("--token-file: expected at least one token; got none");
   }
   return tokens;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
@@ -19,6 +20,12 @@ namespace {
 
 bool IsSha256(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+absl::Status Conflict(absl::string_view rule, const std::string& whole) {
+  const bool of_overlay = absl::EndsWith(rule, "overlay");
+  return absl::InvalidArgumentError(
+      absl::StrCat(rule, "; got \"", whole, "\"", of_overlay ? "; set them on the base" : ""));
 }
 
 absl::Status ReadBool(const std::string& key, const std::string& value, bool& target) {
@@ -106,29 +113,26 @@ absl::StatusOr<ModelSetting> ReadKeys(absl::Span<const std::string> entries,
       return status;
   }
   if (model.compute.emulate && model.compute.type == ComputeType::kF32) {
-    return Unexpected("a dtype other than f32 beside emulate=true", whole);
+    return Conflict("emulate=true requires a dtype other than f32", whole);
   }
   if (!model.overlay.empty() && model.compute != ComputeMode()) {
-    return Unexpected(
-        "none of dtype, emulate, gemm and weights beside overlay, which has those of its base",
-        whole);
+    return Conflict("dtype, emulate, gemm and weights cannot be combined with overlay", whole);
   }
   if (!model.overlay.empty() && (!model.adapter.empty() || !model.task.empty())) {
-    return Unexpected("neither adapter nor task beside overlay, which has those of its base",
-                      whole);
+    return Conflict("adapter and task cannot be combined with overlay", whole);
   }
   if (!model.overlay.empty() && model.pooling != PoolingChoice::kAsFiles) {
-    return Unexpected("no pooling beside overlay, which has that of its base", whole);
+    return Conflict("pooling cannot be combined with overlay", whole);
   }
   if (!model.overlay.empty() && (model.tower != Tower::kOnly || !model.route.empty())) {
-    return Unexpected("neither tower nor route beside overlay, which has those of its base", whole);
+    return Conflict("tower and route cannot be combined with overlay", whole);
   }
   if (!model.overlay.empty() && model.causal != CausalChoice::kAsFiles) {
-    return Unexpected("no causal beside overlay, which has that of its base", whole);
+    return Conflict("causal cannot be combined with overlay", whole);
   }
   if (model.compute.gemm == Gemm::kTiles &&
       (model.compute.emulate || model.compute.type == ComputeType::kF32)) {
-    return Unexpected("a dtype other than f32, and no emulate=true, beside gemm=tiles", whole);
+    return Conflict("gemm=tiles requires a dtype other than f32, without emulate", whole);
   }
   return model;
 }
@@ -145,8 +149,8 @@ absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::stri
   return ReadKeys(absl::MakeConstSpan(parts).subspan(1), whole, std::move(model));
 }
 
-// Returns how to write a text without a name, if it is that of a folder or of a repository of the
-// Hub; else an empty string.
+// Returns how to write a directory or a repository of the Hub without a name; empty for other
+// texts.
 std::string NamedForm(const std::string& text) {
   const std::string source = text.substr(0, text.find(','));
   std::error_code error;

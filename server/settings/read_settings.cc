@@ -36,7 +36,7 @@ absl::Status CheckOverlays(const std::vector<ModelSetting>& models) {
     if (has_base) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--model ", overlay.name,
-                     ": expected the name of another model, not an overlay, before ,overlay=, got ",
+                     ": expected the name of a base model before ,overlay= (not an overlay); got ",
                      overlay.source));
   }
   return absl::OkStatus();
@@ -46,12 +46,12 @@ absl::Status CheckOverlays(const std::vector<ModelSetting>& models) {
 absl::Status CheckTogether(const Settings& settings) {
   if (settings.port != 0 && settings.port == settings.http_port) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--port and --http-port: expected two different ports, got ", settings.port, " for both"));
+        "--port, --http-port: expected two different ports; got ", settings.port, " for both"));
   }
   if (settings.max_queue_tokens < settings.max_request_tokens) {
     return absl::InvalidArgumentError(
         absl::StrCat("--max-queue-tokens: expected at least --max-request-tokens (",
-                     settings.max_request_tokens, "), got ", settings.max_queue_tokens));
+                     settings.max_request_tokens, "); got ", settings.max_queue_tokens));
   }
   return CheckOverlays(settings.models);
 }
@@ -87,7 +87,7 @@ absl::StatusOr<ModelSetting> ReadPull(const std::string& text) {
 absl::StatusOr<ModelSetting> ReadDescribed(const std::string& text) {
   absl::StatusOr<ModelSetting> model = ParseModelSource(text);
   if (!model.ok() || model->overlay.empty()) return model;
-  return absl::InvalidArgumentError("expected a source of its own, got an overlay");
+  return absl::InvalidArgumentError("expected a source of its own; got an overlay");
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ std::vector<std::string> SplitTexts(const std::vector<std::string>& texts) {
 }  // namespace
 
 absl::Status Unexpected(const std::string& allowed, const std::string& text) {
-  return absl::InvalidArgumentError(absl::StrCat("expected ", allowed, ", got \"", text, "\""));
+  return absl::InvalidArgumentError(absl::StrCat("expected ", allowed, "; got \"", text, "\""));
 }
 
 SettingKind OneTextKind(std::string allowed,
@@ -153,7 +153,7 @@ SettingKind TextKind(std::string Settings::*member) {
 
 SettingKind SwitchKind(bool Settings::*member) {
   SettingKind kind = ChoiceKind(member, std::vector<Named<bool>>{{"on", true}, {"off", false}});
-  kind.alone = "on";
+  kind.implied = "on";
   return kind;
 }
 

@@ -1,4 +1,4 @@
-// The kinds of settings. A kind reads a setting from text, checks its bounds and shows its value.
+// Kinds of settings. A kind parses a setting, checks its bounds and formats its value.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +18,36 @@ namespace attendant::server {
 
 struct SettingKind {
   std::string allowed;  // for help and errors, such as "an integer from 0 to 65535"
-  // Reads the texts, at least one, that one source gives for the setting. Returns INVALID_ARGUMENT
-  // with what was expected and what was found, without the name of the setting.
+  // Reads the values, at least one, that one source gives for the setting. Returns INVALID_ARGUMENT
+  // with the expected and the given value, but not the setting's name.
   std::function<absl::Status(const std::vector<std::string>& texts, Settings& settings)> read;
-  // Returns the value as a text that `read` accepts.
+  // Returns the value in a form that `read` accepts.
   std::function<std::string(const Settings& settings)> show;
-  std::vector<std::string> choices = {};  // the only texts allowed; empty: `read` decides
-  std::string alone = {};  // what a flag without a value stands for; empty: it needs one
+  std::vector<std::string> choices = {};  // the only values allowed; empty: `read` decides
+  std::string implied = {};  // the value of a flag without one; empty: a value is required
 };
 
-// Numeric kinds accept values in [least, most]. If a source gives several texts, all of these kinds
-// use the last one.
+// Numeric kinds accept values in [least, most]. If a source gives several values, all of these
+// kinds use the last.
 SettingKind IntegerKind(int Settings::*member, int least, int most);
 SettingKind IntegerKind(int64_t Settings::*member, int64_t least, int64_t most);
 SettingKind BytesKind(int64_t Settings::*member, int64_t least, int64_t most);
 SettingKind DurationKind(absl::Duration Settings::*member, absl::Duration least,
                          absl::Duration most);
 SettingKind TextKind(std::string Settings::*member);
-// "on" or "off"; a flag without a value is "on".
+// "on" or "off"; a flag without a value means "on".
 SettingKind SwitchKind(bool Settings::*member);
-// An IP address, the name of a host, or unix:PATH; not an address with a port, as HOST:PORT and
-// [ADDRESS]:PORT are.
+// An IP address, a host name or unix:PATH, without a port (not HOST:PORT or [ADDRESS]:PORT).
 SettingKind AddressKind(std::string Settings::*member, bool may_be_empty);
 
-// Networks, separated by commas; or none.
+// Networks, separated by commas; may be empty.
 SettingKind NetworksKind(std::vector<Network> Settings::*member);
 
-// The kind of --model, NAME=SOURCE[,key=value...]. Every text adds models, and `;` separates
-// several models in one text.
+// The kind of --model, NAME=SOURCE[,key=value...]. Each value adds models, separated by `;`.
 SettingKind ModelsKind();
 
-// The kind of --alias, NAME=MODEL, and of --cors-origin. Every text adds some, and `;` separates
-// several in one text.
+// The kinds of --alias, NAME=MODEL, and of --cors-origin. Each value adds entries, separated by
+// `;`.
 SettingKind AliasesKind();
 SettingKind OriginsKind(std::vector<std::string> Settings::*member);
 
@@ -58,16 +56,16 @@ absl::StatusOr<int64_t> ParseBytes(const std::string& text);
 // Returns the shortest exact text that ParseBytes reads.
 std::string FormatBytes(int64_t bytes);
 
-// Returns INVALID_ARGUMENT with the message `expected <allowed>, got "<text>"`.
+// Returns INVALID_ARGUMENT `expected <allowed>; got "<text>"`.
 absl::Status Unexpected(const std::string& allowed, const std::string& text);
 
-// Makes a kind from a function that reads one text and returns false if the text is not allowed. If
-// a source gives several texts, the last one is read.
+// Makes a kind from a function that reads one value and returns false if it is not allowed. If a
+// source gives several values, the last one is used.
 SettingKind OneTextKind(std::string allowed,
                         std::function<bool(const std::string&, Settings&)> read,
                         std::function<std::string(const Settings&)> show);
 
-// A kind whose value is one of a few words.
+// A kind with a fixed set of values.
 template <typename T>
 SettingKind ChoiceKind(T Settings::*member, const std::vector<Named<T>>& choices) {
   std::string allowed = "one of";

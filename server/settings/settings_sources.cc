@@ -59,34 +59,34 @@ absl::Status UnknownVariable(const std::string& name, const std::string& value) 
       absl::StrCat("unknown variable ", name, Suggestion(name, KnownNames(VariableName))));
 }
 
-// Returns the arguments, the last one first as the parser takes them, with a value for each flag
-// that may stand alone and does.
+// Returns the arguments in reverse, as the parser expects, with a value for each flag that has an
+// optional value and none is given.
 std::vector<std::string> WithValues(const std::vector<std::string>& arguments) {
   std::vector<std::string> reversed;
   for (auto argument = arguments.rbegin(); argument != arguments.rend(); ++argument) {
     std::string text = *argument;
     for (const SettingRow& row : SettingsTable()) {
       const bool is_last = reversed.empty() || absl::StartsWith(reversed.back(), "-");
-      if (row.kind.alone.empty() || text != FlagName(row.name) || !is_last) continue;
-      absl::StrAppend(&text, "=", row.kind.alone);
+      if (row.kind.implied.empty() || text != FlagName(row.name) || !is_last) continue;
+      absl::StrAppend(&text, "=", row.kind.implied);
     }
     reversed.push_back(std::move(text));
   }
   return reversed;
 }
 
-// Checks the flags that choose what the program does.
+// Checks the flags that select the program's action.
 absl::Status CheckActions(const CommandLine& line) {
   if (line.completion && *line.completion != "bash") {
     return absl::InvalidArgumentError(
-        absl::StrCat("--completion: expected bash, got \"", *line.completion, "\"; see --help"));
+        absl::StrCat("--completion: expected bash; got \"", *line.completion, "\"; see --help"));
   }
   if ((line.json || line.ranks) && !line.describe) {
-    return absl::InvalidArgumentError(absl::StrCat(line.json ? "--json" : "--ranks",
-                                                   ": expected --describe beside it; see --help"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(line.json ? "--json" : "--ranks", ": requires --describe; see --help"));
   }
   if (line.pull && line.describe) {
-    return absl::InvalidArgumentError("--pull: expected no --describe beside it; see --help");
+    return absl::InvalidArgumentError("--pull: cannot be combined with --describe; see --help");
   }
   return absl::OkStatus();
 }
@@ -171,7 +171,7 @@ absl::StatusOr<SettingsSource> ReadConfigFile(const std::string& path) {
   for (const CLI::ConfigItem& item : items) {
     if (item.name == "++" || item.name == "--") {
       return absl::InvalidArgumentError(
-          absl::StrCat("config file ", path, ": sections are not used here"));
+          absl::StrCat("config file ", path, ": sections are not supported"));
     }
     const auto known = [&](const SettingRow& row) { return row.name == item.fullname(); };
     if (std::none_of(SettingsTable().begin(), SettingsTable().end(), known)) {

@@ -22,6 +22,25 @@ absl::Status InvalidField(const std::string& field, const std::string& expected,
   return absl::InvalidArgumentError(absl::StrCat(field, ": expected ", expected, "; got ", got));
 }
 
+absl::Status NotSupported(const std::string& field, const std::string& value,
+                          const std::string& model, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", value, value.empty() ? "" : " ",
+                                                 "not supported by model ", Quote(model), ": ",
+                                                 why));
+}
+
+absl::Status CannotCombine(const std::string& field, const std::string& other) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": cannot be combined with ", other));
+}
+
+absl::Status MissingFor(const std::string& field, const std::string& other) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": requires ", other));
+}
+
+absl::Status NotFound(const std::string& field, const std::string& why, const std::string& fix) {
+  return absl::NotFoundError(absl::StrCat(field, ": not found (", why, "); ", fix));
+}
+
 std::string Quote(const std::string& text) {
   const bool cut = text.size() > kQuotedBytes;
   return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kQuotedBytes)), cut ? "…\"" : "\"");

@@ -66,13 +66,13 @@ absl::StatusOr<CheckedTensor> CheckTensor(const WireTensor& tensor, ElementKind 
   }
   const CheckedSize bytes = ByteCount(shape, *dtype);
   if (!bytes.ok())
-    return InvalidField(tensor.field + ".shape", "a size in 64 bits", ShapeText(shape));
-  const int64_t came = tensor.data == nullptr ? 0 : tensor.data->size();
-  if (came != bytes.value()) {
+    return InvalidField(tensor.field + ".shape", "a size that fits into 64 bits", ShapeText(shape));
+  const int64_t given = tensor.data == nullptr ? 0 : tensor.data->size();
+  if (given != bytes.value()) {
     return InvalidField(tensor.field + ".data",
                         absl::StrCat(bytes.value(), " bytes for ", WireName(tensor.head.dtype()),
                                      " ", ShapeText(shape)),
-                        absl::StrCat(came, " bytes"));
+                        absl::StrCat(given, " bytes"));
   }
   return CheckedTensor{
       *dtype, {shape.begin(), shape.end()}, tensor.data == nullptr ? Payload() : *tensor.data};
@@ -80,9 +80,9 @@ absl::StatusOr<CheckedTensor> CheckTensor(const WireTensor& tensor, ElementKind 
 
 absl::Status CheckShape(const WireTensor& tensor, absl::Span<const int64_t> shape,
                         const std::string& letters) {
-  const absl::Span<const int64_t> came = ShapeOf(tensor.head);
-  if (came == shape) return absl::OkStatus();
-  return InvalidField(tensor.field + ".shape", letters + ShapeText(shape), ShapeText(came));
+  const absl::Span<const int64_t> given = ShapeOf(tensor.head);
+  if (given == shape) return absl::OkStatus();
+  return InvalidField(tensor.field + ".shape", letters + ShapeText(shape), ShapeText(given));
 }
 
 absl::StatusOr<DataType> CheckOutputDtype(v1::DataType wanted, DataType fallback) {

@@ -13,7 +13,8 @@ namespace {
 absl::Status CheckTokenCount(const TokenClaims& claims, int64_t max_tokens) {
   const std::optional<int64_t> rows = ElementCount(claims.shape);
   if (rows && *rows <= max_tokens) return absl::OkStatus();
-  return InvalidField(claims.field + ".shape", absl::StrCat("at most ", max_tokens, " tokens"),
+  return InvalidField(claims.field + ".shape",
+                      absl::StrCat("at most ", max_tokens, " tokens (--max-request-tokens)"),
                       ShapeText(claims.shape));
 }
 
@@ -61,7 +62,7 @@ void AddLeading(TokenLayout& layout, SequenceRows rows, int64_t length) {
   EndSequence(layout);
 }
 
-// Appends a sequence that keeps the tokens whose mask is not zero.
+// Appends a sequence that keeps the tokens with a non-zero mask.
 void AddMasked(TokenLayout& layout, SequenceRows rows, absl::Span<const int64_t> mask) {
   int64_t kept = 0;
   for (int64_t s = 0; s < static_cast<int64_t>(mask.size()); ++s) {
@@ -80,11 +81,12 @@ absl::StatusOr<TokenLayout> LayOutPacked(const TokenClaims& claims, int64_t max_
                         "SEQUENCE_FIRST");
   }
   if (claims.attention_mask) {
-    return InvalidField(claims.scope + "attention_mask", "none with packed tokens", "one");
+    return CannotCombine(claims.scope + "attention_mask",
+                         absl::StrCat("packed ", claims.field, "; send lengths"));
   }
   if (sequences < 1 || sequences > max_tokens) {
     return InvalidField(claims.scope + "lengths",
-                        absl::StrCat("1 to ", max_tokens, " numbers with packed ", claims.field),
+                        absl::StrCat("1..", max_tokens, " numbers with packed ", claims.field),
                         absl::StrCat(sequences));
   }
   RETURN_IF_ERROR(CheckLengths(claims, tokens));
@@ -92,7 +94,7 @@ absl::StatusOr<TokenLayout> LayOutPacked(const TokenClaims& claims, int64_t max_
   for (int64_t length : claims.lengths) sum += length;
   if (sum != tokens) {
     return InvalidField(claims.scope + "lengths",
-                        absl::StrCat("a sum of ", tokens, ", the rows of ", claims.field),
+                        absl::StrCat("a sum of ", tokens, " (the rows of ", claims.field, ")"),
                         absl::StrCat(sum));
   }
   TokenLayout layout{.packed = true, .sequences = sequences, .rows = tokens};
@@ -124,7 +126,7 @@ absl::StatusOr<TokenLayout> LayOutPadded(const TokenClaims& claims) {
                      .rows = sequences * length};
   if (claims.attention_mask) {
     if (!claims.lengths.empty()) {
-      return InvalidField(claims.scope + "attention_mask", "either it or lengths", "both");
+      return CannotCombine(claims.scope + "attention_mask", "lengths; send one of them");
     }
     RETURN_IF_ERROR(AddMaskedRows(*claims.attention_mask, layout));
     return layout;

@@ -20,7 +20,7 @@ absl::StatusOr<AddedToken> ReadToken(JsonValue json, const std::string& field) {
   AddedToken token;
   ASSIGN_OR_RETURN(token.id, fields.Id("id"));
   ASSIGN_OR_RETURN(token.content, fields.String("content"));
-  bool is_special = false;  // which matters to decoding alone
+  bool is_special = false;  // only matters for decoding
   const std::pair<absl::string_view, bool*> flags[] = {{"single_word", &token.flags.single_word},
                                                        {"lstrip", &token.flags.lstrip},
                                                        {"rstrip", &token.flags.rstrip},

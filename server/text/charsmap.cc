@@ -37,8 +37,8 @@ bool HangulJoins(char32_t before, char32_t after) {
   return (IsHangulT(before) || IsHangulSyllable(before)) && IsHangulT(after);
 }
 
-// Whether two characters are in one grapheme cluster. Sequences of emoji and conjuncts of Indic
-// scripts, whose rules are missing here, are too long to be replaced whole.
+// Whether two characters are in one grapheme cluster. Emoji sequences and conjuncts of Indic
+// scripts are not covered; they are too long to be replaced as a whole.
 bool SameCluster(char32_t before, char32_t after) {
   if (before == '\r') return after == '\n';
   const uint16_t* flags = CodeFlags();
@@ -52,7 +52,7 @@ bool SameCluster(char32_t before, char32_t after) {
 absl::StatusOr<Charsmap> Charsmap::Parse(absl::string_view base64, absl::string_view field) {
   const auto refuse = [&](absl::string_view why) {
     return absl::InvalidArgumentError(
-        absl::StrCat(field, ": expected a map of characters in base64; got ", why));
+        absl::StrCat(field, ": expected a character map in base64; got ", why));
   };
   std::string bytes;
   if (!absl::Base64Unescape(base64, &bytes)) return refuse("something else");

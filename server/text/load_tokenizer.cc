@@ -10,7 +10,7 @@
 namespace attendant::text {
 namespace {
 
-// Whether two values mean the same; keys that are in one of them alone, or null, have defaults.
+// Returns whether two values are equivalent; missing or null keys have defaults.
 bool Agree(JsonValue a, JsonValue b) {
   if (a.is_null() || b.is_null()) return a.is_null() && b.is_null();
   if (a.kind() != b.kind() || a.text() != b.text()) return false;
@@ -111,7 +111,7 @@ void AddNote(absl::string_view what, const std::vector<std::string>& tokens,
       tokens.size() > kShown ? absl::StrCat(" and ", tokens.size() - kShown, " more") : ""));
 }
 
-// Adds the tokens of the file, and those that settings add, or whose flags they change.
+// Adds the tokens of the file and of the settings, which may also change flags.
 absl::Status AddTokens(JsonValue file, const TokenizerOverrides& overrides, AddedTokenList& tokens,
                        std::vector<std::string>* notes) {
   if (!overrides.drops_file_tokens) {

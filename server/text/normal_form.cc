@@ -62,7 +62,7 @@ std::vector<Change> ComposeChanges(const std::vector<ClassedChange>& decomposed)
   std::vector<Change> composed;
   composed.reserve(decomposed.size());
   int64_t starter = -1;    // where in `composed` the last character of class 0 is
-  uint8_t last_class = 0;  // of the marks that stayed behind the starter
+  uint8_t last_class = 0;  // of the marks kept after the starter
   for (const auto& [change, combining_class] : decomposed) {
     if (starter >= 0 && (last_class == 0 || last_class < combining_class)) {
       Change& base = composed[starter];

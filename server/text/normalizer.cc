@@ -227,7 +227,7 @@ uint32_t CodeGrowth::Of(char32_t code) const {
 }
 
 uint32_t CodeGrowth::Measure(char32_t code) const {
-  // Of the steps to a canonical form; most of what they add is composed or removed again.
+  // Intermediate items of a canonical form; most are composed or removed again.
   constexpr uint32_t kDecomposed = 4;
   Items items = {{code, 0, Utf8Size(code)}};
   normalizer_.apply(items);

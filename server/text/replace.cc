@@ -60,8 +60,8 @@ Normalizer Replace(MatchAt match_at, std::u32string content) {
           growth};
 }
 
-// Returns the characters of an expression like "[!\\-.]", which lists them one by one, those with
-// a meaning of their own behind a backslash; nothing for any other expression.
+// Returns the characters of an expression like "[!\\-.]", which lists them one by one, with special
+// ones escaped by a backslash; nullopt for any other expression.
 std::optional<std::u32string> CharactersOf(absl::string_view regex) {
   if (regex.size() < 3 || !absl::ConsumePrefix(&regex, "[") || !absl::ConsumeSuffix(&regex, "]")) {
     return std::nullopt;
@@ -73,7 +73,7 @@ std::optional<std::u32string> CharactersOf(absl::string_view regex) {
     if (is_escaped && ++i == codes.size()) return std::nullopt;
     const char32_t code = codes[i];
     const bool is_plain = code >= 0x80 || !absl::ascii_ispunct(static_cast<unsigned char>(code));
-    // A letter behind a backslash is a class; without one, these are syntax.
+    // A letter after a backslash is a class; without one, these are syntax.
     const bool is_syntax = absl::StrContains("[]^-&", std::string(1, static_cast<char>(code)));
     if (is_escaped ? is_plain : !is_plain && is_syntax) return std::nullopt;
     characters.push_back(code);

@@ -100,7 +100,7 @@ class Tokenizer::Run {
   }
 
  private:
-  // Splits at added tokens, and normalizes what is between them.
+  // Splits at added tokens, and normalizes the text between them.
   void SplitText() {
     const Piece whole = {0, static_cast<uint32_t>(original_.size())};
     std::vector<Piece> raw;

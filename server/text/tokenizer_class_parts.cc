@@ -15,7 +15,7 @@ std::string BoolJson(bool value) { return value ? "true" : "false"; }
 // The id of a token, for TokenizerOverrides::post_processor.
 std::string IdOf(absl::string_view token) { return absl::StrCat("{{", token, "}}"); }
 
-// A template like "$A SEP $B", whose words but $A and $B are special tokens.
+// Returns a template like "$A SEP $B", in which words other than $A and $B are special tokens.
 std::string TemplateJson(const std::vector<std::string>& single,
                          const std::vector<std::string>& pair) {
   std::string special;

@@ -64,7 +64,7 @@ constexpr TokenizerClass kClasses[] = {
      LikeClip},
 };
 
-// Other names of classes.
+// Aliases of classes.
 constexpr std::pair<absl::string_view, absl::string_view> kAliases[] = {
     {"ElectraTokenizer", "BertTokenizer"},     {"MobileBertTokenizer", "BertTokenizer"},
     {"SqueezeBertTokenizer", "BertTokenizer"}, {"LayoutLMTokenizer", "BertTokenizer"},
@@ -95,7 +95,7 @@ const TokenizerClass* ClassNamed(absl::string_view name) {
   return nullptr;
 }
 
-// The default of a special token, as a class lists it.
+// Returns the default of a special token in a class's list.
 std::optional<std::string> Default(const TokenizerClass& known, absl::string_view key) {
   for (absl::string_view token : absl::StrSplit(known.special, ' ')) {
     if (absl::ConsumePrefix(&token, key) && absl::ConsumePrefix(&token, "=")) {

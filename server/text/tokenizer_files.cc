@@ -35,12 +35,12 @@ absl::StatusOr<TokenizerSettings> ReadSettings(const TokenizerFiles& files) {
                            std::move(sentence)};
 }
 
-// Sets the tokens that transformers adds to those of a vocabulary.
+// Sets the tokens that transformers adds to a vocabulary.
 absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerClass* known,
                             TokenizerOverrides& overrides) {
   ASSIGN_OR_RETURN(std::optional<std::vector<AddedTokenSetting>> listed, settings.AddedTokens());
   if (listed.has_value()) overrides.added_tokens = *std::move(listed);
-  // Such a class builds a tokenizer of the vocabulary alone.
+  // Such a class builds a tokenizer from the vocabulary only.
   overrides.drops_file_tokens = known != nullptr && listed.has_value();
   for (const absl::string_view key : {"bos_token", "eos_token", "unk_token", "sep_token",
                                       "pad_token", "cls_token", "mask_token"}) {
@@ -55,14 +55,14 @@ absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerCl
   return absl::OkStatus();
 }
 
-// The class for a file whose model has this type.
+// Returns the class for a file by the type of its model.
 const TokenizerClass* ClassFor(const TokenizerSettings& settings, const std::string& json,
                                absl::string_view type) {
   const TokenizerClass* known = FindTokenizerClass(settings, json);
   return known != nullptr && known->model == type ? known : nullptr;
 }
 
-// Loads the file with what the class makes otherwise than it says; null: nothing.
+// Loads the file with the changes made by its class; null changes nothing.
 absl::Status LoadAs(const TokenizerClass* known, const std::string& json, const Fields& file,
                     const TokenizerSettings& settings, std::vector<std::string>* notes,
                     EffectiveTokenizer& effective) {

@@ -13,7 +13,7 @@ bool IsAsciiLetter(char32_t code) {
   return code < 0x80 && (IsUpperLetter(code) || IsLowerLetter(code));
 }
 
-// Categories of characters, whose table is looked for once.
+// Categories of characters, with the table looked up once.
 struct Categories {
   const uint16_t* const flags = CodeFlags();
 
@@ -35,8 +35,8 @@ size_t Run(ItemSpan text, size_t at, Predicate predicate, size_t most = SIZE_MAX
   return end - at;
 }
 
-// A run of whitespace, without the last one if a word follows, which then begins with that one; or
-// what is up to its last line's end.
+// Returns the length of a run of whitespace, without the last character if a word follows, which
+// then begins with it; or up to the end of its last line.
 size_t Spaces(ItemSpan text, const Categories& categories, bool ends_with_line) {
   const size_t run = Run(text, 0, categories.Has(kWhitespace));
   for (size_t end = run; ends_with_line && end > 0; --end) {
@@ -141,7 +141,7 @@ class WordMatcher {
     return 0;
   }
 
-  // Letters with what they take before them.
+  // Letters, including the characters that may precede them.
   size_t Letters(ItemSpan text, const Categories& categories) const {
     const char32_t first = text[0].code;
     const bool takes_first =
@@ -162,8 +162,8 @@ class WordMatcher {
     return 0;
   }
 
-  // Upper-case letters and then lower-case ones, of which one has to be there if `ends_lower`, else
-  // upper-case ones; letters without case, and marks, are both.
+  // Upper-case letters followed by lower-case letters, at least one of the latter if `ends_lower`,
+  // otherwise of the former; caseless letters and marks count as both.
   static size_t CaseRun(ItemSpan text, size_t at, bool ends_lower, const Categories& categories) {
     const auto is_upper = [&](char32_t code) {
       return categories.IsLetterOrMark(code) && !IsLowerLetter(code);
@@ -182,7 +182,7 @@ class WordMatcher {
   const WordRules rules_;
 };
 
-// The pattern of DeepSeek-V3, in which symbols are categories of their own.
+// The pattern of DeepSeek-V3, in which symbols have their own categories.
 size_t DeepSeekMatchAt(ItemSpan text, const Categories& categories) {
   const char32_t first = text[0].code;
   if (HasFlag(categories.flags, first, kPunctuation) && first < 0x80) {

@@ -24,10 +24,10 @@ std::string NewId() {
 
 }  // namespace
 
-// Lists of vectors of each type, and behind them the texts.
+// Lists of vectors by type, followed by the texts.
 TextWriter ReadCohereEmbed(Members& members, TextTask& task) {
   for (const char* other : {"images", "inputs"}) {
-    if (members.Has(other)) members.Refuse(other, "no value (only texts are embedded)", "one");
+    if (members.Has(other)) members.Refuse(other, "no value (only texts are embedded)", "a value");
   }
   task.field = "texts";
   task.inputs = members.Texts("texts");

@@ -43,8 +43,8 @@ Entity Join(absl::Span<const Entity> tokens) {
           tokens.front().first_token, tokens.back().last_token};
 }
 
-// The likeliest label of each token that the tokenizer did not add, except those whose label is
-// ignored. `probabilities`: [tokens, labels].
+// Returns the likeliest label of each token of the text, except ignored labels. `probabilities`:
+// [tokens, labels].
 std::vector<Entity> TokenEntities(const v1::TextTokens& tokens,
                                   absl::Span<const float> probabilities,
                                   const std::vector<std::string>& labels,
@@ -60,10 +60,10 @@ std::vector<Entity> TokenEntities(const v1::TextTokens& tokens,
   return found;
 }
 
-// The same with neighbours joined, as transformers' TokenClassificationPipeline does it with
-// aggregation_strategy "simple": a token belongs to the entity before it if its label has the same
-// name and does not begin with "B-". Names are labels without what is before the first "-"; scores
-// are means. Entities whose name is ignored are left out afterwards.
+// The same with neighbours joined, like transformers' TokenClassificationPipeline with
+// aggregation_strategy "simple": a token belongs to the previous entity if its label has the same
+// name and does not begin with "B-". Names are labels without the part up to the first "-"; scores
+// are means. Entities with ignored names are removed afterwards.
 std::vector<Entity> JoinedEntities(const v1::TextTokens& tokens,
                                    absl::Span<const float> probabilities,
                                    const std::vector<std::string>& labels,

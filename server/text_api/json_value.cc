@@ -132,7 +132,7 @@ bool JsonBuilder::Enter(JsonValue value) {
   if (frames_.size() == kMostDepth) {
     frames_.clear();
     return Fail(TextErrorKind::kMalformed,
-                absl::StrCat("at most ", kMostDepth, " lists and objects in another"), "more");
+                absl::StrCat("at most ", kMostDepth, " nested lists and objects"), "more");
   }
   if (!CountValue(1)) return false;
   frames_.push_back({std::move(value)});
@@ -150,7 +150,7 @@ bool JsonBuilder::parse_error(std::size_t position, const std::string& token,
   constexpr int kOutOfRange = 406;  // the library's number for a float that is too large
   const std::string at = absl::StrCat(" at byte ", position);
   if (error.id == kOutOfRange) {
-    return Fail(TextErrorKind::kInvalid, "a number that float64 holds",
+    return Fail(TextErrorKind::kInvalid, "a number within float64",
                 Describe({JsonValue::Number{token.substr(0, kMostShown + 1)}}));
   }
   const bool surrogate = absl::StrContains(error.what(), "invalid string: surrogate U+");

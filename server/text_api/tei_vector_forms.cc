@@ -79,7 +79,7 @@ TextWriter ReadTeiEmbedSparse(Members& members, TextTask& task) {
   };
 }
 
-// […]: the cosine of each sentence's vector and that of one more sentence, the last input.
+// […]: the cosine similarity of each sentence's vector to one more sentence, the last input.
 TextWriter ReadTeiSimilarity(Members& members, TextTask& task) {
   Members inputs = members.Object("inputs");
   task.field = "inputs.sentences";

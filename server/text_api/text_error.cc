@@ -23,7 +23,7 @@ using Kind = TextErrorKind;
 constexpr char kPayload[] = "attendant-text-error";
 constexpr char kRequest[] = "invalid_request_error", kApi[] = "api_error";
 
-// A kind as the APIs know it. Those of Cohere and Jina have OpenAI's status.
+// A kind in each API. Cohere and Jina use OpenAI's status.
 struct KindRow {
   Kind kind;
   Code code;
@@ -34,7 +34,7 @@ struct KindRow {
   const char* tei_type;
 };
 
-// In the order of TextErrorKind. The first one of a code is that of a status without a kind.
+// In the order of TextErrorKind. The first row with a code applies to statuses without a kind.
 constexpr KindRow kKinds[] = {
     {Kind::kInvalid, Code::kInvalidArgument, 400, kRequest, "", 422, "Validation"},
     {Kind::kMalformed, Code::kInvalidArgument, 400, kRequest, "", 400, "Validation"},
@@ -65,7 +65,7 @@ Kind KindOfCode(Code code) {
   return row == std::end(kKinds) ? Kind::kBroken : row->kind;
 }
 
-// The member that a message "inputs[3].text: expected …" is about, without places in lists, as a
+// Returns the member named in a message "inputs[3].text: expected …", without list indices, as a
 // JSON value.
 std::string MemberOf(std::string_view message) {
   const std::string_view field = message.substr(0, message.find(": "));

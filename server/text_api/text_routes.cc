@@ -16,7 +16,7 @@
 namespace attendant::server {
 namespace {
 
-// The reader of text-embeddings-inference's root: that of what the model is for.
+// The reader for text-embeddings-inference's root, which follows the model's purpose.
 absl::StatusOr<decltype(TextRoute::read)> ReaderByModel(const TextRequest& request,
                                                         Members& members, const TextTask& task) {
   if (members.Has("query")) return ReadTeiRerank;
@@ -109,7 +109,7 @@ absl::StatusOr<HttpAnswer> WriteText(TextForm form, TextResult result) {
   }
   if (!all) {
     return TextError(TextErrorKind::kFailed,
-                     "the model's output has NaN or infinity, which JSON does not have");
+                     "the model's output contains NaN or infinity, which JSON cannot represent");
   }
   return form.write(std::make_shared<DoneText>(DoneText{std::move(form.task), std::move(result)}));
 }

@@ -15,7 +15,7 @@
 namespace attendant::server {
 namespace {
 
-// Memory of a value of JSON while a body is read, beside its text.
+// Memory per JSON value while a body is parsed, in addition to its text.
 constexpr int64_t kValueBytes = 64;
 
 // A body in one piece.
@@ -107,7 +107,7 @@ absl::Status TextCall::FindModel() {
                                                {task_.wish, task_.query.has_value(), texts}));
   model_ = std::move(model);
   entry_.account.SetModel(model_->name);
-  // A model with both ranks by its classes, as it was trained to.
+  // A model with both ranks by its classes, as trained.
   task_.interacts = task_.query && !model_->encoder->description().classifier;
   CutIds();
   const int64_t width = TextVectorWidth(*model_);
@@ -166,7 +166,8 @@ void TextCall::Divide() {
 }
 
 absl::Status TextCall::CheckAwaited() const {
-  if (gone_->load(std::memory_order_relaxed)) return absl::CancelledError("the caller is gone");
+  if (gone_->load(std::memory_order_relaxed))
+    return absl::CancelledError("the client has disconnected");
   if (context_.clock.Now() < deadline_) return absl::OkStatus();
   return absl::DeadlineExceededError("the deadline passed before the answer was ready");
 }

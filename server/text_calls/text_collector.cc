@@ -211,7 +211,7 @@ void TextCollector::TakeTokenRows(const TextPart& part, ResponseTensor& tensor) 
       ApplyScores(function_, absl::Span<float>(own).subspan(row, width));
     }
     if (task_.wish == TextWish::kTokenVectors && is_multi_vector_) DropEmptyRows(input);
-    // Twice, as they are put together in the end.
+    // Twice, because they are concatenated at the end.
     Grow(2 * count * static_cast<int64_t>(sizeof(float)), count * kNumberBytes);
   }
 }

@@ -52,15 +52,14 @@ bool Fits(const ServedModel& model, const TextNeed& need) {
 const char* Sentence(const TextNeed& need) {
   switch (need.wish) {
     case TextWish::kVectors:
-      return "makes one vector of a text";
+      return "returns one vector for a text";
     case TextWish::kSparse:
-      return "makes a sparse vector of a text, with the head of a masked language model or one for "
-             "the weights of tokens";
+      return "returns a sparse vector for a text (by an MLM head or a lexical head)";
     case TextWish::kScores:
-      return need.ranks ? "is a reranker, which scores one class or makes vectors of tokens"
-                        : "has a head that scores classes";
+      return need.ranks ? "is a reranker (scores one class, or returns token vectors)"
+                        : "has a classification head";
     case TextWish::kEntities:
-      return "has a head that labels tokens";
+      return "has a token classification head";
     case TextWish::kTokenVectors:
     case TextWish::kTokens:
       break;
@@ -71,7 +70,7 @@ const char* Sentence(const TextNeed& need) {
 // Says why a model does not fit, if it is for want of a tokenizer.
 std::string WhyNoTexts(const ServedModel& model, const TextNeed& need) {
   if (!need.texts || TakesTexts(model)) return "";
-  return absl::StrCat(": it takes no texts, as ", model.tokenizer->why_none);
+  return absl::StrCat("; it does not take texts: ", model.tokenizer->why_none);
 }
 
 }  // namespace
@@ -94,7 +93,7 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTa
   if (fitting.size() == 1) return fitting.front();
   if (fitting.empty()) {
     return TextError(TextErrorKind::kUnfit, absl::StrCat("model: expected a model that ",
-                                                         Sentence(need), "; the server has none"));
+                                                         Sentence(need), "; got none; load one"));
   }
   const size_t told = std::min(kMostNamesTold, fitting.size());
   const std::string names =

@@ -79,7 +79,7 @@ const std::string& FirstText(const TextTask& task, size_t input) {
   return PairsQuery(task) ? *task.query : task.inputs[input].text;
 }
 
-// Null: it is not a pair.
+// Returns null if it is not a pair.
 const std::string* SecondText(const TextTask& task, size_t input) {
   const TextInput& from = task.inputs[input];
   if (PairsQuery(task)) return &from.text;
@@ -153,7 +153,7 @@ void SetOutputs(const TextTask& task, const ServedModel& model, v1::EncodeReques
   }
 }
 
-// Empty: the default.
+// Returns an empty string for the default.
 std::string PromptName(const TextTask& task, const TextPart& part,
                        const Tokenization& tokenization) {
   if (task.prompt || !task.prompt_name.empty() || HasPairs(task, part)) return task.prompt_name;

@@ -27,8 +27,8 @@ void ForEachPath(const std::function<void(std::string_view, TextPath)>& found) {
   for (const PageOf& page : kPages) found(page.path, {nullptr, page.page});
 }
 
-// `rest` is a name and a path, or a name alone. Of several ways to read it the one is taken whose
-// model is served; if there is none, the one with the longest path.
+// `rest` is a name and a path, or a name. Among several readings, the one with a served model wins;
+// otherwise the one with the longest path.
 std::optional<TextPath> ParseOfModel(std::string_view rest,
                                      const std::function<bool(const std::string&)>& is_served) {
   std::optional<TextPath> best;

@@ -12,7 +12,7 @@ bool FrameMeter::Receive(absl::string_view bytes, absl::Time now) {
     const FrameReader::Frame& frame = received_frames_.frame();
     if (begins) cut_ = !AcceptFrame(frame);
     if (frame.type == kDataFrame) messages_.Receive(frame.stream, payload);
-    // Not before all of the last frame is there, as its message is not whole without it.
+    // Only once the last frame is complete, because its message is not complete before.
     if (frame.ends_stream() && received_frames_.complete()) messages_.EndByClient(frame.stream);
   }
   return !cut_;
@@ -28,7 +28,7 @@ void FrameMeter::Send(absl::string_view bytes) {
   }
 }
 
-// Time alone never allows more frames than a new connection has, so an old idle connection cannot
+// Time never allows more frames than a new connection has, so that an old idle connection cannot
 // send a larger flood.
 void FrameMeter::Save(absl::Time now) {
   const double by_time =

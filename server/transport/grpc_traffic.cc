@@ -68,8 +68,8 @@ Connections& AllConnections() {
 
 thread_local std::shared_ptr<MeteredConnection> handed_over;
 
-// Called by OpenSSL for each new SSL object. gRPC creates that of a connection during the
-// hand-over. A connection that cannot be metered for want of memory is cut.
+// Called by OpenSSL for each new SSL object; gRPC creates a connection's during the hand-over. A
+// connection that cannot be metered for lack of memory is cut.
 void Attach(void*, void*, CRYPTO_EX_DATA* data, int index, long, void*) {
   if (handed_over == nullptr || !handed_over->encrypted()) return;
   auto* attached = new (std::nothrow) std::shared_ptr<MeteredConnection>(handed_over);
@@ -89,7 +89,7 @@ int AttachedIndex() {
   return index;
 }
 
-// Null: the object belongs to none of the metered connections.
+// Returns null if the object belongs to no metered connection.
 MeteredConnection* ConnectionOf(SSL* ssl) {
   const auto* attached =
       static_cast<std::shared_ptr<MeteredConnection>*>(SSL_get_ex_data(ssl, AttachedIndex()));
@@ -179,8 +179,8 @@ extern "C" int SSL_write(SSL* ssl, const void* buffer, int size) {
   return sent;
 }
 
-// gRPC names a call's connection by the address of its other end. That of a Unix socket has no
-// name, so that all of them would be alike.
+// gRPC names a call's connection by the address of its other end. Unix sockets have no address, so
+// that their connections would have the same name.
 extern "C" int getpeername(int socket, sockaddr* __restrict address,
                            socklen_t* __restrict size) noexcept {
   using Getpeername = int (*)(int, sockaddr*, socklen_t*);

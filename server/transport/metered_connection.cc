@@ -17,7 +17,7 @@ constexpr int64_t kStep = UnfinishedMessages::kFirstWindow;
 // Another call ends for each so many bytes without room.
 constexpr int64_t kEndedFor = int64_t{512} << 10;
 constexpr int64_t kMostUncharged = int64_t{4} << 20;
-// A message that has come whole is taken over by its call meanwhile.
+// By then, the call has usually taken over a completed message.
 constexpr absl::Duration kGiveBackDelay = absl::Milliseconds(20);
 
 std::optional<uint64_t> NumberOf(int socket) {
@@ -70,7 +70,7 @@ MeteredConnection::MeteredConnection(int socket, bool encrypted, std::string nam
 bool MeteredConnection::HasSocket() const { return NumberOf(socket_) == number_; }
 
 void MeteredConnection::Cut() {
-  cut_ = true;  // first, as the end of the connection is seen on another thread
+  cut_ = true;  // first, because another thread observes the end
   if (!HasSocket()) return;
   // Resets the connection once all descriptors are closed. Otherwise the client could wait forever
   // for a window update.
@@ -143,9 +143,9 @@ absl::Status MeteredConnection::Charge(int64_t bytes) {
   const bool one_peer = std::all_of(calls_.begin(), calls_.end(), [&](const auto& call) {
     return call.second.peer == oldest.peer;
   });
-  // Nobody knows which message belongs to which call.
+  // It is unknown which message belongs to which call.
   const std::string peer = one_peer ? oldest.peer : name_.substr(0, name_.find(' '));
-  // A call that is alone on its connection is charged as if its allowance grew.
+  // A single call on its connection is charged as if its allowance grew.
   const int64_t exempt = calls_.size() == 1 ? oldest.allowance : 0;
   return oldest.admission.ChargeReceived({peer, bytes, HeldFor::kReceiving}, exempt, held_);
 }

@@ -132,7 +132,7 @@ std::optional<ConnectionRefusal> OpenConnections::OnHangUp(int duplicate) {
     epoll_ctl(epoll_, EPOLL_CTL_DEL, duplicate, nullptr);
     close(duplicate);
   }
-  ForgetConnection(*closed);  // without the mutex, as it may run calls that wait for memory
+  ForgetConnection(*closed);  // without the mutex: it may run calls that wait for memory
   return closed->is_cut() ? std::optional(ConnectionRefusal::kFrames) : std::nullopt;
 }
 

@@ -107,9 +107,9 @@ class HeadCopier {
       case WireFormatLite::WIRETYPE_START_GROUP:
         return CopyGroup(end);
       case WireFormatLite::WIRETYPE_END_GROUP:
-        return Fail("a group ends that did not start");
+        return Fail("the end of a group without its start");
     }
-    return Fail("no such wire type");
+    return Fail("unknown wire type");
   }
 
   bool CopyLengthDelimited(int64_t end) {
@@ -118,9 +118,8 @@ class HeadCopier {
     return Append(Varint(static_cast<uint64_t>(size))) && CopyBytes(end, size);
   }
 
-  // Copies a group from behind its start tag up to and including the end tag of the same depth. A
-  // loop suffices, because protobuf checks afterwards how deep the groups nest and whether start
-  // and end tags match.
+  // Copies a group from after its start tag through the end tag of the same depth. A loop suffices,
+  // because protobuf checks later how deep groups nest and whether their tags match.
   bool CopyGroup(int64_t end) {
     for (int64_t depth = 1; depth > 0;) {
       uint32_t tag;
@@ -155,8 +154,8 @@ class HeadCopier {
     std::string ignored;
     if (!ReadVarint(end, kLongestLength, value, ignored)) return false;
     if (value > static_cast<uint64_t>(end - reader_.position())) {
-      return Fail(absl::StrCat("a length of ", value, " bytes where ", end - reader_.position(),
-                               " are left"));
+      return Fail(absl::StrCat("a length of ", value, " bytes with ", end - reader_.position(),
+                               " bytes left"));
     }
     length = static_cast<int64_t>(value);
     return true;
@@ -165,7 +164,7 @@ class HeadCopier {
   bool ReadVarint(int64_t end, int longest, uint64_t& value, std::string& bytes) {
     value = 0;
     for (int i = 0; i < longest; ++i) {
-      if (reader_.position() == end) return Fail("cut short inside a number");
+      if (reader_.position() == end) return Fail("truncated inside a number");
       const uint8_t byte = reader_.ReadByte();
       bytes.push_back(static_cast<char>(byte));
       value |= static_cast<uint64_t>(byte & 0x7f) << (7 * i);
@@ -175,7 +174,7 @@ class HeadCopier {
   }
 
   bool CopyBytes(int64_t end, int64_t count) {
-    if (count > end - reader_.position()) return Fail("cut short");
+    if (count > end - reader_.position()) return Fail("truncated");
     if (!HasRoom(count)) return false;
     reader_.AppendTo(head_, count);
     return true;
@@ -194,7 +193,7 @@ class HeadCopier {
 
   bool HasRoom(int64_t count) {
     return count <= max_head_bytes_ - static_cast<int64_t>(head_.size()) ||
-           Fail(absl::StrCat("more than ", max_head_bytes_, " bytes beside the tensor data"));
+           Fail(absl::StrCat("more than ", max_head_bytes_, " bytes besides the tensor data"));
   }
 
   bool Fail(std::string error) {

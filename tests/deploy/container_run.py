@@ -155,7 +155,7 @@ def check_threads(place: Place) -> str:
     """Threads follow the quota of the container's cgroup."""
     with running(place, cpus=1) as container:
         plan = next(line for line in container.log.read_text().splitlines() if "thread plan" in line)
-    if "; 1 CPUs to compute on" not in plan and "; 1 CPU" not in plan:
+    if "; 1 CPUs available" not in plan and "; 1 CPU" not in plan:
         raise Failed(f"with a quota of one CPU: {plan}")
     return plan.split("thread plan: ")[1]
 

@@ -34,20 +34,17 @@ TEST(BadStartTest, NonsenseSettings) {
             "--max-batch-tokens?; "
             "see --help");
   EXPECT_EQ(BadStart({"--port=http"}),
-            "attendant-server: --port: expected an "
-            "integer from 0 to 65535, got \"http\"");
-  EXPECT_EQ(BadStart({}, {"ATTENDANT_MAX_INFLIGHT=0"}),
-            "attendant-server: ATTENDANT_MAX_INFLIGHT: expected an integer "
-            "from 1 to 65536, got "
-            "\"0\"");
+            "attendant-server: --port: expected an integer from 0 to 65535; got \"http\"");
+  EXPECT_EQ(
+      BadStart({}, {"ATTENDANT_MAX_INFLIGHT=0"}),
+      "attendant-server: ATTENDANT_MAX_INFLIGHT: expected an integer from 1 to 65536; got \"0\"");
   EXPECT_EQ(BadStart({}, {"ATTENDANT_LOG_LEVELS=info"}),
             "attendant-server: unknown variable ATTENDANT_LOG_LEVELS; did you mean "
             "ATTENDANT_LOG_LEVEL?");
   EXPECT_EQ(BadStart({"--config=/nowhere.ini"}),
             "attendant-server: config file /nowhere.ini: cannot be read");
   EXPECT_EQ(BadStart({"--port=line\nbreak"}),
-            "attendant-server: --port: expected an integer from 0 to 65535, "
-            "got \"line\\nbreak\"");
+            "attendant-server: --port: expected an integer from 0 to 65535; got \"line\\nbreak\"");
 }
 
 TEST(BadStartTest, Models) {
@@ -119,9 +116,8 @@ TEST(BadStartTest, TooLittleMemoryNamesEveryShare) {
 TEST(BadStartTest, LimitsThatDoNotFitTheModel) {
   EXPECT_EQ(BadStart({"--model=m=synthetic:bert-base", "--max-request-tokens=1048576",
                       "--max-queue-tokens=1048576"}),
-            "attendant-server: --max-request-tokens: 1048576 rows of 768 float32 do "
-            "not fit a "
-            "message, which has at most 2 GiB");
+            "attendant-server: --max-request-tokens: 1048576 rows of 768 float32 do not fit into a "
+            "message (at most 2 GiB)");
 }
 
 TEST(BadStartTest, APortFileThatCannotBeWritten) {

@@ -154,7 +154,7 @@ TEST(ClientAndServerTest, ASequenceInPartsIsAnsweredAsAWhole) {
   const Outcome refused = RunWith({"encode", "--address", server.address(), "--model", "t",
                                    "--token-ids", "1,2,3", "--chunk", "2"});
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("sequence: expected 0, as the model takes none in parts"));
+  EXPECT_THAT(refused.err, HasSubstr("sequence: not supported by model "));
   const Outcome told = RunWith({"models", "f", "--address", server.address()});
   EXPECT_THAT(told.out, HasSubstr("sequences in chunks      over EncodeStream, "));
 }

@@ -95,12 +95,12 @@ TEST(DescribeTest, BadSettings) {
   EXPECT_EQ(RunServer("--describe").code, 2);
   const Outcome lone = RunServer("--json");
   EXPECT_EQ(lone.code, 2);
-  EXPECT_EQ(lone.out, "attendant-server: --json: expected --describe beside it; see --help\n");
+  EXPECT_EQ(lone.out, "attendant-server: --json: requires --describe; see --help\n");
   const Outcome key = RunServer("--describe worked-example,dtype=f8");
   EXPECT_EQ(key.code, 2);
   EXPECT_EQ(
       key.out,
-      "attendant-server: --describe: expected f32, bf16x3, bf16 or int8 for dtype, got \"f8\"\n");
+      "attendant-server: --describe: expected f32, bf16x3, bf16 or int8 for dtype; got \"f8\"\n");
 }
 
 }  // namespace describe_test

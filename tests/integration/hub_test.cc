@@ -201,7 +201,7 @@ TEST_F(HubServingTest, ABadStartIsOneLine) {
 
 TEST_F(HubServingTest, ABareNameIsAnsweredWithTheForm) {
   EXPECT_EQ(BadLine({"--model=BAAI/bge-small-en-v1.5"}),
-            "attendant-server: --model: expected NAME=SOURCE[,key=value...], got "
+            "attendant-server: --model: expected NAME=SOURCE[,key=value...]; got "
             "\"BAAI/bge-small-en-v1.5\"; to serve that repository of the Hub: --model "
             "hf:BAAI/bge-small-en-v1.5");
   EXPECT_THAT(BadLine({"--model=x=BAAI/bge-small-en-v1.5"}),

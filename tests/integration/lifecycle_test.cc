@@ -238,7 +238,7 @@ TEST(LifecycleTest, LosesNoAcceptedRequestWhenItStops) {
   // refused, so only the counts of both sides tell whether an answer was lost.
   EXPECT_THAT(
       end.lines,
-      Contains(HasSubstr(absl::StrCat("stopped, ", load.answered(), " requests were answered"))));
+      Contains(HasSubstr(absl::StrCat("stopped after answering ", load.answered(), " requests"))));
 }
 
 TEST(LifecycleTest, ASecondSignalEndsItAtOnce) {
@@ -270,7 +270,7 @@ TEST(LifecycleTest, ALameDuckStillAcceptsCalls) {
 TEST(LifecycleTest, ALameDuckDrainsInTheEnd) {
   ReadyServer server({"--lame-duck=100ms"});
   server.process().Signal(SIGTERM);
-  server.process().AwaitLine("lame duck: not ready, accepts requests for another 100ms");
+  server.process().AwaitLine("lame duck: not ready, but accepting requests for another 100ms");
   server.process().AwaitLine("draining: ");
   EXPECT_EQ(server.process().AwaitEnd().code, 0);
 }

@@ -30,8 +30,8 @@ TEST(PageTest, IsServedBesideEverythingElse) {
 TEST(PageTest, TheLogShowsHowToSendAText) {
   ServerProcess process({"--address=127.0.0.1", "--port=0", "--http-port=0",
                          "--model=words=synthetic:words", "--model=a=worked-example"});
-  const std::string line = process.AwaitLine("a first text: ");
-  const std::string before = "a first text: curl http://127.0.0.1:";
+  const std::string line = process.AwaitLine("try: ");
+  const std::string before = "try: curl http://127.0.0.1:";
   ASSERT_THAT(line, HasSubstr(before));
   int port;
   ASSERT_TRUE(absl::SimpleAtoi(line.substr(line.find(before) + before.size(),

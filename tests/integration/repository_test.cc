@@ -75,7 +75,7 @@ class RepositoryTest : public testing::Test {
 
   std::string AwaitLine(const std::string& text) { return server_->process().AwaitLine(text); }
   void AwaitServed(int64_t version) {
-    AwaitLine(absl::StrCat("model m: version ", version, " is served"));
+    AwaitLine(absl::StrCat("model m: serving version ", version, ","));
   }
 
   grpc::Status Encode(v1::EncodeResponse& response) const {
@@ -240,7 +240,7 @@ TEST_F(RepositoryTest, ABrokenVersionChangesNothingAndSaysWhy) {
   repository_.Add("m", 1);
   Start();
   repository_.AddBroken("m", 2);
-  EXPECT_THAT(AwaitLine("version 2 is not served"),
+  EXPECT_THAT(AwaitLine("version 2 not served"),
               AllOf(HasSubstr("model m: "), HasSubstr("missing; expected [10, 4]")));
   EXPECT_EQ(Version(), 1);
   const v1::GetModelResponse described = Described();
@@ -267,9 +267,10 @@ TEST_F(RepositoryTest, AModelWithoutAGoodVersionSaysWhy) {
   grpc::ClientContext call;
   const grpc::Status status = stub_->GetModel(&call, request, &described);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_THAT(status.error_message(),
-              AllOf(StartsWith("model: no model is named \"m\"; version 3 is refused: "),
-                    Not(HasSubstr(repository_.path()))));
+  EXPECT_THAT(
+      status.error_message(),
+      AllOf(StartsWith("model: not found (no model is named \"m\"); version 3 was refused: "),
+            Not(HasSubstr(repository_.path()))));
 }
 
 // The limit leaves room for two versions and a half.
@@ -287,7 +288,7 @@ TEST_F(RepositoryTest, AVersionThatDoesNotFitBesideTheOthersIsRefusedUntilItDoes
   Start(With(flags, absl::StrCat("--memory-limit-bytes=",
                                  kConnections + of_requests + of_version / 2 * 5)));
   repository_.Add("m", 2);
-  EXPECT_THAT(AwaitLine("model m: version 2 is not served: "),
+  EXPECT_THAT(AwaitLine("model m: version 2 not served: "),
               AllOf(HasSubstr("needs "), HasSubstr(" of memory, but "), HasSubstr(" available")));
   EXPECT_EQ(Version(), 1);
   repository_.Remove("other");
@@ -313,7 +314,7 @@ TEST_F(RepositoryTest, ModelsComeAndGo) {
   AwaitServed(1);
   EXPECT_EQ(Version(), 1);
   repository_.Remove("m");
-  AwaitLine("model m: no version is served");
+  AwaitLine("model m: serving no version");
   EXPECT_THAT(Models(), IsEmpty());
   EXPECT_EQ(Encode(response).error_code(), grpc::StatusCode::NOT_FOUND);
 }
@@ -337,7 +338,7 @@ TEST_F(RepositoryTest, RegisteredKeysOfARetiredVersionAreRefused) {
   Start({"--drain-timeout=10ms"});
   const std::string handle = PutMemory();
   repository_.Add("m", 2);
-  AwaitLine("model m: version 1 is retired");
+  AwaitLine("model m: retired version 1");
   v1::AttendResponse response;
   const grpc::Status status = AttendTo(handle, response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);

@@ -60,7 +60,7 @@ TEST(RestOfTheServerTest, BadSwitchesAreRefused) {
   const ServerProcess::End end = server.AwaitEnd();
   EXPECT_EQ(end.code, 2);
   EXPECT_THAT(end.lines,
-              ::testing::ElementsAre(HasSubstr("rest: expected one of on off, got \"maybe\"")));
+              ::testing::ElementsAre(HasSubstr("rest: expected one of on off; got \"maybe\"")));
 }
 
 // The body comes when the server already drains: the slot counts from the head.
@@ -98,7 +98,7 @@ TEST(RestOfTheServerTest, SpeaksTlsWithCertificatesOfCallers) {
   TlsClient unknown(server.http_port(), {.ca = ca.certificate()});
   const std::string refused = unknown.Ask(request);
   EXPECT_THAT(refused, StartsWith("HTTP/1.1 403"));
-  EXPECT_THAT(refused, HasSubstr("the call needs a valid certificate"));
+  EXPECT_THAT(refused, HasSubstr("the call needs a valid client certificate"));
   EXPECT_THAT(HttpsGet(server.http_port(), "/v2/health/ready", {.ca = ca.certificate()}),
               StartsWith("HTTP/1.1 200"));
   fs::remove_all(folder);

@@ -42,7 +42,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr char kNoCertificate[] = "the call needs a valid certificate";
+constexpr char kNoCertificate[] = "the call needs a valid client certificate";
 
 class TlsTest : public ::testing::Test {
  protected:
@@ -217,7 +217,7 @@ TEST_F(TlsTest, ProbesNeedNoCertificateAndMetricsDo) {
        {IssuedCertificate(), other.Issue(), ca_.Issue(Validity::kExpired)}) {
     const std::string answer = HttpsGet(server.http_port(), "/metrics", {.own = own});
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 403"));
-    EXPECT_THAT(answer, EndsWith("\r\n\r\nthe call needs a valid certificate\n"));
+    EXPECT_THAT(answer, EndsWith("\r\n\r\nthe call needs a valid client certificate\n"));
   }
   EXPECT_THAT(HttpsGet(server.http_port(), "/metrics", {.own = ca_.Issue()}),
               StartsWith("HTTP/1.1 200"));
@@ -245,7 +245,7 @@ TEST_F(TlsTest, BadFilesChangeNothing) {
   ReadyServer server(Flags());
   Write("key", ca_.Issue().key);
   EXPECT_THAT(server.process().AwaitLine("last good"),
-              AllOf(HasSubstr("warning certificates: the last good ones stay in use: "),
+              AllOf(HasSubstr("warning certificates: not reloaded, keeping the last good ones: "),
                     HasSubstr("the key is not that of the certificate")));
   AwaitReloads(server, "failed", 1);
   EXPECT_TRUE(Call(server, Trust(ca_)).ok());
@@ -360,12 +360,12 @@ class BadTlsStartTest : public TlsTest {
 
 TEST_F(BadTlsStartTest, SaysWhatIsWrong) {
   EXPECT_EQ(Start({absl::StrCat("--tls-cert=", Path("cert"))}),
-            "attendant-server: TLS needs both --tls-cert and --tls-key");
+            "attendant-server: --tls-cert, --tls-key: TLS requires both");
   EXPECT_EQ(Start({absl::StrCat("--tls-client-ca=", Path("ca"))}),
-            "attendant-server: TLS needs both --tls-cert and --tls-key");
+            "attendant-server: --tls-cert, --tls-key: TLS requires both");
   Write("cert", "garbage");
   EXPECT_EQ(Start(Flags()),
-            "attendant-server: --tls-cert: expected certificates in PEM, that of the server first");
+            "attendant-server: --tls-cert: expected certificates in PEM, the server's first");
   fs::remove(Path("cert"));
   EXPECT_EQ(Start(Flags()), absl::StrCat("attendant-server: ", Path("cert"),
                                          ": cannot be read: No such file or directory"));

@@ -161,7 +161,8 @@ TEST_F(TokensOfTheServerTest, NoTokenIsLogged) {
   EXPECT_TRUE(Call(server, "test").ok());
   EXPECT_FALSE(Call(server, "my-secret").ok());
   Write("tokens", "infer my-secret\n");
-  server.process().AwaitLine("tokens: the last good ones stay in use: --token-file: line 1");
+  server.process().AwaitLine(
+      "tokens: not reloaded, keeping the last good ones: --token-file: line 1");
   server.process().Signal(SIGTERM);
   const ServerProcess::End end = server.process().AwaitEnd();
   EXPECT_THAT(end.lines, Contains(HasSubstr("stopped")));
@@ -196,12 +197,12 @@ TEST_F(TokensOfTheServerTest, EachTokenHasAShareOfItsOwn) {
   AwaitMetric(server, "attendant_inflight_requests 8");
   for (RawHttp2* connection : {&here, &there}) {
     const std::string end = connection->AwaitEnd(connection->StartCall(kAttend, test));
-    EXPECT_THAT(end, HasSubstr("the caller has its share of the server's slots"));
+    EXPECT_THAT(end, HasSubstr("the client already has its share of the server's slots"));
     EXPECT_THAT(end, HasSubstr("peer_share"));
   }
   const std::string refused = Infer(server, "test");
   EXPECT_THAT(refused, StartsWith("HTTP/1.1 429"));
-  EXPECT_THAT(refused, HasSubstr("the caller has its share of the server's slots"));
+  EXPECT_THAT(refused, HasSubstr("the client already has its share of the server's slots"));
   EXPECT_THAT(Infer(server, "other"), StartsWith("HTTP/1.1 200"));
   AwaitMetric(server, "attendant_inflight_requests 8");
   here.StartCall(kAttend, other);
@@ -275,7 +276,7 @@ TEST_F(TokensOfTheServerTest, ABadFileIsABadStart) {
 
 TEST_F(TokensOfTheServerTest, WarnsOfTokensWithoutTls) {
   ServerProcess server({"--address=127.0.0.1", "--port=0", "--http-port=0", Flag()});
-  server.AwaitLine("warning --token-file without --tls-cert: the network sees the tokens");
+  server.AwaitLine("warning --token-file without --tls-cert: tokens are sent unencrypted");
   server.AwaitLine("ready: ");
 }
 

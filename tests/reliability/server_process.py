@@ -75,7 +75,7 @@ class Server:
 
     def answered(self) -> int:
         """The requests that it answered with OK, by its last line."""
-        last = re.search(r"stopped, (\d+) requests were answered", self.log())
+        last = re.search(r"stopped after answering (\d+) requests", self.log())
         if not last:
             raise NotMeasured(f"the server did not say how many requests it answered: {self.log()[-500:]}")
         return int(last[1])

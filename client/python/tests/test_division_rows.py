@@ -127,7 +127,7 @@ def test_one_of_several_is_refused_as_parts_might_meet_the_wrong_ones(small, ran
     memory = [random.standard_normal((6, SMALL.width)).astype(np.float32)] * 2
     handle = call("sync", small, "put_memory", "bert", memory=memory).handle
     rows = [random.standard_normal((20, SMALL.width)).astype(np.float32)] * 20  # two fit into a part
-    with pytest.raises(InvalidArgument, match="memory: expected B = 1 sequences, or 1 for all; got 2"):
+    with pytest.raises(InvalidArgument, match="memory: expected 1 or B = 1 sequences; got 2"):
         call("sync", small, "attend", "bert", memory_handle=handle, hidden_states=rows)
 
 

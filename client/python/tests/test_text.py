@@ -130,9 +130,9 @@ def test_text_models_of_such_servers(client, narrow):
 def test_errors_name_texts_by_the_indices_of_the_caller(call, narrow, place):
     texts = ["ab"] * 300
     texts[place] = "y" * 60
-    with pytest.raises(InvalidArgument, match=rf"^INVALID_ARGUMENT: texts\[{place}\]: expected at most 48 tokens, or truncation; got 62"):
+    with pytest.raises(InvalidArgument, match=rf"^INVALID_ARGUMENT: texts\[{place}\]: expected at most 48 tokens; got 62"):
         call("encode", "embedder", server=narrow, texts=texts)
-    with pytest.raises(InvalidArgument, match=rf"texts\[{place}\]: expected at most 48 tokens, or truncation; got 64"):
+    with pytest.raises(InvalidArgument, match=rf"texts\[{place}\]: expected at most 48 tokens; got 64"):
         call("encode", "classifier", server=narrow, texts=["a"] * 300, text_pairs=texts)
     with pytest.raises(InvalidArgument, match=rf"texts\[{place}\]: expected at most 24 tokens; got 42") as refused:
         with Client(narrow.address) as client:
@@ -154,10 +154,10 @@ def test_a_text_with_more_tokens_than_a_request_may_have(call, programs, tmp_pat
     ({"texts": ["a"], "text_pairs": ["b", "c"]}, "text_pairs: expected one for each of 1 texts; got 2"),
     ({"texts": ["a"], "input_ids": [[1]]}, "hidden_states: expected exactly one of .*; got input_ids and texts"),
     ({"input_ids": [[1]], "text_pairs": ["a"]}, "text_pairs: requires texts"),
-    ({"input_ids": [[1]], "prompt": "a"}, "prompt: expected none without texts"),
-    ({"texts": ["a"], "lengths": [3]}, "lengths: expected none with texts"),
-    ({"texts": ["a"], "attention_mask": [[1, 1, 1]]}, "attention_mask: expected none with texts"),
-    ({"texts": ["a"], "prompt": "b", "prompt_name": "query"}, 'prompt_name: expected none beside prompt; got "query"'),
+    ({"input_ids": [[1]], "prompt": "a"}, "prompt: requires texts"),
+    ({"texts": ["a"], "lengths": [3]}, "lengths: cannot be combined with texts"),
+    ({"texts": ["a"], "attention_mask": [[1, 1, 1]]}, "attention_mask: cannot be combined with texts"),
+    ({"texts": ["a"], "prompt": "b", "prompt_name": "query"}, 'prompt_name: cannot be combined with prompt'),
     ({"texts": ["a"], "truncation": "middle"}, "truncation: expected one of .*right, left; got 'middle'"),
 ])
 def test_what_does_not_go_together_is_refused(client, options, message):

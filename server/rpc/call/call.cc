@@ -188,7 +188,7 @@ void Call::End(CallEnd end, bool only_receiving) noexcept {
     }
     Finish(end.status, responds ? &response_ : nullptr);
   }
-  // Without the mutex, as it may log.
+  // Without the mutex, because it may log.
   if (account) account->Report(end.status, context_);
   Budget::Hold place;
   absl::MutexLock lock(&mutex_);

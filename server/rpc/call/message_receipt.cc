@@ -12,7 +12,7 @@ namespace {
 
 absl::Status TooManyAwaitedError() {
   return Refused(Refusal::kPeerShare,
-                 "the request's body has not arrived, and the caller has begun more such requests "
+                 "the request's body has not arrived, and the client has more such requests open "
                  "than any other");
 }
 

@@ -35,7 +35,7 @@ absl::Time DeadlineOf(const grpc::ServerContextBase& call, const Clock& clock) {
 }
 
 absl::Status DrainingError() {
-  return Refused(Refusal::kDraining, "the server is draining; try another one");
+  return Refused(Refusal::kDraining, "the server is draining; retry on another server");
 }
 
 absl::Status LostCallerError(const grpc::ServerContextBase& call, const ServiceContext& context) {
@@ -43,7 +43,7 @@ absl::Status LostCallerError(const grpc::ServerContextBase& call, const ServiceC
     return absl::DeadlineExceededError("the deadline passed before the answer was ready");
   }
   if (context.admission.closed()) return DrainingError();
-  return absl::CancelledError("the caller is gone");
+  return absl::CancelledError("the client has disconnected");
 }
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// Parser of request messages that hold hardly more than a name.
+// Parser of request messages that hold little more than a name.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -8,14 +8,9 @@
 
 namespace attendant::server {
 
-// The names of a message in refusals.
-struct SmallMessageNames {
-  const char* kind;     // "a health request"
-  const char* message;  // "the request"
-};
-
-// Parses `bytes` into `message`. Returns INVALID_ARGUMENT if they are malformed or more than 4096.
-absl::Status ParseSmallMessage(const grpc::ByteBuffer& bytes, const SmallMessageNames& names,
+// Parses `bytes` into `message`, which errors call `name`. Returns INVALID_ARGUMENT if they are
+// malformed or more than 4096.
+absl::Status ParseSmallMessage(const grpc::ByteBuffer& bytes, const char* name,
                                google::protobuf::Message& message);
 
 }  // namespace attendant::server

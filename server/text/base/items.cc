@@ -5,7 +5,7 @@ namespace {
 
 constexpr char32_t kInvalid = 0xFFFFFFFF;
 
-// Reads the code point at `at`, which is not ASCII, and moves behind it.
+// Reads the non-ASCII code point at `at`, and advances past it.
 char32_t ReadCode(absl::string_view text, size_t& at) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(at);

@@ -22,7 +22,7 @@ struct DecompositionEntry {
   uint32_t begin, size;
 };
 
-// What is derived from the tables of the original library, once.
+// Tables derived once from the tables of the original library.
 struct Tables {
   Tables();
 
@@ -80,7 +80,7 @@ absl::Span<const int32_t> Lookup(const std::vector<DecompositionEntry>& entries,
   return absl::MakeConstSpan(kDecompositions + found->begin, found->size);
 }
 
-// Returns the row of `width` numbers whose first two are a range that may hold `code`, if any.
+// Returns the row of `width` numbers that starts with a range that may contain `code`, if any.
 template <size_t kSize>
 const int32_t* FindRow(const int32_t (&rows)[kSize], size_t width, char32_t code) {
   size_t low = 0, high = kSize / width;

@@ -173,7 +173,7 @@ class Bpe : public Model {
 
   const BpeOptions options_;
   const TokenIds ids_;
-  std::vector<std::pair<uint32_t, const std::string*>> texts_;  // those of ids_, by ascending ids
+  std::vector<std::pair<uint32_t, const std::string*>> texts_;  // texts of ids_, by ascending id
   const BpeMerges merges_;
   const uint32_t unk_id_;
   // In the middle of a piece, at its end, and the same after its beginning.

@@ -55,7 +55,7 @@ size_t ByteTrie::heap_bytes() const {
 }
 
 ByteTrie::Node ByteTrie::Parent(Node node) const {
-  // The last node whose first child is not after `node`.
+  // The last node with a first child not after `node`.
   const auto after =
       std::upper_bound(states_.begin(), states_.end(), node,
                        [](Node child, const State& state) { return child < state.first; });

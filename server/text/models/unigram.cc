@@ -14,7 +14,7 @@
 namespace attendant::text {
 namespace {
 
-// What a character that is no token costs beyond the least likely token.
+// The extra cost of an unknown character over the least likely token.
 constexpr double kUnknownPenalty = 10.0;
 
 // The best way to a place in the piece: a token from `begin` to there.
@@ -69,7 +69,7 @@ class Unigram : public Model {
       if (id != unk_id_) {
         AddToken(bytes, begin, end, id, tokens);
       } else {
-        // Unknown characters beside one another are one token, which may be one of the vocabulary.
+        // Adjacent unknown characters form one token, which may be in the vocabulary.
         while (begin > 0 && steps[begin].id == unk_id_) begin = steps[begin].begin;
         AddUnknown(bytes, begin, end, tokens);
       }

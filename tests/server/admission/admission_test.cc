@@ -20,13 +20,14 @@ TEST(AdmissionTest, RefusesWithTheReason) {
   EXPECT_TRUE(admission.Charge({"a", 80, HeldFor::kReceiving}, memory).ok());
   const absl::Status no_slot = admission.TakeSlot("b", other);
   EXPECT_EQ(no_slot.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(no_slot.message(), "the server has no free slot for another request");
+  EXPECT_EQ(no_slot.message(), "all request slots are taken (1 of 1, --max-inflight); retry later");
   EXPECT_EQ(ReasonOf(no_slot), "slots");
   EXPECT_EQ(ReasonOf(admission.TakeStream("b", other)), "streams");
   const absl::Status no_memory = admission.Charge({"b", 21, HeldFor::kRequest}, other);
   EXPECT_EQ(no_memory.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(no_memory.message(),
-            "the server has no room for the 21 bytes of the request and its answer now");
+            "the memory for requests is full (--memory-limit-bytes); this request with its answer "
+            "needs 21 bytes; retry later");
   EXPECT_EQ(ReasonOf(no_memory), "memory");
 }
 
@@ -52,7 +53,7 @@ TEST(AdmissionTest, NamesTheShareOfAPeer) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(admission.TakeSlot("a", slots[i]).ok());
   const absl::Status status = admission.TakeSlot("a", slots[3]);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(), "the caller has its share of the server's slots");
+  EXPECT_EQ(status.message(), "the client already has its share of the server's slots");
   EXPECT_EQ(ReasonOf(status), "peer_share");
   EXPECT_TRUE(admission.TakeSlot("b", slots[3]).ok());
 }
@@ -86,7 +87,7 @@ TEST(AdmissionTest, RefusesWhileTheProcessIsTooLarge) {
   Budget::Hold slot, stream;
   const absl::Status status = admission.TakeSlot("a", slot);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(), "the server is short of memory");
+  EXPECT_EQ(status.message(), "the server is short of memory; retry later");
   EXPECT_EQ(ReasonOf(status), "memory");
   EXPECT_EQ(ReasonOf(admission.TakeStream("a", stream)), "memory");
   EXPECT_EQ(asked, 1);

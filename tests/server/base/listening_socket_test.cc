@@ -129,7 +129,7 @@ TEST(ListeningSocketTest, ALiveSocketIsRefused) {
 TEST(ListeningSocketTest, AnotherFileIsRefusedAndKept) {
   const SocketPath place;
   std::ofstream(place.path()) << "precious";
-  EXPECT_EQ(Error(place.address()), "there is a file that is not a socket");
+  EXPECT_EQ(Error(place.address()), "the path exists and is not a socket");
   EXPECT_EQ(fs::file_size(place.path()), 8u);
 }
 

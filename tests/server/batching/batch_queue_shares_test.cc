@@ -32,7 +32,7 @@ TEST_F(BatchQueueShareTest, AmongPeersEachHasNoMoreThanIsFree) {
   const absl::Status status = Bring(queue, "a", 1, 0);  // it holds 5, and 3 are free
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ReasonOf(status), "peer_share");
-  EXPECT_EQ(status.message(), "the caller has its share of the queue's jobs; try again later");
+  EXPECT_EQ(status.message(), "the client already has its share of the queue's jobs; retry later");
   EXPECT_EQ(ReasonOf(queue.CheckAnother("a", absl::InfiniteFuture())), "peer_share");
   EXPECT_TRUE(Bring(queue, "b", 1, 0).ok());
   EXPECT_TRUE(Bring(queue, "c", 1, 0).ok());
@@ -135,7 +135,7 @@ TEST_F(BatchQueueShareTest, AmongModelsEachHasNoMoreThanIsFree) {
   const absl::Status status = Bring(queue, "e", 1, 0, /*model=*/0);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ReasonOf(status), "queue_jobs");
-  EXPECT_EQ(status.message(), "the model has its share of the queue's jobs; try again later");
+  EXPECT_EQ(status.message(), "the model already has its share of the queue's jobs; retry later");
   EXPECT_TRUE(Bring(queue, "e", 1, 0, /*model=*/1).ok());
 }
 

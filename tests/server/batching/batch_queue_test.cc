@@ -194,7 +194,7 @@ TEST_F(BatchQueueTest, RefusesWhatPassesABoundAndNamesIt) {
   absl::Status status = queue.Submit(Make(101));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "the request brings 101 tokens, with the rows of its memory; at most 100 may wait "
+            "the request has 101 tokens, including memory rows; the server allows 100 in the queue "
             "(--max-queue-tokens)");
   const std::shared_ptr<TestJob> another = Make(51);
   another->peer = "another";
@@ -224,7 +224,7 @@ TEST_F(BatchQueueTest, RefusesTheDeadAndTheLate) {
   fates_[1].cancelled = true;
   status = queue.Submit(Make(1));
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("the caller has cancelled"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the client has cancelled"));
 
   queue.Close();
   status = queue.Submit(Make(1));

@@ -41,7 +41,7 @@ class CrossKvStoreTest : public ::testing::Test {
 
 absl::Status Gone() {
   return absl::NotFoundError(
-      "memory_handle: no such memory; it has expired, was dropped, or never was");
+      "memory_handle: not found (expired, dropped or never registered); call PutMemory again");
 }
 
 TEST_F(CrossKvStoreTest, KeepsWhatItWasGiven) {
@@ -131,8 +131,8 @@ TEST_F(CrossKvStoreTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(ReasonOf(full), "registered");
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(full.message(),
-            "the memory would take 796 bytes beside the 1592 of 1 registered memories; the "
-            "server keeps at most 2000 (--max-registered-bytes)");
+            "the space for registered memories and sequence states is full (1592 of 2000 bytes, "
+            "--max-registered-bytes); this memory needs 796; retry later");
   being_made->reset();
   EXPECT_TRUE(store_.Reserve(Rows(1)).ok());
   EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
@@ -154,9 +154,8 @@ TEST_F(CrossKvStoreTest, HoldsRoomForSequencesAndMemories) {
   const absl::Status full = store_.Hold(105).status();
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(full.message(),
-            "the sequence's state would take 105 bytes beside the 796 of 1 registered memories "
-            "and the 1100 of 2 sequences in parts; the server keeps at most 2000 "
-            "(--max-registered-bytes)");
+            "the space for registered memories and sequence states is full (1896 of 2000 bytes, "
+            "--max-registered-bytes); this sequence state needs 105; retry later");
   EXPECT_FALSE(store_.Reserve(Rows(1)).ok());
   first->reset();
   EXPECT_TRUE(store_.Hold(105).ok());
@@ -195,7 +194,9 @@ TEST(CrossKvStoreLifeTest, WhatIsKeptIsOfTheServersMemory) {
   EXPECT_EQ(memory.counts().held_for(HeldFor::kRegistered), kBytesOfOneRow);
   const absl::Status full = store.Hold(300).status();
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(full.message(), "the server has no room for the 300 bytes of the sequence's state now");
+  EXPECT_EQ(full.message(),
+            "the memory for requests is full (--memory-limit-bytes); the sequence state needs 300 "
+            "bytes; retry later");
   EXPECT_EQ(ReasonOf(full), "memory");
   EXPECT_EQ(store.counts().sequences, 0);
   kept->reset();

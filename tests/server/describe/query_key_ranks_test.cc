@@ -116,7 +116,7 @@ TEST(QueryKeyRanksTest, RefusesModelsThatDoNotProject) {
   model.layer.attention.has_input_projection = false;
   test_support::MemoryWeights weights({});
   EXPECT_EQ(MeasureQueryKeyRanks(model, weights).status(),
-            absl::InvalidArgumentError("the model has no projections of queries and keys"));
+            absl::InvalidArgumentError("the model has no query and key projections"));
 }
 
 TEST(QueryKeyRanksTest, RefusesWideModelsAndMissingWeights) {
@@ -125,7 +125,7 @@ TEST(QueryKeyRanksTest, RefusesWideModelsAndMissingWeights) {
   EXPECT_EQ(MeasureQueryKeyRanks(model, weights).status().code(), absl::StatusCode::kNotFound);
   model.layer.hidden_size = 2049;
   EXPECT_EQ(MeasureQueryKeyRanks(model, weights).status(),
-            absl::OutOfRangeError("ranks are measured up to a width of 2048, the model's is 2049"));
+            absl::OutOfRangeError("expected a width of at most 2048 for ranks; got 2049"));
 }
 
 }  // namespace query_key_ranks_test

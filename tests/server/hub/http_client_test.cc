@@ -153,7 +153,7 @@ TEST_F(HttpsTest, RefusesAnAuthorityThatIsNotKnown) {
   EXPECT_EQ(Get("/x").status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Refusal(absl::StatusCode::kFailedPrecondition),
               AllOf(HasSubstr("hf:org/tiny: the certificate cannot be verified: https://127.0.0.1"),
-                    HasSubstr("SSL_CERT_FILE names a file of other authorities")));
+                    HasSubstr("set SSL_CERT_FILE to trust other authorities")));
   EXPECT_THAT(hub_.Requests(), IsEmpty());
 }
 
@@ -167,8 +167,9 @@ TEST_F(HttpsTest, PullsWithTheAuthorityThatIsNamed) {
 TEST_F(HttpsTest, ReturnsToHttpForNobody) {
   options_.ca_file = folder.File("ca");
   hub_.Fail(R"({"path": "/x", "status": 302, "headers": {"Location": "http://127.0.0.1:1/"}})");
-  EXPECT_THAT(Get("/x").status().ToString(),
-              AllOf(HasSubstr("expected a redirect to https; got one to http://127.0.0.1:1")));
+  EXPECT_THAT(
+      Get("/x").status().ToString(),
+      AllOf(HasSubstr("expected a redirect to https; got a redirect to http://127.0.0.1:1")));
 }
 
 }  // namespace http_client_test

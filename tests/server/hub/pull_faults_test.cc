@@ -256,7 +256,7 @@ TEST_F(PullFaultsTest, AStalledDownloadIsBegunAgain) {
   options_.stall_timeout = absl::Seconds(1);
   hub_.Fail(R"({"path": "^cdn/", "times": 1, "hold": true})");
   EXPECT_EQ(SnapshotFile("model.safetensors"), weights_);
-  EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr("the transfer has failed"),
+  EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr("the transfer failed"),
                                         HasSubstr("trying again from byte"))));
 }
 

@@ -54,23 +54,24 @@ INSTANTIATE_TEST_SUITE_P(
     Model, InferRulesTest,
     ::testing::ValuesIn(std::vector<InferRule>{
         InferRule{"NoName", [](R& r) { r.clear_model_name(); },
-                  "model_name: expected the name of a model; got none"},
+                  "model_name: expected a model name; got none"},
         InferRule{
             "UnknownName", [](R& r) { r.set_model_name("nope"); },
-            R"(model: no model is named "nope"; the models are "bare", "mixed", "tiny", "linear", "patches", "counting")",
+            R"(model: not found (no model is named "nope"); the models are "bare", "mixed", "tiny", "linear", "patches", "counting")",
             grpc::NOT_FOUND},
         InferRule{
             "UnknownHiddenName", [](R& r) { r.set_model_name("nope.hidden"); },
-            R"(model: no model is named "nope.hidden"; the models are "counting", "mixed", "patches", "bare", "linear", "tiny")",
+            R"(model: not found (no model is named "nope.hidden"); the models are "counting", "mixed", "patches", "bare", "linear", "tiny")",
             grpc::NOT_FOUND},
         InferRule{
             "SuffixAlone", [](R& r) { r.set_model_name(".hidden"); },
-            R"(model: no model is named ".hidden"; the models are "mixed", "bare", "linear", "patches", "tiny", "counting")",
+            R"(model: not found (no model is named ".hidden"); the models are "mixed", "bare", "linear", "patches", "tiny", "counting")",
             grpc::NOT_FOUND},
         InferRule{"UnknownVersion", [](R& r) { r.set_model_version("7"); },
-                  R"(model_version: model tiny is served in version 1, not "7")", grpc::NOT_FOUND},
+                  R"(model_version: not found (model tiny has no version "7"); use 1)",
+                  grpc::NOT_FOUND},
         InferRule{"VersionIsNoNumber", [](R& r) { r.set_model_version("new"); },
-                  R"(model_version: expected a number, or nothing; got "new")"}}),
+                  R"(model_version: expected a number or an empty string; got "new")"}}),
     NameOfRule<InferRequest>);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -81,12 +82,12 @@ INSTANTIATE_TEST_SUITE_P(
                     r.clear_inputs();
                     r.clear_raw_input_contents();
                   },
-                  "inputs: expected input_ids, which tiny needs; got none of that name"},
+                  "inputs: expected an input input_ids (model tiny requires it); got none"},
         InferRule{"Unknown", [](R& r) { r.mutable_inputs(1)->set_name("mask"); },
-                  "inputs: expected names of input_ids, attention_mask, token_type_ids, "
+                  "inputs: expected one of input_ids, attention_mask, token_type_ids, "
                   "position_ids; got \"mask\""},
         InferRule{"Twice", [](R& r) { r.mutable_inputs(1)->set_name("input_ids"); },
-                  "inputs: expected each name once; got input_ids again"},
+                  "inputs: expected each name once; got input_ids twice"},
         InferRule{"OfNoDatatype", [](R& r) { r.mutable_inputs(0)->set_datatype("LONG"); },
                   "input_ids.datatype: expected one of BOOL, UINT8, UINT16, UINT32, UINT64, INT8, "
                   "INT16, INT32, INT64, FP16, FP32, BF16; got \"LONG\""},
@@ -103,8 +104,8 @@ INSTANTIATE_TEST_SUITE_P(
                     r.mutable_inputs(0)->set_shape(0, int64_t{1} << 62);
                     r.mutable_inputs(0)->set_shape(1, int64_t{1} << 62);
                   },
-                  "input_ids.shape: expected a size in 64 bits; got [4611686018427387904, "
-                  "4611686018427387904]"},
+                  "input_ids.shape: expected a size that fits into 64 bits; got "
+                  "[4611686018427387904, 4611686018427387904]"},
         InferRule{"MaskOfAnotherShape",
                   [](R& r) {
                     r.mutable_inputs(1)->set_shape(0, 4);
@@ -123,8 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
                     (*r.mutable_inputs(0)->mutable_parameters())["shared_memory_region"] =
                         Text("region");
                   },
-                  "input_ids.parameters: expected no shared_memory_region, as the server has no "
-                  "shared memory; got one"}}),
+                  "input_ids.parameters.shared_memory_region: not supported; send the data"}}),
     NameOfRule<InferRequest>);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -132,11 +132,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(std::vector<InferRule>{
         InferRule{"ListsBesideRaw",
                   [](R& r) { r.mutable_inputs(0)->mutable_contents()->add_int64_contents(1); },
-                  "input_ids.contents: expected none beside raw_input_contents; got some"},
+                  "input_ids.contents: cannot be combined with raw_input_contents"},
         InferRule{"TooFewRaw", [](R& r) { r.mutable_raw_input_contents()->RemoveLast(); },
-                  "raw_input_contents: expected one for each of the 2 inputs; got 1"},
+                  "raw_input_contents: expected 2 elements (one for each input); got 1"},
         InferRule{"TooManyRaw", [](R& r) { r.add_raw_input_contents("more"); },
-                  "raw_input_contents: expected one for each of the 2 inputs; got 3"},
+                  "raw_input_contents: expected 2 elements (one for each input); got 3"},
         InferRule{"VeryManyRaw",
                   [](R& r) {
                     for (int64_t i = 0; i < kMostRepeatedPayloads; ++i) r.add_raw_input_contents();
@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
                     UseLists(r);
                     r.mutable_inputs(0)->mutable_contents()->add_int_contents(1);
                   },
-                  "input_ids.contents: expected all elements in one list; got 9 in several"},
+                  "input_ids.contents: expected all elements in one list; got 9 in several lists"},
         InferRule{"AFractionInAList",
                   [](R& r) {
                     UseLists(r);
@@ -189,8 +189,7 @@ INSTANTIATE_TEST_SUITE_P(
                     UseLists(r);
                     r.mutable_inputs(1)->set_datatype("BF16");
                   },
-                  "attention_mask.contents: expected raw_input_contents, as there is no list of "
-                  "BF16; got a list"},
+                  "attention_mask.contents: not supported for BF16; use raw_input_contents"},
         InferRule{"TooWideForItsDatatype",
                   [](R& r) {
                     UseLists(r);
@@ -236,23 +235,23 @@ INSTANTIATE_TEST_SUITE_P(
                   "token_embeddings, hidden_states.N with N in 1..2, attentions.N with N in 0..1; "
                   "got \"attentions.2\""},
         InferRule{"ContextOfIds", [](R& r) { Ask(r, {"context_layer"}); },
-                  "outputs: expected a stage of tiny.hidden, whose input is hidden states; got "
-                  "\"context_layer\""},
+                  "outputs: \"context_layer\" not supported by model \"tiny\": its inputs are not "
+                  "hidden states; use model tiny.hidden"},
         InferRule{"Classified",
                   [](R& r) {
                     Ask(r, {"sentence_embedding"});
                     (*r.mutable_outputs(0)->mutable_parameters())["classification"] = Number(3);
                   },
-                  "sentence_embedding.parameters: expected no classification: scores come for all "
-                  "classes, in their order; got it"},
+                  "sentence_embedding.parameters.classification: not supported; all class scores "
+                  "are returned"},
         InferRule{"InSharedMemory",
                   [](R& r) {
                     Ask(r, {"sentence_embedding"});
                     (*r.mutable_outputs(0)->mutable_parameters())["shared_memory_region"] =
                         Text("region");
                   },
-                  "sentence_embedding.parameters: expected no shared_memory_region, as the server "
-                  "has no shared memory; got one"}}),
+                  "sentence_embedding.parameters.shared_memory_region: not supported; send the "
+                  "data"}}),
     NameOfRule<InferRequest>);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -263,16 +262,16 @@ INSTANTIATE_TEST_SUITE_P(
         InferRule{"PriorityOfText", [](R& r) { Set(r, "priority", Text("high")); },
                   "parameters.priority: expected an int64; got a string"},
         InferRule{"NegativeTimeout", [](R& r) { Set(r, "timeout", Number(-5)); },
-                  "parameters.timeout: expected microseconds, 0 or more; got -5"},
+                  "parameters.timeout: expected 0 or more microseconds; got -5"},
         InferRule{"TimeoutOfAFraction",
                   [](R& r) { (*r.mutable_parameters())["timeout"].set_double_param(0.5); },
                   "parameters.timeout: expected an int64; got a double"},
         InferRule{"StartOfSequence", [](R& r) { Set(r, "sequence_start", Flag(true)); },
-                  "parameters.sequence_start: expected false: attendant.v1's EncodeStream takes "
-                  "sequences in parts; got true"},
+                  "parameters.sequence_start: not supported; use EncodeStream of attendant.v1 for "
+                  "sequences in chunks"},
         InferRule{"StageOfIds", [](R& r) { Set(r, "stage", Text("context")); },
-                  "parameters.stage: expected a stage of tiny.hidden, whose input is hidden "
-                  "states; got \"context\""},
+                  "parameters.stage: \"context\" not supported by model \"tiny\": its inputs are "
+                  "not hidden states; use model tiny.hidden"},
         InferRule{"StageOfNumber", [](R& r) { Set(r, "stage", Number(1)); },
                   "parameters.stage: expected a string; got an int64"},
         InferRule{"FirstLayerBehindTheLast", [](R& r) { Set(r, "first_layer", Number(2)); },
@@ -325,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(
         InferRule{"OfIntegers", [](R& r) { r.mutable_inputs(0)->set_datatype("INT32"); },
                   "hidden_states.datatype: expected FP32, FP16 or BF16; got INT32"},
         InferRule{"Ids", [](R& r) { r.mutable_inputs(0)->set_name("input_ids"); },
-                  "inputs: expected names of hidden_states, attention_mask; got \"input_ids\""},
+                  "inputs: expected one of hidden_states, attention_mask; got \"input_ids\""},
         InferRule{"UnknownStage", [](R& r) { Set(r, "stage", Text("norm")); },
                   "parameters.stage: expected context, projected or block; got \"norm\""},
         InferRule{"StageOfNoLayer",

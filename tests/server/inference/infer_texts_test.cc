@@ -121,7 +121,7 @@ TEST_F(InferTextsTest, ComeInListsAndPairsAndHavePrompts) {
 
 TEST_F(InferTextsTest, AreRefusedByName) {
   ExpectRefused(RawRequest({"a", "b"}, {3}),
-                "text: expected 3 texts, as its shape says, and at most 1024; got 2");
+                "text: expected 3 texts (its shape), and at most 1024; got 2");
   ExpectRefused(RawRequest({"a"}, {1, 1, 1}), "text.shape: expected [B] or [B, 1]; got 3");
   ExpectRefused(RawRequest(std::vector<std::string>(1025, "")), "at most 1024; got more");
   InferRequest request = RawRequest({"hello"});
@@ -141,7 +141,7 @@ TEST_F(InferTextsTest, AreRefusedByName) {
   ExpectRefused(request, "text[1]: expected UTF-8; got something else at byte 1");
   request = RawRequest({"hello"});
   request.set_model_name("bare");
-  ExpectRefused(request, "inputs: expected names of hidden_states, attention_mask; got");
+  ExpectRefused(request, "inputs: expected one of hidden_states, attention_mask; got");
   request = IdsRequest("tiny");
   AddTexts(request, "text", {1});
   request.add_raw_input_contents(RawTexts({"hello"}));
@@ -150,7 +150,7 @@ TEST_F(InferTextsTest, AreRefusedByName) {
   request.set_model_name("tiny");
   AddTexts(request, "text", {1});
   request.mutable_inputs(0)->mutable_contents()->add_int_contents(7);
-  ExpectRefused(request, "text.contents: expected bytes_contents; got another list");
+  ExpectRefused(request, "text.contents: expected bytes_contents; got numbers");
 }
 
 TEST_F(InferTextsTest, AreInTheModelsMetadata) {

@@ -96,9 +96,10 @@ TEST_F(OverlayTest, RefusesToLeaveOutHeadsOfAPrunedBase) {
   Settings settings = SettingsWith({MakeTensor("embeddings.LayerNorm.bias", {4})});
   folder_.Write("prune.json", R"({"1": [0]})");
   for (ModelSetting& model : settings.models) model.prune_file = folder_.File("prune.json");
-  EXPECT_EQ(OpenModels(settings).status(),
-            absl::InvalidArgumentError("model b: prune: expected a base with all of its heads, got "
-                                       "a, which leaves some out itself"));
+  EXPECT_EQ(
+      OpenModels(settings).status(),
+      absl::InvalidArgumentError(
+          "model b: prune: expected a base with all of its heads; got a, which is pruned itself"));
   settings.models[1].prune_file.clear();
   folder_.Write("prune.json", R"({"1": [2]})");
   const absl::Status status = OpenModels(settings).status();

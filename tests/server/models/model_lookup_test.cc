@@ -23,19 +23,20 @@ std::string MissingFrom(const std::vector<std::string>& served, const std::strin
 
 TEST(ModelLookupTest, TellsTheNamesThatThereAreTheNearestFirst) {
   EXPECT_EQ(MissingFrom({"bge-m3", "minilm", "splade"}, "mini-lm"),
-            "model: no model is named \"mini-lm\"; the models are \"minilm\", \"bge-m3\", "
-            "\"splade\"");
+            "model: not found (no model is named \"mini-lm\"); the models are \"minilm\", "
+            "\"bge-m3\", \"splade\"");
   EXPECT_EQ(MissingFrom({"minilm"}, "x"),
-            "model: no model is named \"x\"; the model is \"minilm\"");
-  EXPECT_EQ(MissingFrom({}, "x"), "model: no model is named \"x\"; the server has no models");
+            "model: not found (no model is named \"x\"); the model is \"minilm\"");
+  EXPECT_EQ(MissingFrom({}, "x"),
+            "model: not found (no model is named \"x\"); the server has no models");
 }
 
 TEST(ModelLookupTest, TellsNoMoreNamesThanAMessageHasRoomFor) {
   std::vector<std::string> served;
   for (int i = 0; i < 1000; ++i) served.push_back(absl::StrCat("m", i));
   EXPECT_EQ(MissingFrom(served, "m99999"),
-            "model: no model is named \"m99999\"; the models are \"m999\", \"m199\", \"m299\", "
-            "\"m399\", \"m499\", \"m599\", \"m699\", \"m799\" and 992 more");
+            "model: not found (no model is named \"m99999\"); the models are \"m999\", \"m199\", "
+            "\"m299\", \"m399\", \"m499\", \"m599\", \"m699\", \"m799\" and 992 more");
   served.clear();
   for (int i = 0; i < 5000; ++i) served.push_back(absl::StrCat("org/model-", i, "-base"));
   const std::string message = MissingFrom(served, "Org/model-4321-base");

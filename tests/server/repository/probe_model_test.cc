@@ -30,7 +30,7 @@ TEST(ProbeModelTest, RefusesOtherBits) {
   model.encoder = *Encoder::Load(other->description, *other->weights, [](int64_t, int64_t) {});
   const absl::Status status = ProbeModel(model);
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-  EXPECT_EQ(status.message(), "layer 0 of 2 gives other bits when it is computed on one thread");
+  EXPECT_EQ(status.message(), "layer 0 of 2 returns different bits when computed on one thread");
 }
 
 }  // namespace probe_model_test

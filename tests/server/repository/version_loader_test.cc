@@ -80,11 +80,13 @@ TEST_F(VersionLoaderTest, AFileOfTheVersionHasItsOptions) {
 
 TEST_F(VersionLoaderTest, RefusesOtherOptionsThanThoseOfAModel) {
   for (const auto& [options, problem] : std::vector<std::pair<std::string, std::string>>{
-           {"dtype=f64", "expected f32, bf16x3, bf16 or int8 for dtype, got \"f64\""},
+           {"dtype=f64", "expected f32, bf16x3, bf16 or int8 for dtype; got \"f64\""},
            {"dtype", "for dtype, got \"\""},
            {"overlay=x", "expected no overlay"},
-           {"prune=/secret/heads.json", "expected a file of the same folder for prune"},
-           {"adapter=/secret", "expected a folder in the same folder for adapter"},
+           {"prune=/secret/heads.json",
+            "prune: expected a file in the same directory; got an absolute path"},
+           {"adapter=/secret",
+            "adapter: expected a directory in the same directory; got an absolute path"},
            {"emulate=true", "a dtype other than f32"},
            {std::string(5000, ' '), "attendant.options"}}) {
     folder_.Write("m/1/attendant.options", options);

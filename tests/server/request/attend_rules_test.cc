@@ -35,7 +35,7 @@ const AttendRule kModelRules[] = {
          "…\"; the models are \"mixed\", \"bare\", \"counting\", \"linear\", \"patches\", \"tiny\"",
      grpc::StatusCode::NOT_FOUND},
     {"NoModelNamed", [](Request& r) { r.clear_model(); },
-     "model: expected a name, as the server has 6 models; got none"},
+     "model: expected a name (the server has 6 models); got none"},
     {"LayerBeyondTheLast", [](Request& r) { r.set_layer(2); }, "layer: expected 0..1; got 2"},
     {"UnknownStage", [](Request& r) { r.set_stage(static_cast<v1::AttendStage>(9)); },
      "stage: expected CONTEXT, PROJECTED or BLOCK; got 9"},
@@ -44,22 +44,24 @@ const AttendRule kModelRules[] = {
        r.set_model("bare");
        r.set_stage(v1::PROJECTED);
      },
-     "stage: expected CONTEXT or BLOCK, as the model has no output projection; got PROJECTED"},
+     "stage: PROJECTED not supported by model \"bare\": it has no output projection; use CONTEXT "
+     "or BLOCK"},
     {"ProbabilitiesOfLinearAttention",
      [](Request& r) {
        r.set_model("linear");
        r.set_return_attention_probabilities(true);
      },
-     "attention probabilities: expected none, as linear attention has no scores of pairs; got a "
-     "layer"},
+     "return_attention_probabilities: not supported by model \"linear\": linear attention does not "
+     "score pairs of tokens"},
     {"BiasOfLinearAttention",
      [](Request& r) {
        r.set_model("linear");
        *r.mutable_attention_bias() = FloatTensor({1, 1, 1, 3}, {0, 0, 0});
      },
-     "attention_bias: expected none, as linear attention has no scores of pairs; got a tensor"},
+     "attention_bias: not supported by model \"linear\": linear attention does not score pairs of "
+     "tokens"},
     {"LongerThanTheMixing", [](Request& r) { r.set_model("mixed"); },
-     "attention_mask: expected sequences of at most 2 positions, as the attention was trained for; "
+     "attention_mask: expected sequences of at most 2 positions (the attention's trained length); "
      "got 3 in sequence 0"},
     {"LongRequestId", [](Request& r) { r.set_request_id(std::string(257, 'x')); },
      "request_id: expected at most 256 bytes; got 257"},
@@ -97,10 +99,11 @@ const AttendRule kHiddenStatesRules[] = {
        r.mutable_hidden_states()->set_shape(0, int64_t{1} << 32);
        r.mutable_hidden_states()->set_shape(1, int64_t{1} << 32);
      },
-     "hidden_states.shape: expected a size in 64 bits; got [4294967296, 4294967296, 32]"},
+     "hidden_states.shape: expected a size that fits into 64 bits; got [4294967296, 4294967296, "
+     "32]"},
     {"OverflowInBytesOnly",
      [](Request& r) { r.mutable_hidden_states()->set_shape(0, int64_t{1} << 55); },
-     "hidden_states.shape: expected a size in 64 bits; got [36028797018963968, 3, 32]"},
+     "hidden_states.shape: expected a size that fits into 64 bits; got [36028797018963968, 3, 32]"},
     {"MissingBytes", [](Request& r) { r.mutable_hidden_states()->mutable_data()->pop_back(); },
      "hidden_states.data: expected 768 bytes for FLOAT32 [2, 3, 32]; got 767 bytes"},
     {"NoBytes", [](Request& r) { r.mutable_hidden_states()->clear_data(); },
@@ -109,12 +112,12 @@ const AttendRule kHiddenStatesRules[] = {
      [](Request& r) {
        *r.mutable_hidden_states() = FloatTensor({1, 257, 32}, SomeValues(257 * 32, 1));
      },
-     "hidden_states.shape: expected at most 256 tokens; got [1, 257]"},
+     "hidden_states.shape: expected at most 256 tokens (--max-request-tokens); got [1, 257]"},
     {"PackedWithoutLengths",
      [](Request& r) {
        *r.mutable_hidden_states() = FloatTensor({6, 32}, SomeValues(192, 1));
      },
-     "lengths: expected 1 to 256 numbers with packed hidden_states; got 0"},
+     "lengths: expected 1..256 numbers with packed hidden_states; got 0"},
 };
 INSTANTIATE_TEST_SUITE_P(HiddenStates, AttendRuleTest, ::testing::ValuesIn(kHiddenStatesRules),
                          NameOfRule<Request>);
@@ -141,7 +144,7 @@ const AttendRule kMaskRules[] = {
        r.add_lengths(3);
        r.add_lengths(3);
      },
-     "attention_mask: expected either it or lengths; got both"},
+     "attention_mask: cannot be combined with lengths; send one of them"},
     {"LengthsCount", [](Request& r) { r.add_lengths(3); },
      "lengths: expected B = 2 numbers; got 1"},
     {"LengthBeyondS",
@@ -154,12 +157,14 @@ const AttendRule kMaskRules[] = {
      [](Request& r) {
        *r.mutable_attention_bias() = FloatTensor({3, 3}, SomeValues(9, 1));
      },
-     "attention_bias.shape: expected [B, H, S, S] = [2, 4, 3, 3] or 1 in places; got [3, 3]"},
+     "attention_bias.shape: expected [B, H, S, S] = [2, 4, 3, 3], or 1 in any dimension; got [3, "
+     "3]"},
     {"BiasDimension",
      [](Request& r) {
        *r.mutable_attention_bias() = FloatTensor({1, 2, 3, 3}, SomeValues(18, 1));
      },
-     "attention_bias.shape: expected [B, H, S, S] = [2, 4, 3, 3] or 1 in places; got [1, 2, 3, 3]"},
+     "attention_bias.shape: expected [B, H, S, S] = [2, 4, 3, 3], or 1 in any dimension; got [1, "
+     "2, 3, 3]"},
     {"BiasDtype",
      [](Request& r) {
        *r.mutable_attention_bias() = IntegerTensor({1, 1, 1, 3}, {0, 1, 0});
@@ -169,12 +174,12 @@ const AttendRule kMaskRules[] = {
      [](Request& r) {
        *r.mutable_attention_bias() = FloatTensor({1, 1, 1, 3}, {0, -kInfinity, std::nanf("")});
      },
-     "attention_bias[0, 0, 0, 2]: expected a number or minus infinity; got NaN"},
+     "attention_bias[0, 0, 0, 2]: expected a finite number or minus infinity; got NaN"},
     {"BiasInfinity",
      [](Request& r) {
        *r.mutable_attention_bias() = FloatTensor({2, 1, 1, 3}, {0, 0, 0, 0, kInfinity, 0});
      },
-     "attention_bias[1, 0, 0, 1]: expected a number or minus infinity; got plus infinity"},
+     "attention_bias[1, 0, 0, 1]: expected a finite number or minus infinity; got plus infinity"},
 };
 INSTANTIATE_TEST_SUITE_P(Mask, AttendRuleTest, ::testing::ValuesIn(kMaskRules),
                          NameOfRule<Request>);
@@ -208,7 +213,7 @@ const AttendRule kMemoryRules[] = {
      [](Request& r) {
        SetMemory(r, {3, 4, 32});
      },
-     "memory: expected B = 2 sequences, or 1 for all; got 3"},
+     "memory: expected 1 or B = 2 sequences; got 3"},
     {"MemoryMaskShape",
      [](Request& r) {
        SetMemory(r, {2, 4, 32});
@@ -221,14 +226,14 @@ const AttendRule kMemoryRules[] = {
        *r.mutable_memory()->mutable_attention_mask() = IntegerTensor({1, 2}, {1, 1});
        r.mutable_memory()->add_lengths(2);
      },
-     "memory.attention_mask: expected either it or lengths; got both"},
+     "memory.attention_mask: cannot be combined with lengths; send one of them"},
     {"MemoryMaskOfPacked",
      [](Request& r) {
        SetMemory(r, {2, 32});
        *r.mutable_memory()->mutable_attention_mask() = IntegerTensor({1, 2}, {1, 1});
        r.mutable_memory()->add_lengths(2);
      },
-     "memory.attention_mask: expected none with packed tokens; got one"},
+     "memory.attention_mask: cannot be combined with packed memory.hidden_states; send lengths"},
     {"MemoryLengthBeyondItsRows",
      [](Request& r) {
        SetMemory(r, {2, 4, 32});
@@ -241,7 +246,7 @@ const AttendRule kMemoryRules[] = {
        SetMemory(r, {4, 32});
        r.mutable_memory()->add_lengths(3);
      },
-     "memory.lengths: expected a sum of 4, the rows of memory.hidden_states; got 3"},
+     "memory.lengths: expected a sum of 4 (the rows of memory.hidden_states); got 3"},
     {"ValuesShape",
      [](Request& r) {
        SetMemory(r, {2, 4, 32});
@@ -266,13 +271,15 @@ const AttendRule kMemoryRules[] = {
      [](Request& r) {
        SetMemory(r, {1, 251, 32});
      },
-     "memory.hidden_states.shape: expected at most 250 tokens; got [1, 251]"},
+     "memory.hidden_states.shape: expected at most 250 tokens (--max-request-tokens); got [1, "
+     "251]"},
     {"MemoryAndValuesOfManyRows",
      [](Request& r) {
        SetMemory(r, {1, 126, 32});
        *r.mutable_memory()->mutable_values() = r.memory().hidden_states();
      },
-     "memory: expected at most 250 rows beside those of the request's hidden_states; got 252"},
+     "memory: expected at most 250 rows (--max-request-tokens less the rows of hidden_states); got "
+     "252"},
     {"MemoryOfRelativePositions",
      [](Request& r) {
        r.set_model("patches");
@@ -284,7 +291,8 @@ const AttendRule kMemoryRules[] = {
        SetMemory(r, {2, 4, 32});
        *r.mutable_attention_bias() = FloatTensor({1, 1, 3, 3}, SomeValues(9, 1));
      },
-     "attention_bias.shape: expected [B, H, S, M] = [2, 4, 3, 4] or 1 in places; got [1, 1, 3, 3]"},
+     "attention_bias.shape: expected [B, H, S, M] = [2, 4, 3, 4], or 1 in any dimension; got [1, "
+     "1, 3, 3]"},
 };
 INSTANTIATE_TEST_SUITE_P(Memory, AttendRuleTest, ::testing::ValuesIn(kMemoryRules),
                          NameOfRule<Request>);
@@ -322,7 +330,8 @@ TEST(AttendLimitTest, RefusesAnAnswerThatWouldBeTooLarge) {
   v1::AttendRequest request = Valid();
   const grpc::Status fits = server.Attend(request, &response);
   EXPECT_EQ(fits.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(fits.error_message(), "the answer would take 1024 bytes; the server allows 1000");
+  EXPECT_EQ(fits.error_message(),
+            "the answer would take 1024 bytes; the server allows 1000 (--max-answer-bytes)");
   request.set_output_dtype(v1::FLOAT16);
   EXPECT_TRUE(server.Attend(request, &response).ok());
   request.set_return_attention_probabilities(true);
@@ -362,12 +371,12 @@ TEST(AttendLimitTest, NonfiniteValuesAreRefusedOnlyIfSet) {
 
 const AttendRule kAttentionRules[] = {
     {"FewGates", [](Request& r) { r.add_head_gates(1); },
-     "head_gates: expected 4 numbers, one for each head; got 1"},
+     "head_gates: expected 4 numbers (one for each head); got 1"},
     {"GatesOfTwoLayers",
      [](Request& r) {
        for (int i = 0; i < 8; ++i) r.add_head_gates(1);
      },
-     "head_gates: expected 4 numbers, one for each head; got 8"},
+     "head_gates: expected 4 numbers (one for each head); got 8"},
     {"NegativeGate",
      [](Request& r) {
        for (float g : {1.0f, -0.5f, 1.0f, 1.0f}) r.add_head_gates(g);
@@ -402,7 +411,7 @@ const AttendRule kAttentionRules[] = {
      },
      "attention_top_k: expected 1..3; got 4"},
     {"TopOfAnotherForm", [](Request& r) { r.set_attention_top_k(2); },
-     "attention_top_k: expected 0 without attention_form TOP_KEYS; got 2"},
+     "attention_top_k: requires attention_form TOP_KEYS"},
 };
 INSTANTIATE_TEST_SUITE_P(Attention, AttendRuleTest, ::testing::ValuesIn(kAttentionRules),
                          NameOfRule<Request>);

@@ -46,7 +46,8 @@ const EncodeRule kFeatureRules[] = {
        Features(r, {1, 3, 32});
        r.set_model("tiny");
      },
-     "features: expected none, as the model puts nothing before or onto them; got some"},
+     "features: not supported by model \"tiny\": it has no patch embedding and no prefix tokens; "
+     "send hidden_states"},
     {"FeaturesInTheMiddle",
      [](Request& r) {
        Features(r, {1, 3, 32});
@@ -57,20 +58,18 @@ const EncodeRule kFeatureRules[] = {
      [](Request& r) {
        Features(r, {1, 2, 32});
      },
-     "features: expected 3 rows in a sequence, one for each position of the model; got 2 in "
-     "sequence 0"},
+     "features: expected 3 rows in a sequence (the model's positions); got 2 in sequence 0"},
     {"TooManyFeatures",
      [](Request& r) {
        Features(r, {2, 4, 32});
      },
-     "features: expected 3 rows in a sequence, one for each position of the model; got 4 in "
-     "sequence 0"},
+     "features: expected 3 rows in a sequence (the model's positions); got 4 in sequence 0"},
     {"FeaturesThatGrowTooMany",
      [](Request& r) {
        Features(r, {80, 3, 32});
      },
-     "features: expected at most 256 tokens with the 3 rows of the model before each sequence; got "
-     "480"},
+     "features: expected at most 256 tokens (--max-request-tokens), including 3 prefix tokens "
+     "before each sequence; got 480"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Features, EncodeRuleTest, ::testing::ValuesIn(kFeatureRules),
@@ -78,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Features, EncodeRuleTest, ::testing::ValuesIn(kFeatureR
 
 const EncodeRule kPromptRules[] = {
     {"PromptOfNoVector", [](Request& r) { r.add_prompt_tokens(1); },
-     "prompt_tokens: expected none without a pooled vector other than CLASSIFIER; got 1 numbers"},
+     "prompt_tokens: requires return_pooled and a pooling other than CLASSIFIER"},
     {"PromptOfAClassifier",
      [](Request& r) {
        r.set_model("counting");
@@ -86,7 +85,7 @@ const EncodeRule kPromptRules[] = {
        r.set_pooling(v1::CLASSIFIER);
        r.add_prompt_tokens(1);
      },
-     "prompt_tokens: expected none without a pooled vector other than CLASSIFIER; got 1 numbers"},
+     "prompt_tokens: requires return_pooled and a pooling other than CLASSIFIER"},
     {"PromptsOfOtherSequences",
      [](Request& r) {
        r.set_return_pooled(true);
@@ -107,9 +106,9 @@ const EncodeRule kPromptRules[] = {
        r.set_pooling(v1::MEAN);
        r.add_prompt_tokens(1);
      },
-     "prompt_tokens: expected none with features; got 1 numbers"},
+     "prompt_tokens: cannot be combined with features"},
     {"TaskOfNoTokenVectors", [](Request& r) { r.set_task("query"); },
-     "task: expected none without return_token_vectors or query_vectors; got \"query\""},
+     "task: requires return_token_vectors or query_vectors"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Prompts, EncodeRuleTest, ::testing::ValuesIn(kPromptRules),
@@ -117,11 +116,11 @@ INSTANTIATE_TEST_SUITE_P(Prompts, EncodeRuleTest, ::testing::ValuesIn(kPromptRul
 
 const EncodeRule kSpanRules[] = {
     {"EmptySpan", [](Request& r) { Span(r, 0, 0); },
-     "layers: expected a span of 1 or more of the layers 0..1; got first 0, count 0"},
+     "layers: expected a span of at least 1 layer within 0..1; got first 0, count 0"},
     {"SpanBeyondTheLast", [](Request& r) { Span(r, 1, 2); },
-     "layers: expected a span of 1 or more of the layers 0..1; got first 1, count 2"},
+     "layers: expected a span of at least 1 layer within 0..1; got first 1, count 2"},
     {"SpanThatWraps", [](Request& r) { Span(r, 4294967295u, 4294967295u); },
-     "layers: expected a span of 1 or more of the layers 0..1; got first 4294967295, count "
+     "layers: expected a span of at least 1 layer within 0..1; got first 4294967295, count "
      "4294967295"},
     {"IdsInTheMiddle", [](Request& r) { Span(r, 1, 1); },
      "layers.first: expected 0 with token_ids; got 1"},
@@ -136,7 +135,7 @@ const EncodeRule kSpanRules[] = {
        r.add_intermediate_layers(1);
        r.add_intermediate_layers(1);
      },
-     "intermediate_layers[1]: expected each layer once; got 1 again"},
+     "intermediate_layers[1]: expected each layer once; got 1 twice"},
     {"AttentionOutside", [](Request& r) { r.add_attention_layers(2); },
      "attention_layers[0]: expected 0..1; got 2"},
     {"AttentionTwice",
@@ -144,32 +143,30 @@ const EncodeRule kSpanRules[] = {
        r.add_attention_layers(0);
        r.add_attention_layers(0);
      },
-     "attention_layers[1]: expected each layer once; got 0 again"},
+     "attention_layers[1]: expected each layer once; got 0 twice"},
     {"NothingToPoolBy",
      [](Request& r) {
        r.set_model("counting");
        r.set_return_pooled(true);
      },
-     "pooling: expected a mode, as the model's checkpoint says nothing about pooling; got "
-     "MODEL_POOLING"},
+     "pooling: MODEL_POOLING not supported by model \"counting\": its checkpoint does not define "
+     "pooling; use another mode such as MEAN"},
     {"NoHead",
      [](Request& r) {
        r.set_return_pooled(true);
        r.set_pooling(v1::CLASSIFIER);
      },
-     "pooling: expected another one, as the model's checkpoint has no classification head; got "
-     "CLASSIFIER"},
+     "pooling: CLASSIFIER not supported by model \"tiny\": it has no classification head; use "
+     "another mode such as MEAN"},
     {"NoTokenHead", [](Request& r) { r.set_return_token_vectors(true); },
-     "return_token_vectors: expected false, as the model's checkpoint has no token head; got "
-     "true"},
+     "return_token_vectors: not supported by model \"tiny\": it has no token head"},
     {"NoHeadForQueryVectors",
      [](Request& r) {
        *r.mutable_query_vectors() = FloatTensor({1, 2}, {1, 2});
      },
-     "query_vectors: expected none, as the model's checkpoint has no token head; got a tensor"},
+     "query_vectors: not supported by model \"tiny\": it has no token head"},
     {"NoVocabularyHead", [](Request& r) { r.set_return_sparse(true); },
-     "return_sparse: expected false, as the model's checkpoint has no head of a masked language "
-     "model; got true"},
+     "return_sparse: not supported by model \"tiny\": it has no MLM head and no lexical head"},
     {"UnknownPooling",
      [](Request& r) {
        r.set_return_pooled(true);
@@ -184,14 +181,14 @@ INSTANTIATE_TEST_SUITE_P(Span, EncodeRuleTest, ::testing::ValuesIn(kSpanRules),
 
 const EncodeRule kIdRules[] = {
     {"NoInput", [](Request& r) { r.clear_token_ids(); },
-     "hidden_states: expected exactly one of it, token_ids, features and texts; got 0"},
+     "hidden_states: expected exactly one of hidden_states, token_ids, features and texts; got 0"},
     {"TwoInputs",
      [](Request& r) {
        *r.mutable_hidden_states() = FloatTensor({1, 1, 32}, SomeValues(32, 1));
      },
-     "hidden_states: expected exactly one of it, token_ids, features and texts; got 2"},
+     "hidden_states: expected exactly one of hidden_states, token_ids, features and texts; got 2"},
     {"NoEmbeddings", [](Request& r) { r.set_model("bare"); },
-     "token_ids: expected none, as the model has no embeddings; got a tensor"},
+     "token_ids: not supported by model \"bare\": it has no embeddings; send hidden_states"},
     {"FloatIds",
      [](Request& r) {
        *r.mutable_token_ids() = FloatTensor({1, 1}, {1});
@@ -229,7 +226,7 @@ const EncodeRule kIdRules[] = {
      [](Request& r) {
        *r.mutable_token_type_ids() = IntegerTensor({3, 2}, {0, 0, 0, 0, 0, 0});
      },
-     "token_type_ids.shape: expected that of token_ids, [2, 3]; got [3, 2]"},
+     "token_type_ids.shape: expected the shape of token_ids, [2, 3]; got [3, 2]"},
     {"TypeBeyondTable",
      [](Request& r) {
        *r.mutable_token_type_ids() = IntegerTensor({2, 3}, {0, 1, 2, 0, 0, 0});
@@ -240,7 +237,7 @@ const EncodeRule kIdRules[] = {
        r.set_model("counting");
        *r.mutable_token_type_ids() = IntegerTensor({2, 3}, {0, 0, 0, 0, 0, 0});
      },
-     "token_type_ids: expected none, as the model has no table for them; got some"},
+     "token_type_ids: not supported by model \"counting\": it has no table for them"},
     {"PositionBeyondTable",
      [](Request& r) {
        *r.mutable_position_ids() = IntegerTensor({2, 3}, {0, 1, 2, 0, 64, 2});
@@ -252,14 +249,14 @@ const EncodeRule kIdRules[] = {
        *r.mutable_hidden_states() = FloatTensor({1, 1, 32}, SomeValues(32, 1));
        *r.mutable_token_type_ids() = IntegerTensor({1, 1}, {0});
      },
-     "token_type_ids: expected none without token_ids; got a tensor"},
+     "token_type_ids: requires token_ids"},
     {"PositionsWithoutIds",
      [](Request& r) {
        r.clear_token_ids();
        *r.mutable_hidden_states() = FloatTensor({1, 1, 32}, SomeValues(32, 1));
        *r.mutable_position_ids() = IntegerTensor({1, 1}, {0});
      },
-     "position_ids: expected none without token_ids; got a tensor"},
+     "position_ids: requires token_ids"},
     {"LongRow",
      [](Request& r) {
        *r.mutable_token_ids() = IntegerTensor({1, 65}, std::vector<int64_t>(65, 1));
@@ -279,13 +276,13 @@ const EncodeRule kIdRules[] = {
        *r.mutable_hidden_states() = FloatTensor({1, 1, 32}, SomeValues(32, 1));
        r.set_truncation(v1::TRUNCATE_RIGHT);
      },
-     "truncation: expected none but with token_ids at their default positions; got TRUNCATE_RIGHT"},
+     "truncation: requires token_ids or texts"},
     {"TruncationOfGivenPositions",
      [](Request& r) {
        *r.mutable_position_ids() = IntegerTensor({2, 3}, {0, 1, 2, 0, 1, 2});
        r.set_truncation(v1::TRUNCATE_LEFT);
      },
-     "truncation: expected none but with token_ids at their default positions; got TRUNCATE_LEFT"},
+     "truncation: cannot be combined with position_ids"},
 };
 INSTANTIATE_TEST_SUITE_P(Ids, EncodeRuleTest, ::testing::ValuesIn(kIdRules), NameOfRule<Request>);
 
@@ -317,7 +314,8 @@ const EncodeRule kAttentionRules[] = {
      [](Request& r) {
        for (int i = 0; i < 5; ++i) r.add_head_gates(1);
      },
-     "head_gates: expected 4 numbers, one for each head, or 8, for each of 2 layers; got 5"},
+     "head_gates: expected 4 numbers (one for each head) or 8 (one for each head and layer); got "
+     "5"},
     {"GateAboveOne",
      [](Request& r) {
        for (int i = 0; i < 8; ++i) r.add_head_gates(i < 7 ? 1 : 2);
@@ -329,7 +327,7 @@ const EncodeRule kAttentionRules[] = {
        r.set_return_pooled(true);
        r.add_query_rows(0);
      },
-     "query_rows: expected none with omit_hidden_states; got 1"},
+     "query_rows: cannot be combined with omit_hidden_states"},
     {"QueryRowBeyondTheLast", [](Request& r) { r.add_query_rows(1000); },
      "query_rows[0]: expected 0..5; got 1000"},
     {"TopOfNothing",

@@ -87,9 +87,10 @@ TEST(InferBodyTest, NoNumberDecidesHowMuchMemoryIsNeeded) {
       reserved = bytes;
       return absl::OkStatus();
     });
-    EXPECT_EQ(read.status(),
-              absl::InvalidArgumentError("inputs[0]: expected data of as many elements as shape "
-                                         "[1000000000000] has; got 2"));
+    EXPECT_EQ(
+        read.status(),
+        absl::InvalidArgumentError(
+            "inputs[0]: expected data with as many elements as shape [1000000000000]; got 2"));
     EXPECT_LE(reserved, 4 * size);
   }
 }

@@ -61,7 +61,7 @@ TEST(RestFlowTest, RefusesWhenThereIsNoSlot) {
   rest.server().AwaitInflight(1);
   const RestResult second = rest.Infer("tiny", IdsBody());
   EXPECT_EQ(second.status, 429);
-  EXPECT_EQ(second.error(), "the server has no free slot for another request");
+  EXPECT_EQ(second.error(), "all request slots are taken (1 of 1, --max-inflight); retry later");
   EXPECT_EQ(second.header("retry-after"), "1");
   EXPECT_EQ(second.header("attendant-reason"), "slots");
   rest.server().ExpectMetrics(
@@ -93,7 +93,8 @@ TEST(RestFlowTest, RefusesWhenThePortHasNoPlace) {
   rest.server().AwaitInflight(1);
   const RestResult second = rest.Infer("tiny", IdsBody());
   EXPECT_EQ(second.status, 429);
-  EXPECT_EQ(second.error(), "the HTTP port has no place for another call");
+  EXPECT_EQ(second.error(),
+            "all places for calls of the HTTP port are taken (1 of 1); retry later");
   EXPECT_EQ(second.header("attendant-reason"), "slots");
   EXPECT_EQ(second.header("retry-after"), "1");
   rest.server().ExpectMetrics(
@@ -282,7 +283,7 @@ TEST(RestFlowTest, DrainingAnswersWhatIsAccepted) {
   rest.server().admission().Close();
   const RestResult late = rest.Infer("tiny", IdsBody());
   EXPECT_EQ(late.status, 503);
-  EXPECT_EQ(late.error(), "the server is draining; try another one");
+  EXPECT_EQ(late.error(), "the server is draining; retry on another server");
   EXPECT_EQ(late.header("attendant-reason"), "draining");
   EXPECT_EQ(late.header("retry-after"), "1");
   rest.server().gate().Open();

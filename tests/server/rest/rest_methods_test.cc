@@ -83,7 +83,7 @@ TEST_F(RestMethodsTest, ListsTheModels) {
   ExpectError(rest_->Post("/v2/repository/index", "{\"ready\": 1}"), 400,
               "ready: expected true or false; got something else");
   ExpectError(rest_->Post("/v2/repository/index", std::string(100000, ' ')), 413,
-              "the body: expected less than 64 KiB");
+              "the body: expected less than 64 KiB; got more");
 }
 
 TEST_F(RestMethodsTest, HasNoSharedMemory) {
@@ -115,11 +115,11 @@ TEST_F(RestMethodsTest, UnknownPathsAreNotFound) {
   }
   EXPECT_EQ(rest_->Get("/v2x").body, "not found\n");
   ExpectError(rest_->Get("/v2/models/other"), 404,
-              "model: no model is named \"other\"; the models are \"bare\", \"linear\", "
-              "\"mixed\", \"patches\", \"tiny\", \"counting\"");
+              "model: not found (no model is named \"other\"); the models are \"bare\", "
+              "\"linear\", \"mixed\", \"patches\", \"tiny\", \"counting\"");
   ExpectError(rest_->Get("/v2/models/tiny/x"), 404,
-              "model: no model is named \"tiny/x\"; the models are \"tiny\", \"linear\", "
-              "\"mixed\", \"bare\", \"counting\", \"patches\"");
+              "model: not found (no model is named \"tiny/x\"); the models are \"tiny\", "
+              "\"linear\", \"mixed\", \"bare\", \"counting\", \"patches\"");
   EXPECT_EQ(rest_->Get("/v2/models/other/ready").status, 503);
 }
 

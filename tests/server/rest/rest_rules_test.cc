@@ -77,15 +77,15 @@ const RestRule kJsonRules[] = {
        for (int i = 0; i < 65; ++i) body[absl::StrCat("k", i)] = 1;
        return body.dump();
      },
-     "the body: expected at most 64 keys; got more of them"},
+     "the body: expected at most 64 keys; got more"},
     {"Deep", [] { return "{\"x\":" + std::string(100000, '[') + std::string(100000, ']') + "}"; },
-     "the body: expected at most 32 lists and objects in another; got more of them"},
+     "the body: expected at most 32 nested lists and objects; got more"},
     {"LongText", [] { return "{\"id\": \"" + std::string(5000, 'x') + "\"}"; },
-     "the body: expected texts and numbers of at most 4096 bytes; got a longer one"},
+     "the body: expected texts and numbers of at most 4096 bytes; got more"},
     {"LongNumber", [] { return "{\"id\": 1" + std::string(5000, '0') + "}"; },
-     "the body: expected texts and numbers of at most 4096 bytes; got a longer one"},
+     "the body: expected texts and numbers of at most 4096 bytes; got more"},
     {"HugeFloat", Text("{\"inputs\": [{\"data\": [1e999]}]}"),
-     "inputs[0].data: expected numbers of float64; got a larger one at byte 27"},
+     "inputs[0].data: expected numbers within float64; got a larger number at byte 27"},
     {"InputsNoList", Text("{\"inputs\": {}}"), "inputs: expected a list; got an object"},
     {"InputNoObject", Text("{\"inputs\": [3]}"), "inputs[0]: expected an object; got 3"},
     {"NameNoText", Text("{\"inputs\": [{\"name\": 3}]}"), "inputs[0].name: expected a text; got 3"},
@@ -108,31 +108,32 @@ const RestRule kJsonRules[] = {
 };
 
 const RestRule kTensorRules[] = {
-    {"NoInputs", Text("{}"), "inputs: expected input_ids, which tiny needs; got none of that name"},
+    {"NoInputs", Text("{}"),
+     "inputs: expected an input input_ids (model tiny requires it); got none"},
     {"ShapeNegative", Spoiled([](Json& body) { body["inputs"][0]["shape"][0] = -2; }),
      "inputs[0].shape[0]: expected a whole number, 0 or more; got -2"},
     {"ShapeHuge", Spoiled([](Json& body) {
        body["inputs"][0]["shape"] = {int64_t{1} << 62, int64_t{1} << 62};
      }),
-     "inputs[0]: expected data of as many elements as shape [4611686018427387904, "
-     "4611686018427387904] has; got 8"},
+     "inputs[0]: expected data with as many elements as shape [4611686018427387904, "
+     "4611686018427387904]; got 8"},
     {"ShapeOfManyDimensions",
      Spoiled([](Json& body) { body["inputs"][0]["shape"] = std::vector<int>(17, 1); }),
      "inputs[0].shape[16]: expected at most 16 dimensions; got more"},
     {"FewElements", Spoiled([](Json& body) { body["inputs"][0]["data"].erase(0); }),
-     "inputs[0]: expected data of as many elements as shape [2, 4] has; got 7"},
+     "inputs[0]: expected data with as many elements as shape [2, 4]; got 7"},
     {"Ragged", Spoiled([](Json& body) {
        body["inputs"][0]["data"] = Json::parse("[[1, 2, 3], [4, 5, 6, 7, 8]]");
      }),
-     "inputs[0]: expected data as one list, or nested as shape [2, 4] says; got it otherwise"},
+     "inputs[0]: expected data as a flat list, or nested by shape [2, 4]; got another nesting"},
     {"NestedOtherwise", Spoiled([](Json& body) {
        body["inputs"][0]["data"] = Json::parse("[[1, 2], [3, 4], [5, 6], [7, 8]]");
      }),
-     "inputs[0]: expected data as one list, or nested as shape [2, 4] says; got it otherwise"},
+     "inputs[0]: expected data as a flat list, or nested by shape [2, 4]; got another nesting"},
     {"Uneven", Spoiled([](Json& body) {
        body["inputs"][0]["data"] = Json::parse("[1, 2, 3, 4, 5, 6, 7, [8]]");
      }),
-     "inputs[0]: expected data as one list, or nested as shape [2, 4] says; got it otherwise"},
+     "inputs[0]: expected data as a flat list, or nested by shape [2, 4]; got another nesting"},
     {"AFraction", Spoiled([](Json& body) { body["inputs"][0]["data"][5] = 3.5; }),
      "inputs[0].data[5]: expected a value of INT64; got 3.5"},
     {"TooLargeForItsType", Spoiled([](Json& body) {
@@ -152,7 +153,7 @@ const RestRule kTensorRules[] = {
     {"ANullAsDimension", Spoiled([](Json& body) { body["inputs"][0]["shape"][1] = nullptr; }),
      "inputs[0].shape[1]: expected a whole number, 0 or more; got null"},
     {"NoDataButNull", Spoiled([](Json& body) { body["inputs"][0]["data"] = nullptr; }),
-     "inputs[0]: expected data or the parameter binary_data_size; got neither"},
+     "inputs[0]: expected either data or the parameter binary_data_size; got neither"},
     {"AFlagAsNumber", Spoiled([](Json& body) { body["inputs"][0]["data"][1] = true; }),
      "inputs[0].data[1]: expected a value of INT64; got true"},
     {"NoInteger", Spoiled([](Json& body) { body["inputs"][0]["data"][0] = 9007199254740992.0; }),
@@ -172,30 +173,28 @@ const RestRule kTensorRules[] = {
      "inputs[0].data[0]: expected a value of FP32; got 1e+39"},
     {"HalvesInJson", Text(R"({"inputs": [{"name": "hidden_states", "datatype": "FP16",
       "shape": [1], "data": [1]}]})"),
-     "inputs[0].data: expected the parameter binary_data_size, as JSON has no FP16; got data"},
+     "inputs[0].data: expected the parameter binary_data_size (JSON has no FP16); got data"},
     {"Bytes", Text(R"({"inputs": [{"name": "input_ids", "datatype": "BYTES",
       "shape": [1], "data": ["some text"]}]})"),
      "input_ids.datatype: expected one of BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, "
      "INT64, FP16, FP32, BF16; got \"BYTES\"; this model takes no texts"},
     {"NoData", Spoiled([](Json& body) { body["inputs"][0].erase("data"); }),
-     "inputs[0]: expected data or the parameter binary_data_size; got neither"},
+     "inputs[0]: expected either data or the parameter binary_data_size; got neither"},
     {"DataInBothPlaces",
      Spoiled([](Json& body) { body["inputs"][0]["parameters"]["binary_data_size"] = 64; }),
-     "inputs[0]: expected data or the parameter binary_data_size; got both"},
+     "inputs[0]: expected either data or the parameter binary_data_size; got both"},
     {"SharedMemory", Spoiled([](Json& body) {
        body["inputs"][0].erase("data");
        body["inputs"][0]["parameters"]["shared_memory_region"] = "r";
      }),
-     "input_ids.parameters: expected no shared_memory_region, as the server has no shared memory; "
-     "got one"},
+     "input_ids.parameters.shared_memory_region: not supported; send the data"},
     {"TheSameInputTwice", Spoiled([](Json& body) { body["inputs"][1] = body["inputs"][0]; }),
-     "inputs: expected each name once; got input_ids again"},
+     "inputs: expected each name once; got input_ids twice"},
     {"UnknownOutput", Spoiled([](Json& body) { body["outputs"][0]["name"] = "logits"; }),
      "outputs: expected one of last_hidden_state, sentence_embedding, token_embeddings, "
      "hidden_states.N with N in 1..2, attentions.N with N in 0..1; got \"logits\""},
     {"HalvesAsJson", Spoiled([](Json& body) { body["parameters"]["output_datatype"] = "BF16"; }),
-     "parameters.output_datatype: expected FP32 for outputs in JSON (with binary_data any); got "
-     "BF16"},
+     "parameters.output_datatype: expected FP32 (outputs in JSON); got BF16; request binary_data"},
 };
 
 const RestRule kBinaryRules[] = {
@@ -203,12 +202,11 @@ const RestRule kBinaryRules[] = {
        body["inputs"][0].erase("data");
        body["inputs"][0]["parameters"]["binary_data_size"] = 64;
      }),
-     "input_ids.parameters.binary_data_size: expected at most the 0 bytes that are left behind the "
-     "JSON; got 64"},
+     "input_ids.parameters.binary_data_size: expected at most 0 (the bytes left after the JSON); "
+     "got 64"},
     {"TooMuchBehind", Text("{}xyz"),
-     "the body: expected 0 bytes behind the JSON, as the parameters binary_data_size of the inputs "
-     "say; got 3",
-     400, "tiny", "Inference-Header-Content-Length: 2\r\n"},
+     "the body: expected 0 bytes after the JSON (the inputs' binary_data_size); got 3", 400, "tiny",
+     "Inference-Header-Content-Length: 2\r\n"},
     {"SizeNoNumber",
      Spoiled([](Json& body) { body["inputs"][0]["parameters"]["binary_data_size"] = -1; }),
      "inputs[0].parameters.binary_data_size: expected a number of bytes; got -1"},
@@ -230,11 +228,11 @@ const RestRule kBinaryRules[] = {
      "Inference-Header-Content-Length: expected at most the 2 bytes of the body; got "
      "9223372036854775807",
      400, "tiny", "Inference-Header-Content-Length: x\r\n"},
-    {"Compressed", Text("{}"), "expected a body without Content-Encoding", 415, "tiny",
-     "Content-Encoding: gzip\r\n"},
+    {"Compressed", Text("{}"), "Content-Encoding: not supported; send the body uncompressed", 415,
+     "tiny", "Content-Encoding: gzip\r\n"},
     {"UnknownModel", Spoiled([](Json&) {}), "model: no model is named \"other\"", 404, "other"},
     {"UnknownVersion", Spoiled([](Json&) {}),
-     "model_version: model tiny is served in version 1, not \"7\"", 404, "tiny/versions/7"},
+     "model_version: not found (model tiny has no version \"7\"); use 1", 404, "tiny/versions/7"},
     {"NoTime", Spoiled([](Json& body) { body["parameters"]["timeout"] = 1; }),
      "the deadline passed ", 504},
 };

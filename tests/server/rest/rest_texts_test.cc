@@ -111,7 +111,7 @@ TEST_F(RestTextsTest, AreRefusedByName) {
   };
   expect_refused(Body({"a", 7}, {2}), "inputs[0].data[1]: expected a text; got 7");
   expect_refused(Body({"a"}, {2}),
-                 "inputs[0]: expected data of as many elements as shape [2] has; got 1");
+                 "inputs[0]: expected data with as many elements as shape [2]; got 1");
   expect_refused(Body(std::vector<std::string>(1025, ""), {1025}),
                  "expected at most 1024 texts; got more");
   const RestResult result = rest_->Post(

@@ -164,14 +164,14 @@ TEST_F(AttentionTest, ALayerWithoutHeadsHasNeitherContextNorAttention) {
   request.set_layer(1);
   v1::AttendResponse response;
   EXPECT_EQ(server_->Attend(request, &response).error_message(),
-            "stage: expected PROJECTED or BLOCK, as the layer has been pruned of all heads; got "
-            "CONTEXT");
+            "stage: CONTEXT not supported by model \"pruned\": the layer's heads are all pruned; "
+            "use PROJECTED or BLOCK");
   request.set_stage(v1::PROJECTED);
   EXPECT_THAT(ShapeOf(Call(request).output()), ElementsAre(2, 4, kE));
   request.set_return_attention_probabilities(true);
   EXPECT_EQ(server_->Attend(request, &response).error_message(),
-            "attention: expected that of layers with heads; got layer 1, which has been pruned of "
-            "all");
+            "return_attention_probabilities: layer 1 not supported by model \"pruned\": the "
+            "layer's heads are all pruned");
 }
 
 TEST_F(AttentionTest, ProbabilitiesAreThoseBeforeTheGates) {
@@ -394,7 +394,7 @@ TEST_F(AttentionTest, FormsGatesAndRowsOfAttentionToAMemory) {
   request.set_return_weighted_values(true);
   v1::AttendResponse response;
   EXPECT_EQ(server_->Attend(request, &response).error_message(),
-            "return_weighted_values: expected false with a memory; got true");
+            "return_weighted_values: cannot be combined with memory or memory_handle");
 }
 
 // Each job of one batch has gates and rows of its own.

@@ -74,7 +74,8 @@ TEST(CallFlowTest, WithoutASlotACallEndsAtItsHeaders) {
   RawCall second(server.channel(), kAttend);
   const grpc::Status status = second.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(status.error_message(), "the server has no free slot for another request");
+  EXPECT_EQ(status.error_message(),
+            "all request slots are taken (1 of 1, --max-inflight); retry later");
   EXPECT_EQ(second.Trailer(kPushback), "100");
   EXPECT_EQ(second.Trailer(kReason), "slots");
   EXPECT_EQ(server.Release().Trailer(kPushback), "none");
@@ -319,7 +320,7 @@ TEST(CallFlowTest, ADrainingServerAnswersWhatItAcceptedAndRefusesTheRest) {
   RawCall late(server.channel(), kAttend);
   const grpc::Status status = late.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(status.error_message(), "the server is draining; try another one");
+  EXPECT_EQ(status.error_message(), "the server is draining; retry on another server");
   EXPECT_EQ(late.Trailer(kPushback), "none");
   EXPECT_EQ(late.Trailer(kReason), "draining");
   server.Release();

@@ -224,21 +224,20 @@ TEST(MemoryWidthsTest, KeysAndValuesOfTheirOwnWidths) {
   v1::AttendRequest bad = request;
   bad.clear_memory();
   EXPECT_EQ(refusal(bad),
-            "memory: expected one, with Attend, as queries are made of 8 columns, keys of 5 and "
-            "values of 7; got none");
+            "memory: expected a memory with keys of 5 columns and values of 7 (queries have 8); "
+            "got none; send it with Attend");
   bad = request;
   bad.mutable_memory()->clear_values();
   EXPECT_EQ(refusal(bad),
-            "memory.values: expected a tensor of 7 columns, as values are made of other ones than "
-            "keys, 5; got none");
+            "memory.values: expected a tensor with 7 columns (keys have 5); got none");
   v1::EncodeRequest encode;
   *encode.mutable_hidden_states() = request.hidden_states();
   v1::EncodeResponse encoded;
   const grpc::Status status = server.Encode(encode, &encoded);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
-            "memory: expected one, with Attend, as queries are made of 8 columns, keys of 5 and "
-            "values of 7; got none");
+            "memory: expected a memory with keys of 5 columns and values of 7 (queries have 8); "
+            "got none; send it with Attend");
 
   grpc::ClientContext context;
   v1::GetModelResponse model;

@@ -88,7 +88,8 @@ TEST_F(EncodeStreamTest, ABadItemAmongGoodOnes) {
   EXPECT_EQ(answers.at(8).error().message(), "token_ids[0, 1]: expected 0..99; got 100");
   EXPECT_EQ(answers.at(9).error().code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_THAT(answers.at(9).error().message(),
-              testing::StartsWith("model: no model is named \"none\"; the models are \"bare\", "));
+              testing::StartsWith(
+                  "model: not found (no model is named \"none\"); the models are \"bare\", "));
   EXPECT_EQ(answers.at(10).error().message(), "request: expected an EncodeRequest; got none");
   server_->ExpectMetrics(HasSubstr("{code=\"OK\",method=\"EncodeStream\",model=\"tiny\"} 2\n"));
 }
@@ -108,7 +109,8 @@ TEST_F(EncodeStreamTest, AnIdleStreamIsEnded) {
   EXPECT_TRUE(ReadAll().empty());
   const grpc::Status status = stream_->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_EQ(status.error_message(), "the stream's next item did not arrive within 50ms");
+  EXPECT_EQ(status.error_message(),
+            "the stream's next item did not arrive within 50ms (--stream-idle-timeout)");
   server_->AwaitStreams(0);
 }
 
@@ -136,7 +138,8 @@ TEST_F(EncodeStreamTest, TakesAPlaceAmongTheStreamsAndNoSlot) {
   RawCall second(server_->channel(), kEncodeStream);
   const grpc::Status refused = second.Finish();
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(refused.error_message(), "the server has no room for another stream");
+  EXPECT_EQ(refused.error_message(),
+            "all stream places are taken (1 of 1, --max-streams); retry later");
   EXPECT_EQ(second.Trailer("attendant-reason"), "streams");
   for (uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
   stream_->WritesDone();
@@ -211,7 +214,7 @@ TEST_F(EncodeStreamTest, AnItemAloneWithoutMemoryIsRefusedAndTheStreamGoesOn) {
   v1::EncodeStreamResponse answer;
   ASSERT_TRUE(stream_->Read(&answer));
   EXPECT_EQ(answer.error().code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(answer.error().message(), HasSubstr("the server has no room for the "));
+  EXPECT_THAT(answer.error().message(), HasSubstr("the memory for requests is full"));
   EXPECT_EQ(answer.error().reason(), "memory");
   EXPECT_GT(answer.error().retry_pushback_ms(), 0);
   taken.Release();
@@ -334,7 +337,7 @@ TEST_F(EncodeStreamTest, ADrainEndsIdleStreamsAtOnceAndOthersAfterTheirAnswers) 
   EXPECT_TRUE(answers.at(0).has_response());
   const grpc::Status status = stream_->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(status.error_message(), "the server is draining; try another one");
+  EXPECT_EQ(status.error_message(), "the server is draining; retry on another server");
   server_->AwaitStreams(0);
 }
 

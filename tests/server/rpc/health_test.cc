@@ -87,11 +87,11 @@ TEST(HealthTest, RefusesWhatIsNoRequest) {
   malformed.Write("\x0a\x7f");
   grpc::Status status = malformed.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "the request is not a HealthCheckRequest");
+  EXPECT_EQ(status.error_message(), "the request: not a valid HealthCheckRequest");
 
   status = Ask(server, kWatch, std::string(5000, 'x'))->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "a health request has at most 4096 bytes, got 5003");
+  EXPECT_EQ(status.error_message(), "the request: expected at most 4096 bytes; got 5003");
 
   RawCall none(server.channel(), kCheck);
   none.WritesDone();
@@ -166,7 +166,7 @@ TEST(HealthTest, EachAddressHasItsShareOfTheWatches) {
     const int64_t granted = std::min(120 * (i + 1), 768);
     while (server.admission().health_watches().counts().all() < granted) std::this_thread::yield();
   }
-  EXPECT_THAT(end, HasSubstr("the caller has its share of the health watches"));
+  EXPECT_THAT(end, HasSubstr("the client already has its share of the health watches"));
   EXPECT_EQ(NextStatus(*Ask(server, kWatch, "")), kServing);
 }
 

@@ -138,12 +138,11 @@ TEST_F(ModelServiceTest, NamesWhatItDoesNotHave) {
   const grpc::Status missing = Get("x", &response);
   EXPECT_EQ(missing.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(missing.error_message(),
-            "model: no model is named \"x\"; the models are \"bare\", \"mixed\", \"tiny\", "
-            "\"linear\", \"patches\", \"counting\"");
+            "model: not found (no model is named \"x\"); the models are \"bare\", \"mixed\", "
+            "\"tiny\", \"linear\", \"patches\", \"counting\"");
   const grpc::Status unnamed = Get("", &response);
   EXPECT_EQ(unnamed.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(unnamed.error_message(),
-            "model: expected a name, as the server has 6 models; got none");
+  EXPECT_EQ(unnamed.error_message(), "model: expected a name (the server has 6 models); got none");
 }
 
 TEST_F(ModelServiceTest, RefusesAMalformedRequest) {

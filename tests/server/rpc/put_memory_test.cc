@@ -136,7 +136,7 @@ TEST_F(PutMemoryTest, IsNotFoundOnceExpiredOrDropped) {
   EXPECT_TRUE(TryAttend(request).ok());
   clock_.Advance(absl::Seconds(1));
   const std::string gone =
-      "memory_handle: no such memory; it has expired, was dropped, or never was";
+      "memory_handle: not found (expired, dropped or never registered); call PutMemory again";
   EXPECT_EQ(TryAttend(request).error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(TryAttend(request).error_message(), gone);
   const v1::PutMemoryResponse kept = Put(put);
@@ -158,22 +158,21 @@ TEST_F(PutMemoryTest, IsOfOneModelAndLayer) {
   grpc::Status status = TryAttend(request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
-            "memory_handle: expected a memory of model tiny, layer 0; got one of tiny, layer 1");
+            "memory_handle: expected a memory of model tiny, layer 0; got model tiny, layer 1");
   request.set_layer(1);
   request.set_model("counting");
   status = TryAttend(request);
-  EXPECT_EQ(
-      status.error_message(),
-      "memory_handle: expected a memory of model counting, layer 1; got one of tiny, layer 1");
+  EXPECT_EQ(status.error_message(),
+            "memory_handle: expected a memory of model counting, layer 1; got model tiny, layer 1");
   request.set_model("tiny");
   *request.mutable_memory() = Valid().memory();
   status = TryAttend(request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "memory_handle: expected either it or memory; got both");
+  EXPECT_EQ(status.error_message(),
+            "memory_handle: cannot be combined with memory; send one of them");
   request.clear_memory();
   *request.mutable_hidden_states() = FloatTensor({3, 2, kE}, SomeValues(6 * kE, 2));
-  EXPECT_EQ(TryAttend(request).error_message(),
-            "memory: expected B = 3 sequences, or 1 for all; got 2");
+  EXPECT_EQ(TryAttend(request).error_message(), "memory: expected 1 or B = 3 sequences; got 2");
 }
 
 TEST_F(PutMemoryTest, RefusesWhenFullAndMakesRoomAgain) {
@@ -184,8 +183,8 @@ TEST_F(PutMemoryTest, RefusesWhenFullAndMakesRoomAgain) {
   const grpc::Status status = put_memory_test::Put(*server_, Valid(), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(),
-            "the memory would take 2652 bytes beside the 2652 of 1 registered memories; the "
-            "server keeps at most 3000 (--max-registered-bytes)");
+            "the space for registered memories and sequence states is full (2652 of 3000 bytes, "
+            "--max-registered-bytes); this memory needs 2652; retry later");
   v1::DropMemoryResponse dropped;
   EXPECT_TRUE(Drop(*server_, handle, &dropped).ok());
   EXPECT_TRUE(put_memory_test::Put(*server_, Valid(), &response).ok());
@@ -240,13 +239,13 @@ TEST_P(PutMemoryRuleTest, Refuses) {
 
 const PutRule kRules[] = {
     {"NoSuchModel", [](Request& r) { r.set_model("x"); },
-     "model: no model is named \"x\"; the models are \"bare\", \"mixed\", \"tiny\", \"linear\", "
-     "\"patches\", \"counting\"",
+     "model: not found (no model is named \"x\"); the models are \"bare\", \"mixed\", \"tiny\", "
+     "\"linear\", \"patches\", \"counting\"",
      grpc::StatusCode::NOT_FOUND},
     {"LayerBeyondTheLast", [](Request& r) { r.set_layer(2); }, "layer: expected 0..1; got 2"},
     {"LongRequestId", [](Request& r) { r.set_request_id(std::string(257, 'x')); },
      "request_id: expected at most 256 bytes; got 257"},
-    {"NoMemory", [](Request& r) { r.clear_memory(); }, "memory: expected one; got none"},
+    {"NoMemory", [](Request& r) { r.clear_memory(); }, "memory: expected a memory; got none"},
     {"NoRows", [](Request& r) { r.mutable_memory()->clear_hidden_states(); },
      "memory.hidden_states: expected a tensor; got none"},
     {"NegativeAge", [](Request& r) { r.set_time_to_live_ms(-1); },
@@ -265,7 +264,8 @@ const PutRule kRules[] = {
        *r.mutable_memory()->mutable_hidden_states() =
            FloatTensor({1, 257, kE}, SomeValues(257 * kE, 1));
      },
-     "memory.hidden_states.shape: expected at most 256 tokens; got [1, 257]"},
+     "memory.hidden_states.shape: expected at most 256 tokens (--max-request-tokens); got [1, "
+     "257]"},
 };
 INSTANTIATE_TEST_SUITE_P(Fields, PutMemoryRuleTest, ::testing::ValuesIn(kRules),
                          NameOfRule<Request>);

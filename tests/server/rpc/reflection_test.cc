@@ -135,13 +135,13 @@ TEST_F(ReflectionTest, RefusesWhatIsNoRequest) {
   ASSERT_TRUE(stream_.Write(request));
   grpc::Status status = stream_.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "a reflection request has at most 4096 bytes, got 5003");
+  EXPECT_EQ(status.error_message(), "the message: expected at most 4096 bytes; got 5003");
 
   RawCall malformed(server_.channel(), kMethod);
   malformed.Write("\x0a\x7f");
   status = malformed.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "the message is not a ServerReflectionRequest");
+  EXPECT_EQ(status.error_message(), "the message: not a valid ServerReflectionRequest");
   server_.ExpectMetrics(
       HasSubstr("attendant_requests_total{code=\"INVALID_ARGUMENT\","
                 "method=\"ServerReflectionInfo\",model=\"\"} 2"));

@@ -215,8 +215,8 @@ TEST_F(SequenceChunksTest, OfFeaturesGetThePositionsBehindThoseBefore) {
   EXPECT_EQ(Rows(Chunk(1, features(0, 7))), server::Rows(whole, kE, 0, 7));
   EXPECT_EQ(Rows(Chunk(1, features(7, 5))), server::Rows(whole, kE, 7, 5));
   EXPECT_EQ(Error(Chunk(1, features(0, 9))),
-            "features: expected at most 20 rows in a sequence, one for each position of the model; "
-            "got 21 in sequence 0; sequence 1 stays as it was, at 12 tokens");
+            "features: expected at most 20 rows in a sequence (the model's positions); got 21 in "
+            "sequence 0; sequence 1 stays as it was, at 12 tokens");
 }
 
 TEST_F(SequenceChunksTest, OfHiddenStatesGoOnThroughSomeLayersAndBeyondEveryLimit) {
@@ -240,7 +240,7 @@ TEST_F(SequenceChunksTest, OfHiddenStatesGoOnThroughSomeLayersAndBeyondEveryLimi
   v1::EncodeRequest other = states(0, 1);
   other.clear_layers();
   EXPECT_EQ(Error(Chunk(9, other)),
-            "sequence: expected that of its parts before, layers 1..1 of fast; got layers 0..1 of "
+            "sequence: expected layers 1..1 of fast (as in its earlier chunks); got layers 0..1 of "
             "fast; sequence 9 stays as it was, at 180 tokens");
 }
 
@@ -331,8 +331,8 @@ TEST_F(SequenceChunksTest, MaySayWhereTheyStand) {
   EXPECT_THAT(answers[2].error().message(), HasSubstr("at 2 tokens"));
   EXPECT_EQ(answers[4].error().code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(answers[4].error().message(),
-            "first_token: expected 2, as many tokens as sequence 4 has so far; got 4; sequence 4 "
-            "stays as it was, at 2 tokens");
+            "first_token: expected 2 (the tokens of sequence 4 so far); got 4; sequence 4 stays as "
+            "it was, at 2 tokens");
   EXPECT_EQ(Rows(Chunk(4, Ids(Cut(ids, 2, 6)))), server::Rows(whole, kE, 2, 6));
 }
 
@@ -344,9 +344,9 @@ TEST_F(SequenceChunksTest, TakeNoMoreMemoryThanIsRegistered) {
   Rows(Chunk(1, Ids({1, 2})));
   Rows(Chunk(1, Ids({3})));
   EXPECT_EQ(Error(Chunk(2, Ids({1})), grpc::StatusCode::RESOURCE_EXHAUSTED),
-            "the sequence's state would take 8704 bytes beside the 0 of 0 registered memories and "
-            "the 8704 of 1 sequences in parts; the server keeps at most 8804 "
-            "(--max-registered-bytes); sequence 2 stays as it was, at 0 tokens");
+            "the space for registered memories and sequence states is full (8704 of 8804 bytes, "
+            "--max-registered-bytes); this sequence state needs 8704; retry later; sequence 2 "
+            "stays as it was, at 0 tokens");
   ASSERT_TRUE(stream_->Write(Chunk(2, Ids({1}))));
   v1::EncodeStreamResponse answer;
   ASSERT_TRUE(stream_->Read(&answer));
@@ -458,43 +458,43 @@ INSTANTIATE_TEST_SUITE_P(
         BadChunk{
             "Softmax",
             [](v1::EncodeStreamRequest& item) { item.mutable_request()->set_model("tiny"); },
-            "sequence: expected 0, as the model takes none in parts: its attention is softmax, not "
-            "causal_linear; got 5; sequence 5 stays as it was, at 0 tokens"},
+            "sequence: not supported by model \"tiny\": its attention is softmax, not causal_linear; "
+            "sequence 5 stays as it was, at 0 tokens"},
         BadChunk{"TwoSequences",
                  [](v1::EncodeStreamRequest& item) {
                    *item.mutable_request()->mutable_token_ids() = IntegerTensor({2, 1}, {1, 2});
                  },
-                 "sequence: expected one sequence that keeps its first tokens in a part; got 2 "
-                 "sequences; sequence 5 stays as it was, at 0 tokens"},
+                 "sequence: expected one sequence in a chunk, without padding before a token; got "
+                 "2 sequences; sequence 5 stays as it was, at 0 tokens"},
         BadChunk{
             "PaddingBefore",
             [](v1::EncodeStreamRequest& item) {
               *item.mutable_request()->mutable_attention_mask() = IntegerTensor({1, 2}, {0, 1});
             },
-            "sequence: expected one sequence that keeps its first tokens in a part; got "
+            "sequence: expected one sequence in a chunk, without padding before a token; got "
             "padding before a token; sequence 5 stays as it was, at 0 tokens"},
         BadChunk{"Truncation",
                  [](v1::EncodeStreamRequest& item) {
                    item.mutable_request()->set_truncation(v1::TRUNCATE_LEFT);
                  },
-                 "truncation: expected none of a sequence that comes in parts; got TRUNCATE_LEFT; "
-                 "sequence 5 stays as it was, at 0 tokens"},
+                 "truncation: cannot be combined with sequence; sequence 5 stays as it was, at 0 "
+                 "tokens"},
         BadChunk{"EndsAlone",
                  [](v1::EncodeStreamRequest& item) {
                    item.set_sequence(0);
                    item.set_ends(true);
                  },
-                 "ends: expected false without a sequence; got true"},
+                 "ends: requires sequence"},
         BadChunk{"FirstTokenAlone",
                  [](v1::EncodeStreamRequest& item) {
                    item.set_sequence(0);
                    item.set_first_token(0);
                  },
-                 "first_token: expected none without a sequence; got 0"},
-        BadChunk{
-            "FirstTokenOfNothing", [](v1::EncodeStreamRequest& item) { item.set_first_token(3); },
-            "first_token: expected 0, as many tokens as sequence 5 has so far; got 3; sequence "
-            "5 stays as it was, at 0 tokens"},
+                 "first_token: requires sequence"},
+        BadChunk{"FirstTokenOfNothing",
+                 [](v1::EncodeStreamRequest& item) { item.set_first_token(3); },
+                 "first_token: expected 0 (the tokens of sequence 5 so far); got 3; sequence 5 "
+                 "stays as it was, at 0 tokens"},
         BadChunk{"NoRequest", [](v1::EncodeStreamRequest& item) { item.clear_request(); },
                  "request: expected an EncodeRequest; got none; sequence 5 stays as it was, at 0 "
                  "tokens"}}),

@@ -129,8 +129,7 @@ TEST_F(SeveralHeadsTest, WeightsNeedTheIdsOfTokens) {
   *request.mutable_hidden_states() = FloatTensor({1, 3, kE}, SomeValues(3 * kE, 1));
   request.set_return_sparse(true);
   EXPECT_EQ(Refusal(request),
-            "return_sparse: expected false without token ids or texts, as the model weighs the ids "
-            "of tokens; got true");
+            "return_sparse: requires token_ids or texts (the model weighs token ids)");
 }
 
 // The score of each sequence by the vectors that are returned.
@@ -193,13 +192,11 @@ TEST_F(SeveralHeadsTest, QueryVectorsAreChecked) {
   v1::EncodeRequest request = Scored(1, 4, query);
   request.mutable_query_vectors()->set_shape(1, kP + 1);
   EXPECT_EQ(Refusal(request),
-            "query_vectors.shape: expected [Q, P] with at most 16384 vectors of P = 6 numbers; got "
-            "[2, 7]");
+            "query_vectors.shape: expected [Q, P] with Q at most 16384 and P = 6; got [2, 7]");
   request.mutable_query_vectors()->clear_shape();
   request.mutable_query_vectors()->add_shape(2 * kP);
   EXPECT_EQ(Refusal(request),
-            "query_vectors.shape: expected [Q, P] with at most 16384 vectors of P = 6 numbers; got "
-            "[12]");
+            "query_vectors.shape: expected [Q, P] with Q at most 16384 and P = 6; got [12]");
   request = Scored(1, 4, query);
   *request.mutable_query_vectors() = IntegerTensor({1, kP}, std::vector<int64_t>(kP, 1), v1::INT32);
   EXPECT_EQ(Refusal(request),

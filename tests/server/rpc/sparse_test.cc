@@ -211,7 +211,8 @@ TEST(SparseLimitTest, AnAnswerCountsAsIfNoWeightWereZero) {
   *request.mutable_token_ids() = IntegerTensor({3, 1}, {1, 2, 3}, v1::INT32);
   const grpc::Status status = server.Encode(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "the answer would take 2767 bytes; the server allows 2000");
+  EXPECT_EQ(status.error_message(),
+            "the answer would take 2767 bytes; the server allows 2000 (--max-answer-bytes)");
 }
 
 }  // namespace sparse_test

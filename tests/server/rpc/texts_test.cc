@@ -236,9 +236,9 @@ TEST_F(TextsTest, AreRefusedByName) {
   v1::EncodeRequest request = Texts({"hello"});
   request.set_model("patches");
   request.set_return_pooled(false);
-  ExpectRefused(request, "texts: expected none, as model patches takes none: ");
+  ExpectRefused(request, "texts: not supported by model \"patches\": ");
   request = Texts({"hello"}, {"a", "b"});
-  ExpectRefused(request, "text_pairs: expected none, or as many as there are texts, 1; got 2");
+  ExpectRefused(request, "text_pairs: expected none or 1 (one for each text); got 2");
   request = Texts({"hello"}, {"world"});
   request.set_prompt("good ");
   ExpectRefused(request, "prompt: expected none with text_pairs");
@@ -253,9 +253,10 @@ TEST_F(TextsTest, AreRefusedByName) {
   std::string longest;
   for (int i = 0; i < 63; ++i) longest += "hello ";
   ExpectRefused(Texts({"hello", longest}),
-                "texts[1]: expected at most 64 tokens, or truncation; got 65");
+                "texts[1]: expected at most 64 tokens; got 65; set truncation to cut longer texts");
   ExpectRefused(Texts(std::vector<std::string>(90, "hello")),
-                "texts: expected at most 256 tokens in all; got more, up to texts[85]");
+                "texts: expected at most 256 tokens in all (--max-request-tokens); got more, up to "
+                "texts[85]");
   request = Texts(std::vector<std::string>(70, "hello"));
   request.add_texts("hello world");
   request.set_pad_texts(true);
@@ -265,7 +266,7 @@ TEST_F(TextsTest, AreRefusedByName) {
 TEST_F(TextsTest, RefuseWhatIsOfOtherInputs) {
   v1::EncodeRequest request = Texts({"hello"});
   request.add_lengths(3);
-  ExpectRefused(request, "lengths: expected none with texts; got some");
+  ExpectRefused(request, "lengths: cannot be combined with texts");
   request = Texts({"hello"});
   *request.mutable_attention_mask() = IntegerTensor({1, 3}, {1, 1, 1});
   ExpectRefused(request, "attention_mask: expected none with texts");
@@ -287,7 +288,7 @@ TEST_F(TextsTest, RefuseWhatIsOfOtherInputs) {
   ExpectRefused(request, "layers.first: expected 0 with texts; got 1");
   request = Ids({{2, 3}});
   request.add_texts("hello");
-  ExpectRefused(request, "exactly one of it, token_ids, features and texts; got 2");
+  ExpectRefused(request, "exactly one of hidden_states, token_ids, features and texts; got 2");
   request = Ids({{2, 3}});
   request.add_text_pairs("hello");
   ExpectRefused(request, "text_pairs: expected none without texts");

@@ -90,7 +90,8 @@ TEST_F(SmallTokenizeTest, RefusesAnswersThatAreTooLarge) {
   v1::TokenizeResponse response;
   const grpc::Status status = Tokenize(Texts(std::vector<std::string>(10, "hello")), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("bytes; the server allows 1000"));
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("bytes; the server allows 1000 (--max-answer-bytes)"));
   EXPECT_TRUE(Tokenize(Texts({"hello"}), &response).ok());
 }
 

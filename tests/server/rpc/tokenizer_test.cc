@@ -104,7 +104,7 @@ TEST_F(TooLargeTokenizerTest, IsRefused) {
   const grpc::Status status = Get("tiny", &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
-            "the tokenizer of model tiny has 1000 bytes; an answer has at most 999 "
+            "the tokenizer of model tiny has 1000 bytes; the server allows 999 "
             "(--max-answer-bytes)");
 }
 

@@ -48,10 +48,10 @@ TEST(CertificatesTest, FindsTheFirstExpiryOfTheChain) {
 TEST(CertificatesTest, RefusesTheKeyOfAnotherCertificate) {
   const TestCa ca;
   EXPECT_EQ(Error({ca.Issue().certificate, ca.Issue().key}),
-            "--tls-key: the key is not that of the certificate of --tls-cert");
+            "--tls-key: the key does not match the certificate of --tls-cert");
   const IssuedCertificate pair = ca.Issue();
   EXPECT_EQ(Error({ca.certificate() + pair.certificate, pair.key}),
-            "--tls-key: the key is not that of the certificate of --tls-cert");
+            "--tls-key: the key does not match the certificate of --tls-cert");
 }
 
 TEST(CertificatesTest, RefusesWhatIsNoCertificate) {
@@ -61,7 +61,7 @@ TEST(CertificatesTest, RefusesWhatIsNoCertificate) {
   for (const std::string& chain :
        {std::string(), std::string("garbage"), pair.key, half, pair.certificate + half}) {
     EXPECT_EQ(Error({chain, pair.key}),
-              "--tls-cert: expected certificates in PEM, that of the server first")
+              "--tls-cert: expected certificates in PEM, the server's first")
         << chain;
   }
   EXPECT_EQ(Error({pair.certificate, pair.key, "garbage"}),

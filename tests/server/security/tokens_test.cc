@@ -75,8 +75,8 @@ TEST(TokensTest, BadFilesAreRefusedWithoutTellingASecret) {
                 AllOf(HasSubstr("--token-file: line 2: expected scopes"), Not(HasSubstr("secret"))))
         << bad;
   }
-  EXPECT_EQ(Error(""), "--token-file: expected a token at least, got none");
-  EXPECT_EQ(Error("# nothing\n"), "--token-file: expected a token at least, got none");
+  EXPECT_EQ(Error(""), "--token-file: expected at least one token; got none");
+  EXPECT_EQ(Error("# nothing\n"), "--token-file: expected at least one token; got none");
 }
 
 }  // namespace tokens_test

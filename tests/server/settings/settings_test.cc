@@ -203,63 +203,63 @@ TEST(SettingsTest, RefusesBadFiles) {
   EXPECT_EQ(Error({"--config", "/"}), "config file /: cannot be read");
   const ConfigFile file("[server]\nport = 1\n");
   EXPECT_EQ(Error({"--config", file.path()}),
-            "config file " + file.path() + ": sections are not used here");
+            "config file " + file.path() + ": sections are not supported");
 }
 
 TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
   EXPECT_EQ(Error({"--port", "65536"}),
-            "--port: expected an integer from 0 to 65535, got \"65536\"");
-  EXPECT_EQ(Error({"--port=-1"}), "--port: expected an integer from 0 to 65535, got \"-1\"");
-  EXPECT_EQ(Error({"--port", "abc"}), "--port: expected an integer from 0 to 65535, got \"abc\"");
-  EXPECT_EQ(Error({"--port", "80 "}), "--port: expected an integer from 0 to 65535, got \"80 \"");
+            "--port: expected an integer from 0 to 65535; got \"65536\"");
+  EXPECT_EQ(Error({"--port=-1"}), "--port: expected an integer from 0 to 65535; got \"-1\"");
+  EXPECT_EQ(Error({"--port", "abc"}), "--port: expected an integer from 0 to 65535; got \"abc\"");
+  EXPECT_EQ(Error({"--port", "80 "}), "--port: expected an integer from 0 to 65535; got \"80 \"");
   EXPECT_EQ(Error({}, {{"ATTENDANT_PORT", ""}}),
-            "ATTENDANT_PORT: expected an integer from 0 to 65535, got \"\"");
+            "ATTENDANT_PORT: expected an integer from 0 to 65535; got \"\"");
   for (const std::string text : {"127.0.0.1:8001", "localhost:8001", "[::1]:8001", "[::1]", ""}) {
     EXPECT_EQ(Error({"--address", text}),
-              "--address: expected an address without a port, such as 127.0.0.1 or ::1, got \"" +
+              "--address: expected an address without a port, such as 127.0.0.1 or ::1; got \"" +
                   text + "\"");
   }
   EXPECT_EQ(Error({"--http-address", "0.0.0.0:8002"}),
-            "--http-address: expected an address without a port, such as 127.0.0.1 or ::1, got "
+            "--http-address: expected an address without a port, such as 127.0.0.1 or ::1; got "
             "\"0.0.0.0:8002\"");
   EXPECT_EQ(
       Error({"--max-batch-tokens=99999999999999999999"}),
-      "--max-batch-tokens: expected an integer from 1 to 1048576, got \"99999999999999999999\"");
+      "--max-batch-tokens: expected an integer from 1 to 1048576; got \"99999999999999999999\"");
   EXPECT_EQ(Error({"--receive-timeout=10"}),
-            "--receive-timeout: expected a duration from 1ms to 1h, such as 250ms, 10s or 1m, got "
+            "--receive-timeout: expected a duration from 1ms to 1h, such as 250ms, 10s or 1m; got "
             "\"10\"");
   EXPECT_EQ(Error({"--lame-duck=2h"}),
-            "--lame-duck: expected a duration from 0 to 1h, such as 250ms, 10s or 1m, got \"2h\"");
+            "--lame-duck: expected a duration from 0 to 1h, such as 250ms, 10s or 1m; got \"2h\"");
   EXPECT_EQ(
       Error({"--drain-timeout=inf"}),
-      "--drain-timeout: expected a duration from 0 to 1h, such as 250ms, 10s or 1m, got \"inf\"");
-  EXPECT_EQ(Error({"--max-model-bytes=1GB"}),
-            "--max-model-bytes: expected bytes from 1 to 16TiB, such as 1048576 or 512MiB, got "
-            "\"1GB\"");
+      "--drain-timeout: expected a duration from 0 to 1h, such as 250ms, 10s or 1m; got \"inf\"");
+  EXPECT_EQ(
+      Error({"--max-model-bytes=1GB"}),
+      "--max-model-bytes: expected bytes from 1 to 16TiB, such as 1048576 or 512MiB; got \"1GB\"");
   EXPECT_EQ(Error({"--max-connections=0"}),
-            "--max-connections: expected an integer from 1 to 1048576, got \"0\"");
+            "--max-connections: expected an integer from 1 to 1048576; got \"0\"");
   EXPECT_EQ(Error({"--max-connections-per-address=many"}),
-            "--max-connections-per-address: expected an integer from 1 to 1048576, got \"many\"");
+            "--max-connections-per-address: expected an integer from 1 to 1048576; got \"many\"");
   EXPECT_EQ(Error({"--max-connection-age=0"}),
-            "--max-connection-age: expected a duration from 1s to 168h, such as 250ms, 10s or 1m, "
+            "--max-connection-age: expected a duration from 1s to 168h, such as 250ms, 10s or 1m; "
             "got \"0\"");
   EXPECT_EQ(Error({"--http-idle-timeout=0"}),
-            "--http-idle-timeout: expected a duration from 1s to 24h, such as 250ms, 10s or 1m, "
+            "--http-idle-timeout: expected a duration from 1s to 24h, such as 250ms, 10s or 1m; "
             "got \"0\"");
-  EXPECT_EQ(Error({"--trusted-proxies=10.0.0.0/33"}),
-            "--trusted-proxies: expected networks such as 10.0.0.0/8,fd00::/8, got "
-            "\"10.0.0.0/33\"");
+  EXPECT_EQ(
+      Error({"--trusted-proxies=10.0.0.0/33"}),
+      "--trusted-proxies: expected networks such as 10.0.0.0/8,fd00::/8; got \"10.0.0.0/33\"");
   const auto name = [](std::string* out, const Named<Isa>& cap) { *out += cap.name; };
   EXPECT_EQ(Error({"--isa=sse"}),
             absl::StrCat("--isa: expected one of ", absl::StrJoin(IsaCaps(), " ", name),
-                         ", got \"sse\""));
+                         "; got \"sse\""));
   EXPECT_EQ(Error({"--row-plan=columns"}),
-            "--row-plan: expected one of auto team rows, got \"columns\"");
-  EXPECT_EQ(Error({"--log-format=xml"}), "--log-format: expected one of text json, got \"xml\"");
+            "--row-plan: expected one of auto team rows; got \"columns\"");
+  EXPECT_EQ(Error({"--log-format=xml"}), "--log-format: expected one of text json; got \"xml\"");
   const ConfigFile file("port = x\n");
   EXPECT_EQ(
       Error({"--config", file.path(), "--port", "1"}),
-      "config file " + file.path() + ": port: expected an integer from 0 to 65535, got \"x\"");
+      "config file " + file.path() + ": port: expected an integer from 0 to 65535; got \"x\"");
 }
 
 TEST(SettingsTest, RefusesBadAliasesAndOrigins) {
@@ -273,7 +273,7 @@ TEST(SettingsTest, RefusesBadAliasesAndOrigins) {
        {"example.com", "https://", "https://a.example/page", "a b://c d"}) {
     EXPECT_EQ(Error({"--cors-origin=" + origin}),
               absl::StrCat("--cors-origin: expected * or an origin such as "
-                           "https://app.example.com, without a path, got \"",
+                           "https://app.example.com, without a path; got \"",
                            origin, "\""));
   }
   EXPECT_EQ(Read({"--cors-origin=*"}).cors_origins, std::vector<std::string>({"*"}));
@@ -298,81 +298,78 @@ TEST(SettingsTest, RestIsSwitchedOnAndOff) {
   EXPECT_TRUE(Read({}).rest);
   EXPECT_FALSE(Read({"--rest=off"}).rest);
   EXPECT_TRUE(Read({"--rest=on"}, {{"ATTENDANT_REST", "off"}}).rest);
-  EXPECT_EQ(Error({"--rest=1"}), "--rest: expected one of on off, got \"1\"");
+  EXPECT_EQ(Error({"--rest=1"}), "--rest: expected one of on off; got \"1\"");
 }
 
 TEST(SettingsTest, RefusesValuesThatDoNotFitTogether) {
   EXPECT_EQ(Error({"--port=9", "--http-port=9"}),
-            "--port and --http-port: expected two different ports, got 9 for both");
+            "--port, --http-port: expected two different ports; got 9 for both");
   EXPECT_EQ(Error({"--max-queue-tokens=10"}),
-            "--max-queue-tokens: expected at least --max-request-tokens (16384), got 10");
+            "--max-queue-tokens: expected at least --max-request-tokens (16384); got 10");
   EXPECT_EQ(Read({"--port=0", "--http-port=0"}).port, 0);
 }
 
 TEST(SettingsTest, RefusesBadModels) {
   EXPECT_EQ(Error({"--model", "a=x", "--model", "a=y"}), "--model: two models are named \"a\"");
   EXPECT_EQ(Error({"--model", "folder"}),
-            "--model: expected NAME=SOURCE[,key=value...], got \"folder\"");
-  EXPECT_EQ(Error({"--model", "a="}), "--model: expected NAME=SOURCE[,key=value...], got \"a=\"");
+            "--model: expected NAME=SOURCE[,key=value...]; got \"folder\"");
+  EXPECT_EQ(Error({"--model", "a="}), "--model: expected NAME=SOURCE[,key=value...]; got \"a=\"");
   EXPECT_EQ(Error({"--model", "a/infer=x"}),
             absl::StrCat("--model: expected ", kModelNameRule, ", got \"a/infer\""));
   EXPECT_EQ(
       Error({"--model", "a=x,colour=red"}),
       "--model: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, prune, "
-      "route, task, tower, weights, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
-  EXPECT_EQ(
-      Error({"--model", "a=x,pooling=median"}),
-      "--model: expected mean, first_token, last_token, max, pooler or yes_no for pooling, got "
-      "\"median\"");
+      "route, task, tower, weights, weights-sha256 or allow-nonfinite-weights; got \"colour\"");
+  EXPECT_EQ(Error({"--model", "a=x,pooling=median"}),
+            "--model: expected mean, first_token, last_token, max, pooler or yes_no for pooling; "
+            "got \"median\"");
   EXPECT_EQ(Error({"--model", "b=a,overlay=n,pooling=mean", "--model", "a=x"}),
-            "--model: expected no pooling beside overlay, which has that of its base, got "
-            "\"b=a,overlay=n,pooling=mean\"");
+            "--model: pooling cannot be combined with overlay; got \"b=a,overlay=n,pooling=mean\"; "
+            "set them on the base");
   EXPECT_EQ(Error({"--model", "a=x,causal=no"}),
-            "--model: expected true or false for causal, got \"no\"");
+            "--model: expected true or false for causal; got \"no\"");
   EXPECT_EQ(Error({"--model", "b=a,overlay=n,causal=false", "--model", "a=x"}),
-            "--model: expected no causal beside overlay, which has that of its base, got "
-            "\"b=a,overlay=n,causal=false\"");
-  EXPECT_EQ(Error({"--model", "a=x,prune="}), "--model: expected a file for prune, got \"\"");
+            "--model: causal cannot be combined with overlay; got \"b=a,overlay=n,causal=false\"; "
+            "set them on the base");
+  EXPECT_EQ(Error({"--model", "a=x,prune="}), "--model: expected a file for prune; got \"\"");
   EXPECT_EQ(Error({"--model", "a=x,tower=eiffel"}),
-            "--model: expected text or vision for tower, got \"eiffel\"");
+            "--model: expected text or vision for tower; got \"eiffel\"");
   EXPECT_EQ(Error({"--model", "a=x,route="}),
-            "--model: expected the name of a route for route, got \"\"");
+            "--model: expected the name of a route for route; got \"\"");
   for (const char* key : {"tower=vision", "route=query"}) {
     const std::string model = absl::StrCat("b=a,overlay=n,", key);
     EXPECT_EQ(Error({"--model", model, "--model", "a=x"}),
               absl::StrCat("--model: expected neither tower nor route beside overlay, which has "
-                           "those of its base, got \"",
+                           "those of its base; got \"",
                            model, "\""));
   }
   EXPECT_EQ(Error({"--model", "a=x,task="}),
-            "--model: expected the name of a task for task, got \"\"");
+            "--model: expected the name of a task for task; got \"\"");
   EXPECT_EQ(Error({"--model", "b=a,overlay=n,adapter=/x", "--model", "a=x"}),
-            "--model: expected neither adapter nor task beside overlay, which has those of its "
-            "base, got \"b=a,overlay=n,adapter=/x\"");
-  EXPECT_EQ(Error({"--model", "a=x,adapter="}), "--model: expected a folder for adapter, got \"\"");
+            "--model: adapter and task cannot be combined with overlay; got "
+            "\"b=a,overlay=n,adapter=/x\"; set them on the base");
+  EXPECT_EQ(Error({"--model", "a=x,adapter="}), "--model: expected a folder for adapter; got \"\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=f16"}),
-            "--model: expected f32, bf16x3, bf16 or int8 for dtype, got \"f16\"");
+            "--model: expected f32, bf16x3, bf16 or int8 for dtype; got \"f16\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=int8,emulate=1"}),
-            "--model: expected true or false for emulate, got \"1\"");
+            "--model: expected true or false for emulate; got \"1\"");
   for (const std::string model : {"a=x,emulate=true", "a=x,emulate=true,dtype=f32"}) {
-    EXPECT_EQ(
-        Error({"--model", model}),
-        "--model: expected a dtype other than f32 beside emulate=true, got \"" + model + "\"");
+    EXPECT_EQ(Error({"--model", model}),
+              "--model: emulate=true requires a dtype other than f32; got \"" + model + "\"");
   }
   EXPECT_EQ(Error({"--model", "a=x,dtype=bf16,gemm=amx"}),
-            "--model: expected auto, onednn, tiles or vector for gemm, got \"amx\"");
+            "--model: expected auto, onednn, tiles or vector for gemm; got \"amx\"");
   EXPECT_EQ(Error({"--model", "a=x,weights=int4"}),
-            "--model: expected auto, f32, bf16 or f16 for weights, got \"int4\"");
+            "--model: expected auto, f32, bf16 or f16 for weights; got \"int4\"");
   for (const std::string model : {"a=x,gemm=tiles", "a=x,dtype=bf16,emulate=true,gemm=tiles"}) {
     EXPECT_EQ(Error({"--model", model}),
-              "--model: expected a dtype other than f32, and no emulate=true, beside gemm=tiles, "
-              "got \"" +
+              "--model: gemm=tiles requires a dtype other than f32, without emulate; got \"" +
                   model + "\"");
   }
   EXPECT_EQ(Error({"--model", "a=x,weights-sha256=12"}),
-            "--model: expected 64 hexadecimal digits for weights-sha256, got \"12\"");
+            "--model: expected 64 hexadecimal digits for weights-sha256; got \"12\"");
   EXPECT_EQ(Error({"--model", "a=x,allow-nonfinite-weights=yes"}),
-            "--model: expected true or false for allow-nonfinite-weights, got \"yes\"");
+            "--model: expected true or false for allow-nonfinite-weights; got \"yes\"");
 }
 
 TEST(SettingsTest, TakesModelsOfTheHub) {
@@ -395,7 +392,7 @@ TEST(SettingsTest, TakesModelsOfTheHub) {
 }
 
 TEST(SettingsTest, AnswersABareNameWithItsForm) {
-  const std::string expected = "--model: expected NAME=SOURCE[,key=value...], got \"";
+  const std::string expected = "--model: expected NAME=SOURCE[,key=value...]; got \"";
   EXPECT_EQ(Error({"--model", "BAAI/bge-small-en-v1.5"}),
             expected +
                 "BAAI/bge-small-en-v1.5\"; to serve that repository of the Hub: --model "
@@ -418,7 +415,7 @@ TEST(SettingsTest, ASwitchMayStandAlone) {
   EXPECT_TRUE(Read({"--offline", "on"}).offline);
   EXPECT_TRUE(Read({}, {{"ATTENDANT_OFFLINE", "on"}}).offline);
   EXPECT_FALSE(Read({"--offline=off"}, {{"ATTENDANT_OFFLINE", "on"}}).offline);
-  EXPECT_EQ(Error({"--offline", "yes"}), "--offline: expected one of on off, got \"yes\"");
+  EXPECT_EQ(Error({"--offline", "yes"}), "--offline: expected one of on off; got \"yes\"");
   EXPECT_EQ(Error({"--rest"}), "--rest: expected a value; see --help");
 }
 
@@ -434,7 +431,7 @@ TEST(SettingsTest, PullsOneRepository) {
   EXPECT_THAT(Error({"--pull", "/models/x"}), HasSubstr("--pull: expected ORG/REPO[@REVISION]"));
   EXPECT_EQ(Error({"--pull"}), "--pull: expected a value; see --help");
   EXPECT_EQ(Error({"--pull=a/b", "--describe=x"}),
-            "--pull: expected no --describe beside it; see --help");
+            "--pull: cannot be combined with --describe; see --help");
 }
 
 TEST(SettingsTest, LaysAnOverlayOverAnotherModel) {
@@ -458,23 +455,23 @@ TEST(SettingsTest, AnOverlayMayLeaveOutHeads) {
 
 TEST(SettingsTest, RefusesOverlaysWithoutBase) {
   constexpr char kNoBase[] =
-      "--model b: expected the name of another model, not an overlay, before ,overlay=, got ";
+      "--model b: expected the name of a base model before ,overlay= (not an overlay); got ";
   EXPECT_EQ(Error({"--model", "b=folder,overlay=f"}), absl::StrCat(kNoBase, "folder"));
   EXPECT_EQ(Error({"--model", "b=b,overlay=f"}), absl::StrCat(kNoBase, "b"));
   EXPECT_EQ(Error({"--model", "a=x", "--model", "c=a,overlay=f", "--model", "b=c,overlay=f"}),
             absl::StrCat(kNoBase, "c"));
-  EXPECT_EQ(Error({"--model", "b=a,overlay="}), "--model: expected a file for overlay, got \"\"");
+  EXPECT_EQ(Error({"--model", "b=a,overlay="}), "--model: expected a file for overlay; got \"\"");
   EXPECT_EQ(Error({"--model", "b=a,overlay=f,dtype=int8"}),
-            "--model: expected none of dtype, emulate, gemm and weights beside overlay, which has "
-            "those of its base, got \"b=a,overlay=f,dtype=int8\"");
+            "--model: dtype, emulate, gemm and weights cannot be combined with overlay; got "
+            "\"b=a,overlay=f,dtype=int8\"; set them on the base");
   EXPECT_EQ(Error({"--model", "b=a,overlay=f,gemm=onednn"}),
-            "--model: expected none of dtype, emulate, gemm and weights beside overlay, which has "
-            "those of its base, got \"b=a,overlay=f,gemm=onednn\"");
+            "--model: dtype, emulate, gemm and weights cannot be combined with overlay; got "
+            "\"b=a,overlay=f,gemm=onednn\"; set them on the base");
   EXPECT_EQ(Error({"--model", "b=a,overlay=f,weights=f32"}),
-            "--model: expected none of dtype, emulate, gemm and weights beside overlay, which has "
-            "those of its base, got \"b=a,overlay=f,weights=f32\"");
+            "--model: dtype, emulate, gemm and weights cannot be combined with overlay; got "
+            "\"b=a,overlay=f,weights=f32\"; set them on the base");
   EXPECT_EQ(Error({"--describe", "a,overlay=f"}),
-            "--describe: expected a source of its own, got an overlay");
+            "--describe: expected a source of its own; got an overlay");
 }
 
 TEST(SettingsTest, DescribesOneModelWithTheOtherSettings) {
@@ -495,15 +492,14 @@ TEST(SettingsTest, DescribesOneModelWithTheOtherSettings) {
 }
 
 TEST(SettingsTest, RefusesToDescribeNothing) {
-  EXPECT_EQ(Error({"--json"}), "--json: expected --describe beside it; see --help");
-  EXPECT_EQ(Error({"--ranks"}), "--ranks: expected --describe beside it; see --help");
+  EXPECT_EQ(Error({"--json"}), "--json: requires --describe; see --help");
+  EXPECT_EQ(Error({"--ranks"}), "--ranks: requires --describe; see --help");
   EXPECT_EQ(Error({"--describe"}), "--describe: expected a value; see --help");
-  EXPECT_EQ(Error({"--describe", ""}), "--describe: expected SOURCE[,key=value...], got \"\"");
-  EXPECT_EQ(
-      Error({"--describe", "x,colour=red"}),
-      "--describe: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, "
-      "prune, "
-      "route, task, tower, weights, weights-sha256 or allow-nonfinite-weights, got \"colour\"");
+  EXPECT_EQ(Error({"--describe", ""}), "--describe: expected SOURCE[,key=value...]; got \"\"");
+  EXPECT_EQ(Error({"--describe", "x,colour=red"}),
+            "--describe: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, "
+            "prune, route, task, tower, weights, weights-sha256 or allow-nonfinite-weights; got "
+            "\"colour\"");
 }
 
 TEST(IsModelNameTest, TakesWhatCanBeToldApartInAPath) {
@@ -619,7 +615,7 @@ TEST(SettingsTest, CompletionKnowsEveryFlag) {
     EXPECT_THAT(request->text, HasSubstr("--" + row.name));
   }
   EXPECT_THAT(request->text, HasSubstr("--log-format) words='text json'"));
-  EXPECT_EQ(Error({"--completion", "zsh"}), "--completion: expected bash, got \"zsh\"; see --help");
+  EXPECT_EQ(Error({"--completion", "zsh"}), "--completion: expected bash; got \"zsh\"; see --help");
   EXPECT_EQ(Error({"--completion"}), "--completion: expected a value; see --help");
 }
 

@@ -150,8 +150,8 @@ TEST(NormalizerTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(ShowNormalized(R"({"type":"Prepend","prepend":")" + std::string(65, 'a') + "\"}", ""),
             "normalizer.prepend: expected at most 64 bytes; got 65");
   EXPECT_EQ(ShowNormalized(R"({"type":"Precompiled","precompiled_charsmap":"AAAA"})", ""),
-            "normalizer.precompiled_charsmap: expected a map of characters in base64; got less "
-            "than its size");
+            "normalizer.precompiled_charsmap: expected a character map in base64; got less than "
+            "its size");
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ TEST(TextAnswersTest, NumbersThatJsonDoesNotHaveAreAnError) {
     const auto answer = call.Write(Vectors(2, {1, number}));
     EXPECT_EQ(KindOf(answer.status()), TextErrorKind::kFailed);
     EXPECT_EQ(answer.status().message(),
-              "the model's output has NaN or infinity, which JSON does not have");
+              "the model's output contains NaN or infinity, which JSON cannot represent");
     FormCall sparse("/embed_sparse", R"({"inputs": "a"})");
     TextResult result;
     result.sparse = {{{3, number}}};

@@ -26,8 +26,7 @@ std::string MessageOf(const std::string& body, size_t most_values = 100) {
 
 TEST(JsonBoundsTest, Depth) {
   EXPECT_EQ(MessageOf("{\"a\":" + Repeated("[", 31) + Repeated("]", 31) + "}"), "");
-  const std::string refused =
-      "the body: expected at most 32 lists and objects in another; got more";
+  const std::string refused = "the body: expected at most 32 nested lists and objects; got more";
   EXPECT_EQ(MessageOf("{\"a\":" + Repeated("[", 32)), refused);
   EXPECT_EQ(MessageOf(Repeated("{\"a\":", 1000000), 2000000), refused);
   EXPECT_EQ(MessageOf(Repeated("[", 1000000), 2000000), refused);

@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "400 input[1]: expected a token id, an integer in 0..2147483647; got a number of "
                 "many digits"},
         Refused{kO, R"({"input": [1, 1e999]})",
-                "400 input[1]: expected a number that float64 holds; got 1e999"},
+                "400 input[1]: expected a number within float64; got 1e999"},
         Refused{kO, R"({"input": {"text": "a"}})",
                 "400 input: expected a text, a list of texts, or token ids; got an object"}));
 
@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{kC, R"({"texts": ["a"], "embedding_types": "float"})",
                 "400 embedding_types: expected a list of texts; got \"float\""},
         Refused{kC, R"({"texts": ["a"], "images": ["data:"]})",
-                "400 images: expected no value (only texts are embedded); got one"},
+                "400 images: expected no value (only texts are embedded); got a value"},
         Refused{kC, R"({"texts": ["a"], "input_type": "image"})",
                 "400 input_type: expected \"query\" or \"search_query\" or \"retrieval.query\" or "
                 "\"document\" or \"passage\" or \"search_document\" or \"retrieval.passage\" or "

@@ -121,8 +121,8 @@ TEST_F(LateInteractionTest, ErrorsNameTheQueryOrTheDocument) {
 TEST_F(LateInteractionTest, AModelWithoutTokenVectorsOrOneClassDoesNotRank) {
   const RestResult result =
       Ask("/rerank", {{"model", "tiny"}, {"query", "w11"}, {"texts", {"w48"}}});
-  EXPECT_THAT(result.body, HasSubstr("model: expected a model that is a reranker, which scores one "
-                                     "class or makes vectors of tokens; got \\\"tiny\\\""));
+  EXPECT_THAT(result.body, HasSubstr("model: expected a model that is a reranker (scores one "
+                                     "class, or returns token vectors); got \\\"tiny\\\""));
 }
 
 TEST_F(LateInteractionTest, OneModelMakesAllThreeKindsOfVectors) {

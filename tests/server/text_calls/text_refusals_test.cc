@@ -35,13 +35,13 @@ TEST_F(TextRefusalsTest, ModelsThatAreNotThereOrCannotDoIt) {
   Expect(rest_->Ask("/v1/embeddings", {{"model", "none"}, {"input", "w7"}}), 404,
          "no model is named \\\"none\\\"");
   Expect(rest_->Ask("/v1/embeddings", {{"model", "ranker"}, {"input", "w7"}}), 400,
-         "model: expected a model that makes one vector of a text; got \\\"ranker\\\"");
+         "model: expected a model that returns one vector for a text; got \\\"ranker\\\"");
   Expect(rest_->Ask("/models/bare/embed", {{"inputs", "w7"}}), 424,
-         "it takes no texts, as it does not come from a folder with a tokenizer");
+         "it does not take texts: it does not come from a folder with a tokenizer");
   Expect(rest_->Ask("/predict", {{"inputs", "w7"}}), 422,
          "model: expected one of classes, ranker, in the body or as /models/NAME/");
   Expect(rest_->Ask("/models/classes/rerank", {{"query", "w7"}, {"texts", {"w8"}}}), 424,
-         "is a reranker, which scores one class");
+         "is a reranker (scores one class");
 }
 
 TEST_F(TextRefusalsTest, ABodyThatIsNotAsExpected) {
@@ -65,7 +65,7 @@ TEST_F(TextRefusalsTest, LongTextsAreCutUnlessTheRequestSaysOtherwise) {
   const RestResult cut = rest_->Ask("/embed", {{"inputs", {"w7", Words(90)}}});
   EXPECT_EQ(cut.status, 200) << cut.body;
   Expect(rest_->Ask("/embed", {{"inputs", {"w7", Words(90)}}, {"truncate", false}}), 422,
-         "inputs[1]: expected at most 64 tokens, or truncation; got 92");
+         "inputs[1]: expected at most 64 tokens; got 92; set truncation to cut longer texts");
 }
 
 TEST_F(TextRefusalsTest, AnUnknownPrompt) {
@@ -85,7 +85,7 @@ TEST_F(TextRefusalsTest, TimesThatAreNone) {
 
 TEST_F(TextRefusalsTest, ACompressedBody) {
   Expect(rest_->Ask("/embed", {{"inputs", "w7"}}, "Content-Encoding: gzip\r\n"), 415,
-         "expected a body without Content-Encoding");
+         "Content-Encoding: not supported; send the body uncompressed");
 }
 
 TEST_F(TextRefusalsTest, ALongBody) {

@@ -262,7 +262,7 @@ TEST_F(RequestCodecTest, HeadBoundCountsEverythingButTensorData) {
   const auto refused = ParseRequest(InSlicesOf(request.SerializeAsString(), 1000), 64, request);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("more than 64 bytes beside the tensor data"));
+              HasSubstr("more than 64 bytes besides the tensor data"));
 }
 
 TEST_F(RequestCodecTest, ManySmallFieldsAreRefusedBeforeTheyAreParsed) {
@@ -306,20 +306,20 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"FieldZero", WireTag(0, 0) + "1", "at byte 1: field number 0"},
         Refusal{"FieldZeroInTensor", WireField(4, WireTag(0, 2) + '\0'), "field number 0"},
         Refusal{"LongLength", WireTag(1, 2) + WireVarint(300),
-                "a length of 300 bytes where 0 are left"},
+                "a length of 300 bytes with 0 bytes left"},
         Refusal{"DataBeyondTensor", WireField(4, WireTag(3, 2) + '\2') + "ab",
-                "a length of 2 bytes where 0 are left"},
+                "a length of 2 bytes with 0 bytes left"},
         Refusal{"HugeLength", WireTag(4, 2) + WireVarint(uint64_t{1} << 34), "a length of"},
         Refusal{"SixByteLength", WireTag(4, 2) + WireVarint(0, 6), "a number of more than 5 bytes"},
         Refusal{"SixByteTag", WireTag(2, 0, 6) + '\0', "a number of more than 5 bytes"},
         Refusal{"ElevenByteNumber", WireTag(2, 0) + WireVarint(1, 11),
                 "a number of more than 10 bytes"},
-        Refusal{"CutNumber", WireTag(2, 0) + '\x80', "cut short inside a number"},
+        Refusal{"CutNumber", WireTag(2, 0) + '\x80', "truncated inside a number"},
         Refusal{"CutFixed", WireTag(99, 1) + "1234567", "cut short"},
-        Refusal{"EndGroup", WireTag(4, 4), "a group ends that did not start"},
-        Refusal{"OpenGroup", WireTag(4, 3), "cut short inside a number"},
+        Refusal{"EndGroup", WireTag(4, 4), "the end of a group without its start"},
+        Refusal{"OpenGroup", WireTag(4, 3), "truncated inside a number"},
         Refusal{"WrongGroup", WireTag(4, 3) + WireTag(5, 4), "groups do not match"},
-        Refusal{"WireType6", WireTag(4, 6), "no such wire type"},
+        Refusal{"WireType6", WireTag(4, 6), "unknown wire type"},
         Refusal{"NotUtf8", WireField(1, "\xff"), "not UTF-8"}}),
     [](const auto& test) { return test.param.name; });
 
