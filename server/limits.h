@@ -1,4 +1,4 @@
-// Limits of the server's parts, from its settings.
+// Derives the limits of the server's parts from its settings.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ QueueLimits QueueLimitsOf(const Settings& settings);
 
 BatchLimits BatchLimitsOf(const Settings& settings, const ThreadPlan& plan);
 
-// `total`, and the part of it that one peer alone leaves free.
+// Returns `total`, with the reserve that a single peer leaves free.
 BudgetLimits WithReserve(int64_t total, const Settings& settings);
 
-// Without the memory for requests, which is known once the models are.
+// Excludes the memory for requests, which is known once the models are.
 AdmissionLimits AdmissionLimitsOf(const Settings& settings, const MemoryLimit& limit);
 
-// `limits`, those of the process, with what the settings say.
+// Returns the process's `limits`, adjusted by the settings.
 HttpLimits HttpLimitsOf(const Settings& settings, HttpLimits limits);
 
 }  // namespace attendant::server

@@ -11,24 +11,24 @@
 namespace attendant::server {
 
 enum class ProgressStyle {
-  kLog,   // lines of the log, at most one in five seconds
-  kLine,  // one line on standard error, a terminal, that is rewritten
+  kLog,   // log lines, at most one in five seconds
+  kLine,  // one line, rewritten, on a terminal at standard error
 };
 
-// Returns kLine if standard error is a terminal and the log is made of plain text.
+// Returns kLine if standard error is a terminal and the log is plain text.
 ProgressStyle StyleOfProgress(bool logs_text);
 
-// For one pull. Not thread-safe.
+// Tracks one pull. Not thread-safe.
 class PullProgress {
  public:
   // `what` begins each line.
   PullProgress(std::string what, ProgressStyle style, const Clock& clock = RealClock());
-  // Ends the line of a terminal.
+  // Ends the terminal's line.
   ~PullProgress();
   PullProgress(const PullProgress&) = delete;
   PullProgress& operator=(const PullProgress&) = delete;
 
-  // Valid as long as the object.
+  // Valid during the object's lifetime.
   PullReport report();
 
  private:
@@ -41,7 +41,7 @@ class PullProgress {
   const Clock& clock_;
   absl::Time next_ = absl::InfinitePast();
   int64_t shown_ = -1;     // bytes in the last line
-  bool has_line_ = false;  // the terminal's line has no end yet
+  bool has_line_ = false;  // the terminal's line is unfinished
 };
 
 }  // namespace attendant::server

@@ -14,35 +14,34 @@
 
 namespace attendant::server {
 
-// Returns how long a caller who is refused now should wait.
+// Returns how long a client that is refused now should wait.
 absl::Duration RetryAfter(const ServiceContext& context);
-// Returns how long one who is refused with this status should wait; nothing if another try would
-// change nothing.
+// Returns how long a client refused with this status should wait; nullopt if a retry cannot help.
 std::optional<absl::Duration> RetryAfter(const absl::Status& status, const ServiceContext& context);
 
-// A request while it lives; reported once, when it ends.
+// A request in progress; reported once, when it ends.
 class RequestAccount {
  public:
-  // `trace` is the traceparent of the call, or empty.
+  // `trace` is the call's traceparent, or empty.
   RequestAccount(std::string method, std::string trace, absl::Time started)
       : trace_(std::move(trace)), started_(started) {
     record_.method = std::move(method);
   }
-  // Returns the account of an item that has arrived on the stream of this one.
+  // Returns an account for an item that has arrived on this stream.
   RequestAccount ForItem(absl::Time arrived) const {
     return RequestAccount(record_.method, trace_, arrived);
   }
 
-  // A served model's name.
+  // Sets the name of a served model.
   void SetModel(const std::string& name) { record_.model = name; }
 
-  // Once the request, or a further part of it, has passed validation.
+  // Call when the request, or a further part of it, has passed validation.
   void Describe(const ComputeRequest& request);
   void SetQueued(absl::Duration queued) { record_.queued = queued; }
 
-  // Counts it, and logs one line: debug, or warn for an INTERNAL error or a slow request. To be
-  // called once the answer is on its way, which should not wait for this. Does nothing if there is
-  // no memory for it.
+  // Counts the request and logs one line, at debug level, or as a warning for an INTERNAL error or
+  // a slow request. Call it after starting to send the response, which should not wait for it. Does
+  // nothing without memory for it.
   void Report(const absl::Status& status, const ServiceContext& context) noexcept;
 
  private:

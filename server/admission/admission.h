@@ -1,4 +1,4 @@
-// Admission control: what a call needs before it is worked on.
+// Admission control: slots, streams and memory for calls.
 #pragma once
 
 #include <atomic>
@@ -25,58 +25,60 @@ struct AdmissionLimits {
   int64_t most_resident_bytes = std::numeric_limits<int64_t>::max();
 };
 
-// Bounds what is in flight: a slot for each request from its headers, or from the arrival of a
-// stream's item, until its answer has left; a stream each; and the memory of them all. An idle
-// stream holds no slot, and one with a single item in flight needs none.
+// Bounds the work in flight. Each request holds a slot from its headers, or from the arrival of a
+// stream's item, until its response is sent; each stream holds a place among the streams; and all
+// share a memory budget. An idle stream holds no slot, and a stream with a single item in flight
+// needs none.
 //
-// Thread-safe. What it has given out may outlive it.
+// Thread-safe. Holds may outlive it.
 class Admission {
  public:
-  // `resident_bytes` returns the resident memory of the process, on any thread. It is asked at most
-  // every few milliseconds by `clock`, which outlives this.
+  // `resident_bytes` returns the resident memory of the process, on any thread. It is called at
+  // most every few milliseconds by `clock`, which must outlive this object.
   explicit Admission(AdmissionLimits limits, std::function<int64_t()> resident_bytes = nullptr,
                      const Clock& clock = RealClock());
 
-  // RESOURCE_EXHAUSTED, and UNAVAILABLE after Close, with the reason (server/metrics/refusal.h).
+  // Return RESOURCE_EXHAUSTED or, after Close, UNAVAILABLE, with a reason
+  // (server/metrics/refusal.h).
   absl::Status TakeSlot(const std::string& peer, Budget::Hold& slot);
   absl::Status TakeStream(const std::string& peer, Budget::Hold& stream);
-  // As TakeSlot, but OK without one if none can be had.
+  // Like TakeSlot, but returns OK without a slot if none is free.
   absl::Status TakeSlotIfFree(const std::string& peer, Budget::Hold& slot);
 
-  // Makes `hold`, of memory() or nothing yet, one of what is claimed, in bytes. RESOURCE_EXHAUSTED
-  // with the reason if there is no room; INVALID_ARGUMENT if there can never be.
+  // Changes `hold`, which is empty or of memory(), to the claim in bytes. Returns
+  // RESOURCE_EXHAUSTED with a reason if there is no room now, and INVALID_ARGUMENT if there never
+  // will be.
   absl::Status Charge(const Budget::Claim& claim, Budget::Hold& hold);
 
-  // As Charge, for bytes of requests that are still being received: a claim that can never be met
-  // is RESOURCE_EXHAUSTED too. `exempt` is the argument of Budget::Hold::Change.
+  // Like Charge, for bytes of requests being received, but returns RESOURCE_EXHAUSTED for any claim
+  // that cannot be met. For `exempt`, see Budget::Hold::Change.
   absl::Status ChargeReceived(const Budget::Claim& claim, int64_t exempt, Budget::Hold& hold);
 
   AwaitedMessages& awaited_messages() { return awaited_messages_; }
   // Bounds the open health watches.
   Budget& health_watches() { return health_watches_; }
-  // Bounds how many streams of reflection are open.
+  // Bounds the open reflection streams.
   Budget& reflection_streams() { return reflection_streams_; }
   Budget& memory() { return memory_; }
   const Budget& memory() const { return memory_; }
   const Budget& slots() const { return slots_; }
   const Budget& streams() const { return streams_; }
 
-  // How long a refused caller should wait: for the `backlog` of the queue (BatchQueue::Backlog), in
-  // 10 ms to 10 s. If that is zero, what is full holds no predicted work, and the wait is about as
-  // long as requests took lately, from their headers until they were answered.
+  // Returns how long a refused client should wait: for the queue's `backlog` (BatchQueue::Backlog),
+  // within 10 ms to 10 s. With an empty backlog, about as long as recent requests took from their
+  // headers to their response.
   absl::Duration RetryAfter(absl::Duration backlog) const;
   void ReportAnswered(absl::Duration time);
 
-  // Starts draining: no slot and no stream is given from now on. Requests that hold one already
-  // still get their memory.
+  // Starts draining: gives out no further slots or streams. Requests that hold one still get
+  // memory.
   void Close() { closed_ = true; }
   bool closed() const { return closed_; }
 
-  // As in AdmissionLimits.
+  // See AdmissionLimits.
   int64_t most_resident_bytes() const { return limits_.most_resident_bytes; }
 
-  // Waits until no stream and no slot is taken, but at most for `timeout`. Returns the number of
-  // those that still are.
+  // Waits until no stream or slot is held, at most for `timeout`. Returns the number still held.
   int64_t AwaitIdle(absl::Duration timeout) const;
 
  private:
@@ -91,13 +93,13 @@ class Admission {
   Budget memory_;
   AwaitedMessages awaited_messages_{512};
   Budget health_watches_{{1024, 256}};
-  Budget reflection_streams_{{6, 2}};  // a caller alone has four
+  Budget reflection_streams_{{6, 2}};  // a single client gets four
   std::atomic<bool> closed_ = false;
 
   absl::Mutex resident_mutex_;
   absl::Time resident_until_ ABSL_GUARDED_BY(resident_mutex_) = absl::InfinitePast();
   int64_t resident_ ABSL_GUARDED_BY(resident_mutex_) = 0;
-  std::atomic<int64_t> answer_ns_ = 0;  // a mean that forgets; 0: nothing was answered yet
+  std::atomic<int64_t> answer_ns_ = 0;  // decaying mean; 0 before the first response
 };
 
 }  // namespace attendant::server

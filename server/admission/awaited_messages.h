@@ -1,4 +1,4 @@
-// AwaitedMessages, the small messages that the server waits for.
+// AwaitedMessages, the small messages that the server is waiting for.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 namespace attendant::server {
 
 // Health checks must work on a full server, so receiving their messages needs no reservation. If
-// too many messages are awaited, the client with the most loses its oldest call. Well-behaved
-// clients send the message right after the headers.
+// too many messages are awaited, the oldest call of the client with the most is given up.
+// Well-behaved clients send the message right after the headers.
 //
 // Thread-safe; outlives its places.
 class AwaitedMessages {
-  using Id = std::pair<std::string, uint64_t>;  // the caller and a number, the oldest first
+  using Id = std::pair<std::string, uint64_t>;  // the client and a number, oldest first
 
  public:
   // Ends the call. Called at most once, on any thread and without locks, possibly while the place

@@ -1,4 +1,4 @@
-// An amount of something scarce, divided fairly among the peers that ask for it.
+// Budget, a limited resource shared fairly among peers.
 #pragma once
 
 #include <array>
@@ -11,36 +11,36 @@
 
 namespace attendant::server {
 
-// Purposes for which a part of a budget is held, counted apart for the metrics.
+// What a part of a budget is held for, counted separately in the metrics.
 enum class HeldFor : int8_t { kReceiving, kRequest, kAnswer, kRegistered };
 inline constexpr size_t kPurposes = 4;
 
 struct BudgetLimits {
   int64_t total = 0;
-  int64_t reserve = 0;  // what a peer without competitors leaves free for the next one
+  int64_t reserve = 0;  // left free for the next peer by one without competitors
 };
 
 struct BudgetCounts {
   std::array<int64_t, kPurposes> held = {};  // by HeldFor
-  int64_t waiting = 0;                       // claims that wait
-  int64_t taken = 0;                         // holds that there have ever been
+  int64_t waiting = 0;                       // waiting claims
+  int64_t taken = 0;                         // holds ever taken
 
   int64_t held_for(HeldFor purpose) const { return held[static_cast<size_t>(purpose)]; }
   int64_t all() const;
 };
 
-// Admission has three of them: slots, streams, and bytes of memory.
+// Admission uses three budgets: slots, streams, and bytes of memory.
 //
 // Thread-safe. Holds and waiting claims may outlive it.
 //
 // Invariants:
-// - What is held never exceeds the total.
-// - A peer that holds something gets more only while it holds no more than is free, or, if nobody
-//   else holds anything, while the reserve stays free. A peer that holds nothing gets whatever is
-//   free. Holds of no peer (an empty name) are in nobody's share.
-// - Waiting claims are met in the order in which they were made. Only those whose peer has its
-//   share are passed over; a small claim never overtakes a larger one that merely lacks room, so no
-//   claim starves. Every waiting claim is either met exactly once or withdrawn.
+// - Holds never exceed the total.
+// - A peer with holds may take more only while it holds no more than is free or, if no other peer
+//   holds anything, while the reserve stays free. A peer without holds may take whatever is free.
+//   Holds without a peer (an empty name) are in no peer's share.
+// - Waiting claims are met in the order in which they were made. Only claims of peers that have
+//   their share are passed over; a small claim never overtakes a larger one that merely lacks room,
+//   so that no claim starves. Every waiting claim is either met exactly once or withdrawn.
 class Budget {
  public:
   class Impl;
@@ -48,7 +48,7 @@ class Budget {
   enum class Answer {
     kTaken,
     kNoRoom,
-    kShare,  // the peer has its share
+    kShare,  // the peer already has its share
     kNever   // more than the total, or negative
   };
 
@@ -58,7 +58,7 @@ class Budget {
     HeldFor purpose = HeldFor::kRequest;
   };
 
-  // A part of the budget, or nothing. Movable; one thread at a time. The destructor gives it back.
+  // A part of the budget, or empty. Movable; not thread-safe. The destructor releases it.
   class Hold {
    public:
     Hold() = default;
@@ -68,16 +68,15 @@ class Budget {
 
     bool empty() const { return budget_ == nullptr; }
     int64_t amount() const { return amount_; }
-    // Changes what is held, and for which purpose. Less is always taken. If more is not, everything
-    // stays as it was. A hold of nothing, which belongs to no budget, stays so: kTaken.
-    // `exempt` bytes of the peer's other holds do not count towards its share.
+    // Changes the amount and purpose. Decreases always succeed; if an increase fails, nothing
+    // changes. An empty hold, which belongs to no budget, stays empty and returns kTaken. `exempt`
+    // bytes of the peer's other holds do not count towards its share.
     Answer Change(int64_t amount, HeldFor purpose, int64_t exempt = 0);
-    // Moves up to `amount` to another hold, which holds nothing or some of the same budget. If all
-    // is moved, this is a hold of nothing. Gives nothing back. Throws std::bad_alloc if `to` holds
-    // nothing.
+    // Moves up to `amount` to `to`, which is empty or of the same budget. Moving everything empties
+    // this hold. Releases nothing to the budget. Throws std::bad_alloc if `to` is empty.
     void Give(int64_t amount, Hold& to);
     void Release();
-    // Gives back all that is held now, but calls `ready` of no waiting claim before this hold is
+    // Releases the amount, but calls no `ready` of waiting claims before the hold is destroyed or
     // released. For threads that must not run other calls.
     void Vacate();
 
@@ -89,10 +88,10 @@ class Budget {
     HeldFor purpose_ = HeldFor::kRequest;
   };
 
-  // A claim that waits, or has been met already. Its destructor withdraws the claim: `ready` is not
-  // called afterwards. If `ready` is running on another thread at that moment, the destructor waits
-  // until it has returned, so do not destroy a pending claim while holding a lock that its `ready`
-  // takes. `ready` itself may destroy its pending claim.
+  // A claim that is waiting or has been met. Its destructor withdraws the claim: `ready` is not
+  // called afterwards. If `ready` is running on another thread, the destructor waits for it to
+  // return, so do not destroy a pending claim while holding a lock that its `ready` takes. `ready`
+  // itself may destroy its pending claim.
   class Pending {
    public:
     ~Pending();
@@ -112,27 +111,27 @@ class Budget {
   Budget& operator=(const Budget&) = delete;
 
   int64_t total() const;
-  // Returns false, and changes nothing, if more than the new total is held, or is waited for by one
-  // claim.
+  // Returns false, and changes nothing, if the holds or a single waiting claim exceed the new
+  // total.
   bool SetLimits(BudgetLimits limits);
 
-  // Puts what is claimed into `hold`, which must be empty, or says why it cannot be had now.
-  // `exempt` as in Hold::Change.
+  // Takes the claim into the empty `hold`, or returns why it cannot be taken now. For `exempt`, see
+  // Hold::Change.
   Answer TryTake(const Claim& claim, Hold& hold, int64_t exempt = 0);
 
-  // Passes a hold of what is claimed to `ready`: before this function returns if that can be had
-  // and no earlier claim waits for room, otherwise as soon as it can.
+  // Passes a hold for the claim to `ready`: before this function returns if there is room and no
+  // earlier claim is waiting, otherwise as soon as there is.
   //
-  // A `ready` that had to wait runs on the thread that made the room, inside a call that gave
-  // something back. The calls run one at a time: if another `ready` is running then, this one runs
-  // after it on the same thread. No lock is held during the call, so `ready` may call everything
-  // here. It must be quick and must not throw.
+  // A `ready` that had to wait runs on the thread that made room, inside the call that released a
+  // hold. Calls run one at a time: if another `ready` is running, this one runs after it on the
+  // same thread. No lock is held during the call, so `ready` may call any function of Budget. It
+  // must be quick and must not throw.
   //
-  // Returns null, and never calls `ready`, if the answer would be kNever.
+  // Returns null, and never calls `ready`, if the result would be kNever.
   using Ready = std::function<void(Hold)>;
   std::unique_ptr<Pending> Await(Claim claim, Ready ready);
 
-  // Waits until nothing is held, but at most for `timeout`. Returns what still is.
+  // Waits until nothing is held, at most for `timeout`. Returns the amount still held.
   int64_t AwaitIdle(absl::Duration timeout) const;
 
   BudgetCounts counts() const;

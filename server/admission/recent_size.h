@@ -1,4 +1,4 @@
-// The size of recent requests of one method, from which the next one's receiving permit starts.
+// RecentSize, the size of a method's recent requests: the initial receiving permit of its next one.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace attendant::server {
 
-// A maximum that forgets: it rises to a larger request at once, and goes an eighth of the way down
-// to a smaller one. Bounded below, since it says nothing of the next request. Thread-safe.
+// A decaying maximum: rises at once to a larger request, and moves an eighth of the way down to a
+// smaller one. Bounded below, because recent requests do not predict the next one. Thread-safe.
 class RecentSize {
  public:
   static constexpr int64_t kLeast = int64_t{64} << 10;  // bytes
@@ -16,7 +16,7 @@ class RecentSize {
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
   void Report(int64_t bytes) {
-    const int64_t before = this->bytes();  // a lost update is one request less to go by
+    const int64_t before = this->bytes();  // losing an update only loses one request's influence
     const int64_t now = bytes > before ? bytes : before - (before - bytes) / 8;
     bytes_.store(std::max(now, kLeast), std::memory_order_relaxed);
   }

@@ -1,4 +1,4 @@
-// A clock that is passed as a parameter, so that tests of deadlines and delays never have to sleep.
+// Clock, passed as a parameter so that tests of deadlines and delays never sleep.
 #pragma once
 
 #include "absl/base/thread_annotations.h"
@@ -12,13 +12,13 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual absl::Time Now() const = 0;
-  // Waits on `changed`, with `mutex` held, until it is signalled or this clock has reached
-  // `deadline`. It may also return spuriously.
+  // Waits on `changed`, with `mutex` held, until it is signalled or the clock reaches `deadline`.
+  // May return spuriously.
   virtual void AwaitUntil(absl::CondVar& changed, absl::Mutex& mutex, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) = 0;
 };
 
-// Returns the clock of the system: monotonic, and equal to the wall time when it is first used.
+// Returns the system clock: monotonic, and equal to the wall time at its first use.
 Clock& RealClock();
 
 }  // namespace attendant::server

@@ -1,5 +1,5 @@
-// Statuses of requests that end because our own code has thrown. Nothing may be thrown into gRPC's
-// callbacks, whose calls would then never end, or out of an instance's thread.
+// Statuses of requests in which the server's code threw an exception. Exceptions must not reach
+// gRPC's callbacks, because the calls would never end, or leave an instance's thread.
 #pragma once
 
 #include <type_traits>
@@ -8,14 +8,14 @@
 
 namespace attendant::server {
 
-// To be called in a catch block: RESOURCE_EXHAUSTED for std::bad_alloc, INTERNAL for anything else.
-// Allocates nothing, once PrepareFaults has been called.
+// Call in a catch block. Returns RESOURCE_EXHAUSTED for std::bad_alloc, otherwise INTERNAL. Does
+// not allocate once PrepareFaults has been called.
 absl::Status StatusOfException();
 
 void PrepareFaults();
 
-// Runs `body`, which returns nothing or an absl::Status. Returns that status, or that of what it
-// throws; else OK.
+// Runs `body`, which returns nothing or an absl::Status. Returns its status, the status of an
+// exception that it throws, or OK.
 template <typename Body>
 absl::Status Guarded(Body body) {
   try {

@@ -1,4 +1,4 @@
-// ListeningSocket, a socket that waits for connections over TCP or over a Unix socket.
+// ListeningSocket, a TCP or Unix socket that accepts connections.
 #pragma once
 
 #include <netdb.h>
@@ -14,28 +14,27 @@
 
 namespace attendant::server {
 
-// Is true for an address such as "unix:/run/attendant.sock".
+// Returns true for an address such as "unix:/run/attendant.sock".
 bool IsUnixAddress(absl::string_view address);
 
-// A socket that is bound to its address from the start, so that a taken one is found before the
-// models load, but that nobody can connect to before Listen.
+// A socket bound to its address from the start, so that an address in use is detected before the
+// models load, but closed to clients until Listen.
 class ListeningSocket {
  public:
-  // Binds to `port` of every address that `address` resolves to; 0 picks a free one. "::" includes
-  // IPv4. For a Unix address `port` does not matter. The message of an error is the reason alone.
+  // Binds to `port` of every address that `address` resolves to; 0 picks a free port. "::" includes
+  // IPv4. Unix addresses ignore `port`. The message of an error is only the reason.
   static absl::StatusOr<std::vector<std::unique_ptr<ListeningSocket>>> Bind(
       const std::string& address, int port);
-  // The same for the first of the addresses that can be bound, over TCP.
+  // The same over TCP, for the first address that can be bound.
   static absl::StatusOr<std::unique_ptr<ListeningSocket>> BindFirst(const std::string& address,
                                                                     int port);
-  // Closes the socket and removes the file of a Unix socket, if it still is that of this socket.
+  // Closes the socket and removes the file of a Unix socket if it still belongs to this socket.
   ~ListeningSocket();
   ListeningSocket(const ListeningSocket&) = delete;
   ListeningSocket& operator=(const ListeningSocket&) = delete;
 
-  // From now on callers can connect. The file of a Unix socket, which its owner and group may use,
-  // appears now and replaces that of a server that has ended; the file of a running server is an
-  // error.
+  // Opens the socket to clients. Creates the file of a Unix socket, usable by its owner and group,
+  // replacing the file of a server that has ended; fails if another server is listening there.
   absl::Status Listen();
 
   int descriptor() const { return descriptor_; }
@@ -48,7 +47,7 @@ class ListeningSocket {
   static absl::StatusOr<std::unique_ptr<ListeningSocket>> BindTcp(const addrinfo& target, int port);
 
   const int descriptor_;
-  // Only for Unix sockets. Until it listens, the file has another name, path_ + ".new".
+  // Only for Unix sockets. Until Listen, the file is named path_ + ".new".
   std::string path_;
   struct stat file_ = {};
 };

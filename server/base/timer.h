@@ -1,4 +1,4 @@
-// Timer, a thread that makes calls at points in time.
+// Timer, a thread that runs callbacks at given times.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@
 
 namespace attendant::server {
 
-// Thread-safe. Most calls are cancelled before their time, and cost no other thread anything: the
-// thread sleeps until the earliest time that it knew of when it fell asleep. A grpc::Alarm in this
-// place wakes a thread of gRPC's for each that is set, also when it is cancelled.
+// Thread-safe. Most callbacks are cancelled before their time, at no cost to other threads: the
+// thread sleeps until the earliest time known when it fell asleep. A grpc::Alarm would wake a gRPC
+// thread for each callback, even if cancelled.
 class Timer {
  public:
-  // Names a call that has been set.
+  // Identifies a callback.
   using Ticket = std::pair<absl::Time, uint64_t>;
 
-  // `clock` outlives the timer.
+  // `clock` must outlive the timer.
   explicit Timer(Clock& clock);
-  // Drops the calls that have not been made, and waits for one under way.
+  // Drops pending callbacks, and waits for a running one.
   ~Timer();
 
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Has `call` made at `time`, or at once if that has passed, on the thread of the timer, which it
-  // must not block. Throws std::bad_alloc.
+  // Runs `call` at `time`, or at once if that has passed, on the timer's thread, which it must not
+  // block. Throws std::bad_alloc.
   Ticket Set(absl::Time time, std::function<void()> call);
 
-  // The call is not made, but it may be under way or over. It is destroyed here in the first case.
+  // Cancels the callback unless it is running or has run, and destroys it in that case.
   void Cancel(const Ticket& ticket);
 
  private:
@@ -51,7 +51,7 @@ class Timer {
 };
 
 // Returns the timer of the process, by RealClock(). The first use starts its thread, and throws
-// std::system_error if there can be none.
+// std::system_error if it cannot be started.
 Timer& SharedTimer();
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// WorkerThreads, for work that takes too long for the threads of gRPC and of the HTTP port.
+// WorkerThreads, for work too long for the threads of gRPC and the HTTP port.
 #pragma once
 
 #include <deque>
@@ -11,14 +11,14 @@
 
 namespace attendant::server {
 
-// Thread-safe. The destructor runs what it has been given, and waits for that.
+// Thread-safe. The destructor runs the remaining work and waits for it.
 class WorkerThreads {
  public:
   explicit WorkerThreads(int threads);
   ~WorkerThreads();
 
-  // Runs `work`, which must not throw, on one of the threads. In the order of the calls, so far as
-  // there are threads.
+  // Runs `work`, which must not throw, on one of the threads, in the order of the calls as threads
+  // become free.
   void Run(absl::AnyInvocable<void()> work);
 
  private:

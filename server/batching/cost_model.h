@@ -1,5 +1,5 @@
-// The cost model of a served model: predicts the seconds that an instance takes for a batch, from
-// the batch's floating point operations.
+// The cost model of a served model, which predicts the seconds that an instance needs for a batch
+// from its floating point operations.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace attendant::server {
 
-// The part of each layer that a request computes. Each includes those before it.
+// The parts of each layer that a request computes. Each includes the earlier ones.
 enum class LayerPart { kInputs, kContext, kProjected, kWhole };
 
 struct LayerRange {
@@ -24,7 +24,7 @@ struct LayerRange {
 
 // The rates at which an instance computes a model.
 struct CostRates {
-  double seconds_per_layer = 0;  // of a batch, whatever is in it
+  double seconds_per_layer = 0;  // fixed cost of a batch
   double product_flops = 50e9;   // floating point operations per second of the linear layers
   double attention_flops = 10e9;
 
@@ -34,21 +34,20 @@ struct CostRates {
 // One timed run of a layer.
 struct CostTrial {
   double products = 0;   // floating point operations of its linear layers
-  double attention = 0;  // those between them
+  double attention = 0;  // of attention
   double seconds = 0;
 };
 
-// Returns the rates at which the three trials take their times: `few` has few tokens, `many` has
-// many in short sequences, and `longs` as many in long ones. Where noise would make a rate or the
-// constant negative, or there is nothing to tell it from, it is bounded by what all operations of a
-// trial take on average.
+// Fits the rates to three trials: `few` has few tokens, `many` has many in short sequences, and
+// `longs` as many in long sequences. Where noise would make a rate or the constant negative, or the
+// trials do not determine it, it is bounded by the average time per operation of a trial.
 CostRates FitRates(const CostTrial& few, const CostTrial& many, const CostTrial& longs);
 
-// The seconds of a batch: per_batch once, and the other members times what is in the batch.
+// Seconds of a batch: per_batch once, and the other members times their counts.
 struct SpanCost {
   double per_batch = 0;
   double per_token = 0;
-  double per_pair = 0;  // of a query and a key
+  double per_pair = 0;  // per pair of query and key
   double per_sequence = 0;
 
   double OfSequence(int64_t queries, int64_t keys) const {
@@ -57,13 +56,13 @@ struct SpanCost {
   }
 };
 
-// The ratio of measured to predicted seconds. It moves slowly, so that a single batch which was
-// disturbed hardly counts, stays within [1/8, 8], and fades towards 1 while nothing is measured, so
-// that a bad time on the machine cannot refuse requests for ever. Not thread-safe.
+// The ratio of measured to predicted seconds. It moves slowly, so that a single disturbed batch
+// hardly counts, stays within [1/8, 8], and fades towards 1 without measurements, so that a slow
+// period of the machine cannot refuse requests forever. Not thread-safe.
 class Correction {
  public:
   double At(absl::Time now) const;
-  // Ignores what is not positive.
+  // Ignores values that are not positive.
   void Observe(double predicted, double measured, absl::Time now);
 
  private:
@@ -78,19 +77,19 @@ class CostModel {
  public:
   explicit CostModel(const ModelDescription& description);
 
-  // Sets what was measured. Until then the rates are a guess.
+  // Sets the measured rates. Until then, default rates apply.
   void SetRates(const CostRates& rates);
   bool has_rates() const;
   CostRates rates() const;
 
-  // The average operations of a layer for such sequences, to be timed.
+  // Returns the average operations of a layer for such sequences, for a timed trial.
   CostTrial OperationsOfLayer(int64_t sequences, int64_t length) const;
 
-  // Without the correction. The layers must be within the model.
+  // Without the correction. The layers must exist in the model.
   SpanCost Predict(const LayerRange& range) const;
 
   double correction(absl::Time now) const;
-  // `predicted` is without the correction.
+  // `predicted` excludes the correction.
   void Observe(double predicted, double measured, absl::Time now);
 
  private:

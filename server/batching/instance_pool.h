@@ -9,22 +9,22 @@
 
 namespace attendant::server {
 
-// Computes and completes the jobs of a batch, which is not empty. A job that cannot be computed is
+// Computes and completes the jobs of a non-empty batch. Jobs that cannot be computed must be
 // failed, so that every client gets a response.
 using RunBatch = std::function<void(const Batch&)>;
 
 // The threads are named instance-0, instance-1 and so on. Each takes batches from the queue and
 // runs them until the queue is closed and empty. An exception from a RunBatch or from `make_runner`
-// is a bug, because it would lose jobs; it ends the process (std::terminate).
+// is a bug that would lose jobs, and ends the process (std::terminate).
 class InstancePool {
  public:
-  // Starts `instances` threads. `queue` must outlive the pool. make_runner(i) is called on the
-  // thread of instance i, so that the memory of its result is first touched there; the result is
-  // used and destroyed on that thread too. Several threads may call make_runner at the same time.
-  // If a thread cannot be started, the constructor closes the queue and throws std::system_error.
+  // Starts `instances` threads. `queue` must outlive the pool. make_runner(i) runs on the thread of
+  // instance i, concurrently with others, so that the memory of its result is first touched there;
+  // the result is used and destroyed on that thread. If a thread cannot be started, the constructor
+  // closes the queue and throws std::system_error.
   InstancePool(BatchQueue& queue, int instances, const std::function<RunBatch(int)>& make_runner);
 
-  // Waits for the threads to end. The queue must have been closed before.
+  // Waits for the threads to end. Close the queue first.
   ~InstancePool() { Join(); }
 
   InstancePool(const InstancePool&) = delete;

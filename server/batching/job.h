@@ -1,4 +1,4 @@
-// Job: a request in the queue, as seen by the queue and the batching policy.
+// Job, a request as the queue and the batching policy see it.
 #pragma once
 
 #include <atomic>
@@ -22,33 +22,34 @@ struct BatchKey {
   bool operator==(const BatchKey&) const = default;
 };
 
-// Consecutive sequences of a job, which are computed in one batch.
+// Consecutive sequences of a job that are computed in one batch.
 struct JobSlice {
   int64_t sequences = 1;
-  int64_t tokens = 0;  // that count towards the bounds of batches and of the queue
-  double seconds = 0;  // predicted, without what a batch takes whatever is in it
+  int64_t tokens = 0;  // counted against batch and queue limits
+  double seconds = 0;  // predicted, excluding the fixed cost of a batch
 };
 
-// The members are set before Submit and constant from then on, except as stated.
+// Members are set before Submit and constant from then on, unless stated otherwise.
 class Job {
  public:
   virtual ~Job() = default;
 
-  // Completes the request with an error, unless it is complete. Any thread, also while slices of
-  // the job are computed.
+  // Completes the request with an error unless it is complete. Thread-safe, also while slices of
+  // the job are being computed.
   virtual void Fail(const absl::Status& status) = 0;
 
   BatchKey key;
-  std::string peer;    // the client, which shares the server fairly with the others
-  int64_t tokens = 0;  // kept tokens; 0 is valid (everything is masked)
-  absl::Time deadline = absl::InfiniteFuture();  // the queue gives jobs without one one of its own
-  std::vector<JobSlice> slices;  // all sequences in order; empty: one slice of unknown duration
-  double overhead = 0;           // predicted seconds of a batch with this key whatever is in it
-  // It is queued even when the queue is full, because its client sends the next one only then.
+  std::string peer;                              // the client, for fair shares
+  int64_t tokens = 0;                            // kept tokens; 0 is valid (everything is masked)
+  absl::Time deadline = absl::InfiniteFuture();  // the queue sets a default
+  std::vector<JobSlice> slices;                  // in order; empty: one slice of unknown duration
+  double overhead = 0;                           // predicted fixed seconds of a batch with this key
+  // Queued even if the queue is full, because the client sends its next job only afterwards.
   bool patient = false;
-  std::shared_ptr<const std::atomic<bool>> cancelled;  // true once the client is gone; or null
+  // True once the client disconnects. May be null.
+  std::shared_ptr<const std::atomic<bool>> cancelled;
 
-  // Set once a slice of the job has failed: the others are not wanted any more. Any thread.
+  // Set once a slice of the job has failed; the others are no longer needed. Thread-safe.
   std::atomic<bool> failed = false;
 
   // Set by the queue.
@@ -56,7 +57,7 @@ class Job {
 };
 
 // Returns OK unless the job is cancelled (CANCELLED), has failed (CANCELLED) or is past its
-// deadline (DEADLINE_EXCEEDED). Any thread.
+// deadline (DEADLINE_EXCEEDED). Thread-safe.
 absl::Status CheckAwaited(const Job& job, absl::Time now);
 
 }  // namespace attendant::server

@@ -1,5 +1,5 @@
-// The state of the batch queue: which jobs wait, what their peers were served, and whether another
-// job has a place among them.
+// The state of the batch queue: the waiting jobs, the service that peers have received, and the
+// limits for further jobs.
 #pragma once
 
 #include <cstdint>
@@ -16,57 +16,57 @@
 namespace attendant::server {
 
 struct QueueLimits {
-  int64_t max_jobs = 256;  // that may wait at the same time
-  // What may wait before the turn of a peer, counted of each other peer as far as its own turn
-  // goes; and the tokens of one job.
+  int64_t max_jobs = 256;  // waiting at the same time
+  // Tokens that may wait ahead of a peer's turn, counting of each other peer only one turn's worth;
+  // also the maximum of one job.
   int64_t max_tokens = 65536;
-  // Predicted time until all instances together have computed it.
+  // Predicted time to compute them on all instances together.
   absl::Duration max_seconds = absl::Seconds(30);
-  // Jobs that a peer leaves free while it has some waiting and no other peer has.
+  // Jobs that a peer leaves free while no other peer has any waiting.
   int64_t reserved_jobs = 0;
-  // The deadline of jobs without one is this long after their predicted end.
+  // Deadline, after its predicted completion, of a job without one.
   absl::Duration default_deadline = absl::InfiniteDuration();
 };
 
-// Some sequences of a job, of which all are computed in one batch.
+// Some sequences of a job, all computed in one batch.
 struct BatchEntry {
   std::shared_ptr<Job> job;
   int64_t first_sequence = 0;
   int64_t sequences = 1;
 };
 
-// Entries whose jobs have the same key, in order of arrival.
+// Entries of jobs with the same key, in order of arrival.
 struct Batch {
   std::vector<BatchEntry> entries;
   BatchClose close = BatchClose::kQueueEmpty;
-  bool waited_for = true;  // its instance was idle before it
+  bool waited_for = true;  // its instance was idle before
 };
 
-// A job that has left the queue without being computed, or with some slices only.
+// A job that left the queue before all of its slices were computed.
 struct RemovedJob {
   std::shared_ptr<Job> job;
   absl::Status reason;
 };
 
-// Not thread-safe. Releases no job while it is called: jobs that leave are returned.
+// Not thread-safe. Does not release jobs during a call: removed jobs are returned.
 //
-// Peers share the server by start-time fair queueing: each has a clock that advances by the
-// predicted seconds of what it is served, the peer with the slowest clock is served next, and one
-// that comes after a pause starts where the slowest is, so that nobody saves up service.
+// Peers share the server by start-time fair queueing. Each peer's clock advances by the predicted
+// seconds of the service it receives, and the peer with the slowest clock is served next. A peer
+// that returns after a pause starts at the slowest clock, so that it cannot save up service.
 //
-// Because of these turns, the work of one peer delays another only as far as that one's own work
-// goes. So tokens and predicted seconds are bounded by turns: a job is refused if the other peers,
-// each counted with no more than the first slice of the job, have too much waiting before it. What
-// its own peer has waiting does not count.
+// With these turns, the work of one peer delays another only for the other's own turn. Tokens and
+// predicted seconds are therefore bounded by turns: a job is refused if too much work of other
+// peers, each counted with at most the job's first slice, waits ahead of it. Its own peer's waiting
+// work does not count.
 //
-// The number of jobs is shared by the rule of Budget: a peer that has some waiting gets more room
-// only while it holds no more than is free, or, if no other peer has anything waiting, while the
-// reserve stays free. So does a model beside others; one alone needs no reserve, because its peers
-// leave one. A peer that has nothing waiting gets whatever is free. Jobs without a peer (an empty
+// Job counts are shared by the rule of Budget: a peer that has jobs waiting may add more only while
+// it holds no more than is free or, if no other peer has any waiting, while the reserve stays free.
+// The same applies to a model among several; a single model needs no reserve, because its peers
+// leave one. A peer without waiting jobs may use whatever is free. Jobs without a peer (an empty
 // name) are in no peer's share.
 //
-// Patient jobs are never refused for want of room. Their peers bring one more only while
-// TakesMoreOf says so.
+// Patient jobs are never refused for lack of space. Their peers add one only while TakesMoreOf
+// returns true.
 class WaitingJobs {
  public:
   WaitingJobs(QueueLimits queue_limits, BatchLimits batch_limits)
@@ -74,64 +74,63 @@ class WaitingJobs {
     running_.reserve(static_cast<size_t>(batch_limits.instances));
   }
 
-  // Adds a job, whose missing fields it fills in; or refuses it with the errors of
-  // BatchQueue::Submit. Expired jobs make room first, and are returned in `removed`, even if
+  // Adds a job and fills in its missing fields, or refuses it with the errors of
+  // BatchQueue::Submit. Expired jobs make room first; they are returned in `removed`, even if
   // memory runs out for the job.
   absl::Status Add(const std::shared_ptr<Job>& job, absl::Time now,
                    std::vector<RemovedJob>& removed);
 
-  // Returns what Add would say now to another job like the smallest that this peer has waiting,
-  // with this deadline. OK if the peer has none.
+  // Returns the result that Add would have now for another job of this deadline that is like the
+  // peer's smallest waiting one; OK if the peer has none.
   absl::Status CheckAnother(const std::string& peer, absl::Time deadline, absl::Time now) const;
 
-  // Returns whether this peer has less waiting than its part of the queue: the most that it can
-  // have if no other peer is counted with more.
+  // Returns whether this peer has less than its share of the queue waiting: the most it can have
+  // while no other peer counts with more.
   bool TakesMoreOf(const std::string& peer) const;
 
-  // Removes the expired jobs: those that are not awaited any more, and those that by prediction
-  // cannot be computed before their deadline.
+  // Removes expired jobs: those no longer awaited, and those predicted to miss their deadline.
   std::vector<RemovedJob> RemoveExpired(absl::Time now);
 
-  // Takes the batch that ChooseBatch chooses into `batch`, which is empty. `patient` allows it to
-  // wait for further jobs. If there is none yet, returns the time at which to ask again. If it
-  // throws std::bad_alloc, nothing has been taken.
+  // Takes the batch chosen by ChooseBatch into the empty `batch`. `patient` allows it to wait for
+  // further jobs. If there is no batch yet, returns when to ask again. If it throws std::bad_alloc,
+  // nothing has been taken.
   absl::Time Take(absl::Time now, bool patient, Batch& batch);
 
   // Removes all jobs.
   std::vector<QueuedJob> Clear();
   QueueCounts counts() const { return counts_; }
 
-  // Returns the predicted time until all that waits and runs now has been computed.
+  // Returns the predicted time until all waiting and running work is computed.
   absl::Duration Backlog(absl::Time now) const;
 
  private:
-  // Whether there is room for the job, and its deadline can be met.
+  // Checks that there is room for the job and that its deadline can be met.
   absl::Status CheckPlace(const Job& job, absl::Time now) const;
   absl::Status CheckRoom(const Job& job) const;
   absl::Status CheckShares(const Job& job) const;
   absl::Status CheckTurn(const Job& job) const;
-  // Whether a job like this one would meet `deadline` if it arrived now.
+  // Checks that a job like this one, arriving now, would meet `deadline`.
   absl::Status CheckInTime(const Job& job, absl::Time deadline, absl::Time now) const;
-  // How long such a job takes from now on, if its wait becomes somewhat longer than predicted.
+  // Returns the job's completion time if its wait is somewhat longer than predicted.
   absl::Duration LikelyTime(const Job& job, absl::Time deadline, absl::Time now) const;
-  // How long it waits by prediction: for the batches that run, the work of its own peer that is due
-  // before it, and the fair shares of the other peers meanwhile.
+  // Predicts the job's wait: for running batches, its own peer's earlier work, and the fair shares
+  // of the other peers meanwhile.
   absl::Duration PredictWait(const Job& job, absl::Time deadline, absl::Time now) const;
-  // Not OK: the job cannot be done in time even if it is started now.
+  // Returns an error if the job cannot finish in time even if it starts now.
   absl::Status CheckMeetable(const QueuedJob& queued, absl::Time now) const;
-  // Takes slices from the front of a job, and counts them as served to its peer.
+  // Takes slices from the front of a job and counts them as service for its peer.
   BatchEntry TakeSlices(QueuedJob& queued, size_t slices);
-  // Removes the jobs without waiting slices.
+  // Removes jobs without waiting slices.
   void Compact();
-  void Leave(QueuedJob& queued);  // with the slices that it still has
+  void Leave(QueuedJob& queued);  // with its remaining slices
   double Parallel(size_t slices) const;
-  // Predicted time until all instances together have computed what waits, in seconds, or what runs.
+  // Predicted time, over all instances, of waiting work (in seconds) and of running work.
   double Ahead() const;
   absl::Duration Running(absl::Time now) const;
 
   size_t PeerOf(const std::string& name);
   QueueCounts WaitingOf(const std::string& peer) const;
-  // What the peers but this one have waiting, of each no more than `most`.
+  // Returns what the other peers have waiting, at most `most` of each.
   QueueCounts OthersWaiting(const std::string& peer, const QueueCounts& most) const;
   void ForgetIdlePeers();
 
@@ -140,15 +139,15 @@ class WaitingJobs {
   std::vector<QueuedJob> jobs_;  // in order of arrival
   QueueCounts counts_;
 
-  // Slots of peers: an index is reused once its peer is forgotten. served_ is apart because the
-  // policy sees it.
-  std::vector<QueueCounts> peers_;  // what they have waiting
+  // Slots of peers; an index is reused once its peer is forgotten. served_ is separate because the
+  // policy reads it.
+  std::vector<QueueCounts> peers_;  // waiting work
   std::vector<double> served_;
   std::map<std::string, size_t> peer_slots_;
-  std::vector<size_t> free_slots_;  // has memory for all of them
-  double virtual_time_ = 0;         // the clock of the peer that led last, when it led
+  std::vector<size_t> free_slots_;  // reserved for all peers
+  double virtual_time_ = 0;         // clock of the latest leading peer
 
-  std::vector<absl::Time> running_;  // predicted ends of the latest batches, one for each instance
+  std::vector<absl::Time> running_;  // predicted end of each instance's latest batch
 };
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// The keys of results in the cache, which are digests of all that a result depends on.
+// Keys of cached results: digests of everything on which a result depends.
 #pragma once
 
 #include <array>
@@ -14,18 +14,18 @@ namespace attendant::server {
 
 using CacheKey = std::array<unsigned char, 16>;
 
-// The bytes that a key is made of. Each field is of a fixed size or begins with its own, so that
-// no two lists of fields have the same bytes if their fields come in the same order.
+// The bytes from which a key is computed. Each field has a fixed size or is preceded by its size,
+// so that different fields in the same order never produce the same bytes.
 class KeySource {
  public:
   void Add(int64_t number) { bytes_.append(reinterpret_cast<const char*>(&number), sizeof number); }
   void AddText(absl::string_view text);
-  // Short if all numbers are equal, or each is one more than the number before.
+  // Compact if all numbers are equal, or each is one more than the previous.
   void AddNumbers(absl::Span<const int32_t> numbers);
-  // Adds a field of `size` bytes, and returns where to write them.
+  // Adds a field of `size` bytes, and returns the place to write them.
   char* AddBytes(int64_t size);
 
-  // Leaves the first `size` bytes.
+  // Keeps the first `size` bytes.
   void Truncate(size_t size) { bytes_.resize(size); }
   const std::string& bytes() const { return bytes_; }
 
@@ -33,8 +33,8 @@ class KeySource {
   std::string bytes_;
 };
 
-// Makes keys with a secret of its own, so that a client cannot find two sources with the same key.
-// Thread-safe.
+// Computes keys with a secret of its own, so that clients cannot construct two sources with the
+// same key. Thread-safe.
 class KeyMaker {
  public:
   KeyMaker();
@@ -48,7 +48,7 @@ class KeyMaker {
   const std::unique_ptr<const Secret> secret_;
 };
 
-// Keys are random to begin with.
+// Keys are already random.
 struct HashOfKey {
   size_t operator()(const CacheKey& key) const {
     size_t hash;

@@ -1,4 +1,4 @@
-// EncodingCache, which knows the tokens of the texts that a client has sent before.
+// EncodingCache, the cached tokens of texts that a client has sent before.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace attendant::server {
 
-// For the texts of one request. One thread.
+// For the texts of one request. Not thread-safe.
 class EncodingCache {
  public:
-  // `tokenizer` is a number that no other tokenizer has. Encodings with places are not kept.
+  // `tokenizer` is unique to the tokenizer. Encodings with places are not cached.
   EncodingCache(const ClientCache& cache, int64_t tokenizer, absl::string_view prompt,
                 const text::EncodeOptions& options);
 
-  // Returns the encoding, without places, of a text or, if `pair` is not null, of both.
+  // Returns the cached encoding, without places, of a text or, if `pair` is not null, of both.
   std::optional<text::Encoding> Find(absl::string_view text, const std::string* pair);
-  // Keeps the encoding of what Find was asked for last, unless there is no memory for it.
+  // Stores the encoding of the texts last passed to Find, unless there is no memory for it.
   void Keep(const text::Encoding& encoding);
 
  private:
-  ResultCache* const cache_;  // null: nothing is known, and nothing is kept
+  ResultCache* const cache_;  // null: no cache
   KeySource source_;
-  size_t shared_ = 0;  // bytes of `source_` that all texts have
+  size_t shared_ = 0;  // bytes of `source_` common to all texts
   CacheKey key_ = {};
 };
 

@@ -1,4 +1,4 @@
-// ResultCache, which keeps results so that nothing is computed twice.
+// ResultCache, a cache of results.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,28 @@
 
 namespace attendant::server {
 
-// Thread-safe. Invariant: the entries, with all that it takes to keep them, have at most
-// `most_bytes`. Those that were used least recently make room for new ones. A result that Find
-// has returned outlives its entry.
+// Thread-safe. Invariant: the entries, including all overhead, take at most `most_bytes`. New
+// entries evict the least recently used ones. A result returned by Find outlives its entry.
 class ResultCache {
  public:
   using Result = std::shared_ptr<const std::string>;
 
-  // Upper bound of the bytes of an entry without its result: its node, its place in the table while
-  // the table grows, and the allocator's overhead.
+  // Upper bound of an entry's overhead: its node, its slot in the table while the table grows, and
+  // the allocator.
   static constexpr int64_t kEntryBytes = 256;
 
   explicit ResultCache(int64_t most_bytes) : most_bytes_(most_bytes) {}
-  // Returns null for no bytes.
+  // Returns null for 0 bytes.
   static std::unique_ptr<ResultCache> Make(int64_t most_bytes) {
     return most_bytes == 0 ? nullptr : std::make_unique<ResultCache>(most_bytes);
   }
 
   CacheKey KeyOf(const KeySource& source) const { return keys_.Make(source.bytes()); }
 
-  // Returns null if there is none.
+  // Returns null if there is no such result.
   Result Find(CacheKind kind, const CacheKey& key);
-  // Keeps a result, unless it is there already or is too large. Throws std::bad_alloc, and then has
-  // not changed anything.
+  // Adds a result unless it is present or too large. Throws std::bad_alloc, leaving the cache
+  // unchanged.
   void Add(const CacheKey& key, Result result);
 
   CacheCounts counts() const;
@@ -55,17 +54,17 @@ class ResultCache {
   const int64_t most_bytes_;
   const KeyMaker keys_;
   mutable absl::Mutex mutex_;
-  Entries entries_ ABSL_GUARDED_BY(mutex_);  // the one that was used last comes first
-  // Abseil's tables are broken after an allocation has failed.
+  Entries entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
+  // Abseil's tables are broken after a failed allocation.
   std::unordered_map<CacheKey, Entries::iterator, HashOfKey> by_key_ ABSL_GUARDED_BY(mutex_);
   CacheCounts counts_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The part of a cache that a client sees: its own results, so that the time of a response does not
-// reveal what other clients have sent.
+// The part of a cache that a client sees: its own results, so that response times do not reveal
+// what other clients have sent.
 struct ClientCache {
-  ResultCache* cache = nullptr;  // null: there is none
-  std::string client = {};       // as the server tells clients apart
+  ResultCache* cache = nullptr;  // null: no cache
+  std::string client = {};       // see ComputeRequest::client
 };
 
 }  // namespace attendant::server

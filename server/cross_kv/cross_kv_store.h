@@ -1,5 +1,5 @@
-// The store of what is kept for later requests: keys and values of a layer that clients have
-// registered for cross-attention, and room for the state that chunks of sequences leave behind.
+// CrossKvStore, the store for data kept between requests: projected keys and values that clients
+// register for cross-attention, and memory for the states of sequences that arrive in chunks.
 #pragma once
 
 #include <atomic>
@@ -24,15 +24,14 @@
 
 namespace attendant::server {
 
-// The rows that keys and values were made of, and the layer that made them.
+// The rows from which keys and values were projected, and the layer that projected them.
 struct CrossKvOrigin {
   std::shared_ptr<const ServedModel> model;
   int64_t layer = 0;
   TokenLayout layout;
 };
 
-// Bytes that count as held, here and in the server's memory, while the object lives.
-// Thread-safe.
+// Counts bytes as held, here and in the server's memory budget, during its lifetime. Thread-safe.
 class HeldBytes {
  public:
   struct Totals {
@@ -53,21 +52,21 @@ class HeldBytes {
   const Budget::Hold memory_;
 };
 
-// Filled by one thread, then immutable and shared. Its bytes count as held until the last user is
-// gone.
+// Filled by one thread, then immutable and shared. Its bytes count as held until the last user
+// releases it.
 class RegisteredCrossKv {
  public:
   RegisteredCrossKv(CrossKvOrigin origin, std::shared_ptr<HeldBytes::Totals> totals,
                     Budget::Hold&& memory = {});
 
   const CrossKvOrigin& origin() const { return origin_; }
-  // [T, H Dk] and [T, H Dv], of the kept rows.
+  // [T, H Dk] and [T, H Dv], for the kept rows.
   MatrixView<float> keys() { return ViewOf(keys_.data(), key_width_); }
   MatrixView<float> values() { return ViewOf(values_.data(), value_width_); }
   MatrixView<const float> keys() const { return ViewOf(keys_.data(), key_width_); }
   MatrixView<const float> values() const { return ViewOf(values_.data(), value_width_); }
 
-  // Bytes of keys, values and origin.
+  // Bytes of the keys, values and origin.
   static int64_t PredictBytes(const CrossKvOrigin& origin);
   int64_t bytes() const { return held_.bytes(); }
 
@@ -92,47 +91,48 @@ struct CrossKvStoreLimits {
 
 struct CrossKvStoreCounts {
   int64_t registered = 0;
-  int64_t bytes = 0;      // also of those being made, and those that are gone but still in use
-  int64_t sequences = 0;  // that come in chunks
+  int64_t bytes = 0;      // including those being filled, and dropped ones still in use
+  int64_t sequences = 0;  // that arrive in chunks
   int64_t sequence_bytes = 0;
 };
 
 // Thread-safe. Invariant: the bytes held for registered keys and values and for sequences together
-// never exceed the limit. Every call first evicts what has expired. Memory is given back without
-// the mutex, because that runs calls which wait for it.
+// never exceed the limit. Every call first evicts expired entries. Memory is released without the
+// mutex, because that runs calls that are waiting for it.
 class CrossKvStore {
  public:
-  // The name under which a client finds what it has registered, and the time until which it can.
+  // The handle by which a client refers to registered keys and values, and their expiry time.
   struct Ticket {
     std::string handle;  // 128 random bits, in hex
     int64_t bytes = 0;
     absl::Time expires;
   };
 
-  // What is kept is held of `memory` too, if there is one. All outlive the store.
+  // Held bytes also count in `memory`, unless null. All arguments must outlive the store.
   CrossKvStore(const Clock& clock, const CrossKvStoreLimits& limits, Budget* memory = nullptr)
       : clock_(clock), limits_(limits), memory_(memory) {}
 
   const CrossKvStoreLimits& limits() const { return limits_; }
 
-  // Room for keys and values, to be filled. RESOURCE_EXHAUSTED: they do not fit with what is held.
-  // INVALID_ARGUMENT: they could never.
+  // Reserves memory for keys and values, which the caller fills. Returns RESOURCE_EXHAUSTED if they
+  // do not fit now, and INVALID_ARGUMENT if they never will.
   absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> Reserve(CrossKvOrigin origin);
 
-  // Room for a sequence that comes in chunks. RESOURCE_EXHAUSTED as Reserve.
+  // Reserves memory for the state of a sequence. Returns the errors of Reserve.
   absl::StatusOr<std::unique_ptr<HeldBytes>> Hold(int64_t bytes);
 
-  // Makes filled keys and values known, for at most `age`, unless their model is retired.
+  // Registers filled keys and values for at most `age`, unless their model is retired.
   Ticket Add(std::shared_ptr<const RegisteredCrossKv> cross_kv, absl::Duration age);
 
-  // NOT_FOUND: expired, dropped, or never there. FAILED_PRECONDITION: the model that made them is
-  // retired, and they would not have expired yet.
+  // Returns NOT_FOUND if the handle expired, was dropped or never existed, and FAILED_PRECONDITION
+  // if it has not expired but its model has been retired.
   absl::StatusOr<std::shared_ptr<const RegisteredCrossKv>> Find(const std::string& handle);
 
-  // Forgets it; requests that have found it go on. Its bytes; errors of Find.
+  // Drops the entry and returns its bytes; requests that have found it continue. Returns the errors
+  // of Find.
   absl::StatusOr<int64_t> Drop(const std::string& handle);
 
-  // To be called when models have been retired: forgets what they have made.
+  // Call after models have been retired: drops their entries.
   void EvictRetired();
 
   CrossKvStoreCounts counts();
@@ -143,12 +143,12 @@ class CrossKvStore {
     absl::Time expires;
   };
 
-  // The error of a handle that is not among the entries.
+  // Returns the error of a handle without an entry.
   absl::Status Missing(const std::string& handle) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Remembers that what the handle meant was of a model that is retired.
+  // Remembers that the handle's model has been retired.
   void Retire(const std::string& handle, const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EvictExpired();
-  // Puts room for `bytes` more, for `what`, into `room`.
+  // Takes memory for `bytes` of `what` into `room`.
   absl::Status TakeRoom(const char* what, int64_t bytes, Budget::Hold& room)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -159,10 +159,10 @@ class CrossKvStore {
   const std::shared_ptr<HeldBytes::Totals> sequences_ = std::make_shared<HeldBytes::Totals>();
   absl::Mutex mutex_;
   std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  // Names of the retired models that have made what these handles meant. A bounded number, since
-  // nobody is charged for them: those beyond it are NOT_FOUND.
+  // Names of the retired models behind handles. Bounded, because no client is charged for them:
+  // further handles are NOT_FOUND.
   std::map<std::string, std::string> retired_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::pair<absl::Time, std::string>> expiries_ ABSL_GUARDED_BY(mutex_);  // of both
+  std::set<std::pair<absl::Time, std::string>> expiries_ ABSL_GUARDED_BY(mutex_);  // of both maps
 };
 
 }  // namespace attendant::server

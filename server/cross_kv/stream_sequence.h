@@ -1,4 +1,4 @@
-// A sequence that comes in chunks, each an item of an EncodeStream.
+// StreamSequence, a sequence that arrives in chunks, each an item of an EncodeStream.
 #pragma once
 
 #include <atomic>
@@ -18,50 +18,50 @@ namespace attendant::server {
 // Tokens of a chunk.
 struct ChunkTokens {
   int64_t all = 0;
-  int64_t counted = 0;  // of them, those that default positions count
+  int64_t counted = 0;  // those that count in default positions
 };
 
-// The state that the chunks so far have left behind. One chunk uses it at a time.
+// The state after the chunks so far. Used by one chunk at a time.
 class StreamSequence {
  public:
   // `number` is the client's name for it.
   explicit StreamSequence(uint64_t number) : number_(number) {}
 
   uint64_t number() const { return number_; }
-  // True once a chunk has been computed.
+  // Returns true once a chunk has been computed.
   bool begun() const { return begun_; }
-  // The tokens of the chunks that have been computed.
+  // Returns the tokens of all computed chunks.
   const ChunkTokens& tokens() const { return tokens_; }
 
-  // The version of the model that has computed its chunks; null before the first.
-  // FAILED_PRECONDITION: it is retired.
+  // Returns the version of the model that computes its chunks; null before the first. Returns
+  // FAILED_PRECONDITION if it has been retired.
   absl::StatusOr<std::shared_ptr<const ServedModel>> model() const;
 
-  // To be called with the layers of each chunk before it is computed. INVALID_ARGUMENT: they differ
-  // from those of the first chunk. RESOURCE_EXHAUSTED: there is no room for the state.
+  // Call with the layers of each chunk before computing it. Returns INVALID_ARGUMENT if they differ
+  // from the first chunk's, and RESOURCE_EXHAUSTED if there is no memory for the state.
   absl::Status Admit(const LayerSpan& span, CrossKvStore& store);
 
-  // The state for the chunk that is computed now, of the layers of its span.
+  // Returns the state for the current chunk, for the layers of its span.
   LinearState state();
 
-  // Makes the chunk that was computed last, which has these tokens, belong to the sequence. Without
-  // this call the sequence stays as it was.
+  // Adds the chunk computed last, with these tokens, to the sequence. Without this call, the
+  // sequence is unchanged.
   void Keep(const ChunkTokens& tokens);
 
-  // Returns the error of a chunk that has not become part of the sequence, with the position to go
-  // on from.
+  // Returns the error of a chunk that was not added to the sequence, with the position at which to
+  // continue.
   absl::Status WithPosition(const absl::Status& status) const;
 
-  // Frees the state and its room even if others still hold the object. No chunk follows.
+  // Frees the state and its memory even if others still reference the object. No chunk may follow.
   void Release();
 
  private:
   const uint64_t number_;
   bool begun_ = false;
   ChunkTokens tokens_;
-  // The layers of every chunk, fixed by the first. A retired model is not kept by its sequences.
+  // The layers of every chunk, set by the first. Sequences do not keep retired models alive.
   std::weak_ptr<const ServedModel> model_;
-  std::shared_ptr<const std::atomic<bool>> retired_;  // of the model, which is in use meanwhile
+  std::shared_ptr<const std::atomic<bool>> retired_;  // of the model
   std::string model_name_;
   int64_t first_layer_ = 0;
   int64_t layers_ = 0;

@@ -5,8 +5,8 @@
 
 namespace attendant::server {
 
-// Prints the report about the one model of the settings to standard output. Exit codes: 0 it would
-// be served, 1 it would be refused, or the output cannot be written.
+// Prints a report about the model in the settings to standard output. Exit codes: 0 it would be
+// served; 1 it would be refused, or the output cannot be written.
 int DescribeModel(const Settings& settings, const DescribeOptions& options);
 
 }  // namespace attendant::server

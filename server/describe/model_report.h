@@ -1,4 +1,4 @@
-// The report of --describe: a model as a server with these settings would serve it.
+// The report of --describe: a model as these settings would serve it.
 #pragma once
 
 #include <cstdint>
@@ -22,33 +22,34 @@ namespace attendant::server {
 struct WeightMemory {
   ComputeType type = ComputeType::kF32;
   int64_t bytes = 0;    // packed
-  std::string refusal;  // why this CPU cannot compute so; empty: it can
+  std::string refusal;  // why this CPU cannot compute in this type, or empty
 };
 
 struct ModelReport {
   OpenedModel model;                  // the description is unknown if it has no layers
   std::vector<std::string> refusals;  // empty: the server would serve it
 
-  // What follows is there if the description is known and sound.
+  // Set if the description is known and valid.
   std::vector<WeightUse> weights;
-  std::vector<WeightMemory> weight_memory;  // of every compute type
-  int64_t run_tokens = 0;                   // that the activations have room for
-  int64_t run_bytes = 0;                    // of one instance
-  std::optional<MemoryNeed> need;           // of the whole server; not if the CPU cannot compute so
-  std::vector<QueryKeyRanks> ranks;         // of each weight set, if asked for
-  std::string no_ranks;                     // why there are none all the same
+  std::vector<WeightMemory> weight_memory;  // for every compute type
+  int64_t run_tokens = 0;                   // maximum tokens of a run
+  int64_t run_bytes = 0;                    // per instance
+  std::optional<MemoryNeed>
+      need;  // of the whole server; not set if the CPU cannot compute in this type
+  std::vector<QueryKeyRanks> ranks;  // of each weight set, if requested
+  std::string no_ranks;              // why requested ranks are missing
   std::shared_ptr<const ModelTokenizer> tokenizer;
   ThreadPlan plan;
   MemoryLimit limit;
 };
 
-// `settings` has one model. Reads every weight of it, one at a time; those of queries and keys once
-// more if `ranks` are asked for.
+// `settings` has one model. Reads every weight, one at a time; those of queries and keys a second
+// time for `ranks`.
 ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const MemoryLimit& limit,
                          bool ranks = false);
 
-// As far as it is known without loading the model, what GetModel would answer. `gemm` is what the
-// settings ask for; empty: the best.
+// Returns what GetModel would report, as far as it is known without loading the model. `gemm` is
+// the setting; empty means the fastest.
 v1::GetModelResponse Describe(const ModelReport& report);
 
 }  // namespace attendant::server

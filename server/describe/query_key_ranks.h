@@ -1,4 +1,4 @@
-// Ranks of the products that compare queries with keys: how much of a head's width they use.
+// Ranks of query-key products: how much of a head's width they use.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,18 @@
 
 namespace attendant::server {
 
-// The ranks of the product W_Q^T W_K [E, E] (E is the width inside a bottleneck, if there is one)
-// of a weight set's projections: how many of its largest singular values hold 90 % of the sum of
-// their squares.
+// Ranks of the product W_Q^T W_K [E, E] of a weight set (E is the inner width of a bottleneck): how
+// many of the largest singular values hold 90 % of the sum of squares.
 struct QueryKeyRanks {
-  std::vector<int64_t> heads;  // of each head's product alone, out of Dk
-  int64_t concatenated = 0;    // of all heads side by side, out of min(E, H Dk)
+  std::vector<int64_t> heads;  // of each head's product, at most Dk
+  int64_t concatenated = 0;    // of all heads concatenated, at most min(E, H Dk)
 };
 
 // Wider models are not measured: the products have E^2 elements and cost E^3.
 inline constexpr int64_t kWidestRanks = 2048;
 
-// The ranks of every weight set. OUT_OF_RANGE for a wider model, INVALID_ARGUMENT for one that does
-// not project; errors of reading.
+// Returns the ranks of every weight set, OUT_OF_RANGE for a wider model, INVALID_ARGUMENT for a
+// model without projections, or errors of reading.
 absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescription& model,
                                                                 WeightSource& weights);
 

@@ -7,7 +7,7 @@
 
 namespace attendant::server {
 
-// One JSON document, which ends with a line break; its `description` is Describe(report).
+// Returns a JSON document with a final line break; its `description` is Describe(report).
 std::string ToJson(const ModelReport& report);
 
 }  // namespace attendant::server

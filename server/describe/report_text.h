@@ -1,4 +1,4 @@
-// A model report for people.
+// A model report for humans.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace attendant::server {
 
-// Lines without control characters but the line breaks, whatever the files' names hold.
+// Returns lines without other control characters, whatever the file names contain.
 std::string ToText(const ModelReport& report);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// Completes the jobs of computed batches, while their instance goes on with its next batch.
+// Completes the jobs of computed batches while their instance runs the next batch.
 #pragma once
 
 #include <optional>
@@ -12,30 +12,29 @@
 
 namespace attendant::server {
 
-// A batch whose results are out of the engine's buffers.
+// A batch with its results copied out of the engine's buffers.
 struct ComputedBatch {
-  std::vector<EntryRun> entries;  // those that have ended already are passed over
+  std::vector<EntryRun> entries;  // entries that have ended are skipped
   BatchReport report;             // finished
 
-  // Ends the entries, which serializes their responses and starts to send them, and then records
-  // the batch. A job that cannot be finished fails alone.
+  // Completes the entries, which serializes their responses and starts to send them, and records
+  // the batch. A job that cannot be completed fails without affecting others.
   void Complete() noexcept;
 };
 
-// A thread that completes one batch at a time, for one other thread, which owns this. To serialize
-// responses and to hand them to the transport takes longer than to compute them if a model is
-// small.
+// A thread that completes one batch at a time for the thread that owns this object. For a small
+// model, serializing and sending responses takes longer than computing them.
 class BatchCompleter {
  public:
-  // Without a thread, if none can be started.
+  // Works without a thread if none can be started.
   BatchCompleter();
-  // Returns when all batches are complete.
+  // Waits until all batches are complete.
   ~BatchCompleter();
   BatchCompleter(const BatchCompleter&) = delete;
   BatchCompleter& operator=(const BatchCompleter&) = delete;
 
-  // Hands `batch` to the thread; completes it here if the thread still has the one before, so that
-  // responses never pile up. Allocates nothing.
+  // Passes `batch` to the thread, or completes it here if the thread is busy, so that responses
+  // never pile up. Does not allocate.
   void Complete(ComputedBatch batch) noexcept;
 
  private:
@@ -43,8 +42,8 @@ class BatchCompleter {
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return batch_ || stopped_; }
 
   absl::Mutex mutex_;
-  std::optional<ComputedBatch> batch_ ABSL_GUARDED_BY(mutex_);  // to be taken by the thread
-  bool free_ ABSL_GUARDED_BY(mutex_) = false;  // the thread has no batch, nor one to take
+  std::optional<ComputedBatch> batch_ ABSL_GUARDED_BY(mutex_);  // waiting for the thread
+  bool free_ ABSL_GUARDED_BY(mutex_) = false;  // the thread is idle and has no batch waiting
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -12,52 +12,52 @@
 
 namespace attendant::server {
 
-// Gather, run, scatter, and hand the results to the completer, which responds. One thread.
+// Gathers, runs and scatters batches, and passes the results to the completer. Not thread-safe.
 class BatchExecutor {
  public:
-  // Computes with that instance's run of each model, on `thread_plan.threads_per_instance` threads.
-  // To be made on the instance's thread, which it binds to the instance's node.
+  // Computes with this instance's run of each model, on `thread_plan.threads_per_instance` threads.
+  // Create it on the instance's thread, which it binds to the instance's node.
   BatchExecutor(const ServiceContext& context, int instance);
 
-  // Computes and completes the jobs of `batch`, which is not empty and has ComputeJobs. A job that
-  // cannot be computed is failed. Does not throw.
+  // Computes and completes the jobs of the non-empty `batch`, which must be ComputeJobs. Jobs that
+  // cannot be computed fail. Does not throw.
   void Run(const Batch& batch);
 
  private:
   using Entries = std::vector<EntryRun*>;  // in the order of their rows
 
-  // Returns those whose jobs have not failed.
+  // Returns the entries of jobs that have not failed.
   std::vector<EntryRun> Begin(const Batch& batch);
   void RunEntries(std::vector<EntryRun>& batch, BatchClose close, EncoderRun& run);
   Entries Gather(std::vector<EntryRun>& batch, EncoderRun& run);
-  // Returns room for the rows of cross-attention after those of the hidden states: first of the
-  // keys, then of the values if there are any. Nothing is there yet.
+  // Returns the range for cross-attention rows, after the hidden states: keys, then values if any.
+  // The rows are not yet gathered.
   static CrossKvRange PlaceCrossKv(const std::vector<EntryRun>& batch);
   void Describe(const Entries& entries);
   absl::Status ProjectCrossKv(const Entries& entries, EncoderRun& run);
   absl::StatusOr<MatrixView<const float>> RunEngine(const Entries& entries, EncoderRun& run);
-  // Makes the vectors of sequences and of tokens.
+  // Applies the heads to sequences and tokens.
   void ApplyHeads(const Entries& entries, MatrixView<const float> result, EncoderRun& run);
-  // Makes the sparse vectors of sequences.
+  // Computes the sparse vectors of sequences.
   void WeighVocabulary(const Entries& entries, MatrixView<const float> result, EncoderRun& run);
   void FailAll(const Entries& entries, const absl::Status& status);
-  // `counts` has what is known before.
+  // `counts` holds the values known so far.
   void TakeResults(const Entries& entries, MatrixView<const float> result, EncoderRun& run,
                    BatchCounts counts, BatchReport& report);
 
   const ServiceContext& context_;
   const int instance_;
-  absl::Time free_since_;  // when the batch before had ended, but for its answers
+  absl::Time free_since_;  // when the previous batch ended, except for its responses
 
-  // The engine's view of the batch that runs now.
+  // The engine's view of the current batch.
   std::vector<int32_t> cu_seqlens_;
   std::vector<const AttentionBias*> bias_;
   std::vector<int32_t> positions_;
   std::vector<int32_t> selected_rows_;  // empty: all
   CrossKvRange cross_kv_rows_ = {};
-  std::vector<CrossKv> cross_kv_;  // empty: all attend to themselves
+  std::vector<CrossKv> cross_kv_;  // empty: every sequence attends to itself
   std::vector<HeadGates> head_gates_;
-  std::vector<LinearState> states_;  // empty: none is a chunk of a sequence
+  std::vector<LinearState> states_;  // empty: no sequence is a chunk
 
   std::vector<HeadRow> head_rows_;  // of one head
   std::vector<VocabularySequence> vocabulary_sequences_;

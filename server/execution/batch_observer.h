@@ -1,4 +1,4 @@
-// Watches a run for the entries of its batch.
+// Observes a run on behalf of its batch's entries.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace attendant::server {
 
-// Hands out the targets of probabilities, collects what the entries want of each layer, and stops
-// the run between two layers once all its entries are cancelled, failed or expired.
+// Provides the targets of probabilities, collects each layer's requested results, and stops the run
+// between two layers once all entries are cancelled, failed or expired.
 class BatchObserver final : public RunObserver {
  public:
-  // `entries` are those of the batch, in the order of their sequences.
+  // `entries` are the batch's entries, in the order of their sequences.
   BatchObserver(absl::Span<EntryRun* const> entries, const Clock& clock);
 
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence) override;
@@ -28,7 +28,7 @@ class BatchObserver final : public RunObserver {
   const absl::Span<EntryRun* const> entries_;
   const Clock& clock_;
   std::vector<std::pair<EntryRun*, int64_t>>
-      sequences_;  // of the batch: whose, and which of its own
+      sequences_;  // for each of the batch, its entry and its index there
 };
 
 }  // namespace attendant::server

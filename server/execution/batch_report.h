@@ -1,4 +1,4 @@
-// Times and counts of a batch, for the metrics and for the responses of its jobs.
+// Times and counts of a batch, for metrics and responses.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace attendant::server {
 
 struct BatchCounts {
-  int64_t tokens = 0;  // kept ones
+  int64_t tokens = 0;  // kept tokens
   int32_t requests = 0;
   int64_t nonfinite_requests = 0;
   int64_t fully_masked_rows = 0;
@@ -25,12 +25,12 @@ struct BatchCounts {
   BatchClose close = BatchClose::kQueueEmpty;
 };
 
-// Measures from its construction on. One thread.
+// Measures from construction. Not thread-safe.
 class BatchReport {
  public:
-  // `context` outlives it. `free_since`: when the instance had nothing else to do any more, or, if
-  // it was idle, when the batch came. What lies between two batches of a busy instance, such as
-  // waiting for a CPU, belongs to what a batch costs: jobs that wait have to wait for it, too.
+  // `context` must outlive this object. `free_since` is when the instance became free or, if it was
+  // idle, when the batch arrived. The gap between two batches of a busy instance, such as waiting
+  // for a CPU, counts as part of a batch's cost, because waiting jobs wait for it too.
   BatchReport(const ServiceContext& context, std::shared_ptr<const ServedModel> model,
               absl::Time free_since)
       : context_(context),
@@ -38,21 +38,21 @@ class BatchReport {
         free_since_(free_since),
         started_(context.clock.Now()) {}
 
-  // To be called when all rows are in, and when everything is computed.
+  // Call when all rows are gathered, and when everything is computed.
   void Gathered() { gathered_ = context_.clock.Now(); }
   void Computed() { computed_ = context_.clock.Now(); }
 
-  // Counts the deadline of a job, of which the batch computes `tokens` tokens.
+  // Counts the deadline of a job with `tokens` tokens in the batch.
   void CountDeadline(absl::Time deadline, int64_t tokens);
 
-  // To be called when the results are out: tells the cost model how long the instance was taken.
+  // Call when the results are available: reports to the cost model how long the instance was busy.
   void Finish(const BatchCounts& counts);
   absl::Time finished() const { return finished_; }
-  // To be called when its jobs have their answers, which should not wait for this: records the
-  // batch in the metrics.
+  // Call when the jobs are completed, which should not wait for it: records the batch in the
+  // metrics.
   void Record() const;
 
-  // After Finish: the time that the job waited, and what its response says of its execution.
+  // After Finish: the job's queueing time, and the execution to report in its response.
   absl::Duration QueuedOf(const Job& job) const { return started_ - job.enqueued; }
   v1::Execution ExecutionOf(const Job& job, int64_t truncated_tokens) const;
 
@@ -64,7 +64,7 @@ class BatchReport {
   absl::Time gathered_;
   absl::Time computed_;
   absl::Time finished_;
-  double cost_ratio_ = 0;  // measured over predicted time of the instance; 0: not predicted
+  double cost_ratio_ = 0;  // measured over predicted time of the instance; 0 without a prediction
   BatchCounts counts_;
   std::vector<absl::Time> deadlines_;
   int64_t dead_rows_ = 0;

@@ -1,4 +1,4 @@
-// CachedVectors: which vectors of a request the cache has, and which are to be computed.
+// CachedVectors: the vectors of a request found in the cache, and those left to compute.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,22 @@
 
 namespace attendant::server {
 
-// The cache has the pooled and sparse vectors of whole sequences, class scores among them, and
-// neither rows of tokens nor attention. One thread at a time.
+// The cache holds pooled and sparse vectors of whole sequences, including class scores, but neither
+// token rows nor attention. Used by one thread at a time.
 class CachedVectors {
  public:
-  // Looks for each sequence. Null: the cache does not have such results. `cache` outlives this.
+  // Looks up each sequence. Returns null if such results are not cached. `cache` must outlive the
+  // object.
   static std::shared_ptr<CachedVectors> Find(const ComputeRequest& request, ResultCache& cache);
 
-  // The sequences that are to be computed, ascending; of equal ones, the first.
+  // Returns the sequences to compute, in ascending order; the first of equal ones.
   absl::Span<const int64_t> missing() const { return missing_; }
 
-  // Keeps the results of the missing sequences, in their order, and returns the response for all
-  // sequences. RESOURCE_EXHAUSTED: there is no memory for it.
+  // Caches the results of the missing sequences, in their order, and returns the response for all
+  // sequences, or RESOURCE_EXHAUSTED without memory for it.
   absl::StatusOr<Response> Complete(Response computed);
 
-  // The same if nothing is missing. `request` is the one that they were found for.
+  // The same if nothing is missing. `request` must be the argument of Find.
   absl::StatusOr<Response> Answer(const ComputeRequest& request);
 
  private:
@@ -42,12 +43,12 @@ class CachedVectors {
   const DataType dtype_;
   const bool sparse_;
   const int64_t tokens_;  // of all sequences
-  int64_t width_ = 0;     // of pooled vectors; 0: there are none
+  int64_t width_ = 0;     // of pooled vectors; 0 without them
   std::vector<int64_t> missing_;
   std::vector<CacheKey> missing_keys_;
-  std::vector<int64_t> places_;  // [B]: of each sequence in `missing_`; -1: it was found
-  // [B]: the elements of the pooled vector, the indices and the weights of the sparse one; null
-  // until it is computed.
+  std::vector<int64_t> places_;  // [B]: index in `missing_`, or -1 if found
+  // [B]: the pooled vector's elements, and the sparse vector's indices and weights; null until
+  // computed.
   std::vector<ResultCache::Result> results_;
 };
 

@@ -1,4 +1,4 @@
-// ComputeJob: a request of this service on its way through the queue.
+// ComputeJob, a request of this service in the queue.
 #pragma once
 
 #include <atomic>
@@ -20,59 +20,57 @@
 
 namespace attendant::server {
 
-// The shares of the admission's budgets that a request holds.
+// A request's holds on the admission's budgets.
 struct Held {
-  Budget::Hold slot;    // of a stream's item; that of a unary call stays with its reactor
-  Budget::Hold memory;  // message, answer and scratch
+  Budget::Hold slot;    // of a stream's item; a unary call's reactor holds its own
+  Budget::Hold memory;  // message, response and scratch
 };
 
-// Assembles the response of a request from its slices, which may be computed at the same time on
-// different threads. Each slice is begun by BeginSlice and ended by EndSlice; between these the
-// request is not released, whatever happens to the other slices. The job ends once: when all its
-// sequences are computed, or when it has failed and none of its slices is being computed.
+// Assembles the response of a request from its slices, which may be computed on different threads
+// at the same time. BeginSlice begins a slice and EndSlice ends it; in between, the request is not
+// released, whatever happens to other slices. The job ends once: when all its sequences are
+// computed, or when it has failed and no slice is being computed.
 class ComputeJob final : public Job {
  public:
-  // A response, or the error instead of one; and what it goes on holding.
+  // A response or an error, and what the job still holds.
   struct End {
     absl::StatusOr<Response> response;
-    absl::Duration queued = {};  // of computed jobs
+    absl::Duration queued = {};  // only for computed jobs
     Held held = {};
   };
 
   // `done` is called exactly once, when the job ends, on the thread that ends it. The request and
-  // what it holds (payloads, registered keys) are released first, so that a client that has the
-  // response finds their room free. `gone` is set once the client is gone.
+  // its resources (payloads, registered keys) are released first, so that a client that has the
+  // response finds their memory free. `gone` is set when the client disconnects.
   ComputeJob(ComputeRequest request, std::shared_ptr<const std::atomic<bool>> gone,
              std::function<void(End)> done);
 
-  // Also after the job has ended, unlike the request.
+  // Valid after the job has ended, unlike the request.
   const std::shared_ptr<const ServedModel> model;
 
   // Set before the job is queued.
   Held held;
 
-  // Until the job has ended.
+  // Valid until the job has ended.
   const ComputeRequest& request() const { return *request_; }
 
-  // Returns false if the job has failed: there is nothing to compute, and no slice to end.
+  // Returns false if the job has failed; then there is nothing to compute, and no slice to end.
   bool BeginSlice();
 
-  // Calls `change` with the response, which all slices fill in, and keeps other slices out
-  // meanwhile.
+  // Calls `change` with the response, which all slices fill, excluding other slices meanwhile.
   void ChangeResponse(absl::FunctionRef<void(Response&)> change) {
     absl::MutexLock lock(&mutex_);
     change(response_);
   }
 
-  // Ends a slice of `sequences`, which has waited for `queued`. If `status` is not OK the job
-  // fails.
+  // Ends a slice of `sequences` that waited for `queued`. The job fails if `status` is not OK.
   void EndSlice(int64_t sequences, absl::Duration queued, const absl::Status& status);
 
   void Fail(const absl::Status& status) override;
 
  private:
   void Note(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns true once, when the job is to be ended.
+  // Returns true once, when the job must end.
   bool Over() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndNow() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
@@ -83,29 +81,29 @@ class ComputeJob final : public Job {
   Response response_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);  // the first error
   absl::Duration queued_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
-  int64_t left_ ABSL_GUARDED_BY(mutex_);     // sequences that no slice has computed
+  int64_t left_ ABSL_GUARDED_BY(mutex_);     // sequences not yet computed
   int running_ ABSL_GUARDED_BY(mutex_) = 0;  // slices
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// The terms on which a call has its request computed.
+// The terms under which a call submits its request.
 struct JobTerms {
   std::string peer;  // see Job
   absl::Time deadline = absl::InfiniteFuture();
   bool patient = false;                                // see Job
-  std::shared_ptr<const std::atomic<bool>> gone = {};  // true once the client is gone
+  std::shared_ptr<const std::atomic<bool>> gone = {};  // true once the client disconnects
   Held held = {};
 };
 
-// Submits the request to the queue, without the sequences whose vectors the cache has. If it has
-// them all, calls `done` at once, on this thread; else as ComputeJob does. Returns the errors of
-// BatchQueue::Submit, and RESOURCE_EXHAUSTED if there is no memory for a response from the cache;
-// then `done` is not called.
+// Submits the request to the queue, without the sequences found in the cache. If all are found,
+// calls `done` at once on this thread, otherwise as ComputeJob does. Returns the errors of
+// BatchQueue::Submit, and RESOURCE_EXHAUSTED without memory for a cached response; `done` is not
+// called then.
 absl::Status SubmitJob(const ServiceContext& context, ComputeRequest request, JobTerms terms,
                        std::function<void(ComputeJob::End)> done);
 
-// Sets what the scheduler needs beside the job's caller: the slices that it may be computed in,
-// with their predicted times.
+// Sets what the scheduler needs except the client: the slices in which the job may be computed, and
+// their predicted times.
 void PlanJob(const ServiceContext& context, ComputeJob& job);
 
 }  // namespace attendant::server

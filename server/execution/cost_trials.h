@@ -1,4 +1,4 @@
-// Times a few runs of a model's layers when it is loaded, for its cost model.
+// Times a few runs of a model's layers at load, for its cost model.
 #pragma once
 
 #include "engine/layers/encoder.h"
@@ -7,10 +7,10 @@
 
 namespace attendant::server {
 
-// Sets the rates of the model's cost model, unless they are known: an overlay takes those of
-// `base`, which is null for any other model. Otherwise they are measured on `run`, which overwrites
-// its input and takes about a third of a second at most. The row plan of the run must have been
-// set. Runs of models whose layers cannot attend to their own rows are not timed.
+// Sets the rates of the model's cost model unless they are known. An overlay takes those of `base`,
+// which is null otherwise. Other models are measured on `run`, for at most about a third of a
+// second, overwriting its input; its row plan must be set. Models whose layers cannot attend to
+// their own rows are not timed.
 void TimeCosts(const ServedModel& model, const ServedModel* base, EncoderRun& run,
                const Clock& clock);
 

@@ -1,4 +1,4 @@
-// A BatchEntry while its batch is computed: a ComputeJob, or a slice of it.
+// EntryRun, a BatchEntry (a ComputeJob or a slice of it) while its batch is computed.
 #pragma once
 
 #include <cstdint>
@@ -24,66 +24,66 @@ namespace attendant::server {
 
 class EntryRun;
 
-// A sequence of an entry, or one of its tokens, that a head works on.
+// A sequence of an entry, or one of its tokens, as input of a head.
 struct HeadRow {
   EntryRun* entry;
   int64_t index;
 };
 
-// Gathers the rows of its request, and writes its results into the response of the job, other
-// slices at the same time into other elements. One thread.
+// Gathers the rows of its request and writes its results into the job's response, while other
+// slices write other elements. Not thread-safe.
 class EntryRun {
  public:
-  // The slice has been begun (ComputeJob::BeginSlice); Finish or Fail ends it. `context` outlives
-  // this.
+  // The slice must have begun (ComputeJob::BeginSlice); Finish or Fail ends it. `context` must
+  // outlive this object.
   EntryRun(std::shared_ptr<ComputeJob> job, const BatchEntry& entry, const ServiceContext& context);
 
-  // Before Finish or Fail. The request is the job's, or a slice of it.
+  // Valid before Finish or Fail. The request is the job's, or a slice of it.
   const ComputeJob& job() const { return *job_; }
   const ComputeRequest& request() const { return slice_ ? *slice_ : job_->request(); }
 
-  // Copies the kept rows to rows [first_row, …) of the run's input, those of cross-attention to
-  // where `place` ends so far, and the bias. INVALID_ARGUMENT names the first value that is
-  // refused.
+  // Copies the kept rows to rows [first_row, …) of the run's input, those of cross-attention to the
+  // current end of `place`, and the bias. Returns INVALID_ARGUMENT for the first refused value.
   absl::Status Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place);
 
   bool nonfinite() const { return gatherer_.nonfinite(); }
   const GatheredBias* bias() const { return bias_ ? &*bias_ : nullptr; }
-  // The same gates for every sequence.
+  // The gates, equal for every sequence.
   HeadGates gates() const;
-  // The state of the sequence that the request is a chunk of; empty if it is none.
+  // The state of the sequence of which the request is a chunk; empty if it is not one.
   LinearState state() const {
     StreamSequence* sequence = request().sequence();
     return sequence == nullptr ? LinearState() : sequence->state();
   }
 
-  // Keys and values for a sequence of the request. `projected` has those of the whole batch.
+  // Keys and values for a sequence of the request. `projected` holds the whole batch's.
   CrossKv CrossKvOf(const CrossKv& projected, int64_t sequence) const;
 
-  // Of a RegisterMemory: copies its keys and values, which Finish registers.
+  // For a RegisterMemory: copies its keys and values, which Finish registers.
   void TakeCrossKv(const CrossKv& projected);
 
-  // The buffer for the probabilities of this layer and of a sequence; null: not wanted.
+  // The buffer for this layer's probabilities of a sequence; null if not requested.
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence);
 
-  // These keep a problem, such as a lack of memory, for Finish; then the entry takes nothing more.
+  // These functions record errors, such as lack of memory, for Finish; the entry then ignores
+  // further results.
 
-  // In a layer: takes its values [T of the batch, heads x Dv], if the response needs them.
+  // During a layer: copies its values [T of the batch, heads x Dv] if the response needs them.
   void TakeValues(MatrixView<const float> batch_rows);
 
-  // After a layer: takes its probabilities and its output [T of the batch, width] into the
-  // response, if asked for.
+  // After a layer: copies its probabilities and its output [T of the batch, width] into the
+  // response if requested.
   void TakeProbabilities(int64_t layer);
   void TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows);
 
-  // After the run: takes the hidden states, and makes room for pooled vectors, if asked for.
+  // After the run: copies the hidden states and allocates pooled vectors, if requested.
   void TakeResult(MatrixView<const float> batch_rows);
 
-  // After TakeResult: appends the rows that this head is to make for the response: of a sequence
-  // each, or of a token. The others become zeros.
+  // After TakeResult: appends the rows that this head computes for the response, one per sequence
+  // or token. Other rows become zeros.
   void AppendHeadRows(HeadKind head, std::vector<HeadRow>& rows);
-  // Writes what the head takes for one of them, and takes what it makes of it, which may change.
-  // Several threads may do so for different rows at the same time.
+  // Writes the head's input for a row, and takes its output, which may change. Different rows may
+  // be handled on several threads at the same time.
   void FillHeadRow(HeadKind head, int64_t index, MatrixView<const float> batch_rows,
                    absl::Span<float> input) const;
   void TakeHeadRow(HeadKind head, int64_t index, absl::Span<float> output);
@@ -93,44 +93,44 @@ class EntryRun {
   void AppendScoredSequences(std::vector<HeadRow>& rows);
   void ScoreSequence(int64_t sequence);
 
-  // Makes room for the sparse vectors if they are asked for, and appends the sequences to weigh the
-  // vocabulary for. Rows are counted in the whole batch.
+  // Allocates sparse vectors if requested, and appends the sequences for the vocabulary head. Rows
+  // are counted in the whole batch.
   void AppendVocabularySequences(std::vector<VocabularySequence>& sequences);
 
-  // Keeps a problem of a head, if it is one, as the other steps do.
+  // Records an error of a head like the other steps.
   void Refuse(const absl::Status& status) { status_.Update(status); }
 
-  // Ends the slice, with the problem that came up meanwhile if there is one.
+  // Ends the slice, with an error if one was recorded.
   void Finish(const BatchReport& report);
   void Fail(const absl::Status& status);
   bool ended() const { return job_ == nullptr; }
 
  private:
-  // Runs a step, unless an earlier one has failed.
+  // Runs a step unless an earlier one failed.
   template <typename Step>
   void Take(Step step) {
     if (status_.ok()) status_.Update(Guarded(step));
   }
-  // The tensor in an optional one, which is empty at first.
+  // Returns the tensor in an optional that is empty at first.
   static ResponseTensor& TensorIn(std::optional<ResponseTensor>& tensor) {
     return tensor ? *tensor : tensor.emplace();
   }
   void AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
-  // Returns the tensor that `find` returns of the job's response. The first slice makes it, as
-  // large as the whole request needs it, and with zeros if not all elements will be written. Null,
-  // with a problem in status_: it could not be made.
+  // Returns the tensor that `find` selects in the job's response. The first slice allocates it for
+  // the whole request, zeroed if not all elements will be written. Returns null, with an error in
+  // status_, if it cannot be allocated.
   ResponseTensor* MakeOnce(absl::FunctionRef<ResponseTensor&(Response&)> find,
                            std::vector<int64_t> shape, DataType dtype, bool zeroed = false);
-  // Makes such a tensor of rows of this shape, and writes the kept `rows` into it.
+  // Allocates such a tensor of rows of this shape, and writes the kept `rows` into it.
   void PlaceRows(MatrixView<const float> rows, std::vector<int64_t> shape,
                  absl::FunctionRef<ResponseTensor&(Response&)> find);
   void PlaceAttention(int64_t layer, size_t index);
   void PlaceResult(MatrixView<const float> batch_rows);
   void AppendTokens(std::vector<HeadRow>& rows);
   void PlaceTokenVectors();
-  // Whether the head that makes the pooled vectors takes each token by itself.
+  // Whether the head of pooled vectors processes each token by itself.
   bool pools_late(HeadKind head) const;
-  // Makes the pooled vectors of what the head has made of the tokens.
+  // Computes pooled vectors from the head's outputs for tokens.
   void PlaceLateMeans();
   void PlaceSparse();
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
@@ -140,19 +140,19 @@ class EntryRun {
 
   const ServiceContext& context_;
   std::shared_ptr<ComputeJob> job_;      // null once the slice has ended
-  std::optional<ComputeRequest> slice_;  // none: all sequences
+  std::optional<ComputeRequest> slice_;  // not set: all sequences
   RowGatherer gatherer_;
   int64_t first_row_ = 0;
-  int64_t first_cross_kv_row_ = 0;  // among the projected rows of the batch
+  int64_t first_cross_kv_row_ = 0;  // among the batch's projected rows
   std::optional<GatheredBias> bias_;
-  AlignedBuffer<float> probabilities_;  // of one layer: [H, length, keys] of each sequence
-  std::vector<int64_t> pairs_before_;   // [B]: of a head, of the sequences before
+  AlignedBuffer<float> probabilities_;  // of one layer: [H, length, keys] per sequence
+  std::vector<int64_t> pairs_before_;   // [B]: pairs of one head in earlier sequences
   std::vector<float> values_;           // of one layer: [T, H Dv]
-  ResponseTensor* pooled_ = nullptr;    // null if it is not wanted, or if there is no memory for it
-  AlignedBuffer<float> late_;           // [T, classes] of a head that takes each token, or empty
+  ResponseTensor* pooled_ = nullptr;    // null if not requested or without memory
+  AlignedBuffer<float> late_;           // [T, classes] of a head applied to each token, or empty
   AlignedBuffer<float> token_vectors_;  // [T, P], or empty
-  ResponseTensor* scores_ = nullptr;    // as pooled_
-  std::vector<int32_t> scored_tokens_;  // those with a vector, ascending, if there are scores
+  ResponseTensor* scores_ = nullptr;    // like pooled_
+  std::vector<int32_t> scored_tokens_;  // tokens with a vector, ascending, if there are scores
   AlignedBuffer<float> sparse_;         // [B, V], or empty
   absl::Status status_;
 };

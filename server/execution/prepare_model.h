@@ -1,4 +1,4 @@
-// The last step before a loaded model can be served: its runs, and what is measured on them.
+// The last step before serving a loaded model: creating and timing its runs.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,24 @@
 
 namespace attendant::server {
 
-// For the log.
+// Returns a description for the log.
 std::string Describe(const RowPlan& plan);
 
-// Makes the runs of a model.
+// How to create the runs of a model.
 struct RunOptions {
-  int64_t max_tokens = 1;  // of a batch
+  int64_t max_tokens = 1;  // per batch
   const ThreadPlan& thread_plan;
-  const Clock& clock;  // by which plans and costs are timed
+  const Clock& clock;  // for timing plans and costs
 };
 
-// Returns the model with a run for each instance of the plan, its row plan and the rates of its
-// cost model, which it takes from `base`, a prepared model, if that is not null; otherwise they are
-// measured, for about half a second, and logged. Any thread: with NUMA nodes in the plan, threads
-// of its own that are bound to them do the work.
+// Returns the model with a run for each instance of the plan, its row plan and its cost rates.
+// These are taken from `base`, a prepared model, unless it is null; otherwise they are measured,
+// for about half a second, and logged. Thread-safe: with NUMA nodes in the plan, threads bound to
+// them do the work.
 std::shared_ptr<const ServedModel> PrepareModel(const ServedModel& loaded, const ServedModel* base,
                                                 const RunOptions& options);
 
-// Prepares models of which some may be the bases of others.
+// Prepares models, some of which may be bases of others.
 ServedModels PrepareModels(const ServedModels& loaded, const RunOptions& options);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// From a received message to a request that can be queued.
+// Turns a received message into a request for the queue.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -24,32 +24,31 @@ namespace attendant::server {
 struct PreparedCompute {
   ComputeRequest request;
   int64_t bytes = 0;                                          // of message, response and scratch
-  std::function<grpc::ByteBuffer(Response)> to_message = {};  // the wire form of the response
-  absl::Duration timeout = absl::InfiniteDuration();          // that the message asks for
+  std::function<grpc::ByteBuffer(Response)> to_message = {};  // serializes the response
+  absl::Duration timeout = absl::InfiniteDuration();          // requested by the message
 };
 
-// A request, or an answer that needs no queue.
+// A request, or a response that needs no queue.
 using Prepared = std::variant<PreparedCompute, grpc::ByteBuffer>;
 
-// A message that has been read, and waits to be prepared.
+// A parsed message that is yet to be prepared.
 struct Preparation {
-  // The bytes that are taken meanwhile, if it takes long and is to be done on a worker; 0: it is
-  // quick.
+  // Memory needed to prepare it, which is slow and belongs on a worker; 0 if it is quick.
   int64_t tokenizing_bytes = 0;
-  // To be called once, with the name of the client (ComputeRequest::client). `context` outlives it.
+  // Call once, with the name of the client (ComputeRequest::client). `context` must outlive it.
   absl::AnyInvocable<absl::StatusOr<Prepared>(const std::string& client)> prepare = {};
 };
 
 // An EncodeStreamRequest.
 struct StreamItem {
-  v1::EncodeStreamRequest message;  // without the tensors' data
+  v1::EncodeStreamRequest message;  // without tensor data
   std::vector<TensorPayload> payloads;
   int64_t bytes = 0;  // of the message
   absl::Time arrived;
 };
 
-// An AttendRequest; an EncodeRequest; a PutMemoryRequest; a TokenizeRequest. The data of tensors
-// and texts stays where it arrived.
+// AttendRequest, EncodeRequest, PutMemoryRequest and TokenizeRequest. Tensor data and texts are not
+// copied.
 absl::StatusOr<Preparation> PrepareAttend(const grpc::ByteBuffer& message,
                                           const ServiceContext& context);
 absl::StatusOr<Preparation> PrepareEncode(const grpc::ByteBuffer& message,
@@ -59,17 +58,17 @@ absl::StatusOr<Preparation> PreparePutMemory(const grpc::ByteBuffer& message,
 absl::StatusOr<Preparation> PrepareTokenize(const grpc::ByteBuffer& message,
                                             const ServiceContext& context);
 
-// Adds the bytes that a request takes, of which `message_bytes` are its message. Returns the error
-// if `compute` is one. The caller sets `to_message`.
+// Adds the memory of a request with a message of `message_bytes`. Returns the error of `compute`,
+// if any. The caller sets `to_message`.
 absl::StatusOr<PreparedCompute> PrepareRequest(absl::StatusOr<ComputeRequest> compute,
                                                int64_t message_bytes,
                                                const ServiceContext& context);
 
-// INVALID_ARGUMENT: it is malformed, so that even its id is not known.
+// Returns INVALID_ARGUMENT if the message is malformed, so that even its id is unknown.
 absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
                                        const ServiceContext& context);
 
-// As Preparation::tokenizing_bytes, of PrepareItem.
+// Returns Preparation::tokenizing_bytes for PrepareItem.
 int64_t TokenizingBytes(const StreamItem& item, const ServiceContext& context);
 
 absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item, const EncodeOrigin& origin,

@@ -1,4 +1,4 @@
-// The response to a job: what was computed, and its conversion to a message.
+// Response, the results of a job and their serialization.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -19,7 +19,7 @@ namespace attendant::server {
 struct Response {
   std::optional<ResponseTensor> hidden_states;
   std::vector<std::pair<int64_t, ResponseTensor>>
-      intermediate;  // with their layers, in the order asked for
+      intermediate;  // with their layers, in the requested order
   std::vector<std::pair<int64_t, ResponseTensor>> probabilities;   // likewise
   std::vector<std::pair<int64_t, ResponseTensor>> attention_keys;  // likewise, or empty
   std::optional<ResponseTensor> weighted_values;
@@ -27,21 +27,21 @@ struct Response {
   std::optional<ResponseTensor> token_vectors;
   std::optional<ResponseTensor> scores;  // of late interaction
   std::optional<SparseResponse> sparse;
-  std::shared_ptr<const TokenizedTexts> texts = {};  // of the request; null: it had none
-  bool describes_texts = false;                      // in the message
-  CrossKvStore::Ticket ticket;                       // of what was registered
+  std::shared_ptr<const TokenizedTexts> texts = {};  // of the request, or null
+  bool describes_texts = false;                      // return their tokens
+  CrossKvStore::Ticket ticket;                       // of registered keys and values
   v1::Execution execution;
 };
 
-// The wire form of an AttendResponse, an EncodeResponse, a PutMemoryResponse, an
-// EncodeStreamResponse; the tensors' data is not copied.
+// Serialize an AttendResponse, EncodeResponse, PutMemoryResponse and EncodeStreamResponse without
+// copying tensor data.
 grpc::ByteBuffer ToAttendResponse(Response response);
 grpc::ByteBuffer ToEncodeResponse(Response response);
 grpc::ByteBuffer ToPutMemoryResponse(Response response);
 grpc::ByteBuffer ToStreamResponse(uint64_t id, Response response);
 
-// An EncodeStreamResponse that carries an error, with its reason; `status` is not OK. `retry_after`
-// is when to send the item again, or nothing.
+// Serializes an EncodeStreamResponse with an error and its reason; `status` must not be OK.
+// `retry_after` is when to resend the item, if ever.
 grpc::ByteBuffer ToStreamError(uint64_t id, const absl::Status& status,
                                std::optional<absl::Duration> retry_after);
 

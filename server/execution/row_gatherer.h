@@ -11,12 +11,12 @@
 
 namespace attendant::server {
 
-// A tensor of the request and which of its rows are kept.
+// A tensor of the request, and its kept rows.
 struct NamedRows {
   const char* field;
   const CheckedTensor& tensor;
   const TokenLayout& layout;
-  // Not null: the tensor has the pixels of images, [B, 3, H, W], and each row is a patch of one.
+  // If not null, the tensor holds images [B, 3, H, W], and each row is a patch.
   const PatchEmbeddingShape* patches = nullptr;
 };
 
@@ -27,10 +27,10 @@ class RowGatherer {
 
   absl::Status Gather(const NamedRows& from, MatrixView<float> rows);
 
-  // To where `place` ends so far.
+  // Copies to the current end of `place`.
   absl::Status GatherCrossKv(const CrossKvRows& from, const CrossKvRange& place, EncoderRun& run);
 
-  // True once a value was not finite.
+  // Returns true if any value was not finite.
   bool nonfinite() const { return nonfinite_; }
 
  private:

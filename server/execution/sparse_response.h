@@ -1,4 +1,4 @@
-// The sparse vectors of a response, until every slice of the request has made its own.
+// The sparse vectors of a response, collected from its slices.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace attendant::server {
 
-// Returns the elements of each row that are not zero, in their order; NaN is not zero.
+// Returns the non-zero elements of each row, in order; NaN counts as non-zero.
 std::vector<std::vector<SparseElement>> NonZeros(MatrixView<const float> rows);
 
-// Move-only. One thread.
+// Move-only. Not thread-safe.
 class SparseResponse {
  public:
   explicit SparseResponse(int64_t sequences) : vectors_(sequences), left_(sequences) {}
-  // With the vectors of all sequences.
+  // Holds the vectors of all sequences.
   SparseResponse(std::vector<int64_t> counts, ResponseTensor indices, ResponseTensor weights)
       : left_(0),
         counts_(std::move(counts)),
         indices_(std::move(indices)),
         weights_(std::move(weights)) {}
 
-  // Takes the vectors of the sequences from `first` on, each once. The last ones make the tensors,
-  // with weights of this type. RESOURCE_EXHAUSTED if there is no memory for them.
+  // Takes the vectors of the sequences from `first`, each once. The last call builds the tensors,
+  // with weights of this type. Returns RESOURCE_EXHAUSTED without memory for them.
   absl::Status Take(int64_t first, std::vector<std::vector<SparseElement>> vectors, DataType dtype);
 
-  // Once all vectors have been taken: the elements of each sequence, and the tensors [their sum].
+  // After all vectors are taken: the number of elements per sequence, and the tensors [their sum].
   const std::vector<int64_t>& counts() const { return counts_; }
   ResponseTensor& indices() { return indices_; }
   ResponseTensor& weights() { return weights_; }
@@ -38,8 +38,8 @@ class SparseResponse {
  private:
   absl::Status MakeTensors(DataType dtype);
 
-  std::vector<std::vector<SparseElement>> vectors_;  // [B], empty once the tensors are made
-  int64_t left_;                                     // sequences whose vectors are to come
+  std::vector<std::vector<SparseElement>> vectors_;  // [B], empty once the tensors are built
+  int64_t left_;                                     // sequences without vectors so far
   std::vector<int64_t> counts_;
   ResponseTensor indices_;
   ResponseTensor weights_;

@@ -1,4 +1,4 @@
-// The memory that the process keeps after it has freed it.
+// Limits the freed memory that the process keeps.
 #pragma once
 
 #include <cstdint>
@@ -6,24 +6,23 @@
 
 namespace attendant::server {
 
-// To be called before there are other threads. Limits what the C library's heaps (arenas of malloc)
-// keep, since each keeps some of what it ever held:
-// - There is one for each two processors instead of 16, which threads share. With one for each
-//   processor a server with two of them was no faster.
-// - Each gives back free memory at its end that is beyond 4 MiB. By default that is twice the
-//   largest block that was ever freed, up to 64 MiB, and malloc_trim does not change this for
-//   others than the first heap.
-// Blocks of up to kLargestHeapBlock are in heaps, as they come to be by default in a process that
-// has freed one of that size.
+// Call before other threads start. Limits the memory that the heaps of the C library (malloc
+// arenas) keep, because each keeps some of its peak:
+// - Threads share one heap per two processors, instead of 16 per two. One per processor was no
+//   faster on a server with two.
+// - Each heap returns free memory beyond 4 MiB at its end. The default is twice the largest block
+//   ever freed, up to 64 MiB, and malloc_trim only changes it for the first heap.
+// Blocks of up to kLargestHeapBlock are in heaps, which is the default in a process that has freed
+// a block of that size.
 void LimitHeaps();
 inline constexpr int kLargestHeapBlock = 32 << 20;
 
-// Gives back to the system what the process has freed. The C library keeps freed memory below
-// whatever is still in use in the same heap: after many requests each heap is as large as it ever
-// was, and requests are refused for memory that nobody uses. One thread at a time.
+// Returns freed memory to the system. The C library keeps freed memory below anything still in use
+// in the same heap: after many requests, each heap stays at its peak, and requests are refused for
+// memory that is unused. Not thread-safe.
 class FreedMemory {
  public:
-  // Both are replaced in tests only. `resident` is the memory of the process in bytes.
+  // Tests replace both. `resident` returns the memory of the process in bytes.
   explicit FreedMemory(std::function<int64_t()> resident, std::function<void()> give_back = Trim);
 
   struct Calls {
@@ -31,14 +30,14 @@ class FreedMemory {
     int64_t begun = 0;  // since the process started
   };
 
-  // Gives memory back if the process has grown since the last time. With no call under way it then
-  // does so each time until there is nothing to give and no call has begun in between, because what
-  // calls and their connections still held is freed later, which is no growth. What is given back
-  // costs page faults when it is used again, so a process with calls under way has to have grown by
-  // much.
+  // Returns memory if the process has grown since the last call. Without calls in progress, it then
+  // does so each time until there is nothing to return and no call has begun in between, because
+  // the remaining memory of calls and connections is freed later, without growth. Returned memory
+  // costs page faults when it is used again, so that with calls in progress the process must have
+  // grown by much.
   void GiveBackIfGrown(Calls calls);
 
-  // Gives it back in any case.
+  // Returns memory unconditionally.
   void GiveBack();
 
  private:
@@ -46,8 +45,8 @@ class FreedMemory {
 
   const std::function<int64_t()> resident_;
   const std::function<void()> give_back_;
-  int64_t kept_ = 0;        // bytes after the last time, or less
-  int64_t begun_ = 0;       // calls that had begun the last time
+  int64_t kept_ = 0;        // bytes after the last call, or fewer
+  int64_t begun_ = 0;       // calls begun by the last call
   bool unsettled_ = false;  // whether more may be freed without growth
 };
 

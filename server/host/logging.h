@@ -1,5 +1,5 @@
-// Logging to standard error. Every message is exactly one line, whatever text it contains; nobody
-// waits for the reader of the log, who misses lines if it is too slow.
+// Logging to standard error. Every message is exactly one line, whatever it contains. Threads never
+// wait for a slow reader of the log; it misses lines instead.
 #pragma once
 
 #include <string>
@@ -8,17 +8,18 @@
 
 namespace attendant::server {
 
-// Sets spdlog's default logger. The messages of gRPC and protobuf go there too, at debug level, or
-// as critical if they end the process. `level` is one of the words that --log-level accepts.
+// Sets spdlog's default logger, which also receives the messages of gRPC and protobuf, at debug
+// level, or as critical if they end the process. `level` is a value of --log-level.
 //
 // A text line is "2026-01-31T12:00:00.000Z info message" with control characters escaped, so that
 // text from a client cannot forge a line. A JSON line is {"time": …, "level": …, "message": …}.
 void StartLogging(LogFormat format, const std::string& level);
 
-// Returns `message` with its control characters written as \n, \t or, for example, \x1b.
+// Returns `message` with control characters escaped as
+// , \t or, for example, \x1b.
 std::string EscapeControls(const std::string& message);
 
-// Returns `message` as a JSON string, with the quotes. Bytes that are not UTF-8 become U+FFFD.
+// Returns `message` as a quoted JSON string, replacing invalid UTF-8 by U+FFFD.
 std::string QuoteJson(const std::string& message);
 
 }  // namespace attendant::server

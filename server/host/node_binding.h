@@ -5,15 +5,14 @@
 
 namespace attendant::server {
 
-// Restricts the calling thread, and the threads that it starts afterwards, to the CPUs of `node`.
-// The kernel then places the pages that they are first to write in the memory of that node. If
-// binding fails, this logs a warning and the threads run on any CPU.
+// Binds the calling thread, and threads that it starts later, to the CPUs of `node`. The kernel
+// then places pages that they write first in the memory of that node. If binding fails, logs a
+// warning, and the threads run on any CPU.
 void BindToNode(const NumaNode& node);
 
-// While an object of this class exists, malloc serves allocations of 128 KiB and more with fresh
-// pages. Otherwise it might reuse memory that a thread on another node has written and freed. The
-// destructor sets the threshold of the whole process back to that of LimitHeaps, so that from then
-// on freed memory is reused.
+// During its lifetime, malloc serves allocations of 128 KiB and more with fresh pages instead of
+// memory that a thread on another node has written and freed. The destructor restores the threshold
+// of LimitHeaps for the whole process, so that freed memory is reused again.
 class FreshPages {
  public:
   FreshPages();

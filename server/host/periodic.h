@@ -1,4 +1,4 @@
-// Periodic, which does something again and again.
+// Periodic, which calls a function at intervals.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace attendant::server {
 
-// Calls a function at intervals, on a thread of its own. The first call comes after an interval.
-// A call that throws, for want of memory, is over.
+// Calls a function at intervals, on a thread of its own, first after one interval. An exception,
+// such as std::bad_alloc, only ends that call.
 class Periodic {
  public:
   Periodic(absl::Duration interval, std::function<void()> call);
-  // Waits for a call that is under way; none comes afterwards.
+  // Waits for a running call; none follows.
   ~Periodic();
   Periodic(const Periodic&) = delete;
   Periodic& operator=(const Periodic&) = delete;

@@ -1,4 +1,4 @@
-// The file in which a server that is ready tells its ports.
+// The file to which a ready server writes its ports.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace attendant::server {
 
-// INVALID_ARGUMENT if a file cannot be made there; OK for an empty path. Makes nothing.
+// Returns INVALID_ARGUMENT if a file cannot be created there; OK for an empty path. Creates
+// nothing.
 absl::Status CheckPortFile(const std::string& path);
 
-// Writes the ports, or nothing if the path is empty. No reader ever sees part of the file.
-// INVALID_ARGUMENT if it cannot be written.
+// Writes the ports atomically, or nothing if the path is empty. Returns INVALID_ARGUMENT if it
+// cannot be written.
 absl::Status WritePortFile(const std::string& path, int port, int http_port);
 
 }  // namespace attendant::server

@@ -1,5 +1,5 @@
-// CorsPolicy: which pages of other origins may call the HTTP port from a browser, as the Fetch
-// standard has it.
+// CorsPolicy: which pages of other origins may call the HTTP port from a browser, by the Fetch
+// standard.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@ namespace attendant::server {
 // Immutable.
 class CorsPolicy {
  public:
-  // "*" stands for all origins. Without any, nothing is allowed.
+  // "*" allows all origins. An empty list allows none.
   explicit CorsPolicy(std::vector<std::string> origins = {}) : origins_(std::move(origins)) {}
 
-  // Returns the headers of any answer to the request; none if its origin is not allowed.
+  // Returns headers for any response to the request; none if its origin is not allowed.
   std::vector<std::pair<std::string, std::string>> HeadersFor(const HttpRequest& request) const;
 
-  // Returns the answer to a request that asks whether another one is allowed, without
-  // HeadersFor(request); nothing if it is another request, or its origin is not allowed.
+  // Returns the response to a preflight request, without HeadersFor(request); nullopt for other
+  // requests or if the origin is not allowed.
   std::optional<HttpAnswer> PreflightAnswer(const HttpRequest& request) const;
 
  private:

@@ -1,5 +1,4 @@
-// HttpCall, a request of the HTTP port whose body is taken as it comes, and which may be answered
-// long after.
+// HttpCall, a request of the HTTP port with a streamed body and a response that may come later.
 #pragma once
 
 #include <functional>
@@ -14,36 +13,37 @@
 
 namespace attendant::server {
 
-// Has the places and times for calls (HttpLimits). All functions are called on the thread of the
-// HTTP port, in this order, and must be quick. If one of them throws, the connection is closed
-// without an answer.
+// Uses the places and times for calls (HttpLimits). All functions are called on the HTTP port's
+// thread, in this order, and must be quick. If one throws, the connection is closed without a
+// response.
 class HttpCall {
  public:
   virtual ~HttpCall() = default;
-  // Some of the body.
+  // Receives a part of the body.
   virtual void OnBody(std::string_view bytes) = 0;
-  // All of the body has come. Returns the answer, or nothing if that goes by HttpReply later.
+  // Called at the end of the body. Returns the response, or nullopt if HttpReply will send it
+  // later.
   virtual std::optional<HttpAnswer> OnRequest() = 0;
-  // The caller does not wait any more for the HttpReply, which is sent nevertheless. Called at most
-  // once.
+  // Called, at most once, if the client no longer waits for the HttpReply, which must be sent
+  // nevertheless.
   virtual void OnGone() = 0;
-  // The answer has left, or never will: because the connection is lost, or because the time for the
-  // body or the answer is over.
+  // Called when the response has been sent, or will never be: the connection is lost, or the time
+  // for the body or the response is over.
   enum class End { kSent, kLost, kTooLate };
   virtual void OnEnd(End end) = 0;
 };
 
-// Returns the answer to a request by its body, of which it gets the first 64 KiB. As quick as the
-// functions of HttpCall.
+// Returns the response to a request from its body, of which it gets the first 64 KiB. Must be as
+// quick as the functions of HttpCall.
 using HttpBodyHandler = std::function<HttpAnswer(const std::string& body)>;
 inline constexpr size_t kMostHandledBytes = 64 << 10;
 
-// A response that is sent without reading a body, and ends the connection if there is a body; a
-// handler of the body; a call; or nothing, if the path belongs to another handler.
+// A response sent without reading the body, which ends the connection if there is one; a handler of
+// the body; a call; or nothing, if the path belongs to another handler.
 using HttpStart =
     std::variant<std::monostate, HttpAnswer, HttpBodyHandler, std::shared_ptr<HttpCall>>;
 
-// Called once the head of a request is complete. The request is gone when it returns.
+// Called once the head of a request is complete. The request is invalid afterwards.
 using HttpCallHandler =
     std::function<HttpStart(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply)>;
 

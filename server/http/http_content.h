@@ -1,4 +1,4 @@
-// HttpContent, the body of an answer that is made piece by piece while it is sent.
+// HttpContent, a response body generated piece by piece while it is sent.
 #pragma once
 
 #include <cstddef>
@@ -8,28 +8,28 @@
 
 namespace attendant::server {
 
-// One thread at a time.
+// Used by one thread at a time.
 class HttpContent {
  public:
-  // Appends a piece, always the same.
+  // Appends piece `index`, with the same result each time.
   using Make = std::function<void(size_t index, std::string* to)>;
 
   explicit HttpContent(std::string text);
-  // The body is `begun` and the pieces from `next` to `pieces`, which have `bytes` together.
+  // The body is `begun`, then the pieces from `next` to `pieces`, of `bytes` together.
   HttpContent(std::string begun, size_t next, size_t pieces, int64_t bytes, Make make);
 
-  // Makes the pieces from `next` to `pieces` and returns how many bytes they have together.
+  // Generates the pieces from `next` to `pieces`, and returns their size.
   static int64_t Measure(size_t next, size_t pieces, const Make& make);
 
-  int64_t size() const { return size_; }  // bytes in all
-  // Writes the next bytes of the body to `to`, at least one of them and at most `most`, and returns
-  // how many. Not called once all have been read.
+  int64_t size() const { return size_; }  // total bytes
+  // Writes the next 1..`most` bytes of the body to `to`, and returns how many. Do not call it after
+  // the end.
   size_t Read(char* to, size_t most);
 
  private:
   std::string piece_;
-  size_t at_ = 0;  // of the piece
-  size_t next_;    // the piece after it
+  size_t at_ = 0;  // position in the piece
+  size_t next_;    // the following piece
   const size_t pieces_;
   const int64_t size_;
   const Make make_;

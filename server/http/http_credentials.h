@@ -1,5 +1,4 @@
-// HttpCredentials, certificates as GnuTLS takes them, which encrypts the connections of
-// libmicrohttpd.
+// HttpCredentials, certificates for GnuTLS, which encrypts libmicrohttpd's connections.
 #pragma once
 
 #include <gnutls/gnutls.h>
@@ -11,11 +10,11 @@
 
 namespace attendant::server {
 
-// The library would have one set of certificates for each of its daemons; instead, each session is
-// given the newest ones before its handshake. Immutable. Has to outlive the sessions that have it.
+// The library supports one set of certificates per daemon; instead, each session gets the newest
+// ones before its handshake. Immutable. Must outlive its sessions.
 class HttpCredentials {
  public:
-  // Returns null if GnuTLS refuses the certificates. Throws std::bad_alloc.
+  // Returns null if GnuTLS rejects the certificates. Throws std::bad_alloc.
   static std::shared_ptr<const HttpCredentials> Load(
       std::shared_ptr<const Certificates> certificates);
   ~HttpCredentials() { gnutls_certificate_free_credentials(gnutls_); }
@@ -24,11 +23,11 @@ class HttpCredentials {
 
   const std::shared_ptr<const Certificates>& certificates() const { return certificates_; }
 
-  // Before the handshake: presents the chain and, if there is a client CA, asks for a certificate.
-  // The client needs none until something requires it.
+  // Call before the handshake. Presents the chain and, with a client CA, requests a certificate.
+  // Clients may omit theirs until something requires it.
   void GiveTo(gnutls_session_t session) const;
-  // Whether the client CA has signed the certificate of the client, for clients, and it is valid
-  // now. True without a client CA. `of_handshake` are the credentials that the session has.
+  // Returns whether the client's certificate is signed by the client CA, is for clients, and is
+  // valid now; true without a client CA. `of_handshake` are the session's credentials.
   bool Trust(gnutls_session_t session, const HttpCredentials& of_handshake) const;
 
  private:

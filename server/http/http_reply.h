@@ -1,4 +1,4 @@
-// HttpReply, the way back of a call to the HTTP port.
+// HttpReply, which sends a call's response through the HTTP port.
 #pragma once
 
 #include <atomic>
@@ -9,15 +9,15 @@
 
 namespace attendant::server {
 
-// Wakes the thread of the HTTP port from any other. Allocates nothing once made.
+// Wakes the thread of the HTTP port from any other thread. Does not allocate after construction.
 class HttpWaker {
  public:
-  HttpWaker();  // throws std::system_error if the process may open no descriptor
+  HttpWaker();  // throws std::system_error if no descriptor can be opened
   ~HttpWaker();
   HttpWaker(const HttpWaker&) = delete;
   HttpWaker& operator=(const HttpWaker&) = delete;
 
-  int event() const { return event_; }  // descriptor that poll finds readable from Wake to Reset
+  int event() const { return event_; }  // readable between Wake and Reset
   void Wake() noexcept;
   void Reset() noexcept;
 
@@ -25,18 +25,18 @@ class HttpWaker {
   const int event_;
 };
 
-// Outlives the server if need be; nothing is sent then.
+// May outlive the server; then nothing is sent.
 class HttpReply {
  public:
   explicit HttpReply(std::shared_ptr<HttpWaker> waker) : waker_(std::move(waker)) {}
 
-  // To be called once at most. Any thread.
+  // Call at most once. Thread-safe.
   void Send(HttpAnswer answer) noexcept {
     answer_ = std::move(answer);
     sent_.store(true, std::memory_order_release);
     waker_->Wake();
   }
-  // Whether Send was called, so that Take may be. For the thread of the HTTP port.
+  // Returns whether Send was called, so that Take may be. For the HTTP port's thread.
   bool sent() const { return sent_.load(std::memory_order_acquire); }
   HttpAnswer Take() { return std::move(answer_); }
 

@@ -1,4 +1,4 @@
-// The table of what the HTTP port serves, and the choice of the answer to a request.
+// The routes of the HTTP port.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,9 @@ struct HttpRoute {
   std::function<HttpAnswer(const HttpRequest&)> handler;
 };
 
-// Returns what the handler of the route answers; 404 if no route has the path, 405 if the path has
-// only other methods, and 413 for a request with a body, because no route takes one. A route of GET
-// serves HEAD too, with the answer whose body is then not sent.
+// Returns the response of the route's handler; 404 for an unknown path, 405 for another method of a
+// known path, and 413 for a request with a body, because no route takes one. A GET route also
+// serves HEAD, with the same response; its body is not sent.
 HttpAnswer AnswerFrom(const std::vector<HttpRoute>& routes, const HttpRequest& request);
 
 }  // namespace attendant::server

@@ -12,18 +12,18 @@
 
 namespace attendant::server {
 
-// Not thread-safe. Everything outlives it.
+// Not thread-safe. All arguments must outlive it.
 class BlobDownload {
  public:
   struct Hooks {
     std::function<void(const std::string& line)> note;
-    std::function<void(int64_t bytes)> received;  // negative: bytes were dropped
+    std::function<void(int64_t bytes)> received;  // negative: discarded bytes
   };
   BlobDownload(HubApi& api, const HubCache& cache, const HubOptions& options, Hooks hooks);
 
-  // Makes the blob of a file, unless there is one of its size. Waits for any other process that
-  // makes the same blob. Writes to BLOB.incomplete, continuing an earlier download, and renames the
-  // file once its size and digest are right and it is on the disk. Errors name the file. DATA_LOSS:
+  // Downloads a file's blob unless the cache has one of its size. Waits for another process that
+  // downloads the same blob. Writes to BLOB.incomplete, continuing an earlier download, and renames
+  // it once its size and digest match and it is on disk. Errors name the file. Returns DATA_LOSS if
   // the content differs from the Hub's list.
   absl::Status Run(const std::string& commit, const std::string& path, const HubFile& file);
 
@@ -37,16 +37,16 @@ class BlobDownload {
   const Hooks hooks_;
 };
 
-// Decides about retries of work that fails with UNAVAILABLE: at most `most` attempts in a row
-// without progress, with growing waits in between.
+// Decides whether to retry work that fails with UNAVAILABLE: at most `most` attempts in a row
+// without progress, with growing delays.
 class Retries {
  public:
   Retries(absl::Duration delay, int most)
       : first_(delay), delay_(delay), left_(most), most_(most) {}
 
-  // Counts from the beginning again.
+  // Restarts the count.
   void Progressed();
-  // Returns whether to try again after this error, and waits before it does.
+  // Returns whether to retry after this error, having waited if so.
   bool Again(const absl::Status& status);
 
  private:

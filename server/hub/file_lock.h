@@ -1,4 +1,4 @@
-// FileLock, a lock among processes by a file.
+// FileLock, a lock file shared with other processes.
 #pragma once
 
 #include <functional>
@@ -8,11 +8,11 @@
 
 namespace attendant::server {
 
-// Holds flock(2) on a file until it is destroyed, as the Hub's own library does. The file stays.
+// Holds flock(2) on a file until destroyed, like the Hub's own library. The file remains.
 class FileLock {
  public:
-  // Makes the file if there is none, and waits until the lock is free. Calls `on_wait` once before
-  // it waits for another process.
+  // Creates the file if necessary, and waits for the lock. Calls `on_wait` once before it waits for
+  // another process.
   static absl::StatusOr<FileLock> Take(const std::string& path,
                                        const std::function<void()>& on_wait);
 

@@ -1,4 +1,4 @@
-// HttpClient, which asks the Hub by HTTP and HTTPS.
+// HttpClient, which sends HTTP and HTTPS requests to the Hub.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace attendant::server {
 
-// Receives the body of a successful response, piece by piece. An error ends the transfer, which
-// then returns it.
+// Receives the body of a successful response in pieces. An error ends the transfer, which returns
+// it.
 class HttpSink {
  public:
   virtual ~HttpSink() = default;
-  // Called before the first piece with its offset in the whole body: the requested one, or 0 if the
+  // Called before the first piece with its offset in the body: the requested one, or 0 if the
   // server sends the whole body.
   virtual absl::Status Begin(int64_t offset) = 0;
   virtual absl::Status Write(absl::string_view bytes) = 0;
@@ -29,26 +29,26 @@ struct HttpResponse {
   std::map<std::string, std::string> headers;  // by lower-case name
   std::string url;                             // after redirects
 
-  // Returns the value of a header, given in lower case; empty if there is none.
+  // Returns the value of a header, by lower-case name; empty if absent.
   std::string header(const std::string& name) const;
 };
 
-// Follows redirects; from https only to https. Sends the token only to the scheme, host and port of
-// the endpoint. Verifies certificates. Uses the proxies that libcurl's variables name, such as
+// Follows redirects, but from https only to https. Sends the token only to the scheme, host and
+// port of the endpoint. Verifies certificates. Uses proxies from libcurl's variables, such as
 // https_proxy. Not thread-safe.
 class HttpClient {
  public:
   explicit HttpClient(const HubOptions& options);
   ~HttpClient();
 
-  // Requests `url` from byte `from` on. `sink` receives the body of a response 200 or 206; other
-  // bodies are dropped. `timeout` bounds the whole transfer; connecting and stalls have bounds of
-  // their own. UNAVAILABLE: the transfer did not complete, and a retry may help.
-  // FAILED_PRECONDITION: the server cannot be trusted, or the URL cannot be used.
+  // Requests `url` from byte `from`. `sink` receives the body of a response 200 or 206; other
+  // bodies are discarded. `timeout` bounds the whole transfer; connecting and stalls have their own
+  // limits. Returns UNAVAILABLE if the transfer is incomplete and a retry may help, and
+  // FAILED_PRECONDITION if the server cannot be trusted or the URL is invalid.
   absl::StatusOr<HttpResponse> Get(const std::string& url, int64_t from, absl::Duration timeout,
                                    HttpSink& sink);
 
-  // Requests the headers of `url`. Does not follow a redirect to another host, but returns it.
+  // Requests the headers of `url`. Returns a redirect to another host instead of following it.
   absl::StatusOr<HttpResponse> Head(const std::string& url, absl::Duration timeout);
 
  private:
@@ -57,7 +57,7 @@ class HttpClient {
   absl::Status AskOnce(Transfer& transfer);
 
   const HubOptions options_;
-  std::unique_ptr<void, void (*)(void*)> handle_;  // a CURL*, which keeps connections
+  std::unique_ptr<void, void (*)(void*)> handle_;  // a CURL*, which keeps connections open
 };
 
 }  // namespace attendant::server

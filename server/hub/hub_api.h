@@ -1,4 +1,4 @@
-// HubApi, the requests of the Hub for one repository.
+// HubApi, the Hub's API for one repository.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@
 
 namespace attendant::server {
 
-// Refusals of the Hub become errors that say what to do: UNAUTHENTICATED, PERMISSION_DENIED,
-// NOT_FOUND, or UNAVAILABLE if another try may help. Not thread-safe.
+// Converts the Hub's refusals into errors that say what to do: UNAUTHENTICATED, PERMISSION_DENIED,
+// NOT_FOUND, or UNAVAILABLE if a retry may help. Not thread-safe.
 class HubApi {
  public:
   HubApi(const HubOptions& options, const HubReference& reference);
 
   // Returns the commit of the revision and its files.
   absl::StatusOr<HubListing> List();
-  // Fills in the size and the digest of a file that the Hub has listed without them, as mirrors do.
+  // Fills in the size and digest of a file that the Hub, such as a mirror, has listed without them.
   absl::Status Complete(const std::string& commit, const std::string& path, HubFile& file);
-  // Downloads a file from byte `from` on into `sink`.
+  // Downloads a file from byte `from` into `sink`.
   absl::Status Download(const std::string& commit, const std::string& path, int64_t from,
                         HttpSink& sink);
 

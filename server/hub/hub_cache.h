@@ -1,4 +1,4 @@
-// HubCache, the files of one repository in the cache that the Hub's own library has too.
+// HubCache, one repository's files in the cache shared with the Hub's own library.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace attendant::server {
 
-// The layout below the folder of the cache:
+// The layout below the cache directory:
 //   models--ORG--REPO/blobs/ETAG                 the content of a file
 //   models--ORG--REPO/snapshots/COMMIT/PATH      a relative link to a blob
 //   models--ORG--REPO/refs/REVISION              the last known commit of a branch or tag
 //   .locks/models--ORG--REPO/ETAG.lock           locked with flock while a blob is made
-// All functions return errors of the file system as WriteError does.
+// All functions return file system errors as WriteError does.
 class HubCache {
  public:
   HubCache(const std::string& cache, const std::string& repository);
@@ -27,36 +27,37 @@ class HubCache {
   std::string LockPath(const std::string& etag) const;
   std::string SnapshotFolder(const std::string& commit) const;
 
-  // Returns the commit of a revision; NOT_FOUND if the cache knows none.
+  // Returns the commit of a revision, or NOT_FOUND if it is not in the cache.
   absl::StatusOr<std::string> ReadRef(const std::string& revision) const;
-  // Records the commit of a revision, unless that is the commit itself.
+  // Records the commit of a revision unless the revision is that commit.
   absl::Status WriteRef(const std::string& revision, const std::string& commit) const;
 
-  // Returns whether the snapshot has the file, in the size that is known.
+  // Returns whether the snapshot has the file with the given size, if known.
   bool HasFile(const std::string& commit, const std::string& path, const HubFile& file) const;
-  // Makes the link of a snapshot to a blob.
+  // Links a snapshot's file to a blob.
   absl::Status Link(const std::string& commit, const std::string& path,
                     const std::string& etag) const;
 
-  // Lists the files of a commit, from the list that the Hub's library has saved or else from the
-  // snapshot itself. NOT_FOUND: there is no such snapshot.
+  // Lists the files of a commit, from the list saved by the Hub's library if present, otherwise
+  // from the snapshot. Returns NOT_FOUND if there is no such snapshot.
   absl::StatusOr<HubListing> List(const std::string& commit) const;
 
-  // Makes the folders of blobs and locks, and the tag that makes backup programs skip a cache.
+  // Creates the directories of blobs and locks, and the tag that makes backup programs skip the
+  // cache.
   absl::Status Prepare() const;
 
  private:
   const std::string cache_, folder_, locks_;
 };
 
-// Makes a folder and those above it.
+// Creates a directory and its parents.
 absl::Status MakeFolders(const std::string& folder);
 
-// Returns whether the path, after links, is a regular file of that size; -1: of any size.
+// Returns whether the path, following links, is a regular file of this size; -1 accepts any size.
 bool HasRegularFile(const std::string& path, int64_t size);
 
-// The error of a system call that writes to a path: RESOURCE_EXHAUSTED if there is no space,
-// PERMISSION_DENIED if the place cannot be written, else INTERNAL.
+// Returns the error of a system call that writes to a path: RESOURCE_EXHAUSTED if the disk is full,
+// PERMISSION_DENIED if the path is not writable, otherwise INTERNAL.
 absl::Status WriteError(absl::string_view path, int error);
 
 }  // namespace attendant::server

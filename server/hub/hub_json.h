@@ -1,4 +1,4 @@
-// The JSON texts of the Hub: lists of files, and the files that name other files.
+// Parsers of the Hub's JSON: file listings, and files that list other files.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace attendant::server {
 
 // A file of a repository at a commit.
 struct HubFile {
-  int64_t size = -1;  // -1: not known
-  // The SHA-256 of a file of Git LFS, or else the SHA-1 of a Git blob, in lower-case hexadecimal
-  // digits. It is the name of the file's blob in the cache. Empty: not known.
+  int64_t size = -1;  // -1 if unknown
+  // The SHA-256 of a Git LFS file, otherwise the SHA-1 of the Git blob, in lower-case hexadecimal
+  // digits. Also the name of the blob in the cache. Empty if unknown.
   std::string etag;
 };
 
@@ -24,27 +24,27 @@ struct HubListing {
   std::map<std::string, HubFile> files;  // by path, relative to the repository
 };
 
-// The largest text that is parsed here.
+// The largest text that is parsed.
 inline constexpr int64_t kMostListingBytes = int64_t{32} << 20;
 
 // Parses the response of /api/models/REPOSITORY/revision/REVISION?blobs=true. Skips files with
-// unsafe paths (see IsSafePath). INVALID_ARGUMENT: the text is not such a response.
+// unsafe paths (see IsSafePath). Returns INVALID_ARGUMENT for other texts.
 absl::StatusOr<HubListing> ParseListing(absl::string_view text);
 
-// Parses trees/COMMIT.json of the cache, which newer versions of the Hub's library write.
+// Parses trees/COMMIT.json of the cache, written by newer versions of the Hub's library.
 absl::StatusOr<HubListing> ParseTree(absl::string_view text, const std::string& commit);
 
-// Returns the folders in modules.json of sentence-transformers, relative to its own folder.
+// Returns the directories in modules.json of sentence-transformers, relative to its own.
 absl::StatusOr<std::vector<std::string>> ParseModuleFolders(absl::string_view text);
 
-// Returns the folders in the router_config.json of a Router, relative to its own folder.
+// Returns the directories in the router_config.json of a Router, relative to its own.
 absl::StatusOr<std::vector<std::string>> ParseRouterFolders(absl::string_view text);
 
-// Returns the files that model.safetensors.index.json names, each once.
+// Returns the files listed in model.safetensors.index.json, without duplicates.
 absl::StatusOr<std::vector<std::string>> ParseShards(absl::string_view text);
 
-// Returns whether a path is relative, stays below its folder, and has neither control characters,
-// backslashes nor empty parts.
+// Returns whether a path is relative, stays below its directory, and has no control characters,
+// backslashes or empty components.
 bool IsSafePath(absl::string_view path);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// HubOptions, which say where the Hugging Face Hub and its cache are.
+// HubOptions: the Hugging Face Hub and its cache.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,30 @@
 namespace attendant::server {
 
 struct HubOptions {
-  std::string endpoint = "https://huggingface.co";  // without a slash at its end
-  std::string token;    // sent to the endpoint and nowhere else; empty: none
-  std::string cache;    // the folder with models--ORG--REPO
+  std::string endpoint = "https://huggingface.co";  // without a trailing slash
+  std::string token;                                // sent only to the endpoint; or empty
+  std::string cache;                                // the directory of models--ORG--REPO
   std::string ca_file;  // PEM file of certificate authorities; empty: the system's
   std::string user_agent = "attendant";
-  bool offline = false;  // use the cache, make no connection
+  bool offline = false;  // use the cache without connecting
   // Use a complete snapshot in the cache if the Hub cannot be reached or refuses access.
   bool falls_back_to_cache = true;
   int64_t max_weight_bytes = int64_t{64} << 30;  // of all weight files together
 
   absl::Duration connect_timeout = absl::Seconds(10);
-  absl::Duration stall_timeout = absl::Seconds(30);      // without a byte; whole seconds
-  absl::Duration api_timeout = absl::Minutes(1);         // for responses other than files
-  absl::Duration retry_delay = absl::Milliseconds(250);  // before the first retry; then doubles
+  absl::Duration stall_timeout = absl::Seconds(30);  // without receiving a byte; whole seconds
+  absl::Duration api_timeout = absl::Minutes(1);     // for responses other than files
+  absl::Duration retry_delay =
+      absl::Milliseconds(250);  // before the first retry; doubles afterwards
 };
 
-// Returns the value of an environment variable; empty if it is not set.
+// Returns the value of an environment variable; empty if unset.
 using Variables = std::function<std::string(const char* name)>;
 
-// Returns the options that the variables of the Hub's own library ask for: HF_ENDPOINT; HF_TOKEN,
-// or the file that `hf auth login` writes; HF_HUB_CACHE, HF_HOME or XDG_CACHE_HOME; HF_HUB_OFFLINE;
-// and SSL_CERT_FILE. `cache` and `offline`, if set, win over variables. INVALID_ARGUMENT: one has a
-// value that cannot be used, or there is no home folder to have the cache in.
+// Returns the options given by the variables of the Hub's own library: HF_ENDPOINT; HF_TOKEN, or
+// the file that `hf auth login` writes; HF_HUB_CACHE, HF_HOME or XDG_CACHE_HOME; HF_HUB_OFFLINE;
+// and SSL_CERT_FILE. `cache` and `offline`, if set, override variables. Returns INVALID_ARGUMENT if
+// one is invalid, or if there is no home directory for the cache.
 absl::StatusOr<HubOptions> ReadHubOptions(const Variables& variables, const std::string& cache,
                                           bool offline);
 

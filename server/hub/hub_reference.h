@@ -9,14 +9,14 @@
 namespace attendant::server {
 
 struct HubReference {
-  std::string repository;         // "ORG/REPO", or "REPO" as the oldest ones have it
+  std::string repository;         // "ORG/REPO", or "REPO" for the oldest ones
   std::string revision = "main";  // a branch, a tag, refs/pr/NUMBER or a commit
 
   bool operator==(const HubReference&) const = default;
 };
 
-// Parses "ORG/REPO[@REVISION]", by the rules of the Hub's own library. INVALID_ARGUMENT says what
-// was expected.
+// Parses "ORG/REPO[@REVISION]", by the rules of the Hub's own library. Returns INVALID_ARGUMENT
+// with the expected form.
 absl::StatusOr<HubReference> ParseHubReference(absl::string_view text);
 
 // Returns "hf:ORG/REPO[@REVISION]", without the revision if it is the default.
@@ -25,11 +25,11 @@ std::string ToText(const HubReference& reference);
 // Returns whether the source of a model begins with "hf:".
 bool IsHubSource(absl::string_view source);
 
-// Parses a source for which IsHubSource holds.
+// Parses a source that satisfies IsHubSource.
 absl::StatusOr<HubReference> ParseHubSource(absl::string_view source);
 
-// Returns whether the text could be meant for a repository of the Hub: "ORG/REPO[@REVISION]". Paths
-// that begin with "/", "./", "../" or "~" are not.
+// Returns whether the text looks like a repository of the Hub, "ORG/REPO[@REVISION]", and not like
+// a path that begins with "/", "./", "../" or "~".
 bool LooksLikeRepository(absl::string_view text);
 
 // Returns whether the text is a whole commit: 40 lower-case hexadecimal digits.

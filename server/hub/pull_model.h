@@ -15,20 +15,20 @@ namespace attendant::server {
 struct PullReport {
   // Called with a line about a retry, a wait or a fallback.
   std::function<void(const std::string& line)> note;
-  // Called as bytes arrive: those received so far, and all bytes to receive.
+  // Called as bytes arrive, with the received bytes and the total.
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
 struct PulledModel {
-  std::string folder;  // the snapshot in the cache: a folder of links
+  std::string folder;  // the snapshot in the cache: a directory of links
   std::string commit;
 };
 
-// Downloads the missing files of a repository (see ChooseFiles) into the cache, or finds them
-// there. Does not write to a complete snapshot, so that a cache may be read-only. Other processes
-// may pull the same repository at the same time, also with the Hub's own library. After an error,
-// which is one line that begins with the reference and names the next step, no incomplete model can
-// be loaded, and the next pull continues.
+// Downloads the missing files of a repository (see ChooseFiles) into the cache. Does not write to a
+// complete snapshot, so that a cache may be read-only. Other processes, also with the Hub's own
+// library, may pull the same repository at the same time. An error is one line that begins with the
+// reference and names the next step; afterwards, no incomplete model can be loaded, and the next
+// pull continues.
 absl::StatusOr<PulledModel> PullModel(const HubReference& reference, const HubOptions& options,
                                       const PullReport& report);
 

@@ -10,18 +10,18 @@
 
 namespace attendant::server {
 
-// Returns the content of a small file of the repository by its path.
+// Returns the content of a small file of the repository, by path.
 using ReadHubFile = std::function<absl::StatusOr<std::string>(const std::string& path)>;
 
-// Returns the paths of the files that loading and tokenizing need: configuration, tokenizer,
-// safetensors, modules of sentence-transformers; or the torch module of attendant.json. Files that
-// mark a folder as a model come last, so that a folder filled in this order is a model only once it
-// is complete. INVALID_ARGUMENT: the repository cannot be loaded; the message names its weight
-// files and the next step.
+// Returns the paths of the files required for loading and tokenizing: configuration, tokenizer,
+// safetensors, and modules of sentence-transformers, or the torch module of attendant.json. Files
+// that make a directory a model come last, so that a directory filled in this order is a model only
+// when complete. Returns INVALID_ARGUMENT with the weight files and the next step if the repository
+// cannot be loaded.
 absl::StatusOr<std::vector<std::string>> ChooseFiles(const HubListing& listing,
                                                      const ReadHubFile& read);
 
-// Returns whether a path is of a file with weights.
+// Returns whether the path is a weight file's.
 bool IsWeightFile(const std::string& path);
 
 }  // namespace attendant::server

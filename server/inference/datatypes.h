@@ -1,4 +1,4 @@
-// The element types of the Open Inference Protocol, beside those of attendant.v1.
+// Element types of the Open Inference Protocol, and their types in attendant.v1.
 #pragma once
 
 #include <string>
@@ -15,17 +15,16 @@ struct Datatype {
   v1::DataType wire;
 };
 
-// That of texts.
+// The datatype of texts.
 inline constexpr char kTextDatatype[] = "BYTES";
 
-// Null: there is none of this name here. FP64 and BYTES, which is of texts alone, have no
-// counterpart.
+// Returns null for unknown names and for FP64 and BYTES (texts only), which have no counterpart.
 const Datatype* FindDatatype(absl::string_view name);
 
-// `type` is one that a tensor of a response may have.
+// `type` must be a possible type of a response tensor.
 const char* DatatypeName(v1::DataType type);
 
-// "BOOL, UINT8, …", for messages.
+// Returns "BOOL, UINT8, …", for messages.
 std::string DatatypeNames();
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// The parameters of a request, of its inputs and of its outputs, by name.
+// Reads the parameters of a request, its inputs and its outputs, by name.
 #pragma once
 
 #include <google/protobuf/map.h>
@@ -14,23 +14,23 @@ namespace attendant::server {
 
 using InferParameters = google::protobuf::Map<std::string, inference::InferParameter>;
 
-// Removes the parameters without a value, of the request and of its tensors: a null is absent.
+// Removes parameters without a value (null) from the request and its tensors.
 void DropNullParameters(inference::ModelInferRequest& request);
 
-// Each returns nothing if the parameter is absent, and INVALID_ARGUMENT if it is of another type
-// or, being a list or an object, has no value. A number may come as any type that has it: 9.0 is 9.
-// A flag may be 0 or 1.
+// Return nullopt if the parameter is absent, and INVALID_ARGUMENT if it has another type or is a
+// list or an object. A number may have any type that represents it: 9.0 is 9. A flag may be 0 or 1.
 absl::StatusOr<std::optional<int64_t>> NumberIn(const InferParameters& parameters,
                                                 const char* name);
 absl::StatusOr<std::optional<std::string>> TextIn(const InferParameters& parameters,
                                                   const char* name);
 absl::StatusOr<std::optional<bool>> FlagIn(const InferParameters& parameters, const char* name);
 
-// INVALID_ARGUMENT: the tensor called `name` is in shared memory, of which the server has none.
+// Returns INVALID_ARGUMENT if the tensor `name` is in shared memory, which the server does not
+// support.
 absl::Status CheckNotShared(const std::string& name, const InferParameters& parameters);
 
-// Checks the reserved parameters of a request that have no effect here: `priority`, since callers
-// share by other rules, and those of sequences, of which there are none.
+// Checks reserved request parameters without effect: `priority`, because clients share by other
+// rules, and those of sequences, which are not supported.
 absl::Status CheckReserved(const InferParameters& parameters);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// From the names and parameters of a ModelInfer to the call of attendant.v1 that stands behind it.
+// Translates the names and parameters of a ModelInfer into a request of attendant.v1.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@
 
 namespace attendant::server {
 
-// Where an output is in the response to the call.
+// The source of an output in the response.
 enum class InferSource { kRows, kPooled, kTokenVectors, kIntermediate, kAttention };
 
 struct InferOutput {
   std::string name;
   InferSource source;
-  int64_t layer = 0;  // of kIntermediate and kAttention
+  int64_t layer = 0;  // for kIntermediate and kAttention
 };
 
 struct InferPlan {
-  // Attend if set, else Encode. Both lack their tensors, the request's id and the model's name.
+  // Attend if set, otherwise Encode. Both lack tensors, request id and model name.
   std::optional<v1::AttendRequest> attend;
   v1::EncodeRequest encode;
-  std::vector<InferOutput> outputs;  // in the order of the answer
+  std::vector<InferOutput> outputs;  // in the order of the response
   absl::Duration timeout = absl::InfiniteDuration();
 };
 
-// INVALID_ARGUMENT names the output or the parameter, what was expected and what came.
+// Returns INVALID_ARGUMENT with the output or parameter, the expected value and the given one.
 absl::StatusOr<InferPlan> PlanInfer(const inference::ModelInferRequest& request,
                                     const InferenceModel& model);
 

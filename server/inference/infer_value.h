@@ -1,5 +1,5 @@
-// A value in a request of the Open Inference Protocol: an element of a tensor, a dimension or a
-// parameter, as JSON or a list of ModelInfer has it; and which values a datatype or field takes.
+// InferValue, an element, dimension or parameter in a request of the Open Inference Protocol, from
+// JSON or typed contents, and its conversions.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct InferValue {
   enum class Kind { kNull, kFlag, kSigned, kUnsigned, kFloat, kText, kNested };
   Kind kind = Kind::kNull;
   bool flag = false;
-  int64_t number = 0;           // kSigned, which is negative
+  int64_t number = 0;           // kSigned, always negative
   uint64_t count = 0;           // kUnsigned
   double real = 0;              // kFloat
   std::string* text = nullptr;  // kText; may be moved from
@@ -22,24 +22,24 @@ struct InferValue {
   static InferValue OfFlag(bool value);
   static InferValue OfSigned(int64_t value);
   static InferValue OfUnsigned(uint64_t value);
-  // Some writers have no integers, and write 9.0 for 9: returns a whole number as an integer. From
-  // 2^53 on it may have been another one, and -0.0 is only a float.
+  // Returns a whole number as an integer, because some writers have no integers and write 9.0 for
+  // 9. Numbers from 2^53 on, which may have been rounded, and -0.0 remain floats.
   static InferValue OfFloat(double value);
 };
 
-// "true", "3.5", "\"x\"", for messages.
+// Returns "true", "3.5" or "\"x\"", for messages.
 std::string Describe(const InferValue& value);
 
-// Returns the boolean that `value` is: true, false, 1 or 0.
+// Returns the boolean represented by `value`: true, false, 1 or 0.
 std::optional<bool> FlagOf(const InferValue& value);
 
-// Returns the integer that `value` is, if int64 has it.
+// Returns the integer represented by `value` if it fits into int64.
 std::optional<int64_t> IntegerOf(const InferValue& value);
 
-// Writes `value` as one element of a datatype, little-endian. False: it is not an element of it.
+// Writes `value` as an element of a datatype, little-endian. Returns false if it does not fit.
 using ElementWriter = bool (*)(const InferValue& value, char* to);
 
-// Null: neither JSON nor lists have such numbers (FP16 and BF16).
+// Returns null for types that neither JSON nor typed contents support (FP16 and BF16).
 ElementWriter WriterOf(v1::DataType type);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// The methods of inference.GRPCInferenceService that answer from what the server knows.
+// Methods of inference.GRPCInferenceService that respond without a job.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -13,7 +13,8 @@
 
 namespace attendant::server {
 
-// NOT_FOUND: no such model or version, but for ModelReady, to which that is not ready.
+// Return NOT_FOUND for an unknown model or version, except for ModelReady, which reports it as not
+// ready.
 absl::StatusOr<inference::ServerLiveResponse> ServerLive(
     const MethodContext& context, const inference::ServerLiveRequest& request);
 absl::StatusOr<inference::ServerReadyResponse> ServerReady(
@@ -30,7 +31,7 @@ absl::StatusOr<inference::ModelStatisticsResponse> ModelStatistics(
     const MethodContext& context, const inference::ModelStatisticsRequest& request);
 absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndex(
     const MethodContext& context, const inference::RepositoryIndexRequest& request);
-// There is no shared memory: nothing to tell, and nothing to forget.
+// There is no shared memory: nothing to report, and nothing to unregister.
 absl::StatusOr<inference::SharedMemoryStatusResponse> SharedMemoryStatus(
     const MethodContext& context, const inference::SharedMemoryStatusRequest& request);
 absl::StatusOr<inference::SharedMemoryUnregisterResponse> SharedMemoryUnregister(
@@ -46,7 +47,7 @@ absl::StatusOr<grpc::ByteBuffer> AnswerWith(absl::StatusOr<Response> (*method)(c
   return SerializeResponse(response, {});
 }
 
-// The QuickMethod of one of these.
+// Wraps one of these as a QuickMethod.
 template <auto Method>
 absl::StatusOr<grpc::ByteBuffer> Quick(const MethodContext& context,
                                        const grpc::ByteBuffer& message, std::string& /*model*/) {

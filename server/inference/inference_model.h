@@ -1,4 +1,4 @@
-// A served model as the Open Inference Protocol names and describes it.
+// InferenceModel, a served model as seen by the Open Inference Protocol.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace attendant::server {
 
-// The models called NAME take what the checkpoint takes: token ids, or features, or hidden states.
-// Those called NAME.hidden take hidden states, before the first layer or any other.
+// Models called NAME take the checkpoint's inputs: token ids, features or hidden states. Models
+// called NAME.hidden take hidden states, before the first layer or any other.
 inline constexpr char kHiddenSuffix[] = ".hidden";
 
 enum class InferenceInput { kTokenIds, kFeatures, kHiddenStates };
 
 struct InferenceModel {
-  std::string name;  // as the caller says it
+  std::string name;  // as given by the client
   std::shared_ptr<const ServedModel> model;
   InferenceInput input;
 };
 
-// A tensor that a model takes or gives. `shape` begins with the batch; -1: any size.
+// An input or output tensor. `shape` begins with the batch; -1 means any size.
 struct TensorInterface {
   std::string name;
   const char* datatype;
@@ -32,19 +32,18 @@ struct TensorInterface {
   bool optional = false;
 };
 
-// Returns the model that `name` means. An empty `version` is the one that is served. NOT_FOUND: no
-// such model or version; INVALID_ARGUMENT: the version is no number.
+// Returns the model that `name` means. An empty `version` means the served one. Returns NOT_FOUND
+// for an unknown model or version, and INVALID_ARGUMENT if the version is not a number.
 absl::StatusOr<InferenceModel> FindInferenceModel(const ModelTable& models, const std::string& name,
                                                   const std::string& version);
 
-// Every name of a model: its own and, if that takes something else, that of its hidden states.
+// Returns all names of a model: its own and, if it takes other inputs, the one for hidden states.
 std::vector<std::string> InferenceNames(const ServedModel& model);
 
-// "1" for models without versions.
+// Returns "1" for models without versions.
 std::string VersionText(const ServedModel& model);
 
-// The tensors that it takes, all but position_ids, which few send; and those that it gives if a
-// request names none.
+// Return its inputs, except position_ids, which are rarely sent; and its default outputs.
 std::vector<TensorInterface> InputsOf(const InferenceModel& model);
 std::vector<TensorInterface> OutputsOf(const InferenceModel& model);
 

@@ -1,4 +1,4 @@
-// Counts of the cache of results (server/cache/result_cache.h).
+// Counts of the result cache (server/cache/result_cache.h).
 #pragma once
 
 #include <array>
@@ -7,10 +7,10 @@
 
 namespace attendant::server {
 
-// Kinds of results, which are counted apart.
+// Kinds of results, counted separately.
 enum class CacheKind : uint8_t {
-  kVectors,  // what a model computes of a sequence
-  kTokens    // the token ids of a text
+  kVectors,  // a sequence's results of a model
+  kTokens    // a text's token ids
 };
 inline constexpr const char* kCacheKinds[] = {"vectors", "tokens"};
 

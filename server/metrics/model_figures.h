@@ -1,5 +1,4 @@
-// Sums of the requests and batches of each model, as clients of the Open Inference Protocol ask for
-// them.
+// Totals of the requests and batches of each model, for clients of the Open Inference Protocol.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +14,25 @@ namespace attendant::server {
 struct RequestRecord;
 struct BatchRecord;
 
-// The times of batches count once for each request in them.
+// Times of batches count once for each of their requests.
 struct ModelFigures {
   int64_t answered = 0;  // requests
   absl::Duration answered_time;
-  int64_t failed = 0;  // after their validation
+  int64_t failed = 0;  // after validation
   absl::Duration failed_time;
   absl::Duration queued;
   absl::Duration copied_in;
   absl::Duration computed;
   absl::Duration copied_out;
-  int64_t sequences = 0;  // of the requests answered
+  int64_t sequences = 0;  // of answered requests
   int64_t batches = 0;
-  absl::Time last = absl::InfinitePast();  // end of the last batch
+  absl::Time last = absl::InfinitePast();  // end of the latest batch
 };
 
 // Thread-safe.
 class FiguresByModel {
  public:
-  // Requests without a model or sequences are left out: they did not come to be computed.
+  // Ignores requests without a model or sequences, because they were not computed.
   void Add(const RequestRecord& record);
   void Add(const BatchRecord& record);
   ModelFigures Find(const std::string& model) const;

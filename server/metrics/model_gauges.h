@@ -1,4 +1,4 @@
-// The gauges of the models that are served.
+// Gauges of the served models.
 #pragma once
 
 #include <prometheus/family.h>
@@ -16,20 +16,20 @@
 
 namespace attendant::server {
 
-// A model as /metrics tells it.
+// The gauges of a model in /metrics.
 struct ModelGauges {
   std::string model;
-  int64_t version = 0;  // in the model repository; 0: from elsewhere
+  int64_t version = 0;  // in the model repository; 0 for other models
   std::string family;
   std::string compute_type;
   int64_t layers = 0;
-  int64_t heads = 0;  // of a layer that has lost none
+  int64_t heads = 0;  // of an unpruned layer
   int64_t hidden_size = 0;
-  int64_t weight_bytes = 0;      // of all copies, without those shared with a base
+  int64_t weight_bytes = 0;      // of all copies, excluding those shared with a base
   int64_t activation_bytes = 0;  // of all instances
   // The state of its CostModel (server/batching/cost_model.h).
   double seconds_per_layer = 0;
-  double product_flops = 0;  // a second
+  double product_flops = 0;  // per second
   double attention_flops = 0;
   double correction = 1;
 };
@@ -40,7 +40,7 @@ class ModelGaugeFamilies {
   // `registry` must outlive it.
   explicit ModelGaugeFamilies(prometheus::Registry& registry);
 
-  // From now on there are series of these models and of no others.
+  // Replaces all series by those of these models.
   void Set(absl::Span<const ModelGauges> models);
 
  private:

@@ -1,4 +1,4 @@
-// Figures of the process, from the kernel. Any thread.
+// Process statistics from the kernel. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace attendant::server {
 
 int64_t ResidentBytes();    // memory
-int64_t OpenDescriptors();  // without the one that counting takes
+int64_t OpenDescriptors();  // excluding the one used for counting
 double ProcessorSeconds();  // of all threads, in user and system mode
 
 }  // namespace attendant::server

@@ -1,5 +1,5 @@
-// Reasons for which the server refuses work that it might do at another time. They travel with the
-// status, to the trailer attendant-reason of the call and to the metrics.
+// Reasons for refusing work that the server might accept at another time. A status carries its
+// reason to the call's trailer attendant-reason and to the metrics.
 #pragma once
 
 #include <string>
@@ -9,28 +9,29 @@
 
 namespace attendant::server {
 
-// A closed list, which proto/README.md documents.
+// A closed list, documented in proto/README.md.
 enum class Refusal {
   kSlots,             // no slot for another request
-  kStreams,           // no room for another stream
-  kMemory,            // no memory for the request or its answer
-  kPeerShare,         // the caller holds its share of what there is
-  kQueueJobs,         // too many requests wait, in all or of the model
-  kQueueTokens,       // too many tokens
-  kQueueSeconds,      // what waits takes too long by prediction
-  kDeadlineHopeless,  // by prediction the deadline cannot be met
-  kRegistered,        // no room among what is kept between requests
-  kDraining,          // the server stops
+  kStreams,           // no place for another stream
+  kMemory,            // no memory for the request or its response
+  kPeerShare,         // the client already holds its share
+  kQueueJobs,         // too many waiting requests, in total or for the model
+  kQueueTokens,       // too many waiting tokens
+  kQueueSeconds,      // the predicted time of waiting work is too long
+  kDeadlineHopeless,  // the deadline cannot be met by prediction
+  kRegistered,        // no space for data kept between requests
+  kDraining,          // the server is stopping
 };
 
-// "slots", "streams", "memory", "peer_share", "queue_jobs", "queue_tokens",
+// Returns "slots", "streams", "memory", "peer_share", "queue_jobs", "queue_tokens",
 // "queue_seconds", "deadline_hopeless", "registered", "draining".
 const char* Name(Refusal reason);
 
-// UNAVAILABLE for kDraining, DEADLINE_EXCEEDED for kDeadlineHopeless, else RESOURCE_EXHAUSTED.
+// Returns UNAVAILABLE for kDraining, DEADLINE_EXCEEDED for kDeadlineHopeless, otherwise
+// RESOURCE_EXHAUSTED.
 absl::Status Refused(Refusal reason, absl::string_view message);
 
-// The name of the reason of a status that Refused has made; empty for any other.
+// Returns the name of the reason of a status made by Refused; empty for other statuses.
 std::string ReasonOf(const absl::Status& status);
 
 }  // namespace attendant::server

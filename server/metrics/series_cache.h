@@ -1,4 +1,4 @@
-// SeriesCache, metric series by key.
+// SeriesCache, a cache of metric series by key.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace attendant::server {
 
-// Makes a series on the first request for its key, and returns it without another lookup by labels
-// afterwards. References stay valid as long as the cache. Thread-safe.
+// Creates a series on the first use of its key, and later returns it without looking it up by
+// labels. References are valid during the cache's lifetime. Thread-safe.
 template <typename Key, typename Series>
 class SeriesCache {
  public:
@@ -27,7 +27,7 @@ class SeriesCache {
 
  private:
   absl::Mutex mutex_;
-  // A map, because its entries stay in place.
+  // A map, because its entries do not move.
   std::map<Key, Series, std::less<>> series_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,5 @@
-// The metrics of the server, scraped as Prometheus text. There is no global registry: the server
-// owns one object and passes it to its parts.
+// The server's metrics, exported as Prometheus text. There is no global registry: the server owns
+// one object and passes it to its parts.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@
 
 namespace attendant::server {
 
-// The figures of a request that has ended.
+// The record of a finished request.
 struct RequestRecord {
-  std::string method;  // "Attend"
+  std::string method;  // a served model's name or empty; never other text from the client
   std::string model;   // name of a served model, or empty; never any other text from the client
   absl::StatusCode code = absl::StatusCode::kOk;
   int64_t tokens = 0;                    // kept tokens
   int64_t padded_tokens = 0;             // B x S, or T in the packed layout
-  int64_t sequences = 0;                 // 0: of a call that computes nothing
-  std::optional<absl::Duration> queued;  // time in the queue; only set if the request was computed
+  int64_t sequences = 0;                 // 0 for calls that compute nothing
+  std::optional<absl::Duration> queued;  // time in the queue, if the request was computed
   absl::Duration elapsed = {};           // from its headers, or its arrival as a stream's item
-  std::string reason = {};               // of a refusal: see refusal.h
+  std::string reason = {};               // of a refusal; see refusal.h
 };
 
-// The figures of a batch that has been computed.
+// The record of a computed batch.
 struct BatchRecord {
   std::string model;
   int64_t tokens = 0;  // kept tokens
@@ -38,15 +38,15 @@ struct BatchRecord {
   absl::Duration compute;
   absl::Duration copy_out;  // of results
   absl::Time finished = {};
-  double cost_ratio = 0;                    // measured over predicted time; 0: not predicted
-  int64_t fully_masked_rows = 0;            // query rows, times heads, without any key
-  int64_t nonfinite_requests = 0;           // requests with NaN or infinity in their input
-  std::string close = {};                   // why nothing more joined it
-  std::vector<absl::Duration> slacks = {};  // what its requests had left until their deadlines
-  int64_t dead_rows = 0;  // tokens of requests whose deadline had passed before the batch began
+  double cost_ratio = 0;                    // measured over predicted time; 0 without a prediction
+  int64_t fully_masked_rows = 0;            // query rows times heads without any key
+  int64_t nonfinite_requests = 0;           // with NaN or infinity in their input
+  std::string close = {};                   // why the batch was closed
+  std::vector<absl::Duration> slacks = {};  // time left to the requests' deadlines
+  int64_t dead_rows = 0;  // tokens of requests that had expired before the batch began
 };
 
-// Values of the gauges, which are read at every scrape.
+// Values of the gauges, read at every scrape.
 struct ServerGauges {
   int64_t inflight = 0;
   int64_t queue_requests = 0;
@@ -65,7 +65,7 @@ struct ServerGauges {
   int64_t connections = 0;
   CacheCounts cache = {};
   std::vector<ModelGauges> models = {};
-  std::optional<absl::Time> certificate_expiry = {};  // none: no TLS
+  std::optional<absl::Time> certificate_expiry = {};  // not set without TLS
 };
 
 // Thread-safe. The series are: attendant_requests_total{method,model,code};
@@ -93,7 +93,7 @@ struct ServerGauges {
 // attendant_build_info{version,isa,onednn}; process_resident_memory_bytes, process_open_fds,
 // process_start_time_seconds, process_cpu_seconds_total.
 //
-// The series of what is recorded often are looked up by name only once for each set of labels.
+// Frequently recorded series are looked up by labels only once.
 class ServerMetrics {
  public:
   ServerMetrics(const std::string& version, const std::string& isa, const std::string& onednn);
@@ -103,18 +103,17 @@ class ServerMetrics {
   // Returns the number of requests that ended with OK.
   int64_t answered() const;
   void RecordBatch(const BatchRecord& record);
-  // Returns the sums of a model's requests and batches, also when it has been loaded anew
-  // meanwhile.
+  // Returns the totals of a model's requests and batches, including earlier loads of it.
   ModelFigures FiguresOf(const std::string& model) const;
-  // What was read again because its files changed, such as "certificates", and whether it is used.
+  // Records a reload of changed files of `what`, such as "certificates", and whether it succeeded.
   void RecordReload(const std::string& what, bool ok);
-  // Counts a version of the model repository that was loaded, or could not be.
+  // Counts a version of the model repository that was loaded, or failed to load.
   void RecordModelLoad(const std::string& model, bool ok);
   // `reason` is one of a closed list, such as "address".
   void RecordRefusedConnection(const std::string& reason);
-  // Counts a call whose bearer token was not good for `scope`, such as "metrics".
+  // Counts a call with a bearer token not valid for `scope`, such as "metrics".
   void RecordRefusedToken(const std::string& scope, absl::StatusCode code);
-  // Counts a call that was ended because its answer did not leave in time.
+  // Counts a call that was ended because its response was not sent in time.
   void CountUnsentAnswer();
 
   // Returns all series in the Prometheus text format, with the gauges set to `gauges`.

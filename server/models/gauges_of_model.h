@@ -1,4 +1,4 @@
-// From a served model to its gauges.
+// Collects the gauges of a served model.
 #pragma once
 
 #include "absl/time/time.h"
@@ -7,7 +7,7 @@
 
 namespace attendant::server {
 
-// `now` is that of the clock by which the cost model learns.
+// `now` is a time of the clock by which the cost model learns.
 ModelGauges GaugesOf(const ServedModel& model, absl::Time now);
 
 }  // namespace attendant::server

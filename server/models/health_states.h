@@ -1,4 +1,4 @@
-// HealthStates: whether the server, its service and its models can be called now.
+// HealthStates: whether the server, its service and its models are serving.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace attendant::server {
 class HealthWatcher {
  public:
   virtual ~HealthWatcher() = default;
-  // Some state may have changed. Called on the thread that changed it, without locks.
+  // Called after a state may have changed, on the thread that changed it, without locks.
   virtual void OnChange() = 0;
 };
 

@@ -35,31 +35,31 @@ absl::StatusOr<std::vector<OpenedModel>> OpenModels(const Settings& settings);
 MemoryLimit MemoryLimitOf(const Settings& settings);
 
 // Returns the bytes of the largest request message that any of the models accepts:
-// max_request_tokens x (E x 4 + 32) + 64 KiB, where E is the widest input row of the models, and at
-// least `least_width`. The 32
-// bytes per token are for a mask, or for a token id, a type, a position and a mask, all in int64.
-// Returns INVALID_ARGUMENT if gRPC cannot transport such a message, which would exceed 2 GiB.
+// max_request_tokens x (E x 4 + 32) + 64 KiB, where E is the widest input row of the models, at
+// least `least_width`. The 32 bytes per token allow for a mask, or for a token id, a type, a
+// position and a mask, all int64. Returns INVALID_ARGUMENT if the message would exceed gRPC's
+// maximum of 2 GiB.
 absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models,
                                             int64_t max_request_tokens, int64_t least_width = 0);
 
 // The least memory that the server needs, in bytes, by purpose.
 struct MemoryNeed {
-  int64_t weights = 0;      // all copies, what loading needs in addition, and tokenizers
+  int64_t weights = 0;      // all copies, extra memory for loading, and tokenizers
   int64_t activations = 0;  // the runs of all instances
-  int64_t requests = 0;     // the largest request, and an answer of the same size
-  int64_t transport = 0;    // what gRPC takes besides
-  int64_t cache = 0;        // results that are kept
+  int64_t requests = 0;     // the largest request and a response of the same size
+  int64_t transport = 0;    // additional memory of gRPC
+  int64_t cache = 0;        // cached results
 
   int64_t total() const;  // INT64_MAX if the sum overflows
   int64_t largest_request() const { return requests / 2; }
 };
 
-// Returns the number of tokens for which the activations of a run have room.
+// Returns the maximum number of tokens in a run.
 int64_t RunTokens(const Settings& settings);
 
-// Predicts the memory for serving the models. Returns the errors of LargestRequestBytes, and those
-// of Encoder::PredictLoadBytes, Encoder::PredictOverlayBytes and EncoderRun::PredictBytes with the
-// name of the model.
+// Predicts the memory for serving the models. Returns the errors of LargestRequestBytes, and, with
+// the name of the model, those of Encoder::PredictLoadBytes, Encoder::PredictOverlayBytes and
+// EncoderRun::PredictBytes.
 absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
                                          const Settings& settings, const ThreadPlan& plan);
 
@@ -68,19 +68,18 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
 absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& settings,
                          const ThreadPlan& plan, const MemoryLimit& limit);
 
-// Returns the memory, in bytes, that requests, their answers and registered memories may take
-// together: what weights, activations, the cache and gRPC leave of `limit`, which `need` fits. At
-// most 2 GiB if the limit is only what the machine has.
+// Returns the memory, in bytes, for requests, their responses and registered memories: the part of
+// `limit`, which `need` fits, that weights, activations, the cache and gRPC leave free. At most 2
+// GiB if the limit is the machine's memory.
 int64_t RequestBudget(const MemoryNeed& need, const MemoryLimit& limit);
 
-// Returns the memory that gRPC may take in all for a server whose requests have that budget. A
-// quarter more than the requests, since it slows down before its quota is used up, and the
-// admission should be the first to refuse.
+// Returns gRPC's memory quota for a server with this request budget: a quarter more, because gRPC
+// slows down before it reaches its quota, and admission should refuse first.
 int64_t TransportQuota(int64_t request_budget);
 
-// Reads and packs the weights of `models`, which must be in the order in which OpenModels returns
-// them. Every node of the plan gets a copy, written by a thread that is bound to that node. Logs
-// progress, timed by `clock`, as well as warnings and unused tensors. An error names the model.
+// Reads and packs the weights of `models`, in the order returned by OpenModels. Every node of the
+// plan gets a copy, written by a thread bound to that node. Logs progress, timed by `clock`, and
+// warnings and unused tensors. An error names the model.
 absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models,
                                         const ThreadPlan& plan = {},
                                         const Clock& clock = RealClock());

@@ -1,4 +1,4 @@
-// A model as the protocol describes it. Each function sets some of the answer's fields.
+// Describes a model in a GetModelResponse. Each function sets some of its fields.
 #pragma once
 
 #include "absl/time/time.h"
@@ -12,25 +12,25 @@
 
 namespace attendant::server {
 
-// Sets the fields that follow from what the checkpoint says, apart from its weights.
+// Sets the fields that follow from the checkpoint's description, excluding its weights.
 void SetDescription(const ModelDescription& model, const Tokenization& tokenization,
                     v1::GetModelResponse& out);
 
 v1::ScoreFunction ToProto(ScoreFunction function);
 
-// The description is one whose weights can be listed, as ListStageCosts needs it.
+// The description must have listable weights, as ListStageCosts requires.
 void SetStageCosts(const ModelDescription& model, v1::GetModelResponse& out);
 
-// All but whose matrix products were found best.
+// Sets everything but `gemm`.
 void SetComputeMode(const ComputeMode& mode, v1::GetModelResponse& out);
 
-// `now` is the time for which the correction is told.
+// `now` is the time at which to report the correction.
 void SetCostModel(const CostModel& cost, absl::Time now, v1::GetModelResponse& out);
 
-// Whether it takes texts, and how fast.
+// Sets whether the model takes texts, and the tokenizer's speed.
 void SetTexts(const ModelTokenizer& tokenizer, v1::GetModelResponse& out);
 
-// All but `rows_per_thread_from`, which is measured while the model is loaded.
+// Sets everything but `rows_per_thread_from`, which is measured when the model is loaded.
 void SetThreadPlan(const ThreadPlan& plan, v1::GetModelResponse& out);
 
 }  // namespace attendant::server

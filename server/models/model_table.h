@@ -1,4 +1,4 @@
-// ModelTable, the models that are served now.
+// ModelTable, the models being served.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace attendant::server {
 // A version of a model that cannot be served.
 struct RefusedVersion {
   int64_t version = 0;
-  std::string reason;  // for callers
+  std::string reason;  // shown to clients
 
   bool operator==(const RefusedVersion&) const = default;
 };
 
-// Models come and go by replacing all of them at once, so that nobody sees half of a change. Those
-// that have found a model hold it as long as they need it. Thread-safe.
+// All models are replaced at once, so that readers never see a partial change. Readers keep the
+// models that they use alive. Thread-safe.
 class ModelTable {
  public:
   explicit ModelTable(ServedModels models = {}) { Replace(std::move(models)); }
@@ -40,23 +40,24 @@ class ModelTable {
     models_.swap(replaced);
   }
 
-  // Further names of models, each with the model's own. Set before anybody else uses the table.
+  // Sets further names for models, as alias -> model name. Call before any other thread uses the
+  // table.
   void SetAliases(std::map<std::string, std::string> aliases) { aliases_ = std::move(aliases); }
   const std::map<std::string, std::string>& aliases() const { return aliases_; }
-  // Returns the model's own name, if `name` is an alias; otherwise `name`.
+  // Returns the model's own name if `name` is an alias, otherwise `name`.
   const std::string& Resolve(const std::string& name) const {
     const auto found = aliases_.find(name);
     return found == aliases_.end() ? name : found->second;
   }
 
-  // The versions of the model of that name, served or not, that are refused now, the newest first.
+  // Returns the versions of this model, served or not, that are currently refused, newest first.
   std::vector<RefusedVersion> Refused(const std::string& name) const {
     absl::MutexLock lock(&mutex_);
     const auto found = refused_.find(name);
     return found == refused_.end() ? std::vector<RefusedVersion>() : found->second;
   }
 
-  // Those of all models.
+  // Returns the refused versions of all models.
   std::map<std::string, std::vector<RefusedVersion>> AllRefused() const {
     absl::MutexLock lock(&mutex_);
     return refused_;

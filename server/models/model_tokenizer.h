@@ -17,12 +17,12 @@ namespace attendant::server {
 struct ModelTokenizer {
   std::unique_ptr<const text::Tokenizer> tokenizer;  // null: texts are refused
   std::string why_none = "it does not come from a folder with a tokenizer";
-  double bytes_per_second = 0;  // of texts, on one core
+  double bytes_per_second = 0;  // of text, on one core
 };
 
-// Loads the tokenizer that `files` describe (Tokenization::files), and times it. A model without
-// one takes token ids all the same. `notes` gets a sentence for each setting that changes what
-// tokenizer.json says.
+// Loads and times the tokenizer described by `files` (Tokenization::files). A model without a
+// tokenizer still takes token ids. Adds a sentence to `notes` for each setting that overrides
+// tokenizer.json.
 std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
     const ModelDescription& model, const std::map<std::string, std::string>& files,
     const Clock& clock, std::vector<std::string>& notes);

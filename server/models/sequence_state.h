@@ -1,4 +1,4 @@
-// The bytes that the server keeps of a sequence that comes in chunks.
+// Memory for the state of a sequence that arrives in chunks.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace attendant::server {
 
-// Upper bound of the bookkeeping for anything that is kept between requests, so that registering no
-// rows and sequences of narrow models are not free.
+// Upper bound of the bookkeeping for anything kept between requests, so that an empty memory or a
+// narrow sequence state is not free.
 inline constexpr int64_t kBookkeepingBytes = 512;
 
-// Bytes of a sequence that goes through `layers` layers of the model, however long it is: what the
-// chunks so far have left behind, and room for what the next one leaves.
+// Returns the bytes of a sequence's state over `layers` layers, whatever its length: the current
+// state, and space for the next one.
 int64_t SequenceStateBytes(const ModelDescription& model, int64_t layers);
 
 }  // namespace attendant::server

@@ -18,7 +18,7 @@
 
 namespace attendant::server {
 
-// A number that no other object of the process has or has had, not even a copy.
+// A number unique among all objects that have ever existed in this process, including copies.
 class UniqueNumber {
  public:
   UniqueNumber() : value_(Next()) {}
@@ -35,8 +35,8 @@ class UniqueNumber {
   const int64_t value_;
 };
 
-// Immutable once prepared, except for its runs and for what the cost model learns, and shared by
-// all requests that use it.
+// Immutable once prepared, except for its runs and the learned costs; shared by all requests that
+// use it.
 struct ServedModel {
   ServedModel(std::string model_name, std::shared_ptr<const Encoder> model_encoder,
               std::vector<std::string> unused = {})
@@ -46,29 +46,29 @@ struct ServedModel {
         cost(std::make_shared<CostModel>(encoder->description())) {}
 
   std::string name;
-  // Tells its results from those of all other models and versions, also in the same memory later.
+  // Identifies its results even if another model or version later reuses the memory.
   UniqueNumber number = {};
-  int64_t version = 0;  // in the model repository; 0: from elsewhere
+  int64_t version = 0;  // in the model repository; 0 for models from elsewhere
   HubOrigin origin = {};
   std::shared_ptr<const Encoder> encoder;
   // Tensors of the checkpoint that do not belong to the encoder.
   std::vector<std::string> unused_tensors;
-  // Never null. An overlay has that of its base.
+  // Never null. An overlay shares its base's.
   std::shared_ptr<const Tokenization> tokenization = std::make_shared<const Tokenization>();
-  // What makes token ids of texts. Never null; an overlay has that of its base.
+  // Converts texts to token ids. Never null; an overlay shares its base's.
   std::shared_ptr<const ModelTokenizer> tokenizer = std::make_shared<const ModelTokenizer>();
-  // For an overlay, the name of the model with which it shares its weights, all except those that
-  // the overlay replaces. Empty for any other model.
+  // For an overlay, the name of the model that shares its weights, except those that the overlay
+  // replaces; otherwise empty.
   std::string base = {};
-  // Copies of `encoder` in the memory of the second and further NUMA nodes of the thread plan.
+  // Copies of `encoder` in the memory of the other NUMA nodes of the thread plan.
   std::vector<std::shared_ptr<const Encoder>> further_copies = {};
   std::shared_ptr<CostModel> cost;
-  // The activations of each instance, which only the thread of that instance may use. Null until
-  // the model has been prepared (server/execution/prepare_model.h).
+  // Activations of each instance, used only on that instance's thread. Null until the model has
+  // been prepared (server/execution/prepare_model.h).
   std::shared_ptr<std::vector<EncoderRun>> runs = {};
   RowPlan row_plan = {};  // of the runs
-  // True once a newer version, or none, has been served for so long that what this one has made,
-  // such as registered keys, is used no more.
+  // Set once another version, or none, has been served for so long that this version's registered
+  // keys and sequences are no longer valid.
   std::shared_ptr<std::atomic<bool>> retired = std::make_shared<std::atomic<bool>>(false);
 
   // Returns the encoder for node `i` of the thread plan.

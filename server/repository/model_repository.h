@@ -1,4 +1,4 @@
-// ModelRepository, which keeps the served models as a folder has them.
+// ModelRepository, which serves the models in a directory.
 #pragma once
 
 #include <functional>
@@ -21,63 +21,63 @@
 
 namespace attendant::server {
 
-// Checks that the folder can be listed and has none of the models, whose sources are others. An
-// empty folder stands for no repository.
+// Checks that the directory can be listed and contains none of `models`, which have other sources.
+// An empty path means no repository.
 absl::Status CheckRepository(const std::string& folder, const std::vector<ModelSetting>& models);
 
-// Called on the thread that polls, except for the first poll.
+// Called on the polling thread, except for the first poll.
 struct RepositoryHooks {
-  // Loads a version so that it can be served at once. Does not throw.
+  // Loads a version and prepares it for serving. Must not throw.
   std::function<absl::StatusOr<std::shared_ptr<const ServedModel>>(const std::string& name,
                                                                    const VersionFolder& version)>
       load;
   std::function<void(const std::string& name, bool ok)> on_load;
-  // The name is served from now on, or no longer.
+  // The name is now served, or no longer.
   std::function<void(const std::string& name, bool served)> on_change;
-  // Some versions have been retired: what they have made has to be dropped.
+  // Some versions have been retired: drop the data that they created.
   std::function<void()> on_retired;
-  // Called after every poll and whenever a version has been retired.
+  // Called after every poll and after each retirement.
   std::function<void()> upkeep;
 };
 
-// A name means its newest version that can be loaded. Each change of a model is one replacement of
-// the table, so that requests find the old version or the new one. A version that cannot be loaded
-// changes nothing: the reason is logged once and told to callers, and it is tried again when its
-// files have changed, or at every poll if it was RESOURCE_EXHAUSTED. A version that appears after
-// the first poll is loaded once two polls have found the same files in it. If the version that is
-// served is removed, the newest one left takes over; without any, the name is served no longer.
-// Changed files of a served version are not looked at.
+// Each name is served by its newest loadable version. Each change replaces a model's table entry at
+// once, so that requests find either the old or the new version. A version that fails to load
+// changes nothing: the reason is logged once and reported to clients, and loading is retried when
+// its files change, or at every poll for RESOURCE_EXHAUSTED. A version that appears after the first
+// poll is loaded once two polls find the same files. If the served version is removed, the newest
+// remaining one takes over; without one, the name is no longer served. Changes to the files of a
+// served version are ignored.
 //
-// Requests hold the version that they have found. One that is replaced is kept while they, or
-// registered keys or sequences, use it, but for `drain_timeout` at most; then it is retired
+// Requests keep the version that they found. A replaced version stays until they, and registered
+// keys and sequences, no longer use it, but at most for `drain_timeout`; then it is retired
 // (ServedModel::retired).
 class ModelRepository {
  public:
-  // Serves `model_repository` of the settings. `table` has the models from other sources;
-  // directories with those names are ignored. Only the repository changes it from now on. All
-  // outlive the repository.
+  // Serves `model_repository` of the settings. `table` holds the models from other sources;
+  // directories with those names are ignored. From now on, only the repository changes the table.
+  // All arguments must outlive the repository.
   ModelRepository(const Settings& settings, RepositoryHooks hooks, ModelTable& table, Clock& clock);
-  // Stops; waits for a load that is under way.
+  // Stops, and waits for a load in progress.
   ~ModelRepository();
 
-  // Polls once, and loads whatever is there without waiting for a second poll. Errors of
+  // Polls once and loads every model without waiting for a second poll. Returns the errors of
   // ScanRepository.
   absl::Status LoadAll();
-  // Polls at intervals from now on, on a thread of its own.
+  // Starts a thread that polls at intervals.
   void Start();
-  // Changes nothing from now on. Does not wait. Any thread.
+  // Stops all changes. Does not wait. Thread-safe.
   void Stop();
 
  private:
-  // A version that could not be loaded.
+  // A version that failed to load.
   struct Refused {
     std::string files;     // VersionFolder::files
     bool may_fit = false;  // at another time
-    std::string reason;    // for callers
+    std::string reason;    // shown to clients
   };
   struct Model {
-    std::shared_ptr<const ServedModel> served;  // null: none
-    std::map<int64_t, std::string> seen;        // VersionFolder::files of the last poll
+    std::shared_ptr<const ServedModel> served;  // null if none
+    std::map<int64_t, std::string> seen;        // VersionFolder::files at the last poll
     std::map<int64_t, Refused> refused;
   };
   struct Replaced {
@@ -91,11 +91,11 @@ class ModelRepository {
   void UpdateAll(const RepositoryScan& scan, bool first);
   void LogIgnored(const RepositoryScan& scan);
   void Update(const std::string& name, const std::vector<VersionFolder>& versions, bool first);
-  // Returns whether some version serves, or may as soon as its files stay as they are.
+  // Returns whether a version is served, or may be once its files are stable.
   bool ServeNewest(const std::string& name, const std::vector<VersionFolder>& versions, bool first);
   bool Load(const std::string& name, const VersionFolder& version);
   void Refuse(const std::string& name, const VersionFolder& version, const absl::Status& why);
-  // Null: none.
+  // If `model` is null, stops serving `name`.
   void Serve(const std::string& name, std::shared_ptr<const ServedModel> model);
   void RetireDue();
   absl::Time NextRetirement() const;
@@ -105,12 +105,12 @@ class ModelRepository {
   ModelTable& table_;
   Clock& clock_;
 
-  // Only the thread that polls uses these.
+  // Used only by the polling thread.
   std::set<std::string> other_names_;
   std::map<std::string, Model> models_;
   std::vector<Replaced> replaced_;
   std::set<std::string> ignored_;  // at the last poll
-  std::string last_error_;         // of listing the folder; empty: none
+  std::string last_error_;         // of listing the directory; or empty
 
   absl::Mutex mutex_;
   absl::CondVar changed_;

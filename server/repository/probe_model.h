@@ -1,4 +1,4 @@
-// ProbeModel: checks that a model computes the same bits however it is asked.
+// ProbeModel, a self-test that checks that a model computes the same bits in different batches.
 #pragma once
 
 #include "absl/status/status.h"
@@ -6,10 +6,10 @@
 
 namespace attendant::server {
 
-// Computes each layer on a fixed sequence: alone, again, between other sequences, and on one thread
-// instead of all. INTERNAL names the layer and the way that has given other bits. Models whose
-// layers cannot attend to their own rows are not probed. The model is prepared, and nobody uses its
-// runs yet. Any thread.
+// Computes each layer on a fixed sequence: by itself, again, between other sequences, and on one
+// thread instead of all. Returns INTERNAL with the layer and the variant that differs. Skips models
+// whose layers cannot attend to their own rows. The model must be prepared and its runs unused.
+// Thread-safe.
 absl::Status ProbeModel(const ServedModel& model);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// ScanRepository: lists the folders of a model repository.
+// ScanRepository, which lists the directories of a model repository.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,23 @@ namespace attendant::server {
 struct VersionFolder {
   int64_t version = 0;  // positive
   std::string path;
-  std::string files;  // names, sizes and times of all files below: differs if any has changed
+  std::string files;  // names, sizes and times of all files below; changes if any file does
 };
 
 struct RepositoryScan {
-  // By the model's name, the newest version first. Models without any are left out.
+  // By the model's name, newest version first. Models without versions are omitted.
   std::map<std::string, std::vector<VersionFolder>> models;
-  // What is neither a model nor a version, and why, for the log. Hidden names are not listed.
+  // Entries that are neither a model nor a version, and why, for the log. Hidden names are omitted.
   std::vector<std::string> ignored;
 };
 
-// Returns VersionFolder::files of a folder as it is now.
+// Returns the current VersionFolder::files of a directory.
 std::string ListFiles(const std::string& folder);
 
-// Reads names and attributes of files, but no file. The name of a model, NAME or ORG/NAME, is one
-// that --model would take, that of a version a positive integer without leading zeros. Symbolic
-// links are followed. UNAVAILABLE: a folder of the repository or of a model could not be listed. A
-// version whose files cannot be listed is there; opening it will tell why.
+// Reads the names and attributes of files, but not their contents. A model's name, NAME or
+// ORG/NAME, must be valid for --model; a version's is a positive integer without leading zeros.
+// Follows symbolic links. Returns UNAVAILABLE if the directory of the repository or of a model
+// cannot be listed. A version with unlistable files is included; opening it reports the reason.
 absl::StatusOr<RepositoryScan> ScanRepository(const std::string& repository);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// VersionLoader, which loads versions of models while a server may be serving others.
+// VersionLoader, which loads versions of models while the server is running.
 #pragma once
 
 #include <atomic>
@@ -19,36 +19,36 @@
 
 namespace attendant::server {
 
-// The settings and limits that all versions are loaded with. Everything outlives the loader.
+// Settings and limits for all versions. All objects must outlive the loader.
 struct LoaderOptions {
   const Settings& settings;
   const ThreadPlan& plan;
   MemoryLimit limit;
   MemoryNeed need;  // of the server without any version
   const Clock& clock;
-  // Called with the bytes that requests may take whenever they change. False: they hold more.
+  // Called with the new memory budget for requests. Returns false if they hold more.
   std::function<bool(int64_t bytes)> set_budget;
 };
 
-// One thread at a time, but for Stop.
+// Not thread-safe, except for Stop.
 class VersionLoader {
  public:
   explicit VersionLoader(LoaderOptions options) : options_(std::move(options)) {}
 
-  // Opens, loads, prepares and probes a version, with the keys of --model that its file
-  // "attendant.options" has, if it has one; a relative path for `prune` is in the folder. Before
-  // its weights are read, the memory for requests shrinks by what it takes beside all versions that
-  // are alive. RESOURCE_EXHAUSTED: too little would be left, or requests hold more now.
-  // INVALID_ARGUMENT: its largest request would be larger than the server receives, or its options
-  // are not those of a model. CANCELLED: after Stop. Also the errors of OpenCheckpoint, LoadModels
-  // and ProbeModel. Nothing is thrown.
+  // Opens, loads, prepares and probes a version, with the --model keys in its file
+  // "attendant.options", if any; a relative `prune` path is in the version's directory. Before
+  // reading weights, reduces the memory for requests by the memory that it needs in addition to all
+  // live versions. Returns RESOURCE_EXHAUSTED if too little would be left or requests hold more
+  // now; INVALID_ARGUMENT if its largest request exceeds the server's limit or its options are
+  // invalid; CANCELLED after Stop; and the errors of OpenCheckpoint, LoadModels and ProbeModel.
+  // Does not throw.
   absl::StatusOr<std::shared_ptr<const ServedModel>> Load(const std::string& name,
                                                           const VersionFolder& version);
 
-  // Gives requests the memory of versions that are gone by now.
+  // Returns the memory of destroyed versions to requests.
   void CollectFreed();
 
-  // Ends a load that is under way, at its next tensor, and all later ones. Any thread.
+  // Ends a load in progress at its next tensor, and all later loads. Thread-safe.
   void Stop() { stopped_ = true; }
 
  private:
@@ -64,7 +64,7 @@ class VersionLoader {
 
   const LoaderOptions options_;
   std::vector<Alive> alive_;
-  bool shrunk_ = false;  // for a version that has not been loaded yet
+  bool shrunk_ = false;  // for a version not loaded yet
   std::atomic<bool> stopped_ = false;
 };
 

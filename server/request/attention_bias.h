@@ -1,4 +1,4 @@
-// attention_bias of a request: checked when it arrives, converted when its batch is gathered.
+// attention_bias of a request, checked on arrival and converted when its batch is gathered.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace attendant::server {
 
-// INVALID_ARGUMENT unless the tensor is a float tensor that broadcasts to `full`, [B, H, S, S], or
-// [B, H, S, M] with `has_cross_kv`.
+// Returns INVALID_ARGUMENT unless the tensor is a float tensor that broadcasts to `full`: [B, H, S,
+// S], or [B, H, S, M] with `has_cross_kv`.
 absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, absl::Span<const int64_t> full,
                                         bool has_cross_kv);
 
-// The values as float32 and one view per sequence. Move-only; the views point into it and into the
-// layout.
+// The values as float32, and one view per sequence. Move-only; the views point into the values and
+// the layout.
 class GatheredBias {
  public:
-  // For the sequences of `layout`, the first of which is `first_sequence` of those that `bias` has
-  // passed CheckBias for. INVALID_ARGUMENT naming the first NaN or plus infinity.
+  // Gathers the bias for the sequences of `layout`. The first is sequence `first_sequence` of the
+  // bias, which has passed CheckBias. Returns INVALID_ARGUMENT for the first NaN or plus infinity.
   static absl::StatusOr<GatheredBias> Gather(const CheckedTensor& bias, const TokenLayout& layout,
                                              int64_t first_sequence);
 

@@ -1,5 +1,5 @@
-// An EncodeRequest, AttendRequest or PutMemoryRequest that has passed every check: the computation,
-// its inputs, and the outputs that are returned.
+// ComputeRequest, a fully checked EncodeRequest, AttendRequest or PutMemoryRequest: its
+// computation, inputs and outputs.
 #pragma once
 
 #include <algorithm>
@@ -26,50 +26,50 @@
 
 namespace attendant::server {
 
-// EncodeRequest: all layers of the span, one after the other.
+// EncodeRequest: all layers of the span in sequence.
 struct EncodeLayers {};
 
-// PutMemoryRequest: the one layer of the span projects CrossKvRows, whose keys and values are kept.
-// There is one sequence of no queries, and no output.
+// PutMemoryRequest: the span's single layer projects CrossKvRows and keeps the keys and values.
+// There is one sequence without queries, and no output.
 struct RegisterMemory {
-  std::shared_ptr<RegisteredCrossKv> cross_kv;  // room for the keys and values of these rows
-  absl::Duration age;                           // until they expire
+  std::shared_ptr<RegisteredCrossKv> cross_kv;  // buffers for the keys and values of these rows
+  absl::Duration age;                           // time until they expire
 };
 
 // AttendRequest asks for one stage of the one layer of the span.
 using Operation = std::variant<EncodeLayers, RegisterMemory, AttendStage>;
 
-// Rows of features, which the model projects and puts its prefix tokens before.
+// Feature rows. The model projects them and puts its prefix tokens before them.
 struct FeatureRows {
   CheckedTensor tensor;
-  // Which of its rows are kept; `ComputeRequest::layout` has the prefix tokens too.
+  // Kept rows; `ComputeRequest::layout` includes the prefix tokens.
   TokenLayout layout;
-  // The tensor has the pixels of images in their own order, and its rows are their patches.
+  // The tensor holds images [B, 3, size, size]; its rows are their patches.
   bool are_pixels = false;
 };
 
-// Hidden states, features or ids of tokens.
+// Hidden states, features or token ids.
 using Input = std::variant<CheckedTensor, FeatureRows, KeptIds>;
 
 // Each sequence attends to itself.
 struct OwnKeys {};
 
-// The keys and values of rows that an earlier PutMemory has projected.
+// Keys and values projected by an earlier PutMemory.
 struct RegisteredKeys {
   std::shared_ptr<const RegisteredCrossKv> cross_kv;
-  int64_t first_sequence = 0;  // of them, that the first sequence of queries attends to
+  int64_t first_sequence = 0;  // sequence of keys for the first sequence of queries
 };
 
-// The sequence attends to itself and, by its state, to the chunks of it that came before.
+// The sequence attends to itself and, through its state, to its earlier chunks.
 struct Chunk {
   std::shared_ptr<StreamSequence> sequence;
 };
 
-// The keys that the queries attend to; those of CrossKvRows are projected with their batch.
+// Keys that the queries attend to. Those of CrossKvRows are projected in the request's batch.
 using Keys = std::variant<OwnKeys, CrossKvRows, RegisteredKeys, Chunk>;
 
 struct HiddenStatesOutput {
-  // [R]: the kept tokens that are returned, -1 for padding; none: all rows.
+  // [R]: the kept tokens to return, -1 for padding. Returns all rows if not set.
   std::optional<std::vector<int32_t>> tokens;
 };
 
@@ -80,50 +80,50 @@ struct AttentionOutput {
   std::vector<int64_t> layers;
   bool probabilities = true;
   AttentionForm form = AttentionForm::kPerHead;  // of the probabilities
-  int64_t top_k = 0;                             // of kTopKeys
+  int64_t top_k = 0;                             // for kTopKeys
   bool weighted_values = false;
 };
 
-// As the checkpoint describes.
+// As defined by the checkpoint.
 struct DescribedPooling {};
 
-// By the checkpoint's classification head.
+// With the checkpoint's classification head.
 struct ClassifierPooling {};
 
 struct PooledOutput {
   std::variant<DescribedPooling, ClassifierPooling, PoolingMode> pooling = {};
   bool normalize = false;
-  // [B]: the first kept tokens of each sequence that are left out, at most; or empty: none.
+  // [B]: how many leading kept tokens of each sequence to exclude, at most; empty excludes none.
   std::vector<int64_t> prompt_tokens = {};
 
-  // The head that makes the vector of what is pooled.
+  // The head applied to the pooled rows.
   HeadKind head() const {
     if (std::holds_alternative<PoolingMode>(pooling)) return HeadKind::kNone;
     return std::holds_alternative<ClassifierPooling>(pooling) ? HeadKind::kClassifier
                                                               : HeadKind::kPooling;
   }
 
-  // How many they are of a sequence of this length.
+  // Returns the number of prompt tokens in a sequence of this length.
   int64_t PromptOf(int64_t sequence, int64_t length) const {
     return prompt_tokens.empty() ? 0 : std::min(prompt_tokens[sequence], length);
   }
 };
 
-// The vectors of a query's tokens, back to back, without those that are zeros.
+// The vectors of a query's tokens, back to back, without zero vectors.
 struct QueryVectors {
   std::vector<float> numbers;  // [Q, P]
 };
 
-// The output of the checkpoint's token head, for each token.
+// The output of the checkpoint's token head for each token.
 struct TokenVectorsOutput {
   bool returned = true;
-  // Not null: each sequence is scored by these, see EncodeRequest.query_vectors.
+  // If not null, scores each sequence against these; see EncodeRequest.query_vectors.
   std::shared_ptr<const QueryVectors> query = nullptr;
   bool normalize = false;
-  bool takes_mean = false;   // scores are divided by the number of the query's vectors
-  bool skips_first = false;  // the vector of each sequence's first token is zeros
-  // Ids, ascending, of the tokens whose vectors are zeros, and, if not null, of the only tokens
-  // whose vectors are not. Both are the model's.
+  bool takes_mean = false;   // divide scores by the number of query vectors
+  bool skips_first = false;  // return zeros for each sequence's first token
+  // Ascending ids of tokens that get zero vectors and, if `only_ids` is not null, of the only
+  // tokens that do not. The model owns both.
   const std::vector<int32_t>* skipped_ids = nullptr;
   const std::vector<int32_t>* only_ids = nullptr;
 
@@ -133,7 +133,7 @@ struct TokenVectorsOutput {
   }
 };
 
-// One of the words that have weight in a sequence, until the response is made.
+// A vocabulary entry with a weight in a sequence, until the response is built.
 struct SparseElement {
   int32_t word;
   float weight;
@@ -146,25 +146,27 @@ struct Outputs {
   AttentionOutput attention;
   std::optional<PooledOutput> pooled;
   std::optional<TokenVectorsOutput> token_vectors;
-  bool sparse = false;  // the vectors over the vocabulary
-  bool tokens = false;  // those of `texts`
+  bool sparse = false;  // vectors over the vocabulary
+  bool tokens = false;  // tokens of `texts`
 };
 
-// The whole of a request, or a slice of it (request_slice.h).
+// A whole request, or a slice of it (request_slice.h).
 struct ComputeRequest {
   LayerSpan span;
   Operation operation;
   TokenLayout layout;          // of the queries
-  int64_t first_sequence = 0;  // of these, in the whole
+  int64_t first_sequence = 0;  // index of the layout's first sequence in the whole request
   Input input;
   Keys keys;
   std::optional<CheckedTensor> bias;
-  std::vector<float> head_gates;  // [layers, H], or [H] for each, H of the checkpoint; or empty
-  int64_t truncated_tokens = 0;   // that `layout` no longer has; of texts: how many were cut
-  std::shared_ptr<const TokenizedTexts> texts = {};  // null: it came with something else
+  std::vector<float>
+      head_gates;  // [layers, H], or [H] for every layer, with the checkpoint's H; or empty
+  int64_t truncated_tokens = 0;  // tokens missing from `layout`; for texts, how many were cut
+  std::shared_ptr<const TokenizedTexts> texts = {};  // null if the request has no texts
   Outputs outputs;
   std::string request_id;
-  // Whose results the cache may have and keep for this request; empty: it is not asked.
+  // Client whose results the cache may return and keep for this request; if empty, the cache is not
+  // used.
   std::string client = {};
 
   const ModelDescription& description() const { return span.description(); }
@@ -172,16 +174,16 @@ struct ComputeRequest {
   const LayerShape& layer_shape() const { return description().layer_at(span.first_layer); }
   BatchKey key() const;
 
-  // What of the model it computes, and the seconds of its sequences at `cost`, which is that of
-  // this range.
+  // The range of the model that it computes, and the predicted seconds of its sequences at the
+  // `cost` of that range.
   LayerRange range() const;
   double PredictSeconds(const SpanCost& cost) const;
   double PredictSeconds(int64_t sequence, const SpanCost& cost) const;
 
-  // Null: it is another operation.
+  // Returns null for other operations.
   const RegisterMemory* registration() const { return std::get_if<RegisterMemory>(&operation); }
 
-  // Each is null if `keys` are others.
+  // Each returns null if `keys` holds an alternative of another type.
   const CrossKvRows* cross_kv_rows() const { return std::get_if<CrossKvRows>(&keys); }
   const RegisteredCrossKv* registered() const {
     const RegisteredKeys* found = std::get_if<RegisteredKeys>(&keys);
@@ -191,57 +193,57 @@ struct ComputeRequest {
     const Chunk* chunk = std::get_if<Chunk>(&keys);
     return chunk == nullptr ? nullptr : chunk->sequence.get();
   }
-  // Its tokens, as a chunk of a sequence.
+  // Tokens of the sequence, if the request is a chunk.
   ChunkTokens chunk_tokens() const;
   bool attends_cross_kv() const { return cross_kv_rows() != nullptr || registered() != nullptr; }
 
   int64_t sequences() const { return layout.sequences; }
 
-  // Rows that are gathered for it: the kept ones, and all.
+  // Rows gathered for the request: kept rows, and all rows.
   int64_t tokens() const {
     return layout.tokens() + (cross_kv_rows() ? cross_kv_rows()->tokens() : 0);
   }
   int64_t rows() const { return layout.rows + (cross_kv_rows() ? cross_kv_rows()->rows() : 0); }
 
-  // The tokens of a sequence that its pooled vector, which there must be, is made of.
+  // Returns the tokens pooled for a sequence. Requires outputs.pooled.
   TokenRange PooledTokens(int64_t sequence) const;
 
-  // One sequence of keys may serve all sequences of queries.
+  // A single sequence of keys serves all sequences of queries.
   const TokenLayout& key_layout() const;
   int64_t key_sequence(int64_t sequence) const {
     if (key_layout().sequences == 1) return 0;
     const RegisteredKeys* found = std::get_if<RegisteredKeys>(&keys);
     return sequence + (found == nullptr ? 0 : found->first_sequence);
   }
-  // Elements of the matrix of one head.
+  // Elements in the score matrix of one head.
   int64_t pairs(int64_t sequence) const {
     return layout.length(sequence) * key_layout().length(key_sequence(sequence));
   }
 
-  // Appends the rows of the last layer's output that the response needs, ascending, where the batch
-  // holds this request's rows from `first_row` on, and returns true; false if it needs all.
+  // Appends, in ascending order, the rows of the last layer's output that the response needs, given
+  // that the request's rows start at `first_row` of the batch. Returns false if it needs all rows.
   bool AppendSelectedRows(int64_t first_row, std::vector<int32_t>& rows) const;
 
-  // The shape that attention_bias broadcasts to: [B, H of the checkpoint, S, S], or [B, H, S, M]
-  // with M rows of cross-attention.
+  // The shape to which attention_bias broadcasts: [B, H, S, S] with the checkpoint's H, or [B, H,
+  // S, M] with M rows of cross-attention.
   std::vector<int64_t> scores_shape() const;
 
-  // Columns of the hidden states that are returned.
+  // Columns of the returned hidden states.
   int64_t width() const;
 
   // Shapes of the response's tensors.
   std::vector<int64_t> rows_shape() const;    // [B, S, width], [S, B, width] or [T, width]
-  std::vector<int64_t> hidden_shape() const;  // as rows_shape, or [R, width]
-  // By the form, with M = S or the length of the keys: [B, H of the layer, S, M], [B, S, M] or [B,
-  // H of the layer, S, k].
+  std::vector<int64_t> hidden_shape() const;  // like rows_shape, or [R, width]
+  // Depends on the form, with M = S or the number of keys and the layer's H: [B, H, S, M], [B, S,
+  // M] or [B, H, S, k].
   std::vector<int64_t> probabilities_shape(int64_t layer) const;
   std::vector<int64_t> weighted_values_shape(int64_t layer) const;  // [B, H, S, S, Dv]
   std::vector<int64_t> pooled_shape() const;                        // [B, P]
-  std::vector<int64_t> token_vectors_shape() const;                 // as rows_shape, P wide
+  std::vector<int64_t> token_vectors_shape() const;                 // like rows_shape, P wide
   int64_t token_vectors_width() const;                              // P
-  std::vector<int64_t> sparse_shape() const;                        // [B, V], with all zeros
-  // The most elements of the sparse vectors that are not zero: a lexical head weighs no other words
-  // than the tokens'.
+  std::vector<int64_t> sparse_shape() const;                        // [B, V], including zeros
+  // Upper bound of non-zero elements in the sparse vectors. A lexical head gives weight only to the
+  // ids of the input tokens.
   int64_t most_sparse_elements() const {
     return description().lexical_head ? layout.tokens()
                                       : layout.sequences * description().sparse_width();
@@ -251,19 +253,18 @@ struct ComputeRequest {
   bool AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const;
 };
 
-// Upper bound of what protobuf adds to a response as a whole (the execution, a stream item's id,
-// the handle of registered keys).
+// Upper bound of protobuf's overhead for a whole response (the execution, a stream item's id, the
+// handle of registered keys).
 inline constexpr int64_t kResponseHeadBytes = 160;
 
-// RAM that a request takes while it is queued and computed.
+// Memory of a request while it is queued and computed.
 struct RequestBytes {
-  int64_t response = 0;  // upper bound of the message: exact for the tensors alone
-  // Ids, the bias in float32, one layer's probabilities and values, vectors of tokens and over the
-  // vocabulary.
+  int64_t response = 0;  // upper bound of the message, exact for the tensors
+  // Ids, the float32 bias, one layer's probabilities and values, and token and vocabulary vectors.
   int64_t scratch = 0;
 };
 
-// INVALID_ARGUMENT, with both sizes, if the response's message could exceed `max_answer_bytes`.
+// Returns INVALID_ARGUMENT, with both sizes, if the response could exceed `max_answer_bytes`.
 absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// Rows that the queries of a request attend to instead of their own sequences: `memory` on the
+// Rows to which the queries of a request attend instead of their own sequences: `memory` on the
 // wire.
 #pragma once
 
@@ -14,30 +14,30 @@
 namespace attendant::server {
 
 struct CrossKvRows {
-  TokenLayout layout;  // of either tensor
+  TokenLayout layout;  // of both tensors
   CheckedTensor hidden_states;
-  std::optional<CheckedTensor> values = {};  // none: made of hidden_states too
+  std::optional<CheckedTensor> values = {};  // if not set, values are projected from hidden_states
 
-  // Rows of both tensors together: with padding, and the kept ones.
+  // Rows of both tensors together: all, including padding, and kept.
   int64_t rows() const { return layout.rows * (values ? 2 : 1); }
   int64_t tokens() const { return layout.tokens() * (values ? 2 : 1); }
 };
 
-// The limits that rows are checked against: the layer that attends to them, the most rows, of
-// hidden states and values together, and their order.
+// Limits for the rows: the layer that attends to them, the maximum of rows (of hidden states and
+// values together), and their order.
 struct CrossKvClaims {
   const LayerShape& layer;
   int64_t max_tokens;
   bool sequence_first;
 };
 
-// INVALID_ARGUMENT: the layer has no cross-attention, or a tensor breaks a rule of the field.
-// `payloads` are those of `memory`.
+// Returns INVALID_ARGUMENT if the layer has no cross-attention or a tensor breaks a rule of its
+// field. `payloads` are the payloads inside `memory`.
 absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
                                              const RequestPayloads& payloads,
                                              const CrossKvClaims& claims);
 
-// INVALID_ARGUMENT, with the reason, if such a layer has nothing but cross-attention.
+// Returns INVALID_ARGUMENT if the layer requires cross-attention.
 absl::Status CheckNeedsNoCrossKv(const LayerShape& layer);
 
 }  // namespace attendant::server

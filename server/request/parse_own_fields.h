@@ -1,4 +1,4 @@
-// The fields that an AttendRequest or an EncodeRequest has of its own.
+// Parsers of the fields that only an AttendRequest or only an EncodeRequest has.
 #pragma once
 
 #include "absl/status/status.h"
@@ -9,9 +9,8 @@
 
 namespace attendant::server {
 
-// Fills `compute`, whose model is there, and its sequence if it is a chunk, except for bias, gates,
-// the rows of its hidden states, the output's type and the request's id. Errors as those of
-// ParseRequest.
+// Fills `compute` except for bias, gates, rows of hidden states to return, output type and request
+// id. The model, and the sequence of a chunk, must be set. Returns the errors of ParseRequest.
 absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
                             const SharedTensors& shared, const ServiceContext& context,
                             ComputeRequest& compute);
@@ -19,8 +18,8 @@ absl::Status ParseOwnFields(const v1::EncodeRequest& request, const RequestPaylo
                             const SharedTensors& shared, const ServiceContext& context,
                             ComputeRequest& compute);
 
-// Fills the outputs of an EncodeRequest, whose span is there, apart from those of ParseOwnFields'
-// exceptions and from the tokens of prompts.
+// Fills the outputs of an EncodeRequest, except for those that ParseOwnFields excludes and for
+// prompt tokens. The span must be set.
 absl::Status ParseOutputs(const v1::EncodeRequest& request, const RequestPayloads& payloads,
                           ComputeRequest& compute);
 

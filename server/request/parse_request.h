@@ -1,5 +1,4 @@
-// From a parsed message to the request that is to be computed: every rule of
-// encoder_service.proto's field comments.
+// Turns a parsed message into a ComputeRequest, checking every rule in encoder_service.proto.
 #pragma once
 
 #include <memory>
@@ -13,14 +12,15 @@
 
 namespace attendant::server {
 
-// Where an EncodeRequest comes from.
+// The client and stream of an EncodeRequest.
 struct EncodeOrigin {
-  std::string client = {};                             // see ComputeRequest
-  std::shared_ptr<StreamSequence> sequence = nullptr;  // that it is a chunk of; null: none
+  std::string client = {};  // see ComputeRequest
+  std::shared_ptr<StreamSequence> sequence =
+      nullptr;  // the sequence of which it is a chunk; or null
 };
 
-// NOT_FOUND: no such model or handle of registered keys and values. INVALID_ARGUMENT: names the
-// field, what was expected and what came.
+// Returns NOT_FOUND for an unknown model or memory handle, and INVALID_ARGUMENT with the field, the
+// expected value and the given one.
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
                                             const RequestPayloads& payloads,
                                             const ServiceContext& context);
@@ -28,7 +28,7 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
                                             const RequestPayloads& payloads,
                                             const ServiceContext& context,
                                             EncodeOrigin origin = {});
-// RESOURCE_EXHAUSTED also: the keys and values do not fit with those that are kept.
+// Also returns RESOURCE_EXHAUSTED if there is no room for the keys and values.
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
                                             const RequestPayloads& payloads,
                                             const ServiceContext& context);

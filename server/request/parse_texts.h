@@ -1,4 +1,4 @@
-// The texts of an EncodeRequest.
+// Parser of the texts of an EncodeRequest.
 #pragma once
 
 #include "absl/status/status.h"
@@ -11,15 +11,15 @@ namespace attendant::server {
 
 bool HasTexts(const RequestPayloads& payloads);
 
-// Upper bound of the bytes that ParseRequest takes to tokenize the texts of a request, on a worker;
-// 0: there are none, and it is quick.
+// Upper bound of the memory that ParseRequest needs to tokenize the request's texts, which should
+// run on a worker. 0 if it has no texts and parsing is quick.
 int64_t TokenizingBytes(const v1::EncodeRequest& request, const RequestPayloads& payloads,
                         const ServiceContext& context);
 
-// Refuses the fields that are about texts, in a request without.
+// Refuses text fields in a request without texts.
 absl::Status CheckNoTextFields(const v1::EncodeRequest& request, const RequestPayloads& payloads);
 
-// Tokenizes the texts. Fills layout and input; the outputs are there.
+// Tokenizes the texts, and fills layout and input. The outputs must be set.
 absl::Status ParseTexts(const v1::EncodeRequest& request, const RequestPayloads& payloads,
                         const ServiceContext& context, ComputeRequest& compute);
 

@@ -1,4 +1,4 @@
-// Methods that answer from what the server knows, without a job.
+// QuickMethod, a method that responds without a job.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -13,19 +13,19 @@
 
 namespace attendant::server {
 
-// Both outlive the calls.
+// Both must outlive the calls.
 struct MethodContext {
   const ServiceContext& service;
   HealthStates& health;
 };
 
-// Takes and returns a message. Sets `model` to the name of the served model that the call is about,
-// if any. Any thread.
+// Takes and returns a serialized message. Sets `model` to the served model that the call concerns,
+// if any. Thread-safe.
 using QuickMethod = absl::StatusOr<grpc::ByteBuffer> (*)(const MethodContext& context,
                                                          const grpc::ByteBuffer& message,
                                                          std::string& model);
 
-// Parses the message of a QuickMethod, which has at most 64 KiB.
+// Parses the message of a QuickMethod, at most 64 KiB.
 template <typename Request>
 absl::StatusOr<Request> ParseQuick(const grpc::ByteBuffer& message) {
   constexpr int64_t kMaxBytes = 64 << 10;

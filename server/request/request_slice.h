@@ -1,4 +1,4 @@
-// Slices of a request: some of its sequences, which are computed in a batch of their own.
+// Slices of a request: some of its sequences, computed in a batch of their own.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace attendant::server {
 
-// Whether the sequences of the request may be computed in different batches. Not if they share an
-// attention bias or rows of cross-attention, which each slice would convert or project anew.
+// Returns whether the request's sequences can be computed in different batches. They cannot if they
+// share an attention bias or cross-attention rows, which each slice would convert or project again.
 bool CanBeSliced(const ComputeRequest& request);
 
-// The request for some of its sequences, ascending, of an EncodeRequest that has no bias and no
-// outputs but pooled and sparse vectors, of sequences that come whole. Everything else of it stays.
+// Returns the request for some of its sequences, in ascending order. It must be an EncodeRequest of
+// whole sequences without bias and with no outputs other than pooled and sparse vectors. All other
+// properties are unchanged.
 ComputeRequest SequencesAt(ComputeRequest request, absl::Span<const int64_t> sequences);
 
-// The slice of a request that can be sliced, which is a request for some of its sequences. Its
-// `layout` says where their rows are in the tensors of the whole, which are not copied; tokens that
-// are selected from other sequences are -1.
+// Returns a slice of a sliceable request. Its `layout` locates the rows in the tensors of the whole
+// request, which are not copied; selected tokens of other sequences become -1.
 ComputeRequest SequencesOf(const ComputeRequest& request, int64_t first, int64_t count);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// The limits and shared objects that every call of the service uses.
+// Limits and shared objects used by every call of the service.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace attendant::server {
 
-// The server's settings, and the limit that follows from them and the models.
+// The server's settings, and the limit that follows from them and from the models.
 struct ServiceLimits : Settings {
-  int64_t max_request_bytes = 0;  // receive cap, from max_request_tokens and the widest model
+  int64_t max_request_bytes = 0;  // receive limit, from max_request_tokens and the widest model
 };
 
-// Everything outlives the service.
+// All objects outlive the service.
 struct ServiceContext {
   const ModelTable& models;
   Admission& admission;
@@ -33,8 +33,8 @@ struct ServiceContext {
   WorkerThreads& workers;
   ServiceLimits limits;
   ThreadPlan thread_plan;
-  ServerSecrets secrets = {};    // callers with a token are told apart by it
-  ResultCache* cache = nullptr;  // null: every request is computed
+  ServerSecrets secrets = {};    // tell clients with tokens apart
+  ResultCache* cache = nullptr;  // null: compute every request
 };
 
 }  // namespace attendant::server

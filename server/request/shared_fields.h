@@ -1,4 +1,4 @@
-// The fields that several requests share: checked, and put into a ComputeRequest.
+// Parsers of the fields that several requests share.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ namespace attendant::server {
 absl::Status CheckRequestId(const std::string& request_id);
 absl::Status CheckLayout(v1::Layout layout);
 
-// Makes this layer the only one of the span, whose model is there.
+// Makes `layer` the span's only layer. The model must be set.
 absl::Status ParseLayer(uint32_t layer, LayerSpan& span);
 
-// Fills layout and input from rows of this width, hidden states or features.
+// Fills layout and input from hidden states or features, rows of `width` columns.
 absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
                        int64_t max_tokens, ComputeRequest& compute);
 
-// Fills bias. The layout and the keys are there.
+// Fills bias. The layout and the keys must be set.
 absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute);
 
-// Fill head_gates, where the span is there, and the rows of the hidden states that are returned,
-// where the layout is there.
+// ParseGates fills head_gates and requires the span; ParseQueryRows fills the rows of hidden states
+// to return and requires the layout.
 absl::Status ParseGates(const SharedTensors& shared, ComputeRequest& compute);
 absl::Status ParseQueryRows(const SharedTensors& shared, ComputeRequest& compute);
 
-// Fills the form of the attention's probabilities. Layers, and the layout, are there.
+// Fills the form of the attention probabilities. The layers and the layout must be set.
 absl::Status ParseAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeRequest& compute);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// The tensors and lists that several requests have under the same names.
+// Tensors and lists with the same names in several requests.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace attendant::server {
 
-// The fields of both requests that are neither input nor output.
+// Fields of both requests that are neither input nor output.
 struct SharedTensors {
-  std::string scope;  // before the names of lengths and attention_mask in messages
+  std::string scope;  // prefix of lengths and attention_mask in messages
   absl::Span<const int64_t> lengths;
   std::optional<WireTensor> attention_mask;
   std::optional<WireTensor> attention_bias;
@@ -22,7 +22,8 @@ struct SharedTensors {
   bool sequence_first = false;
 };
 
-// The shared fields of either message: both have the same names, with numbers of their own.
+// Collects the shared fields of either message. Both use the same names, with their own field
+// numbers.
 template <typename Request>
 SharedTensors CollectShared(const Request& request, const RequestPayloads& payloads) {
   SharedTensors shared;

@@ -1,4 +1,4 @@
-// Ids of the kept tokens of a request, ready for the engine's embeddings.
+// Ids of a request's kept tokens, for the engine's embeddings.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace attendant::server {
 
-// Ids of the kept tokens alone, back to back: [T] each, or empty. All are inside their tables.
+// Ids of the kept tokens, back to back: [T] each, or empty. All are within their tables.
 struct KeptIds {
   std::vector<int32_t> words;
   std::vector<int32_t> positions;
@@ -22,9 +22,9 @@ struct KeptIds {
   std::vector<int64_t> ordinals = {};  // see TokenIds
 
   TokenIds view() const { return {words, positions, token_types, ordinals}; }
-  // Those of some tokens.
+  // Returns the ids of `count` tokens from `first`.
   KeptIds Tokens(int64_t first, int64_t count) const;
-  // Those of these sequences, one after the other. `layout` is that of all.
+  // Returns the ids of these sequences, in this order. `layout` holds all sequences.
   KeptIds OfSequences(const TokenLayout& layout, absl::Span<const int64_t> sequences) const;
   int64_t bytes() const {
     return static_cast<int64_t>((words.size() + positions.size() + token_types.size()) *
@@ -39,28 +39,28 @@ struct IdTensors {
   std::optional<CheckedTensor> position_ids = {};
 };
 
-// Returns how many of the tokens move the default positions of the tokens after them on: all, or
-// those that are not padding ids.
+// Returns how many tokens advance the default positions of later tokens: all, or only those that
+// are not padding ids.
 int64_t CountedTokens(const KeptIds& ids, const EmbeddingShape& embeddings);
 
 enum class TruncationSide { kRight, kLeft };
 
-// Returns the layout without the tokens, on this side, by which sequences exceed `max_length`, 0
-// being any, as default positions count them.
+// Returns the layout without the tokens on `side` that exceed `max_length` by default positions. A
+// `max_length` of 0 keeps everything.
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
                      int64_t max_length, TruncationSide side);
 
-// Where ids are in a request.
+// The layouts that locate ids in a request.
 struct IdLayout {
   const TokenLayout& layout;
-  const TokenLayout& whole;  // before truncation; the same if nothing was cut
-  // The sequence's tokens in requests before that default positions count; see CountedTokens.
+  const TokenLayout& whole;  // before truncation
+  // Tokens of the sequence in earlier requests that count in default positions; see CountedTokens.
   int64_t tokens_before = 0;
 };
 
-// Ids of padded tokens matter only where default positions count them, and may be outside the
-// table. INVALID_ARGUMENT: an id outside its table (the first one is named), a table that the model
-// does not have, or a row longer than the default positions reach.
+// Reads the ids. Padded ids only matter where default positions count them, and may be outside the
+// table. Returns INVALID_ARGUMENT for the first id outside its table, or for a row longer than the
+// default positions allow.
 absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings,
                                     const IdLayout& of);
 

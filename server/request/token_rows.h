@@ -1,4 +1,4 @@
-// Rows of floats, one for each token, and the tokens that are kept of them.
+// Rows of floats, one per token, and the kept ones.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace attendant::server {
 
-// Float rows and which of them are kept.
+// Float rows, and their layout.
 struct TokenRows {
   TokenLayout layout;
   CheckedTensor tensor;
 };
 
-// Rows of `width` columns: [B, S, width] or [S, B, width], or [T, width] with lengths.
+// Checks rows of `width` columns: [B, S, width] or [S, B, width], or [T, width] with lengths.
 absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
                                          const SharedTensors& shared, int64_t max_tokens);
 
-// The pixels of images, [B, 3, image_size, image_size], each patch of which is a row of the layout.
+// Checks images [B, 3, image_size, image_size]; each patch is a row of the layout.
 absl::StatusOr<TokenRows> CheckPixels(const WireTensor& images, const PatchEmbeddingShape& patches,
                                       const SharedTensors& shared, int64_t max_tokens);
 

@@ -1,4 +1,4 @@
-// The texts of a request, and their tokens.
+// Texts of a request, and their tokens.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@
 
 namespace attendant::server {
 
-// The fields that requests with texts share. The bytes of the texts stay where they arrived.
+// The fields shared by requests with texts. The texts' bytes are not copied.
 struct TextFields {
   std::vector<Payload> texts;
-  std::vector<Payload> pairs;         // or none
-  std::optional<std::string> prompt;  // none: that of prompt_name or, but for pairs, a default one
+  std::vector<Payload> pairs;         // or empty
+  std::optional<std::string> prompt;  // if not set, from prompt_name or, without pairs, the default
   std::string prompt_name;
-  // Its prompt is the default if the model has one of its name, and its texts may have a length of
-  // their own. Queries may be made longer.
+  // Task of the texts. The model's prompt of that name is the default, its texts may have their own
+  // maximum length, and queries may be expanded.
   std::string task = {};
-  bool has_default_prompt = true;  // otherwise the model's default one is
+  bool has_default_prompt = true;  // otherwise use the model's default prompt
   v1::Truncation truncation = v1::NO_TRUNCATION;
   bool add_special_tokens = true;
-  bool places = false;      // of tokens in the texts
-  int64_t most_tokens = 0;  // of all texts
-  ClientCache cache = {};   // which may know their tokens
+  bool places = false;      // return the tokens' positions in the texts
+  int64_t most_tokens = 0;  // for all texts together
+  ClientCache cache = {};   // may hold their tokens
 };
 
-// Reads those that a EncodeRequest and a TokenizeRequest have.
+// Reads the fields that EncodeRequest and TokenizeRequest share.
 template <typename Request>
 TextFields ReadTextFields(const Request& request, const RequestPayloads& payloads) {
   TextFields fields;
@@ -47,31 +47,32 @@ TextFields ReadTextFields(const Request& request, const RequestPayloads& payload
   return fields;
 }
 
-// Immutable, shared by a request and its response.
+// Immutable; shared by a request and its response.
 struct TokenizedTexts {
-  std::vector<text::Encoding> texts;  // whose places count the prompt
-  // The first tokens of each text, which all of its tokens attend to; empty: all of them.
+  std::vector<text::Encoding> texts;  // positions count the prompt
+  // [B]: the number of leading tokens to which a text's tokens attend; empty if all.
   std::vector<int64_t> attended = {};
   uint32_t prompt_bytes = 0;
   uint32_t prompt_code_points = 0;
-  // As sentence-transformers counts them: those of the prompt alone, without a special token at its
-  // end.
+  // As sentence-transformers counts them: the tokens of the prompt by itself, without a final
+  // special token.
   int64_t prompt_tokens = 0;
   absl::Duration duration = {};  // of tokenizing
   std::shared_ptr<const ModelTokenizer> tokenizer;
 
   int64_t tokens() const;
-  // Upper bound of the bytes of what Describe returns for all texts.
+  // Upper bound of the bytes that Describe returns for all texts.
   int64_t description_bytes() const;
-  // The message for a text, whose places are known.
+  // Returns the message for a text. Requires `places`.
   v1::TextTokens Describe(size_t text) const;
 };
 
-// Upper bound of the bytes that TokenizeTexts takes, with its result.
+// Upper bound of the memory that TokenizeTexts needs, including its result.
 int64_t TokenizingBytes(const TextFields& fields, const ServedModel& model);
 
-// Takes long: to be called on a worker. INVALID_ARGUMENT, with the field: the model takes no texts,
-// a text is not UTF-8 or is too long, there is no such prompt, all together have too many tokens.
+// Slow: call it on a worker. Returns INVALID_ARGUMENT with the field if the model does not take
+// texts, a text is not UTF-8 or too long, the prompt is unknown, or there are too many tokens in
+// all.
 absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const ServedModel& model,
                                              const Clock& clock);
 

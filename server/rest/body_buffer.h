@@ -1,4 +1,4 @@
-// BodyBuffer, a request's body while it arrives.
+// BodyBuffer, a request body while it arrives.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace attendant::server {
 
-// In blocks that are never moved, so that nothing is copied twice and no memory is taken before
-// bytes come. Not thread-safe.
+// Stores blocks that never move, so that no byte is copied twice and no memory is taken before
+// bytes arrive. Not thread-safe.
 class BodyBuffer {
  public:
-  // `length` is the declared one, or the most that is accepted.
+  // `length` is the declared length, or the maximum.
   explicit BodyBuffer(int64_t length) : length_(length) {}
 
   int64_t size() const { return size_; }
-  // Returns the bytes of memory that it has once `bytes` more have come.
+  // Returns the capacity in bytes after appending `bytes` more.
   int64_t CapacityFor(int64_t bytes) const;
-  // The bytes fit in what is left of the length. Throws std::bad_alloc.
+  // The bytes must fit into the remaining length. Throws std::bad_alloc.
   void Append(std::string_view bytes);
-  // Returns the bytes, and forgets them.
+  // Returns the bytes and empties the buffer.
   MessageSlices Take();
   void Clear() { *this = BodyBuffer(length_); }
 

@@ -1,4 +1,4 @@
-// BodyCall, the part that all calls over HTTP with a body have in common.
+// BodyCall, the base class of all HTTP calls with a body.
 #pragma once
 
 #include <atomic>
@@ -22,23 +22,23 @@
 namespace attendant::server {
 
 struct BodyCallEntry {
-  const ServiceContext& context;  // which outlives the call
+  const ServiceContext& context;  // outlives the call
 
   std::string peer;
-  std::string trace;                       // the traceparent; empty: none
-  std::optional<int64_t> body_bytes = {};  // none: not declared
+  std::string trace;                       // the traceparent, or empty
+  std::optional<int64_t> body_bytes = {};  // not set if undeclared
   Budget::Hold slot = {};
   RequestAccount account;
   std::shared_ptr<HttpReply> reply;
 };
 
-// Slot -> body -> work -> answer.
+// Slot -> body -> work -> response.
 //
-// Several parties come in, one after the other: the thread of the HTTP port until the body has
-// come, a worker that reads it, and the threads that end jobs, which have a worker go on. At any
-// time the HTTP port may tell that the caller has gone, or that the connection has ended. The call
-// is reported once, by Finish or Fail; it holds its slot and its memory until it is reported and
-// its connection is done with it.
+// Several threads handle a call in turn: the HTTP port's until the body has arrived, a worker that
+// reads it, and threads that complete jobs, which pass the call to a worker again. Meanwhile the
+// HTTP port may report that the client disconnected or the connection ended. Finish or Fail reports
+// the call once; it holds its slot and memory until it is reported and its connection is done with
+// it.
 class BodyCall : public HttpCall, public std::enable_shared_from_this<BodyCall> {
  public:
   void OnBody(std::string_view bytes) final;
@@ -49,17 +49,16 @@ class BodyCall : public HttpCall, public std::enable_shared_from_this<BodyCall> 
  protected:
   explicit BodyCall(BodyCallEntry entry);
 
-  // Called on a worker with the whole body, whose memory `memory_` holds. The call fails with an
-  // error.
+  // Called on a worker with the whole body, held in `memory_`. An error fails the call.
   virtual absl::Status OnMessage(MessageSlices body) = 0;
   virtual HttpAnswer AnswerOf(const absl::Status& error) const;
 
-  // Has `memory_` hold so many bytes for this purpose.
+  // Makes `memory_` hold this many bytes for this purpose.
   absl::Status Charge(int64_t bytes, HeldFor purpose);
-  // Runs `work` on a worker. The call fails if it throws or returns an error.
+  // Runs `work` on a worker. An error or exception fails the call.
   void RunOnWorker(std::function<absl::Status()> work);
-  // Each ends the call, unless it has ended. `memory` is held until the answer has left. `queued`
-  // is the time in the queue.
+  // End the call unless it has ended. `memory` is held until the response is sent. `queued` is the
+  // time in the queue.
   void Finish(HttpAnswer answer, Budget::Hold memory, absl::Duration queued) noexcept;
   void Fail(const absl::Status& status) noexcept;
 
@@ -67,17 +66,17 @@ class BodyCall : public HttpCall, public std::enable_shared_from_this<BodyCall> 
   const ServiceContext& context_;
   const absl::Time started_;
   const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
-  Budget::Hold memory_;  // one thread at a time, in the order above
+  Budget::Hold memory_;  // used by one thread at a time, in the order above
 
  private:
   absl::Status Receive(std::string_view bytes);
-  bool BeginEnd() noexcept;  // true once
+  bool BeginEnd() noexcept;  // returns true once
   void Report(const absl::Status& status, HttpAnswer answer) noexcept;
   void ReleaseIfOver();
 
-  // As `memory_`.
+  // Used like `memory_`.
   BodyBuffer body_;
-  absl::Status received_;  // an error: the rest of the body is dropped
+  absl::Status received_;  // on error, the rest of the body is dropped
   bool requested_ = false;
 
   absl::Mutex end_mutex_;

@@ -1,4 +1,4 @@
-// From the body of an inference request, JSON and the binary tensors after it, to a message.
+// Parses the body of an inference request: JSON, and binary tensors after it.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,22 @@ namespace attendant::server {
 
 struct InferBody {
   inference::ModelInferRequest message;  // without the model's name and version
-  std::vector<Payload> data;             // of the inputs of the message, little-endian
-  std::vector<bool> binary_outputs;      // as those of the message
+  std::vector<Payload> data;             // for the message's inputs, little-endian
+  std::vector<bool> binary_outputs;      // for the message's outputs
   bool binary_by_default = false;        // if the message names no outputs
-  int64_t packed_bytes = 0;              // of `data`, what is not part of the body
+  int64_t packed_bytes = 0;              // of `data`, outside the body
 };
 
-// Reads a body whose first `json_bytes` are JSON, from its first character to its last; only `data`
-// that stands before the `shape` or the `datatype` of its input is read again once both are known.
-// Elements become those of their datatype at once, in memory that is allocated after `reserve` was
-// called with all that is needed so far and has returned OK; other errors are returned. No number
-// in the body decides how much that is: it is at most six times the size of the JSON. Binary
-// tensors stay where they are and share the slices.
+// Reads a body that starts with `json_bytes` of JSON, in one pass; only a `data` member before the
+// `shape` or `datatype` of its input is read again once both are known. Elements are converted at
+// once, into memory allocated after `reserve` has accepted the total so far; other errors of
+// `reserve` are returned. No number in the body determines this amount: it is at most six times the
+// JSON's size. Binary tensors are not copied and share the slices.
 //
-// INVALID_ARGUMENT says what is wrong, and where: not strict JSON, a key twice, `data` that is not
-// as long as `shape` says, or nested otherwise, or in the wrong place; a value is not one of its
-// datatype; the binary tensors are not all that follows the JSON. Names of tensors and datatypes
-// are not looked at; data of a datatype that is not known is passed over.
+// Returns INVALID_ARGUMENT with the place for invalid JSON, a duplicate key, `data` that does not
+// match `shape`, a value that does not fit its datatype, or binary tensors that are not exactly the
+// rest of the body. Names of tensors and datatypes are not checked; data of unknown datatypes is
+// skipped.
 absl::StatusOr<InferBody> ReadInferBody(const std::shared_ptr<const MessageSlices>& body,
                                         int64_t json_bytes,
                                         const std::function<absl::Status(int64_t)>& reserve);

@@ -15,11 +15,11 @@ namespace attendant::server {
 
 struct InferTarget {
   std::string model;
-  std::string version;                     // empty: the one that is served
-  std::optional<int64_t> json_bytes = {};  // none: the whole body
+  std::string version;                     // empty: the served version
+  std::optional<int64_t> json_bytes = {};  // not set: the whole body
 };
 
-// Body -> message -> job -> answer, as a ModelInfer over gRPC (server/rpc/job_call.cc).
+// Body -> message -> job -> response, like ModelInfer over gRPC (server/rpc/job_call.cc).
 class InferCall final : public BodyCall {
  public:
   InferCall(BodyCallEntry entry, InferTarget target)
@@ -33,8 +33,8 @@ class InferCall final : public BodyCall {
   absl::Status Answer(ComputeJob::End computed);
 
   const InferTarget target_;
-  // One thread at a time.
-  std::vector<bool> binary_outputs_;  // of the answer
+  // Used by one thread at a time.
+  std::vector<bool> binary_outputs_;  // of the response
   bool binary_by_default_ = false;
   std::function<InferAnswer(Response)> to_answer_;
 };

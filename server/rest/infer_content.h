@@ -1,4 +1,4 @@
-// MakeInferContent: the body of the answer to an inference request.
+// MakeInferContent, the body of an inference response.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,17 @@
 
 namespace attendant::server {
 
-// A JSON document with the outputs that go as JSON, and behind it the others as little-endian
-// bytes. The text is made while it is sent, so that no more memory is taken than the tensors have.
-// Floats are the shortest decimals that give the same float32 again; NaN and infinity, which JSON
-// does not have, are null.
+// A JSON document, followed by the binary outputs in little-endian order. The text is generated
+// while it is sent, so that it takes no memory besides the tensors. Floats are the shortest
+// decimals that parse to the same float32; NaN and infinity become null.
 struct InferContent {
   std::shared_ptr<HttpContent> content;
   int64_t json_bytes = 0;
   bool has_binary = false;
 };
 
-// `binary` says of each output whether it goes as bytes. Outputs as JSON are FP32. Measures the
-// text, which takes about as long as making it.
+// `binary` selects, for each output, whether it is sent as bytes; JSON outputs are FP32. Measures
+// the text, which takes about as long as generating it.
 InferContent MakeInferContent(InferAnswer answer, const std::vector<bool>& binary);
 
 }  // namespace attendant::server

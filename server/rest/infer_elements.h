@@ -1,4 +1,4 @@
-// InferElements, the elements of one input as JSON has them: how they are nested, and their bytes.
+// InferElements, the elements of one input in JSON: their nesting and their bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@
 
 namespace attendant::server {
 
-// Follows the lists of `data` from its outermost one on. Not thread-safe.
+// Follows the lists of `data`, starting with the outermost. Not thread-safe.
 class InferElements {
  public:
   using Shape = google::protobuf::RepeatedField<int64_t>;
 
-  // Before the outermost list: packs the elements, of which there are at most `most`, as those of a
-  // type that WriterOf has. Throws std::bad_alloc.
+  // Call before the outermost list. Packs the elements, at most `most`, in a type known to
+  // WriterOf. Throws std::bad_alloc.
   void PackAs(const Datatype& type, int64_t most);
 
-  // The same for texts, which are packed as raw BYTES: each one's length, 4 bytes, and its bytes.
+  // The same for texts, packed as raw BYTES: a 4-byte length and the bytes of each.
   void PackTexts();
 
   void Enter();
-  // Returns INVALID_ARGUMENT, without the place, if the value is not one of the type, or there are
-  // more texts than a request may have.
+  // Returns INVALID_ARGUMENT, without the place, if the value does not fit the type or there are
+  // too many texts for a request.
   absl::Status Add(const InferValue& value);
   void Leave();
   bool done() const { return depth() == 0; }
   int64_t depth() const { return static_cast<int64_t>(counts_.size()); }  // of open lists
 
-  // Returns INVALID_ARGUMENT, without the place, unless the elements are as many as the shape says,
-  // in one list or nested as it says.
+  // Returns INVALID_ARGUMENT, without the place, unless the elements match the shape, as a flat
+  // list or nested.
   absl::Status CheckFit(const Shape& shape) const;
   int64_t count() const { return count_; }
   bool is_packed() const { return type_ != nullptr || is_text_; }
@@ -43,13 +43,13 @@ class InferElements {
  private:
   absl::Status AddText(const InferValue& value);
 
-  std::vector<int64_t> counts_;  // of the open lists, from the outermost on
-  std::vector<int64_t> sizes_;   // of lists at each depth; -1: none has ended
-  size_t leaves_ = 0;            // the depth of elements; 0: none came
+  std::vector<int64_t> counts_;  // of open lists, outermost first
+  std::vector<int64_t> sizes_;   // of lists at each depth; -1 if none has ended
+  size_t leaves_ = 0;            // depth of elements; 0 if there are none
   int64_t count_ = 0;
   bool regular_ = true;
 
-  const Datatype* type_ = nullptr;  // null: the elements are only counted
+  const Datatype* type_ = nullptr;  // null if elements are only counted
   ElementWriter write_ = nullptr;
   int64_t width_ = 0;
   Payload packed_;
@@ -59,7 +59,7 @@ class InferElements {
   std::string texts_;  // packed
 };
 
-// Returns the number of elements of a shape; the largest number if there are more.
+// Returns the number of elements in a shape, or the largest number on overflow.
 int64_t ElementsOf(const InferElements::Shape& shape);
 
 }  // namespace attendant::server

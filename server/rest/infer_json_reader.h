@@ -1,5 +1,4 @@
-// InferJsonReader, which reads the JSON document of an inference request from its first character
-// to its last.
+// InferJsonReader, a streaming reader of an inference request's JSON document.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +14,10 @@
 
 namespace attendant::server {
 
-// Events of the parser, for which derived classes get those that mean something, with the place
-// where they are. Refuses a document whose shape is not the protocol's, whose objects have a key
-// twice or more than 64 keys, or that is nested deeper than 32. Passes over members that the
-// protocol does not know, and those that are null.
+// Handles parser events, and passes meaningful ones to derived classes with their place in the
+// document. Refuses documents of another shape, with duplicate keys, with more than 64 keys in an
+// object, or nested deeper than 32. Skips null members and members that the protocol does not
+// define.
 class InferJsonReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   enum class At {
@@ -33,8 +32,8 @@ class InferJsonReader : public nlohmann::json_sax<nlohmann::json> {
     kSkipped
   };
 
-  // Reads the first `bytes` of the slices. INVALID_ARGUMENT: what is wrong, and where. Other errors
-  // are those of derived classes.
+  // Reads the first `bytes` of the slices. Returns INVALID_ARGUMENT with the problem and its place,
+  // or the errors of derived classes.
   absl::Status Read(const MessageSlices& slices, int64_t bytes);
 
   bool null() override { return Scalar({}); }
@@ -43,7 +42,7 @@ class InferJsonReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override;
   bool number_float(number_float_t value, const string_t& text) override;
   bool string(string_t& value) override;
-  bool binary(binary_t&) override { return false; }  // there is none in JSON
+  bool binary(binary_t&) override { return false; }  // not part of JSON
   bool start_object(std::size_t) override { return Enter(true); }
   bool key(string_t& name) override;
   bool end_object() override { return Leave(); }
@@ -53,20 +52,20 @@ class InferJsonReader : public nlohmann::json_sax<nlohmann::json> {
                    const nlohmann::detail::exception& error) override;
 
  protected:
-  // An element, or the member called key() of an object, is this value; of a parameter that is a
-  // list or an object, kNested stands for all of it. Each returns OK or INVALID_ARGUMENT, what is
-  // wrong without the place; any other error is passed on as it is.
+  // Called with an element, or with the member key() of an object; for a parameter that is a list
+  // or an object, kNested represents it. Returns OK, or INVALID_ARGUMENT with the problem but not
+  // the place; other errors are passed on.
   virtual absl::Status OnScalar(At at, const InferValue& value) = 0;
-  // Into a list or an object, and out of it.
+  // Called when entering and leaving a list or an object.
   virtual absl::Status OnEnter(At) { return absl::OkStatus(); }
   virtual absl::Status OnLeave(At) { return absl::OkStatus(); }
 
   const std::string& key() const { return frames_.back().key; }
-  // The place that holds the current one, such as kInput for kData's outermost list.
+  // Returns the enclosing place, such as kInput for kData's outermost list.
   At outer() const { return frames_.size() < 2 ? At::kRoot : frames_[frames_.size() - 2].at; }
   JsonSource& text() { return *text_; }
-  // Reads the bytes [begin, end) of the slices, which have been read before, once more, as the
-  // member `key` of the current object. Errors are those of Read.
+  // Reads the bytes [begin, end) of the slices again, as the member `key` of the current object.
+  // Errors are those of Read.
   void ReadAgain(const char* key, int64_t begin, int64_t end);
 
  private:
@@ -81,12 +80,12 @@ class InferJsonReader : public nlohmann::json_sax<nlohmann::json> {
   bool Enter(bool object);
   bool Leave();
   bool Note(const absl::Status& status);
-  // The place is put before what is wrong.
+  // Prefixes the place to the message.
   bool NoteHere(const absl::Status& status);
   std::string Place() const;
 
   const MessageSlices* slices_ = nullptr;
-  JsonSource* text_ = nullptr;  // while it is read
+  JsonSource* text_ = nullptr;  // while reading
   std::vector<Frame> frames_;
   absl::Status status_;
 };

@@ -1,5 +1,4 @@
-// JsonSource, the characters of a JSON text that lies in several slices, for the stream of a
-// parser.
+// JsonSource, a stream buffer over JSON text in several slices.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +9,19 @@
 
 namespace attendant::server {
 
-// Ends early at a text or number that is too long, because the parser holds such a token several
-// times. Not thread-safe.
+// Ends early at a string or number that is too long, because the parser keeps several copies of a
+// token. Not thread-safe.
 class JsonSource final : public std::streambuf {
  public:
   static constexpr int64_t kMostTokenBytes = 4096;
 
-  // The bytes [begin, end) of the slices, which have them and outlive this.
+  // Covers the bytes [begin, end) of the slices, which must contain them and outlive this object.
   JsonSource(const MessageSlices& slices, int64_t begin, int64_t end);
 
-  int64_t position() const { return position_; }  // in the slices, of the next character
+  int64_t position() const { return position_; }  // of the next character, in the slices
   int64_t left() const { return end_ - position_; }
   bool has_long_token() const { return token_ > most_token_bytes_; }
-  // Of the texts and numbers that follow; kMostTokenBytes at first.
+  // Limits following strings and numbers; kMostTokenBytes initially.
   void SetMostTokenBytes(int64_t bytes) { most_token_bytes_ = bytes; }
   int64_t most_token_bytes() const { return most_token_bytes_; }
 
@@ -39,7 +38,7 @@ class JsonSource final : public std::streambuf {
   size_t slice_ = 0;
   size_t offset_;  // in the slice
   int64_t most_token_bytes_ = kMostTokenBytes;
-  int64_t token_ = 0;  // bytes of the text or number so far
+  int64_t token_ = 0;  // bytes of the current string or number
   bool in_text_ = false;
   bool escaped_ = false;
 };

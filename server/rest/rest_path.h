@@ -1,4 +1,4 @@
-// The paths of the Open Inference Protocol over HTTP.
+// HTTP paths of the Open Inference Protocol.
 #pragma once
 
 #include <optional>
@@ -15,22 +15,22 @@ enum class RestMethod {
   kModelReady,
   kModelInfer,
   kModelConfig,
-  kModelStatistics,  // of all models, if none is named
+  kModelStatistics,  // of all models if none is named
   kRepositoryIndex,
   kSharedMemoryStatus,
   kSharedMemoryUnregister,
-  kRefused,  // of the protocol's, but not here
+  kRefused,  // defined by the protocol, but not supported
 };
 
 struct RestPath {
   RestMethod method;
-  std::string_view verb = "GET";  // that the path is for
+  std::string_view verb = "GET";  // of the path
   std::string model = {};
-  std::string version = {};  // empty: the one that is served
-  const char* why = "";      // kRefused: in a sentence for the caller
+  std::string version = {};  // empty: the served version
+  const char* why = "";      // kRefused: the reason for the client
 };
 
-// Returns nothing if the path is not one of the protocol's.
+// Returns nullopt for paths outside the protocol.
 std::optional<RestPath> ParseRestPath(std::string_view path);
 
 }  // namespace attendant::server

@@ -9,11 +9,11 @@
 
 namespace attendant::server {
 
-// Answers the paths from /v2 on, as the methods of inference.GRPCInferenceService answer over gRPC,
-// with the same admission, queue, deadlines, shares and metrics; nothing for other paths. Calls
-// need a token for TokenScope::kInfer if there are tokens, and a certificate if there is a client
-// CA, except for /v2/health. Errors are as ErrorAnswer (rest_answer.h) has them. `context` is null
-// until models are served: everything but /v2/health/live is refused with 503.
+// Handles paths from /v2 on like the methods of inference.GRPCInferenceService over gRPC, with the
+// same admission, queue, deadlines, shares and metrics; ignores other paths. Except for /v2/health,
+// calls require a token for TokenScope::kInfer if there are tokens, and a certificate if there is a
+// client CA. ErrorAnswer (rest_answer.h) formats errors. `context` is null until models are served;
+// until then every path but /v2/health/live is refused with 503.
 HttpStart StartRestCall(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply,
                         const ServerSecrets& secrets, const MethodContext* context);
 

@@ -1,4 +1,5 @@
-// Entrance of all calls: of the service, health checks, reflection, and unknown methods.
+// CallEntrance, which admits every gRPC call: the service's, health checks, reflection and unknown
+// methods.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -18,33 +19,35 @@
 
 namespace attendant::server {
 
-// Takes a slot or a stream's place for each call, from its headers, and begins it (call/call.h).
-// Refuses a call whose caller may not make it, see ServerSecrets: UNAUTHENTICATED or
-// PERMISSION_DENIED; one without a slot: RESOURCE_EXHAUSTED, with the reason and the retry trailer;
-// while draining: UNAVAILABLE; an unknown method: UNIMPLEMENTED. All before anything of the body is
-// read. Health checks need neither a permission nor a slot.
+// Takes a slot, or a place among the streams, when a call's headers arrive, and starts the call
+// (call/call.h). It refuses, before reading any of the body:
+// - calls without permission (see ServerSecrets) with UNAUTHENTICATED or PERMISSION_DENIED;
+// - calls without a free slot with RESOURCE_EXHAUSTED, the reason and the retry trailer;
+// - all calls while draining with UNAVAILABLE;
+// - unknown methods with UNIMPLEMENTED.
+// Health checks require neither permission nor a slot.
 class CallEntrance final : public grpc::CallbackGenericService {
  public:
-  // Objects that the context refers to outlive the service and its calls.
+  // Objects referenced by the context must outlive the service and its calls.
   explicit CallEntrance(ServiceContext context);
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* call) override;
 
-  // These live as long as the service. With them, other doors answer calls as this one does.
+  // Valid as long as the service. The HTTP APIs use them to handle requests as the gRPC methods do.
   const ServiceContext& context() const { return context_; }
   const MethodContext& method_context() const { return method_context_; }
   HealthStates& health() { return health_; }
 
-  // To be called after Admission::Close: every stream takes no further item and ends with
-  // UNAVAILABLE once its accepted items are answered, so that idle streams do not hold up the
-  // drain. Any thread.
+  // Call after Admission::Close. Each stream stops reading items and ends with UNAVAILABLE once its
+  // accepted items are answered, so that idle streams do not delay the drain. Thread-safe.
   void Drain() { open_streams_.Drain(); }
 
  private:
-  // Sets `admitted`, or returns why the call is refused, with its account if it counts.
+  // Sets `admitted`, or returns the reason for refusal and sets `account` if the call counts in
+  // metrics.
   absl::Status Admit(grpc::GenericCallbackServerContext& call, std::shared_ptr<Call>& admitted,
                      std::optional<RequestAccount>& account);
-  // Returns the peer of a call that its caller may make.
+  // Returns the peer of the call, or an error if the client may not make it.
   absl::StatusOr<std::string> Identify(const grpc::GenericCallbackServerContext& call) const;
   absl::Status TakePlace(CallMethod::Needs needs, CallEntry& entry);
 

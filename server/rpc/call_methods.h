@@ -1,4 +1,4 @@
-// The methods that the server has.
+// The table of the server's gRPC methods.
 #pragma once
 
 #include <memory>
@@ -10,18 +10,18 @@
 namespace attendant::server {
 
 struct CallMethod {
-  // What a call must have before its first read. kQueue: a slot, and room for its job.
+  // What a call needs before its first read. kQueue: a slot, and space in the queue for its job.
   enum class Needs { kNothing, kSlot, kQueue, kStream };
 
-  const char* service;  // its full name
+  const char* service;  // full name
   const char* name;
-  Needs needs;  // kNothing: its calls count in no metric either
+  Needs needs;  // kNothing: its calls are not counted in metrics either
   std::shared_ptr<Call> (*make)(CallEntry entry);
 };
 
 absl::Span<const CallMethod> CallMethods();
 
-// `path` is "/service/name". Null: there is no such method.
+// `path` is "/service/name". Returns null if there is no such method.
 const CallMethod* FindCallMethod(absl::string_view path);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// The kinds of calls.
+// Factories of the kinds of calls.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -13,8 +13,8 @@
 
 namespace attendant::server {
 
-// A method with a job, or an answer that takes long to make, which `prepare` makes of its message.
-// A caller may half-close after its message or not.
+// A method that runs a job, or that takes long to prepare its response. `prepare` turns the message
+// into a Preparation. The client may half-close after its message or not.
 using PrepareJob = absl::StatusOr<Preparation> (*)(const grpc::ByteBuffer& message,
                                                    const ServiceContext& context);
 std::shared_ptr<Call> NewJobCall(CallEntry entry, PrepareJob prepare);
@@ -22,19 +22,18 @@ std::shared_ptr<Call> NewJobCall(CallEntry entry, PrepareJob prepare);
 // EncodeStream (stream_reactor.h).
 std::shared_ptr<Call> NewStreamCall(CallEntry entry);
 
-// A method that is answered at once.
+// A method that responds at once.
 std::shared_ptr<Call> NewQuickCall(CallEntry entry, QuickMethod method);
 
-// The methods of grpc.health.v1.Health. They take no slot, so that probes succeed on a server that
-// is full. CheckHealth is a QuickMethod.
+// The methods of grpc.health.v1.Health. They take no slot, so that health checks succeed on a full
+// server. CheckHealth is a QuickMethod.
 absl::StatusOr<grpc::ByteBuffer> CheckHealth(const MethodContext& context,
                                              const grpc::ByteBuffer& message, std::string& model);
 std::shared_ptr<Call> NewHealthWatch(CallEntry entry);
 
-// A stream of grpc.reflection.v1alpha.ServerReflection. Reads a request, writes its answer, and so
-// on, until the client half-closes. Ends with INVALID_ARGUMENT if a message is malformed or too
-// large, with DEADLINE_EXCEEDED if none is complete in time, and with UNAVAILABLE when the server
-// drains.
+// A stream of grpc.reflection.v1alpha.ServerReflection: reads requests and responds to each in turn
+// until the client half-closes. Ends with INVALID_ARGUMENT if a message is malformed or too large,
+// DEADLINE_EXCEEDED if no message completes in time, and UNAVAILABLE while the server drains.
 std::shared_ptr<Call> NewReflectionCall(CallEntry entry);
 
 }  // namespace attendant::server

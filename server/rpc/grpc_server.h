@@ -1,4 +1,4 @@
-// The gRPC side: limits of every connection and message.
+// Starts and stops the gRPC server with its limits on connections and messages.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -17,8 +17,8 @@ namespace attendant::server {
 
 struct GrpcServerOptions {
   int64_t max_request_bytes = 0;    // of one message
-  int64_t max_answer_bytes = 0;     // of one answer's tensors
-  int64_t receive_quota_bytes = 0;  // of all that gRPC holds of requests
+  int64_t max_answer_bytes = 0;     // tensors of one response
+  int64_t receive_quota_bytes = 0;  // request data that gRPC may hold
   absl::Duration max_connection_age = absl::Hours(1);
   ServerSecrets secrets;
 };
@@ -29,16 +29,16 @@ struct RunningGrpcServer {
   std::unique_ptr<grpc::Server> server;
 };
 
-// Serves the calls of `entrance`. Connections come from `listener`, which is
-// started and which is to be closed before the server is shut down; those that it refuses count in
-// `metrics`. UNAVAILABLE if it cannot listen.
+// Serves calls through `entrance`. `listener` supplies the connections: it must be started, and
+// must be closed before the server shuts down. Connections that it refuses are counted in
+// `metrics`. Returns UNAVAILABLE if the server cannot listen.
 absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& options,
                                                   CallEntrance& entrance,
                                                   ConnectionListener& listener,
                                                   ServerMetrics& metrics);
 
-// Ends the server, which refuses whatever comes, once all of its answers have been received. By
-// `deadline`, a time of the real clock, those that have not are cut.
+// Stops the server, which refuses further calls, once clients have received all responses. At
+// `deadline` (real clock), closes the connections that have not.
 void EndGrpcServer(grpc::Server& server, ConnectionListener& listener, absl::Time deadline);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// The methods of EncoderService that answer from what the server knows.
+// Methods of EncoderService about models and registered memories.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -10,7 +10,7 @@
 
 namespace attendant::server {
 
-// Each is a QuickMethod. The answer of GetTokenizer shares the tokenizer's bytes with the model.
+// Each is a QuickMethod. The response of GetTokenizer shares the tokenizer's bytes with the model.
 absl::StatusOr<grpc::ByteBuffer> ListModels(const MethodContext& context,
                                             const grpc::ByteBuffer& message, std::string& model);
 absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,

@@ -1,11 +1,11 @@
-// Answers of server reflection for the services of this process.
+// Responses of server reflection for the services of this process.
 #pragma once
 
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 
 namespace attendant::server {
 
-// Answers from the descriptors that are linked into the process. Thread-safe.
+// Looks up the descriptors linked into the process. Thread-safe.
 grpc::reflection::v1alpha::ServerReflectionResponse AnswerReflection(
     const grpc::reflection::v1alpha::ServerReflectionRequest& request);
 

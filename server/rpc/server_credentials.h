@@ -1,4 +1,4 @@
-// The credentials of the gRPC port's connections: TLS, or none.
+// Credentials of gRPC connections: TLS or insecure.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
@@ -9,9 +9,9 @@
 
 namespace attendant::server {
 
-// Each handshake uses the newest certificates. If there is a client CA, callers may show a
-// certificate; one that the CA has not signed, or that has expired, fails the handshake. Whether a
-// caller may call without one is CallEntrance's to say.
+// Each handshake uses the newest certificates. With a client CA, clients may present a certificate;
+// the handshake fails if the CA has not signed it or it has expired. CallEntrance decides whether a
+// client may call without one.
 //
 // The result must outlive the server.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const ServerSecrets& secrets);

@@ -1,4 +1,4 @@
-// Certificates, by which the server proves who it is and checks who calls.
+// Certificates, with which the server identifies itself and verifies clients.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ namespace attendant::server {
 struct Certificates {
   std::string chain;
   std::string key;
-  std::string client_ca;  // empty: callers need no certificate
-  // When the first of the chain expires; not given, but found in it.
+  std::string client_ca;  // empty: no client certificates
+  // Expiry of the first certificate in the chain.
   absl::Time expiry = absl::InfiniteFuture();
 };
 
-// Makes them from the texts of a chain, its key and, if callers need a certificate, the
-// certificates that may have signed theirs. INVALID_ARGUMENT, naming the flag, if a text is not PEM
-// of its kind, if the key has a password, or if the key is not that of the certificate.
+// Parses the texts of a chain, its key and, for client certificates, the CA certificates. Returns
+// INVALID_ARGUMENT with the flag if a text is not PEM of its kind, the key has a password, or the
+// key does not match the certificate.
 absl::StatusOr<Certificates> CheckCertificates(const std::vector<std::string>& texts);
 
 }  // namespace attendant::server

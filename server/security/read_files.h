@@ -1,4 +1,4 @@
-// Reading of small files, such as certificates.
+// Reads small files, such as certificates.
 #pragma once
 
 #include <string>
@@ -8,8 +8,7 @@
 
 namespace attendant::server {
 
-// Returns the contents of all files. The error names the file that cannot be read or that has more
-// than a mebibyte.
+// Returns the contents of all files. An error names the file that cannot be read or exceeds 1 MiB.
 absl::StatusOr<std::vector<std::string>> ReadFiles(const std::vector<std::string>& paths);
 
 }  // namespace attendant::server

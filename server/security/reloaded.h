@@ -1,4 +1,4 @@
-// Reloaded, a value that is made of files and follows their changes.
+// Reloaded, a value parsed from files that follows their changes.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@
 
 namespace attendant::server {
 
-// Whatever the files become, the value is that of the last good ones. Thread-safe.
+// Keeps the value of the last valid files. Thread-safe.
 template <typename Value>
 class Reloaded {
  public:
-  // Makes the value from the contents of the files, or says what is wrong with them.
+  // Makes the value from the contents of the files, or returns why they are invalid.
   using Make = std::function<absl::StatusOr<Value>(const std::vector<std::string>& contents)>;
 
   static absl::StatusOr<std::unique_ptr<Reloaded>> Load(std::vector<std::string> paths, Make make) {
@@ -27,25 +27,25 @@ class Reloaded {
     return reloaded;
   }
 
-  // Reads the files again. Returns true if the value is a new one, and false if the files are what
-  // they were at the last call, good or bad. An error is therefore told once: the files have become
-  // bad, and the value stays.
+  // Reads the files again. Returns true if the value is new, and false if the files are unchanged
+  // since the last call, valid or not. An error is therefore returned once; the value then stays
+  // the same.
   absl::StatusOr<bool> Reload() {
-    // The contents are compared, since neither the time of a change nor the size reveals every
-    // change, and since files that change together are seen half changed.
+    // Compares contents, because neither times nor sizes reveal every change, and files that change
+    // together may be read halfway.
     absl::StatusOr<std::vector<std::string>> contents = ReadFiles(paths_);
     absl::MutexLock lock(&mutex_);
     if (contents == seen_) return false;
     absl::StatusOr<Value> value = contents.ok() ? make_(*contents) : contents.status();
     std::shared_ptr<const Value> made;
     if (value.ok()) made = std::make_shared<const Value>(*std::move(value));
-    seen_ = std::move(contents);  // last, so that they are read again if there was no memory
+    seen_ = std::move(contents);  // last, so that lack of memory makes it read them again
     if (made == nullptr) return value.status();
     current_ = std::move(made);
     return true;
   }
 
-  // Returns the value, the same object until it is a new one.
+  // Returns the value; the same object until it changes.
   std::shared_ptr<const Value> current() const {
     absl::MutexLock lock(&mutex_);
     return current_;

@@ -9,8 +9,8 @@ namespace attendant::server {
 
 class ServerMetrics;
 
-// `changed` is what Reloaded::Reload has returned. Logs and counts a reload that changed something
-// or failed. `what` is such as "certificates".
+// `changed` is the result of Reloaded::Reload. Logs and counts a reload that succeeded or failed;
+// ignores unchanged files. `what` is, for example, "certificates".
 void ReportReload(const std::string& what, const absl::StatusOr<bool>& changed,
                   ServerMetrics& metrics);
 

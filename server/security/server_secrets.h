@@ -1,4 +1,4 @@
-// The certificates and tokens of the server's doors, gRPC and HTTP.
+// ServerSecrets, the certificates and tokens of the gRPC and HTTP ports.
 #pragma once
 
 #include <string>
@@ -13,24 +13,23 @@ namespace attendant::server {
 
 class ServerMetrics;
 
-// The credentials that a port presents and asks for. Everything behind the pointers outlives the
-// server.
+// The credentials that a port presents and requires. The pointees must outlive the server.
 struct ServerSecrets {
-  // Null: connections are not encrypted. Otherwise they are TLS 1.2 or newer, callers need a
-  // certificate if there is a client CA, except for what tells the health of the server, and each
-  // handshake uses the newest certificates.
+  // Null: connections are unencrypted. Otherwise they require TLS 1.2 or later and, with a client
+  // CA, a client certificate, except for health checks; each handshake uses the newest
+  // certificates.
   const Reloaded<Certificates>* certificates = nullptr;
-  // Null: calls need no token. Otherwise they need one for their TokenScope, except for what tells
-  // the health of the server.
+  // Null: calls need no token. Otherwise they need one for their TokenScope, except for health
+  // checks.
   const Reloaded<Tokens>* tokens = nullptr;
-  ServerMetrics* metrics = nullptr;  // which count what Identify refuses; null: nothing does
+  ServerMetrics* metrics = nullptr;  // counts refusals of Identify; may be null
 
-  // Whether callers need a certificate. Does not change while the server runs.
+  // Returns whether clients need a certificate. Constant while the server runs.
   bool NeedCertificates() const {
     return certificates != nullptr && !certificates->current()->client_ca.empty();
   }
 
-  // As Tokens::Identify; an empty name if there are no tokens.
+  // See Tokens::Identify; returns an empty name if there are no tokens.
   absl::StatusOr<std::string> Identify(absl::string_view authorization, TokenScope scope) const;
 };
 

@@ -1,11 +1,11 @@
-// Completion of attendant-server by a shell, made from the table of settings.
+// Shell completion of attendant-server, derived from the settings table.
 #pragma once
 
 #include <string>
 
 namespace attendant::server {
 
-// Returns a script for bash.
+// Returns a bash script.
 std::string BashCompletion();
 
 }  // namespace attendant::server

@@ -1,5 +1,5 @@
-// The names that models may have: those of the Hugging Face Hub, ORG/NAME, and any others that can
-// be told apart from the rest of a path.
+// Valid model names: those of the Hugging Face Hub, ORG/NAME, and others that are unambiguous in a
+// path.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -14,7 +14,7 @@ inline constexpr char kModelNameRule[] =
 // Returns whether a model may have that name, in UTF-8.
 bool IsModelName(absl::string_view name);
 
-// Returns whether a part of an HTTP path between slashes ends the name of a model before it.
+// Returns whether a component of an HTTP path ends the model name before it.
 bool IsPathWord(absl::string_view part);
 
 }  // namespace attendant::server

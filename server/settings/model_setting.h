@@ -1,4 +1,4 @@
-// Parser of the text of --model.
+// Parser of --model.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace attendant::server {
 
-// Parses "SOURCE[,key=value…]" and leaves the name empty. Returns INVALID_ARGUMENT if it cannot.
+// Parses "SOURCE[,key=value…]" and leaves the name empty. Returns INVALID_ARGUMENT on failure.
 absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text);
 
-// Parses "NAME=SOURCE[,key=value…]", or a source of the Hub without a name, "hf:ORG/REPO[@REVISION]
-// [,key=value…]", whose name is then ORG/REPO. Returns INVALID_ARGUMENT if it cannot.
+// Parses "NAME=SOURCE[,key=value…]", or a source of the Hub, "hf:ORG/REPO[@REVISION][,key=value…]",
+// with ORG/REPO as its name. Returns INVALID_ARGUMENT on failure.
 absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text);
 
-// Parses "[key=value[,key=value…]]" alone, into a setting without name and source. Returns
-// INVALID_ARGUMENT if it cannot.
+// Parses "[key=value[,key=value…]]" into a setting without name and source. Returns
+// INVALID_ARGUMENT on failure.
 absl::StatusOr<ModelSetting> ParseModelKeys(const std::string& text);
 
 }  // namespace attendant::server

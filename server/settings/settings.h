@@ -1,6 +1,6 @@
-// The settings of the server. Each member of Settings has a row in the table of settings_table.h,
-// which defines its flag, ATTENDANT_* variable, key in the config file, bounds and help text. The
-// defaults are those of the members.
+// The server's settings. Each member of Settings has a row in the table of settings_table.h, which
+// defines its flag, ATTENDANT_* variable, config file key, bounds and help text. The members'
+// initial values are the defaults.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,7 @@
 
 namespace attendant::server {
 
-// The commit of a repository of the Hugging Face Hub, "ORG/REPO". Empty: the files are from
-// elsewhere.
+// The commit of a Hugging Face Hub repository, "ORG/REPO". Empty for files from elsewhere.
 struct HubOrigin {
   std::string repository;
   std::string commit;
@@ -30,24 +29,24 @@ struct HubOrigin {
 struct ModelSetting {
   std::string name;  // [A-Za-z0-9._-]{1,128}, not starting with a dot
   // A source as in engine/checkpoint/checkpoint.h, or hf:ORG/REPO[@REVISION]. For an overlay, the
-  // name of another model, the base of the overlay.
+  // name of its base model.
   std::string source;
-  // For a source hf:…, once it is pulled: the folder with its files, and what they are.
+  // For a source hf:…, once pulled: the directory with its files, and their origin.
   std::string pulled_folder;
   HubOrigin origin;
-  std::string adapter;                   // key adapter: a folder; see engine/checkpoint/adapter.h
-  std::string task;                      // key task: see engine/checkpoint/task_adapters.h
-  std::string overlay;                   // key overlay: see engine/checkpoint/norm_overlay.h
-  std::string weights_sha256;            // key weights-sha256
-  bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights
-  std::string prune_file;  // key prune; for an overlay, the heads are those of its base
-  ComputeMode compute;     // keys dtype, emulate, gemm and weights
+  std::string adapter;         // key adapter: a directory; see engine/checkpoint/adapter.h
+  std::string task;            // key task: see engine/checkpoint/task_adapters.h
+  std::string overlay;         // key overlay: see engine/checkpoint/norm_overlay.h
+  std::string weights_sha256;  // key weights-sha256
+  bool allow_nonfinite_weights = false;             // key allow-nonfinite-weights
+  std::string prune_file;                           // key prune; for an overlay, heads of its base
+  ComputeMode compute;                              // keys dtype, emulate, gemm and weights
   PoolingChoice pooling = PoolingChoice::kAsFiles;  // key pooling
   Tower tower = Tower::kOnly;                       // key tower
   std::string route = {};                           // key route
   CausalChoice causal = CausalChoice::kAsFiles;     // key causal
 
-  // Returns the source that the engine opens.
+  // Returns the source for the engine to open.
   const std::string& place() const { return pulled_folder.empty() ? source : pulled_folder; }
 
   bool operator==(const ModelSetting&) const = default;
@@ -57,39 +56,39 @@ enum class NumaPolicy { kAuto, kOff };
 enum class NonfinitePolicy { kPropagate, kReject };
 enum class LogFormat { kText, kJson };
 
-// The members are named after their flags, and the help text of the flags explains them. Sizes of
-// memory are in bytes.
+// Members are named after their flags, and documented by the flags' help texts. Memory sizes are in
+// bytes.
 struct Settings {
   std::vector<ModelSetting> models;            // --model, which may be repeated
-  std::map<std::string, std::string> aliases;  // further names, and the models that they are of
-  std::string model_repository;                // empty: none
+  std::map<std::string, std::string> aliases;  // alias -> model name
+  std::string model_repository;                // empty: no repository
   absl::Duration repository_poll = absl::Seconds(5);
   int64_t repository_width = 1024;  // columns
-  std::string model_cache;          // empty: that of the Hub's own library
+  std::string model_cache;          // empty: the Hub library's cache
   bool offline = false;
   int64_t max_model_bytes = int64_t{64} << 30;
-  int64_t memory_limit_bytes = 0;  // 0: the limit of the cgroup or the memory of the machine
+  int64_t memory_limit_bytes = 0;  // 0: the cgroup's limit or the machine's memory
 
-  std::string address = "0.0.0.0";  // or, for gRPC, unix:PATH
-  int port = 8001;                  // for gRPC; 0: a free port is chosen
-  std::string http_address;         // empty: that of `address`, or 127.0.0.1 beside a Unix socket
-  int http_port = 8002;             // 0: a free port is chosen
-  bool rest = true;                 // inference and texts over HTTP too
-  std::vector<std::string> cors_origins;  // "*": all
+  std::string address = "0.0.0.0";        // or, for gRPC, unix:PATH
+  int port = 8001;                        // gRPC; 0 picks a free port
+  std::string http_address;               // empty: `address`, or 127.0.0.1 with a Unix socket
+  int http_port = 8002;                   // 0 picks a free port
+  bool rest = true;                       // serve inference and texts over HTTP
+  std::vector<std::string> cors_origins;  // "*" allows all
   bool page = true;                       // at / of the HTTP port
-  std::string port_file;  // file for the ports once the server is ready; empty: none
-  std::string tls_cert;   // PEM files, as the next two; empty: no TLS
+  std::string port_file;                  // file for the ports of the ready server; or empty
+  std::string tls_cert;                   // PEM file, like the next two; empty: no TLS
   std::string tls_key;
   std::string token_file;     // empty: calls need no token
-  std::string tls_client_ca;  // empty: callers need no certificate
+  std::string tls_client_ca;  // empty: no client certificates
   std::vector<Network> trusted_proxies;
   int max_connections = 1024;
   int max_connections_per_address = 64;
   absl::Duration max_connection_age = absl::Hours(1);
   absl::Duration http_idle_timeout = absl::Seconds(75);
 
-  int instances = 0;             // 0: chosen from the CPU budget
-  int threads_per_instance = 0;  // 0: chosen from the CPU budget
+  int instances = 0;             // 0: from the CPU budget
+  int threads_per_instance = 0;  // 0: from the CPU budget
   NumaPolicy numa = NumaPolicy::kAuto;
   RowPolicy row_plan = RowPolicy::kTimed;
   Isa isa = Isa::kBest;
@@ -101,7 +100,7 @@ struct Settings {
   int64_t max_queue_requests = 256;
   int64_t max_queue_tokens = 65536;
   absl::Duration max_queue_seconds = absl::Seconds(30);
-  absl::Duration default_deadline = absl::Seconds(60);  // of calls that have none
+  absl::Duration default_deadline = absl::Seconds(60);  // of calls without one
 
   int64_t max_request_tokens = 16384;
   int64_t max_answer_bytes = int64_t{256} << 20;
@@ -109,21 +108,21 @@ struct Settings {
   int64_t max_streams = 256;
   int peer_reserve = 10;  // percent
   absl::Duration receive_timeout = absl::Seconds(10);
-  int64_t min_receive_rate = int64_t{256} << 10;  // bytes a second
+  int64_t min_receive_rate = int64_t{256} << 10;  // bytes per second
   absl::Duration send_timeout = absl::Seconds(30);
-  int stream_window = 16;  // items of one EncodeStream that may be in flight
+  int stream_window = 16;  // items of one EncodeStream in flight
   absl::Duration stream_idle_timeout = absl::Minutes(5);
 
   int64_t max_registered_bytes = int64_t{256} << 20;
   absl::Duration max_registered_age = absl::Minutes(10);
 
-  int64_t cache_bytes = 0;  // 0: nothing is kept
+  int64_t cache_bytes = 0;  // 0: no cache
 
   absl::Duration lame_duck = absl::ZeroDuration();
   absl::Duration drain_timeout = absl::Seconds(30);
   LogFormat log_format = LogFormat::kText;
   std::string log_level = "info";
-  absl::Duration slow_request = absl::ZeroDuration();  // 0: none is slow
+  absl::Duration slow_request = absl::ZeroDuration();  // 0: never
 };
 
 }  // namespace attendant::server

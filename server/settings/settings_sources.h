@@ -1,5 +1,5 @@
-// The three sources of settings: command line, environment and config file. Each is read into names
-// and texts; the texts are parsed later.
+// The sources of settings: command line, environment and config file. Each is read as names and
+// texts, which are parsed later.
 #pragma once
 
 #include <map>
@@ -13,17 +13,16 @@
 namespace attendant::server {
 
 struct SettingsSource {
-  // The texts of each setting in the order in which the source gives them, by name of the setting.
+  // The values of each setting, in the order of the source, by setting name.
   std::map<std::string, std::vector<std::string>> texts;
-  // The names that errors use for the settings, such as "--port", by name of the setting.
+  // The names of settings in errors, such as "--port", by setting name.
   std::map<std::string, std::string> labels;
 };
 
-// The settings on the command line, and the flags that are not settings but choose what the program
-// does.
+// Settings on the command line, and flags that select the program's action.
 struct CommandLine {
   SettingsSource flags;
-  std::string config_file;  // --config; empty: none
+  std::string config_file;  // --config; or empty
   bool help = false;
   bool version = false;
   std::optional<std::string> completion;  // the name of a shell
@@ -33,10 +32,10 @@ struct CommandLine {
   bool ranks = false;
 };
 
-// Each of these functions returns INVALID_ARGUMENT if its source is malformed or uses a name that
-// is not that of a setting. In that case the message suggests a similar name, if there is one.
+// Return INVALID_ARGUMENT if a source is malformed or has an unknown name; the message then
+// suggests a similar name, if any.
 absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments);
-// Stores the value of ATTENDANT_CONFIG in `config_file`, unless that is set already.
+// Stores the value of ATTENDANT_CONFIG in `config_file` unless it is set.
 absl::StatusOr<SettingsSource> ReadVariables(
     const std::vector<std::pair<std::string, std::string>>& environment, std::string& config_file);
 absl::StatusOr<SettingsSource> ReadConfigFile(const std::string& path);

@@ -1,5 +1,5 @@
-// The table of all settings, from which the flags, the variables, the config file, the help and the
-// list in the log are derived.
+// The settings table, which defines the flags, variables, config file keys, help text and log
+// listing.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 namespace attendant::server {
 
 struct SettingRow {
-  std::string group;        // heading in the help; the rows of a group are adjacent
+  std::string group;        // heading in the help; rows of a group are adjacent
   std::string name;         // "max-batch-tokens"
   std::string placeholder;  // "TOKENS"
-  std::string help;         // one sentence
+  std::string help;         // help text
   SettingKind kind;
 };
 

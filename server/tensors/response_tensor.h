@@ -1,4 +1,4 @@
-// Tensors of a response, written once into the memory that goes to the wire.
+// ResponseTensor, written once into the memory that gRPC sends.
 #pragma once
 
 #include <grpcpp/support/slice.h>
@@ -17,29 +17,29 @@
 
 namespace attendant::server {
 
-// Dense, row-major, of a float type or int32. Starts undefined: every element has to be written.
+// Dense, row-major, of a float type or int32. Initially undefined: every element must be written.
 // Move-only.
 class ResponseTensor {
  public:
-  // RESOURCE_EXHAUSTED if there is no memory; the size has been checked against the limit.
+  // Returns RESOURCE_EXHAUSTED without memory. The caller has checked the size against the limit.
   static absl::StatusOr<ResponseTensor> Make(std::vector<int64_t> shape, DataType dtype);
 
-  // Elements [first, first + count) of a float type, from float32; of int32.
+  // Writes the elements [first, first + count): of a float type from float32, or of int32.
   void Write(int64_t first, const float* values, int64_t count);
   void Write(int64_t first, const int32_t* values, int64_t count);
   void WriteZeros(int64_t first, int64_t count);
 
-  // The bytes of elements, as they go to the wire; and elements from such bytes.
+  // Returns the bytes of elements as sent, and reads elements from such bytes.
   absl::string_view BytesAt(int64_t first, int64_t count) const;
   void WriteBytes(int64_t first, absl::string_view bytes);
 
   int64_t elements() const { return elements_; }
   int64_t dim(size_t i) const { return shape_[i]; }
 
-  // dtype and shape.
+  // Returns dtype and shape.
   v1::Tensor head() const;
 
-  // The data, which the slice then owns; the tensor is empty afterwards.
+  // Returns the data, which the slice then owns, and empties the tensor.
   grpc::Slice TakeData();
 
  private:
@@ -53,12 +53,12 @@ class ResponseTensor {
   std::unique_ptr<uint8_t, Free> data_;
 };
 
-// Writes the kept rows of a request or of a slice of it, [T, width], to where they belong in
-// target: [B, S, width], [S, B, width] or [T, width]. Leaves the other rows as they are.
+// Writes the kept rows of a request or slice, [T, width], to their places in target: [B, S, width],
+// [S, B, width] or [T, width]. Does not change other rows.
 void WriteKeptRows(const TokenLayout& layout, MatrixView<const float> rows, ResponseTensor& target);
 
-// Writes the rows of `tokens` [R], in that order, to target [R, width]. Leaves the rows of a token
-// of -1 as they are.
+// Writes the rows of `tokens` [R], in that order, to target [R, width]. Does not change the rows of
+// tokens that are -1.
 void WriteSelectedRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
                        ResponseTensor& target);
 

@@ -1,4 +1,4 @@
-// Checks a tensor's head against its data, before anything is allocated for it.
+// Checks a tensor's head against its data before anything is allocated for it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace attendant::server {
 
-// A tensor whose data has exactly the bytes that dtype and shape demand.
+// A tensor with exactly the bytes that dtype and shape require.
 struct CheckedTensor {
   DataType dtype = DataType::kFloat32;
   std::vector<int64_t> shape;  // every dimension >= 1
@@ -24,42 +24,42 @@ struct CheckedTensor {
 
 enum class ElementKind { kFloat, kIntegerOrBool, kInteger };
 
-// A tensor as it came: the field's name, the parsed head, and the data apart from it (null: none).
+// A received tensor: field name, parsed head and separate data (null if absent).
 struct WireTensor {
   std::string field;
   const v1::Tensor& head;
   const Payload* data;
 };
 
-// INVALID_ARGUMENT: a dtype of another kind, a dimension below 1, a size that overflows or differs
-// from the data's.
+// Returns INVALID_ARGUMENT for a dtype of another kind, a dimension below 1, or a size that
+// overflows or does not match the data.
 absl::StatusOr<CheckedTensor> CheckTensor(const WireTensor& tensor, ElementKind kind);
 
-// Refuses unless `tensor` has exactly `shape`; `letters` explain it: "[B, S] = ".
+// Checks that `tensor` has exactly `shape`; `letters` explain it in errors: "[B, S] = ".
 absl::Status CheckShape(const WireTensor& tensor, absl::Span<const int64_t> shape,
                         const std::string& letters);
 
-// The element type of a response: `wanted`, or `fallback` if unspecified. INVALID_ARGUMENT: not a
-// float type.
+// Returns the element type of a response: `wanted`, or `fallback` if unspecified. Returns
+// INVALID_ARGUMENT unless it is a float type.
 absl::StatusOr<DataType> CheckOutputDtype(v1::DataType wanted, DataType fallback);
 
 v1::DataType ToWire(DataType dtype);
-std::optional<DataType> FromWire(v1::DataType dtype);  // none: no type of a tensor
+std::optional<DataType> FromWire(v1::DataType dtype);  // nullopt if not a tensor type
 
-// Finds the data of the tensors of one parsed request; `prefix` leads from the message to the
-// request in it.
+// Finds the tensor data of a parsed request; `prefix` is the path from the message to the request
+// in it.
 class RequestPayloads {
  public:
   RequestPayloads(const std::vector<TensorPayload>& payloads, std::vector<int> prefix)
       : payloads_(payloads), prefix_(std::move(prefix)) {}
 
-  // By the number of the tensor's field.
+  // By the tensor's field number.
   WireTensor Of(const std::string& field, const v1::Tensor& head, int number) const;
 
-  // The elements of the field of repeated bytes or texts with this number, in order.
+  // Returns the elements of the repeated bytes or string field with this number, in order.
   std::vector<Payload> AllOf(int number) const;
 
-  // Those of the message in the field of this number.
+  // Returns the payloads of the message in the field with this number.
   RequestPayloads Inside(int number) const {
     std::vector<int> prefix = prefix_;
     prefix.push_back(number);

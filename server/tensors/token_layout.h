@@ -1,4 +1,4 @@
-// The rows of a request that are computed, and where they belong in its tensors.
+// TokenLayout, the computed rows of a request and their places in its tensors.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,23 @@
 
 namespace attendant::server {
 
-// Kept rows that lie one after the other in the request's tensors.
+// Consecutive kept rows in the request's tensors.
 struct RowRun {
   int64_t first = 0;  // row of the request: b S + s, s B + b (sequence first), or t (packed)
   int64_t count = 0;
 };
 
-// Letters as in encoder_service.proto. Immutable once made; its size is bounded by
-// --max-request-tokens.
+// Letters as in encoder_service.proto. Immutable once built; bounded by --max-request-tokens.
 struct TokenLayout {
   bool packed = false;
-  bool sequence_first = false;            // not with packed
+  bool sequence_first = false;            // not if packed
   int64_t sequences = 0;                  // B
-  int64_t padded_length = 0;              // S; packed: the longest length
+  int64_t padded_length = 0;              // S; if packed, the longest length
   int64_t rows = 0;                       // B x S, or T if packed
-  std::vector<int32_t> cu_seqlens = {0};  // [B + 1], of kept tokens, from 0
+  std::vector<int32_t> cu_seqlens = {0};  // [B + 1], of kept tokens
   std::vector<int32_t> positions = {};    // [T]: index of each kept token in its padded row
   bool leading = true;            // every sequence keeps its first tokens: positions are 0, 1, …
-  std::vector<RowRun> runs = {};  // of the kept tokens in order; ascending but if sequence_first
+  std::vector<RowRun> runs = {};  // of the kept tokens, in order; ascending unless sequence_first
 
   int64_t tokens() const { return cu_seqlens.back(); }  // T
   int64_t length(int64_t sequence) const { return cu_seqlens[sequence + 1] - cu_seqlens[sequence]; }
@@ -38,46 +37,46 @@ struct TokenLayout {
   }
 };
 
-// The layout with `rows` more before the first token of each sequence that keeps any, and room for
-// them in the others. In it positions count from the first of those rows.
+// Returns the layout with `rows` more rows before the first token of each non-empty sequence, and
+// space for them in the others. Positions count from the first of those rows.
 TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows);
 
-// The layout of some of the sequences, whose rows are where they are in the whole.
+// Returns the layout of some of the sequences, with rows as in the whole.
 TokenLayout SequencesOf(const TokenLayout& layout, int64_t first, int64_t count);
-// Likewise of any, ascending.
+// The same for any sequences, in ascending order.
 TokenLayout SequencesAt(const TokenLayout& layout, absl::Span<const int64_t> sequences);
 
-// The fields of a request that describe its tokens.
+// The fields of a request that define its tokens.
 struct TokenClaims {
-  std::string field;                         // the tensor that `shape` is from, for messages
+  std::string field;                         // the tensor with this `shape`, for messages
   absl::Span<const int64_t> shape;           // [B, S], [S, B], or [T] if packed; dimensions >= 1
-  absl::Span<const int64_t> lengths;         // or empty
-  std::optional<WireTensor> attention_mask;  // or none
-  std::string scope = {};                    // before "lengths" and "attention_mask" in messages
+  absl::Span<const int64_t> lengths;         // may be empty
+  std::optional<WireTensor> attention_mask;  // nullopt if absent
+  std::string scope = {};                    // prefix of "lengths" and "attention_mask" in messages
   bool sequence_first = false;               // `shape` is [S, B]
 };
 
-// Some of a sequence's kept tokens, counted among these.
+// A range of a sequence's kept tokens.
 struct TokenRange {
   int64_t first = 0;
   int64_t count = 0;
 };
 
-// The layout without the kept tokens that are outside their sequence's range.
+// Returns the layout without kept tokens outside their sequence's range.
 TokenLayout WithRangesKept(const TokenLayout& layout,
                            absl::FunctionRef<TokenRange(int64_t sequence)> range);
 
-// [T]: the row of the request that each kept token is.
+// [T]: the row of the request for each kept token.
 std::vector<int64_t> RowsOfTokens(const TokenLayout& layout);
 
-// [rows]: the kept token that each row of the request is; -1 for padding.
+// [rows]: the kept token for each row of the request; -1 for padding.
 std::vector<int32_t> TokensOfRows(const TokenLayout& layout);
 
-// The kept tokens that these rows are, which lie in [0, layout.rows); -1 for padding.
+// Returns the kept tokens of these rows, within [0, layout.rows); -1 for padding.
 std::vector<int32_t> TokensOfRows(const TokenLayout& layout, absl::Span<const int64_t> rows);
 
-// INVALID_ARGUMENT: more than `max_tokens` rows or sequences, or claims that contradict each other
-// or the shape.
+// Returns INVALID_ARGUMENT for more than `max_tokens` rows or sequences, or for fields that
+// contradict each other or the shape.
 absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_tokens);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// The "added_tokens" of tokenizer.json: texts that are tokens wherever they stand.
+// The "added_tokens" of tokenizer.json: texts that are tokens wherever they occur.
 #pragma once
 
 #include <array>
@@ -25,19 +25,18 @@ struct AddedToken {
   AddedTokenFlags flags;
 };
 
-// Gives added tokens their ids as the original does: that of the vocabulary, or the one after the
-// last.
+// Assigns ids to added tokens like the original: the vocabulary's, or the next free one.
 class AddedTokenList {
  public:
-  // The model has to outlive this object.
+  // The model must outlive this object.
   explicit AddedTokenList(const Model& model) : model_(model) {}
 
-  // Adds the tokens of a list in tokenizer.json, or of null. INVALID_ARGUMENT if one has another id
-  // there.
+  // Adds the tokens of a list in tokenizer.json, or of null. Returns INVALID_ARGUMENT if a token
+  // has another id there.
   absl::Status AddAll(JsonValue json);
 
-  // Adds a token, or changes the flags of one. Returns whether it did either. INVALID_ARGUMENT if
-  // the token is too long.
+  // Adds a token, or changes the flags of one. Returns whether it did either. Returns
+  // INVALID_ARGUMENT if the token is too long.
   absl::StatusOr<bool> Add(const AddedTokenSetting& token);
 
   bool Has(absl::string_view content) const { return known_.contains(content); }
@@ -46,8 +45,8 @@ class AddedTokenList {
  private:
   const Model& model_;
   std::vector<AddedToken> tokens_;
-  absl::flat_hash_map<std::string, size_t> known_;  // where a text is in tokens_
-  uint32_t ids_ = 0;                                // one more than the largest
+  absl::flat_hash_map<std::string, size_t> known_;  // index in tokens_
+  uint32_t ids_ = 0;                                // largest id + 1
 };
 
 // Immutable; thread-safe.
@@ -56,11 +55,11 @@ class AddedTokens {
   AddedTokens() = default;
   AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer);
 
-  // Splits [first, last) of the items at tokens that are looked for in the text as it is, or as it
-  // is normalized. Takes a step for each byte of the longest token at each byte at most.
+  // Splits [first, last) of the items at tokens that match the original or the normalized text.
+  // Takes at most as many steps per byte as the longest token has bytes.
   void Find(const Items& items, Piece text, bool normalized, std::vector<Piece>& pieces) const;
 
-  // The text of the token with an id, normalized if it is looked for in normalized texts; empty if
+  // Returns the text of the token with an id, normalized if it matches normalized texts; empty if
   // there is none.
   std::string Text(uint32_t id) const;
 
@@ -69,18 +68,18 @@ class AddedTokens {
   bool empty(bool normalized) const { return tries_[normalized].size() == 0; }
 
  private:
-  // The longest token at an item: where it ends, and which it is; or kNoValue.
+  // Returns the end and index of the longest token at an item, or kNoValue.
   std::pair<uint32_t, uint32_t> Longest(const Items& items, uint32_t at, uint32_t last,
                                         const ByteTrie& trie) const;
 
-  // The first characters of tokens, by the last bits of their codes: most texts have none of them.
+  // The first characters of tokens, by the low bits of their code points; most texts contain none.
   struct FirstCharacters {
     static constexpr uint32_t kCount = 1024;
     std::array<bool, kCount> any = {};
     bool Has(char32_t code) const { return any[code % kCount]; }
   };
 
-  std::vector<AddedToken> tokens_;  // by ascending ids
+  std::vector<AddedToken> tokens_;  // ascending by id
   ByteTrie tries_[2];
   FirstCharacters first_[2];
 };

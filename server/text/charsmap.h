@@ -1,5 +1,4 @@
-// SentencePiece's map of characters ("precompiled_charsmap"): a trie of keys and their
-// replacements.
+// SentencePiece's character map ("precompiled_charsmap"): a trie of keys and their replacements.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +17,25 @@ namespace attendant::text {
 // Immutable; thread-safe.
 class Charsmap {
  public:
-  // Reads the map from base64. INVALID_ARGUMENT names `field`.
+  // Parses a base64 map. Returns INVALID_ARGUMENT with `field`.
   static absl::StatusOr<Charsmap> Parse(absl::string_view base64, absl::string_view field);
 
-  // Replaces characters, and short grapheme clusters whole.
+  // Replaces characters, and short grapheme clusters as a whole.
   void Apply(Items& items) const;
 
-  // The most characters that a character may become.
+  // The maximum number of characters that replace one.
   uint32_t growth() const { return growth_; }
 
   size_t heap_bytes() const { return HeapBytes(units_) + HeapBytes(strings_); }
 
  private:
-  // The replacement of the shortest key that `text` begins with, if there is one.
+  // Returns the replacement of the shortest key that is a prefix of `text`, if any.
   std::optional<absl::string_view> Find(absl::string_view text) const;
-  // Adds the changes that replace `part`; returns false if the map leaves it as it is.
+  // Appends the changes that replace `part`; returns false if the map does not change it.
   bool Replace(ItemSpan part, std::vector<Change>& changes) const;
 
   std::vector<uint32_t> units_;
-  std::string strings_;  // each ends with a NUL
+  std::string strings_;  // NUL-terminated each
   uint32_t growth_ = 1;
   bool ascii_stays_[128] = {};
 };

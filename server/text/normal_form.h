@@ -1,5 +1,5 @@
-// Unicode's normal forms, with the data of Unicode 9 as in the original library, in linear time
-// whatever the marks (but for sorting runs of them).
+// Unicode normal forms, with Unicode 9 data as in the original library, in linear time for any
+// marks (except for sorting runs of them).
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace attendant::text {
 
-// A code point that replaces others, as the original describes it. A shift of 0 or less replaces
-// the next input item and drops the -shift items after it; a positive one adds to the item before.
+// A replacement code point, as the original describes it. A shift of 0 or less replaces the next
+// input item and drops the -shift items after it; a positive shift adds to the previous item.
 struct Change {
   char32_t code;
   int32_t shift;
 };
 
-// Replaces `items` by `changes`, which get their places from the items that they replace.
+// Replaces `items` by `changes`, which inherit the places of the items that they replace.
 void ApplyChanges(const std::vector<Change>& changes, Items& items);
 
 struct NormalForm {

@@ -1,4 +1,4 @@
-// The "normalizer" of tokenizer.json: what is done to a text before it is split.
+// The "normalizer" of tokenizer.json, which changes a text before it is split.
 #pragma once
 
 #include <atomic>
@@ -16,20 +16,19 @@ namespace attendant::text {
 
 // Immutable; thread-safe.
 struct Normalizer {
-  // Changes a text in place. Takes linear time.
+  // Changes a text in place, in linear time.
   std::function<void(Items& items)> apply = [](Items&) {};
-  uint32_t growth = 1;      // the most items that one may become
-  size_t memory_bytes = 0;  // an estimate, of tables
+  uint32_t growth = 1;      // maximum number of items that replace one
+  size_t memory_bytes = 0;  // estimate of its tables
 };
 
-// The number of items that a code point becomes: asks the normalizer once for each, when it
-// first occurs. Thread-safe.
+// The number of items that a code point becomes, computed when it first occurs. Thread-safe.
 class CodeGrowth {
  public:
-  // `normalizer` outlives this.
+  // `normalizer` must outlive this object.
   explicit CodeGrowth(const Normalizer& normalizer);
 
-  // The most items that `code` becomes, on the way to its normal form too.
+  // Returns the maximum number of items that `code` becomes, including intermediate forms.
   uint32_t Of(char32_t code) const;
 
   size_t heap_bytes() const { return known_.size(); }
@@ -38,15 +37,15 @@ class CodeGrowth {
   uint32_t Measure(char32_t code) const;
 
   const Normalizer& normalizer_;
-  // Of the code points up to U+FFFF; 0: it has not been asked for. Empty if none grows.
+  // For code points up to U+FFFF; 0 if not computed. Empty if none grows.
   mutable std::vector<std::atomic<uint8_t>> known_;
 };
 
-// Reads a normalizer; null gives one that changes nothing. INVALID_ARGUMENT names the key below
-// `field` that is not as expected, UNIMPLEMENTED what is not supported.
+// Loads a normalizer; null loads one that changes nothing. Returns INVALID_ARGUMENT with the
+// invalid key below `field`, and UNIMPLEMENTED for unsupported features.
 absl::StatusOr<Normalizer> LoadNormalizer(JsonValue json, const std::string& field);
 
-// Normalizers that settings beside the file add.
+// Normalizers added by settings outside the file.
 Normalizer LowercaseBefore(Normalizer next);
 
 }  // namespace attendant::text

@@ -1,5 +1,5 @@
-// The "post_processor" of tokenizer.json: the tokens around a text or a pair, and how places are
-// trimmed. Also truncation, which knows how many tokens are added.
+// The "post_processor" of tokenizer.json, which adds tokens around a text or a pair and trims
+// places. Also truncation, which depends on the number of added tokens.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace attendant::text {
 
-// A part of what is sent to the model: the tokens of a text, or special ones.
+// A part of the model's input: the tokens of a text, or special tokens.
 struct TemplatePart {
   enum class Kind : uint8_t { kFirst, kSecond, kSpecial };
   Kind kind;
@@ -24,16 +24,16 @@ struct PostProcessor {
   std::vector<TemplatePart> single = {{TemplatePart::Kind::kFirst, 0, {}}};
   std::vector<TemplatePart> pair = {{TemplatePart::Kind::kFirst, 0, {}},
                                     {TemplatePart::Kind::kSecond, 1, {}}};
-  // Each takes whitespace at both ends of tokens out of their places. True: but for a single space
-  // at the beginning of the first one, which may be a prefix.
+  // Each entry trims whitespace at both ends of tokens from their places. If true, it keeps a
+  // single space at the beginning of the first token, which may be a prefix.
   std::vector<bool> trims;
 
   const std::vector<TemplatePart>& parts(bool is_pair) const { return is_pair ? pair : single; }
   size_t special_tokens(bool is_pair) const;
 };
 
-// Null adds no tokens. INVALID_ARGUMENT names the key below `field` that is not as expected,
-// UNIMPLEMENTED what is not supported.
+// Loads a post-processor; null adds no tokens. Returns INVALID_ARGUMENT with the invalid key below
+// `field`, and UNIMPLEMENTED for unsupported features.
 absl::StatusOr<PostProcessor> LoadPostProcessor(JsonValue json, const std::string& field);
 
 // Numbers of whitespace characters at the ends of a token's text.
@@ -44,8 +44,8 @@ struct Padding {
 // Trims the place [begin, end) of a token, in characters of the text.
 void Trim(const Padding& padding, bool is_first, bool keeps_prefix, uint32_t& begin, uint32_t& end);
 
-// The numbers of tokens that are left of each text of a pair, for `room` tokens in all: the longer
-// text is cut first, then both.
+// Returns the numbers of tokens to keep of each text of a pair, `room` in total: the longer text is
+// truncated first, then both.
 std::pair<size_t, size_t> TruncatePair(size_t first, size_t second, size_t room);
 
 }  // namespace attendant::text

@@ -1,5 +1,5 @@
-// The "pre_tokenizer" of tokenizer.json: how a normalized text is split into pieces, each of which
-// the model tokenizes by itself.
+// The "pre_tokenizer" of tokenizer.json, which splits a normalized text into pieces that the model
+// tokenizes separately.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace attendant::text {
 
 // Immutable; thread-safe.
 struct PreTokenizer {
-  // Splits pieces of text, and may change their items. Takes linear time.
+  // Splits pieces, and may change their items, in linear time.
   std::function<void(Pieces& pieces)> apply = [](Pieces&) {};
-  uint32_t growth = 1;        // the most items that one may become
-  uint32_t ascii_growth = 1;  // the same for an item of ASCII
+  uint32_t growth = 1;        // maximum number of items that replace one
+  uint32_t ascii_growth = 1;  // the same for an ASCII item
 };
 
-// Reads a pre-tokenizer; null gives one that splits nothing. INVALID_ARGUMENT names the key below
-// `field` that is not as expected, UNIMPLEMENTED what is not supported.
+// Loads a pre-tokenizer; null loads one that splits nothing. Returns INVALID_ARGUMENT with the
+// invalid key below `field`, and UNIMPLEMENTED for unsupported features.
 absl::StatusOr<PreTokenizer> LoadPreTokenizer(JsonValue json, const std::string& field);
 
 }  // namespace attendant::text

@@ -1,4 +1,4 @@
-// The normalizer that replaces texts by others.
+// The normalizer that replaces texts.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace attendant::text {
 
-// Reads a "Replace". Regular expressions are known ones; UNIMPLEMENTED for any other.
+// Loads a "Replace". Returns UNIMPLEMENTED for unknown regular expressions.
 absl::StatusOr<Normalizer> LoadReplace(const Fields& fields);
 
-// Reads a text that is put in the place of others: of 64 bytes at most.
+// Loads a replacement text of at most 64 bytes.
 absl::StatusOr<std::u32string> LoadContent(const Fields& fields, absl::string_view key);
 
 }  // namespace attendant::text

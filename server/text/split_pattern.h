@@ -1,5 +1,5 @@
-// Patterns that tokenizer.json splits texts at. Regular expressions are known ones, scanned by hand
-// in linear time.
+// Patterns at which tokenizer.json splits texts. Only known regular expressions, scanned by hand in
+// linear time, are supported.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct Match {
   bool is_match;
 };
 
-// Appends parts that cover a text, which is not empty, in order. Thread-safe.
+// Appends parts that cover a non-empty text in order. Thread-safe.
 using SplitPattern = std::function<void(ItemSpan text, std::vector<Match>& matches)>;
 
-// Single characters that have any of the flags of unicode.h.
+// Single characters with any of the flags of unicode.h.
 SplitPattern FlaggedCharacters(uint16_t any_flag);
 
 // `\w+|[^\w\s]+`
@@ -31,15 +31,15 @@ SplitPattern WordsAndSymbols();
 // Each run of `length` characters.
 SplitPattern RunsOf(size_t length);
 
-// A text that is not empty.
+// A non-empty text.
 SplitPattern Literal(std::u32string text);
 
-// A known regular expression. UNIMPLEMENTED names `field` for any other.
+// A known regular expression; returns UNIMPLEMENTED with `field` for others.
 absl::StatusOr<SplitPattern> KnownPattern(absl::string_view regex, absl::string_view field);
 
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
-// Turns matches into pieces, in place: those that are left are marked as no match.
+// Turns matches into pieces, in place; the remaining ones are marked as not matching.
 void ApplyBehavior(SplitBehavior behavior, std::vector<Match>& matches);
 
 }  // namespace attendant::text

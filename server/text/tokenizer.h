@@ -1,4 +1,4 @@
-// From texts to token ids and places in the text, as Hugging Face's tokenizers do it.
+// Tokenizer, which turns texts into token ids and their places, like Hugging Face's tokenizers.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ class Fields;
 enum class TruncationSide { kRight, kLeft };
 
 struct EncodeOptions {
-  // The most tokens of a result, special ones included; 0: any number.
+  // Maximum number of tokens, including special ones; 0: unlimited.
   size_t max_length = 0;
   bool add_special_tokens = true;
-  // The side at which tokens are cut off.
+  // The side on which tokens are truncated.
   TruncationSide truncation_side = TruncationSide::kRight;
-  // Whether places are wanted.
+  // Whether to return places.
   bool places = true;
 };
 
@@ -33,19 +33,19 @@ struct TextRange {
   uint32_t begin = 0, end = 0;
 };
 
-// The tokens of a text or of a pair of texts, one entry each in all of its lists.
+// The tokens of a text or pair; all lists have one entry per token.
 struct Encoding {
-  // The text that a token is of; kNoText for special tokens that were added.
+  // The text of a token; kNoText for added special tokens.
   static constexpr uint8_t kFirst = 0, kSecond = 1, kNoText = 2;
 
   std::vector<uint32_t> ids;
   std::vector<uint32_t> type_ids;
   std::vector<uint8_t> text_of;
-  // Places in the text that was given, empty for added tokens. Without EncodeOptions::places, both
-  // lists are empty.
+  // Places in the input text, empty for added tokens. Both lists are empty without
+  // EncodeOptions::places.
   std::vector<TextRange> bytes;
   std::vector<TextRange> code_points;
-  // Whether tokens were cut off.
+  // Whether tokens were truncated.
   bool truncated = false;
 
   bool is_special(size_t token) const { return text_of[token] == kNoText; }
@@ -60,22 +60,21 @@ struct AddedTokenSetting {
   AddedTokenFlags flags;
 };
 
-// Settings that replace parts of tokenizer.json, each the JSON of its part. In that of the
+// Settings that replace parts of tokenizer.json, each as the JSON of its part. In the
 // post-processor, {{TOKEN}} stands for the id of a token.
 struct TokenizerOverrides {
   std::optional<std::string> normalizer, pre_tokenizer, post_processor;
-  // An object with options of the model, without its vocabulary.
+  // An object with options of the model, excluding its vocabulary.
   std::optional<std::string> model;
-  // Added after those of tokenizer.json, or instead of them. Tokens that are known already get
-  // these flags.
+  // Added after those of tokenizer.json, or instead of them. Known tokens get these flags.
   std::vector<AddedTokenSetting> added_tokens;
   bool drops_file_tokens = false;
-  // Added after these, unless they are known; with true, they get their flags even then.
+  // Added after these unless known; with true, known ones get their flags too.
   std::vector<AddedTokenSetting> special_tokens;
   bool resets_special_flags = false;
-  // Texts are lower-cased before anything else, if the normalizer does not do so.
+  // Lower-case texts first, unless the normalizer does.
   bool lowercase = false;
-  // Names the origin of the parts, for notes.
+  // The origin of the parts, for notes.
   std::string reason = "a setting";
 };
 
@@ -85,54 +84,53 @@ class Tokenizer {
   static constexpr size_t kMaxTextBytes = size_t{1} << 20;
   static constexpr uint32_t kNoId = 0xFFFFFFFF;
 
-  // Reads tokenizer.json. INVALID_ARGUMENT names the key that is not as expected, UNIMPLEMENTED the
-  // key of something that is not supported. Truncation and padding in the file are not used, as in
-  // transformers, but for truncation_side(). `notes`, unless null, gets a sentence for each part of
-  // the file that the overrides change.
+  // Loads tokenizer.json. Returns INVALID_ARGUMENT with an invalid key, and UNIMPLEMENTED with an
+  // unsupported one. Ignores the file's truncation and padding, like transformers, except for
+  // truncation_side(). Adds to `notes`, unless null, a sentence for each part of the file that the
+  // overrides change.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Load(absl::string_view tokenizer_json,
                                                          const TokenizerOverrides& overrides = {},
                                                          std::vector<std::string>* notes = nullptr);
 
   ~Tokenizer();
 
-  // Tokenizes a text, or a pair of texts. Takes time in proportion to their bytes, times
-  // the length of the longest token at most. INVALID_ARGUMENT if a text is not UTF-8 or is longer
-  // than kMaxTextBytes, or if max_length does not leave room for special tokens.
+  // Tokenizes a text or a pair of texts, in time proportional to their bytes, at most times the
+  // length of the longest token. Returns INVALID_ARGUMENT if a text is not UTF-8 or is longer than
+  // kMaxTextBytes, or if max_length leaves no room for special tokens.
   absl::StatusOr<Encoding> Encode(absl::string_view text, const EncodeOptions& options) const;
   absl::StatusOr<Encoding> EncodePair(absl::string_view first, absl::string_view second,
                                       const EncodeOptions& options) const;
 
-  // The most memory that encoding a text takes, with its result.
+  // Returns the maximum memory for encoding a text, including the result.
   size_t MaxEncodeBytes(absl::string_view text) const;
 
-  // An estimate of the memory that the tokenizer holds.
+  // Returns an estimate of the tokenizer's memory.
   size_t memory_bytes() const;
 
-  // The number of tokens that are added to a text or a pair.
+  // Returns the number of tokens added to a text or a pair.
   size_t special_tokens(bool is_pair) const;
 
-  // The id of a token of the vocabulary or an added one, or kNoId.
+  // Returns the id of a vocabulary or added token, or kNoId.
   uint32_t TokenId(absl::string_view token) const;
 
-  // How the vocabulary writes a token, an added one too: "[CLS]", "##ing", "▁the", "Ġthe"; added
-  // ones that are looked for in normalized texts as these write them. Empty if there is no token
-  // with this id.
+  // Returns a token as written in the vocabulary: "[CLS]", "##ing", "▁the", "Ġthe"; added tokens
+  // that match normalized texts are returned normalized. Empty if no token has this id.
   std::string TokenText(uint32_t id) const;
 
-  // One more than the largest id that a result may have.
+  // Returns the largest possible id of a result + 1.
   uint32_t id_limit() const;
 
-  // The side at which the file says that tokens are cut off.
+  // Returns the truncation side set in the file.
   TruncationSide truncation_side() const;
 
-  struct Parts;  // of no use outside
+  struct Parts;  // internal
 
  private:
   class Run;
 
   explicit Tokenizer(std::unique_ptr<const Parts> parts);
 
-  // Reads all but the model, which is there.
+  // Loads everything but the model, which must be set.
   static absl::Status Assemble(const TokenizerOverrides& overrides, const Fields& file,
                                const std::vector<std::pair<std::string, uint32_t>>& vocabulary,
                                Parts& parts, std::vector<std::string>* notes);

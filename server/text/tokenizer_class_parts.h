@@ -1,5 +1,5 @@
-// The parts that classes of transformers build: normalizer, pre-tokenizer, options of the model,
-// and most of them the post-processor.
+// The parts built by classes of transformers: normalizer, pre-tokenizer, model options and, for
+// most, the post-processor.
 #pragma once
 
 #include "absl/status/status.h"
@@ -9,7 +9,7 @@
 
 namespace attendant::text {
 
-// As TokenizerClass::parts.
+// See TokenizerClass::parts.
 absl::Status LikeBert(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
 absl::Status LikeMpnet(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
 absl::Status LikeRoberta(const TokenizerSettings& settings, const Fields&,
@@ -31,11 +31,11 @@ absl::Status LikeQwen(const TokenizerSettings& settings, const Fields&, Tokenize
 absl::Status LikeClip(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
 
 // Adds the tokens that CamemBERT's class does not use to the special tokens, unless the settings
-// list any such tokens.
+// list such tokens.
 void AddNotUsed(const TokenizerSettings& settings, TokenizerOverrides& parts);
 
-// Adds T5's sentinels <extra_id_0> and so on to the special tokens, unless the settings list any
-// such tokens.
+// Adds T5's sentinels <extra_id_0> and so on to the special tokens, unless the settings list such
+// tokens.
 void AddSentinels(const TokenizerSettings& settings, TokenizerOverrides& parts);
 
 }  // namespace attendant::text

@@ -1,4 +1,4 @@
-// The parts of a tokenizer, and loading them.
+// The parts of a tokenizer, and their loader.
 #pragma once
 
 #include <memory>
@@ -23,13 +23,13 @@ struct Tokenizer::Parts {
   PreTokenizer pre_tokenizer;
   std::unique_ptr<Model> model;
   PostProcessor post_processor;
-  // Of tokens of the vocabulary that begin or end with whitespace, where places are trimmed.
+  // For vocabulary tokens that begin or end with whitespace, if places are trimmed.
   absl::flat_hash_map<uint32_t, Padding> padding;
   uint32_t id_limit = 0;
   TruncationSide truncation_side = TruncationSide::kRight;
 };
 
-// Whitespace at the ends of a text.
+// Returns the whitespace at the ends of a text.
 Padding PaddingOf(ItemSpan text);
 
 }  // namespace attendant::text

@@ -1,4 +1,4 @@
-// The settings beside tokenizer.json that change what it means.
+// The settings files that change the meaning of tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace attendant::text {
 
-// A file of settings; without it, no key is there. Movable.
+// A settings file; a missing file has no keys. Movable.
 class Settings {
  public:
   static absl::StatusOr<Settings> Read(const std::optional<std::string>& json,
@@ -24,10 +24,10 @@ class Settings {
   Fields fields() const { return Fields(tree_->root(), file_); }
   std::optional<JsonValue> Find(absl::string_view key) const { return fields().Find(key); }
 
-  // A text, or the content of a token that is an object.
+  // Returns a string, or the content of a token that is an object.
   std::optional<std::string> Text(absl::string_view key) const;
 
-  // A length; those that stand for "none", such as 1e30, are none.
+  // Returns a length; values that stand for "none", such as 1e30, are unlimited.
   size_t Length(absl::string_view key) const;
 
  private:
@@ -41,19 +41,19 @@ class Settings {
 struct TokenizerSettings {
   Settings tokenizer, special, model, sentence;
 
-  // The tokens of added_tokens_decoder, by ascending ids; nothing without it.
+  // Returns the tokens of added_tokens_decoder by ascending id; nullopt without it.
   absl::StatusOr<std::optional<std::vector<AddedTokenSetting>>> AddedTokens() const;
 
-  // A special token, such as cls_token: with its flags where a file has them, else with those that
-  // special tokens have. Nothing if a file says null, or there is none. special_tokens_map.json
-  // counts without added_tokens_decoder alone.
+  // Returns a special token such as cls_token, with the flags given in a file, otherwise with the
+  // default flags of special tokens. Returns nullopt if a file says null or there is none.
+  // special_tokens_map.json is only used without added_tokens_decoder.
   std::optional<AddedTokenSetting> SpecialToken(
       absl::string_view key, const std::optional<std::string>& otherwise = std::nullopt) const;
 
-  // The text of a special token.
+  // Returns the text of a special token.
   std::string Token(absl::string_view key, absl::string_view otherwise) const;
 
-  // Those of additional_special_tokens.
+  // Returns the tokens of additional_special_tokens.
   std::vector<AddedTokenSetting> MoreSpecialTokens() const;
 };
 

@@ -1,5 +1,5 @@
-// Patterns of word-like pieces: those of GPT-2 and its successors, which try alternatives in turn,
-// scanned by hand in linear time.
+// Patterns of word-like pieces in GPT-2 and its successors, which try alternatives in turn, scanned
+// by hand in linear time.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -7,11 +7,12 @@
 
 namespace attendant::text {
 
-// The pattern by which GPT-2 splits texts.
+// The pattern with which GPT-2 splits texts.
 SplitPattern Gpt2Words();
 
-// The pattern with a regular expression as tokenizer.json writes it; empty for any other. Ends of
-// lines may stand in it as they are, or as \r and \n.
+// Returns the pattern of a regular expression in tokenizer.json, in which line breaks may be
+// literal or \r and
+// ; empty if it is unknown.
 SplitPattern KnownWords(absl::string_view regex);
 
 }  // namespace attendant::text

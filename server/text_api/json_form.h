@@ -1,4 +1,4 @@
-// The readers of all routes, and what they share.
+// The readers of all text routes, and their shared helpers.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace attendant::server {
 
-// As TextRoute::read.
+// See TextRoute::read.
 TextWriter ReadOpenAiEmbeddings(Members& members, TextTask& task);
 TextWriter ReadCohereEmbed(Members& members, TextTask& task);
-TextWriter ReadRerank(Members& members, TextTask& task);  // of Jina and Cohere
+TextWriter ReadRerank(Members& members, TextTask& task);  // Jina and Cohere
 TextWriter ReadTeiEmbed(Members& members, TextTask& task);
 TextWriter ReadTeiEmbedAll(Members& members, TextTask& task);
 TextWriter ReadTeiEmbedSparse(Members& members, TextTask& task);
@@ -24,13 +24,14 @@ TextWriter ReadTeiRerank(Members& members, TextTask& task);
 TextWriter ReadTeiTokenize(Members& members, TextTask& task);
 TextWriter ReadEntities(Members& members, TextTask& task);
 
-// Sets prompts for what the texts are for: Cohere's and NVIDIA's input types and Jina's tasks.
+// Sets prompts according to the purpose of the texts: input types of Cohere and NVIDIA, tasks of
+// Jina.
 void ReadPurpose(Members& members, const char* name, TextTask& task);
 
-// The places of `scores` from the highest score to the lowest, at most `most` of them.
+// Returns the indices of at most `most` scores, highest first.
 std::vector<size_t> BestFirst(absl::Span<const float> scores, size_t most);
 
-// The characters of a text that the tokens from `first` to `last` contain, whole or in part.
+// Returns the characters of a text that the tokens `first` to `last` cover, whole or in part.
 std::string WordOf(const std::string& text, const v1::TextTokens& tokens, int first, int last);
 
 }  // namespace attendant::server

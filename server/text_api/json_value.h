@@ -1,4 +1,4 @@
-// JsonValue, the JSON of a request of a text API: bounded, and with its texts checked.
+// JsonValue, the bounded and checked JSON of a text API request.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 namespace attendant::server {
 
 struct JsonValue {
-  using Ids = std::vector<int32_t>;  // a list, not empty, of nothing but integers of 32 bits
+  using Ids = std::vector<int32_t>;  // a non-empty list of only 32-bit integers
   using List = std::vector<JsonValue>;
   using Object =
       std::vector<std::pair<std::string, JsonValue>>;  // as sent; the last of a name counts
-  // A number that is not an integer of 64 bits, as it was written.
+  // A number that is not a 64-bit integer, as written.
   struct Number {
     std::string text;
   };
@@ -37,16 +37,16 @@ struct JsonValue {
   }
 };
 
-// Returns the object in a body in UTF-8, of at most `most_values` values, those in Ids apart,
-// nested at most 32 deep. It takes no more memory than some 4 times the body and 200 bytes for each
-// value. Errors name the member whose text is not Unicode: kUntokenizable; kMalformed if it is not
-// JSON, kInvalid if it is not an object, kOversized beyond the bounds.
+// Parses the JSON object in a UTF-8 body of at most `most_values` values (not counting Ids), nested
+// at most 32 deep. Uses at most about 4 times the body's size and 200 bytes per value. Errors name
+// the member: kUntokenizable for invalid Unicode, kMalformed for invalid JSON, kInvalid for a value
+// other than an object, kOversized beyond the limits.
 absl::StatusOr<JsonValue::Object> ParseJsonObject(std::string_view body, size_t most_values);
 
-// A value in a few words, for messages: "null", "\"a text\"", "a list of 3", "an object", "1.5".
+// Describes a value for messages: "null", "\"a text\"", "a list of 3", "an object", "1.5".
 std::string Describe(const JsonValue& value);
 
-// The text as a JSON string, with its quotes. Bytes that are not UTF-8 become U+FFFD.
+// Returns the text as a quoted JSON string, replacing invalid UTF-8 by U+FFFD.
 std::string QuoteJson(std::string_view text);
 
 }  // namespace attendant::server

@@ -1,5 +1,4 @@
-// Members, which reads the members of a request's JSON object and keeps the first that does not
-// fit.
+// Members, which reads the members of a request's JSON object and keeps the first error.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +17,13 @@
 
 namespace attendant::server {
 
-// A member that is null counts as absent, and unknown ones are ignored. After an error, functions
-// return any value: ask `status` before using them. Functions that return texts may be called once
-// for each member. Not thread-safe.
+// Null members count as absent, and unknown members are ignored. After an error, results are
+// arbitrary: check `status` before using them. Functions that return texts may be called once for
+// each member. Not thread-safe.
 class Members {
  public:
-  // Of a request's body. Options that are not in it are looked for in its member "parameters",
-  // where clients of Hugging Face's Inference API put them.
+  // Reads a request's body. Options missing from it are taken from its member "parameters", where
+  // clients of Hugging Face's Inference API put them.
   explicit Members(const TextRequest& request);
 
   // The first error, which names its member.
@@ -34,41 +33,41 @@ class Members {
   bool Has(const char* name) { return Find(name).value != nullptr; }
   bool HasObject(const char* name);
   bool Flag(const char* name, bool otherwise);
-  std::optional<int64_t> Count(const char* name);  // from 1
-  std::string Name(const char* name);              // empty if it is absent
-  // In lower case; the first of the choices if it is absent.
+  std::optional<int64_t> Count(const char* name);  // at least 1
+  std::string Name(const char* name);              // empty if absent
+  // In lower case; the first choice if absent.
   std::string Choice(const char* name, std::initializer_list<absl::string_view> choices);
   std::optional<std::vector<std::string>> Names(const char* name);  // a list, which may be empty
-  // Of "truncate", which is a flag or "NONE", "START" or "END", and "truncation_direction".
+  // Reads "truncate", a flag or "NONE", "START" or "END", and "truncation_direction".
   v1::Truncation Truncation();
-  // The object, without "parameters" of its own. An error if it is absent.
+  // Reads an object, without "parameters" of its own. Absence is an error.
   Members Object(const char* name);
 
   std::string Text(const char* name);
-  // A list of texts, or of objects with the member "text" if `objects`.
+  // Reads a list of texts, or with `objects` of objects with a member "text".
   std::vector<TextInput> Texts(const char* name, bool objects = false);
-  // A text, or a list of texts; `batch`, unless null, becomes whether it is a list.
+  // Reads a text or a list of texts. Sets `batch`, unless null, to whether it is a list.
   std::vector<TextInput> TextOrTexts(const char* name, bool* batch);
-  // A text, ids, or a list with texts, ids and objects with the member "text".
+  // Reads a text, ids, or a list of texts, ids and objects with a member "text".
   std::vector<TextInput> Inputs(const char* name);
-  // A text, [a, b], or a list of [a] and [a, b].
+  // Reads a text, [a, b], or a list of [a] and [a, b].
   std::vector<TextInput> Pairs(const char* name, bool* batch);
 
-  // Notes the error of a member.
+  // Records an error of a member.
   void Refuse(const std::string& name, const std::string& expected, const std::string& got,
               TextErrorKind kind = TextErrorKind::kInvalid);
 
  private:
   struct Member {
-    JsonValue* value;  // null if it is absent
+    JsonValue* value;  // null if absent
     std::string field;
   };
 
   Members(JsonValue::Object object, const std::string& prefix, const Members& outer);
 
   Member Find(const char* name);
-  Member Given(const char* name);  // an error if it is absent
-  // Returns the elements of a list, at least one of them; null after an error.
+  Member Given(const char* name);  // absence is an error
+  // Returns a list's elements, at least one; null after an error.
   JsonValue::List* ListOf(const Member& member, const char* expected);
   std::string TakeText(const std::string& field, JsonValue* value);
   TextInput TakeIds(const std::string& field, JsonValue* value);  // of a list
@@ -76,7 +75,7 @@ class Members {
   TextInput TakeDocument(const std::string& field, JsonValue* value);
 
   TextLimits limits_;
-  std::shared_ptr<absl::Status> status_;  // shared with the members of objects within
+  std::shared_ptr<absl::Status> status_;  // shared with nested objects
   std::string prefix_;
   JsonValue::Object object_;
   JsonValue::Object parameters_;

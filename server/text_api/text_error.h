@@ -1,4 +1,4 @@
-// Errors of the text APIs: reasons that these APIs tell apart, and the answer in the form of each.
+// Errors of the text APIs: their kinds, and their form in each API.
 #pragma once
 
 #include <string>
@@ -9,41 +9,41 @@
 
 namespace attendant::server {
 
-// The API in whose form an error is written.
+// The API that determines the form of an error.
 enum class ErrorStyle {
   kOpenAi,  // {"error": {"message", "type", "param", "code"}}
   kTei,     // text-embeddings-inference: {"error", "error_type"}
   kCohere,  // {"message"}
-  kJina,    // {"detail", "message"}, which readers of Cohere's first API read too
+  kJina,    // {"detail", "message"}, also read by clients of Cohere's first API
 };
 
-// Finer than a status code. A status without one has that of its code: kInvalid for
+// Finer than a status code. The kind of a status without one follows from its code: kInvalid for
 // INVALID_ARGUMENT, kNoModel for NOT_FOUND, kUnfit for FAILED_PRECONDITION and UNIMPLEMENTED,
 // kLargeBody for OUT_OF_RANGE, kNoKey, kForbidden, kBusy for RESOURCE_EXHAUSTED, kTimeout,
-// kUnavailable, kGone for CANCELLED, else kBroken.
+// kUnavailable, kGone for CANCELLED, otherwise kBroken.
 enum class TextErrorKind {
-  kInvalid,        // a member is not as expected
+  kInvalid,        // an invalid member
   kMalformed,      // the body is not JSON
-  kEmpty,          // a list without elements
-  kOversized,      // a text or list beyond the limits
-  kUntokenizable,  // a text or an id that the tokenizer or the model does not have
-  kLargeBody,      // the body is beyond the limit
+  kEmpty,          // an empty list
+  kOversized,      // a text or list over the limits
+  kUntokenizable,  // a text or id unknown to the tokenizer or model
+  kLargeBody,      // the body is too large
   kNoKey,
   kForbidden,
   kNoModel,
   kNoRoute,
   kNoMethod,
-  kUnfit,  // the model cannot do that
+  kUnfit,  // the model does not support the task
   kBusy,
   kTimeout,
-  kSlowBody,  // the body did not come in time
+  kSlowBody,  // the body did not arrive in time
   kUnavailable,
-  kGone,  // the client hung up
+  kGone,  // the client disconnected
   kBroken,
   kFailed,  // the model's output cannot be returned
 };
 
-// A status of a code that suits the kind, with the kind as a payload.
+// Returns a status of a matching code, with the kind as payload.
 absl::Status TextError(TextErrorKind kind, const std::string& message);
 
 // Returns TextError of "<field>: expected <expected>; got <got>".
@@ -52,9 +52,9 @@ absl::Status InvalidMember(const std::string& field, const std::string& expected
 
 TextErrorKind KindOf(const absl::Status& error);
 
-// The answer to a request that failed with this error, which is not OK. Has the headers
-// Attendant-Reason (server/metrics/refusal.h) and, if it is worth trying again, Retry-After in
-// whole seconds and Retry-After-Ms.
+// Returns the response to a failed request; `error` must not be OK. Sets the headers
+// Attendant-Reason (server/metrics/refusal.h) and, if a retry may succeed, Retry-After in whole
+// seconds and Retry-After-Ms.
 HttpAnswer TextErrorAnswer(ErrorStyle style, const absl::Status& error,
                            absl::Duration retry_after = absl::Seconds(1));
 

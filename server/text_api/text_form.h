@@ -1,5 +1,5 @@
-// The JSON of the text APIs' routes: ReadText reads a request's body to a TextTask, and WriteText
-// writes the answer of its TextResult. No HTTP and no model here.
+// The JSON of the text routes: ReadText turns a request's body into a TextTask, WriteText a
+// TextResult into a response. Independent of HTTP and models.
 #pragma once
 
 #include <cstddef>
@@ -18,23 +18,23 @@
 namespace attendant::server {
 
 struct TextLimits {
-  size_t texts = 2048;  // inputs of a request
-  // Code points of a text, or ids of an input. Those that truncation cuts off count.
+  size_t texts = 2048;  // per request
+  // Code points of a text, or ids of an input, including those that truncation removes.
   size_t text_characters = 200'000;
-  // Inputs that are too long for the model are cut where a request does not say.
+  // Truncate inputs that are too long for the model unless the request says otherwise.
   bool truncate = true;
 };
 
 struct TextRequest {
   std::string_view body;
-  std::string model = {};  // that the path names, /models/NAME/…; empty: the body may name one
+  std::string model = {};  // from the path /models/NAME/…; if empty, the body may name one
   TextLimits limits = {};
-  // Returns what a model is for, or the only model if the name is empty: kVectors, kSparse, kScores
-  // or kEntities. Called by routes that do whatever the model is for ("/") at most once.
+  // Returns the purpose of a model, or of the only model if the name is empty: kVectors, kSparse,
+  // kScores or kEntities. Called at most once, by routes that follow the model's purpose ("/").
   std::function<absl::StatusOr<TextWish>(const std::string& model)> main_wish = {};
 };
 
-// A task and its result, for an answer that is written while it is sent.
+// A task and its result, for a response that is written while it is sent.
 struct DoneText {
   TextTask task;
   TextResult result;
@@ -46,43 +46,44 @@ struct DoneText {
   }
 };
 
-// Writes the answer to a request whose members it has kept. The numbers of the result are finite.
+// Writes the response to a request, from members that it has kept. The result's numbers are finite.
 using TextWriter = std::function<HttpAnswer(std::shared_ptr<const DoneText> done)>;
 
 class Members;
 
-// A route of POST.
+// A POST route.
 struct TextRoute {
-  const char* path;  // at the root, and below /models/NAME; "/" is /models/NAME itself too
+  const char* path;  // at the root and below /models/NAME; "/" also means /models/NAME
   const char* name;  // for metrics and logs
   ErrorStyle errors;
-  // Fills the task, whose `model` is set. Errors are those of the members. Null: as the route of
-  // what the model is for does.
+  // Fills the task, with `model` already set. Returns the members' errors. If null, the route of
+  // the model's purpose applies.
   TextWriter (*read)(Members& members, TextTask& task);
 };
 
 const std::vector<TextRoute>& TextRoutes();
 
-// A request that has been read.
+// A parsed request.
 struct TextForm {
   TextTask task;
   TextWriter write;
 };
 
-// Errors have a TextErrorKind, except those of `main_wish`. The body is not needed afterwards.
+// Errors have a TextErrorKind, except those of `main_wish`. The body is no longer needed
+// afterwards.
 absl::StatusOr<TextForm> ReadText(const TextRoute& route, const TextRequest& request);
 
-// A large answer has `content`, which keeps the result and writes it while it is sent; its size is
-// known. kFailed: the result has numbers that JSON does not have.
+// A large response has `content`, which keeps the result and writes it while it is sent, with a
+// known size. Returns kFailed if the result contains numbers that JSON cannot represent.
 absl::StatusOr<HttpAnswer> WriteText(TextForm form, TextResult result);
 
-// A model as /info and /v1/models describe it.
+// A model as described by /info and /v1/models.
 struct TextModelFacts {
   std::string name;
-  std::string dtype;  // that it is computed in, "f32"
+  std::string dtype;  // compute type, such as "f32"
   TextWish main = TextWish::kVectors;
-  std::string pooling = {};              // of kVectors, "mean"
-  std::vector<std::string> labels = {};  // of kScores and kEntities; kScores with one: a reranker
+  std::string pooling = {};              // for kVectors, such as "mean"
+  std::vector<std::string> labels = {};  // for kScores (a single one: a reranker) and kEntities
   int64_t max_input_length = 0;          // tokens
   int64_t max_batch_tokens = 0;
 };

@@ -1,4 +1,4 @@
-// HttpApis, all that takes calls on the HTTP port: the text APIs and the Open Inference Protocol.
+// HttpApis, the handlers of calls on the HTTP port: the text APIs and the Open Inference Protocol.
 #pragma once
 
 #include <atomic>
@@ -12,13 +12,13 @@
 
 namespace attendant::server {
 
-// Thread-safe, except for the destructor: stop calling Begin first, and end all jobs.
+// Thread-safe, except for the destructor: stop calling Begin and end all jobs first.
 class HttpApis {
  public:
   HttpApis(const ServerSecrets& secrets, std::string version)
       : secrets_(secrets), version_(std::move(version)) {}
 
-  // From now on models are served. `context` outlives this.
+  // Call when models are being served. `context` must outlive this object.
   void Open(const MethodContext& context) { context_ = &context; }
 
   // An HttpCallHandler.

@@ -21,22 +21,21 @@
 namespace attendant::server {
 
 struct TextTarget {
-  const TextRoute& route;  // which outlives the call
-  std::string model;       // that the path names; empty: none
-  absl::Duration timeout;  // from the head of the request until the answer is ready
+  const TextRoute& route;  // outlives the call
+  std::string model;       // from the path, or empty
+  absl::Duration timeout;  // from the head of the request to the completed response
 };
 
-// Body -> task -> parts -> jobs -> result -> answer.
+// Body -> task -> parts -> jobs -> result -> response.
 //
-// A query for late interaction is a part of its own, whose vectors the others go with.
+// The query of late interaction is a part of its own; its vectors are sent with the other parts.
 //
-// The first part is refused like any request when the queue is full. The others go in as the queue
-// has room for this caller: at most stream_window are in flight, and beyond two only while the
-// caller has less than its part of the queue waiting, as for the items of a stream. A part that
-// finds no memory waits for the end of another one.
+// The first part is refused like any request when the queue is full. Further parts are submitted as
+// the queue has space for this client: at most stream_window are in flight, and more than two only
+// while the client holds less than its share of the queue, as for a stream's items. A part without
+// memory waits for another one to end.
 //
-// All work is done on workers, by one at a time; jobs only leave what they have computed and have
-// one go on.
+// Workers do all the work, one at a time; jobs only store their results and resume it.
 class TextCall final : public BodyCall {
  public:
   TextCall(BodyCallEntry entry, TextTarget target);
@@ -50,60 +49,61 @@ class TextCall final : public BodyCall {
   absl::Status OnMessage(MessageSlices body) override;
   HttpAnswer AnswerOf(const absl::Status& error) const override;
 
-  // Read the body to a task, find its model, and make room for the result.
+  // Parse the body into a task, find its model, and allocate the result.
   absl::Status ReadTask(MessageSlices body);
   absl::Status FindModel();
-  // Cuts inputs that are token ids as texts are cut.
+  // Truncates inputs that are token ids as texts are truncated.
   void CutIds();
   absl::Status BeginResult();
   void Divide();
-  // Of an input that may be cut; 0: any number.
+  // Returns the maximum for an input that may be truncated; 0: unlimited.
   int64_t MostTokens() const;
 
-  // Does all that can be done now, one part at a time, so that other calls get the worker
-  // meanwhile.
+  // Does all work that is possible now, one part at a time, so that other calls can use the worker
+  // in between.
   absl::Status Work();
   absl::Status Turn();
   absl::Status TakeComputed(Computed computed);
   absl::Status TokenizeNext();
   absl::Status SubmitNext();
-  // Returns the request of a part, or of the query alone.
+  // Returns the request for a part, or for the query.
   PartMessage MessageOf(size_t part) const;
-  // Returns the error of a part that cannot be divided, in the words of the task.
+  // Returns the error of an indivisible part in terms of the task.
   absl::Status NameError(const absl::Status& error, size_t part) const;
   absl::Status Submit(ComputeRequest request, Held held, size_t next);
   size_t TakeNext();
-  // Keeps the part that was taken until another one has ended; `status` if there is none.
+  // Holds the current part back until another one ends; returns `status` if none is in flight.
   absl::Status HoldBack(const absl::Status& status);
-  // Makes two parts of the one that was taken.
+  // Splits the current part in two.
   absl::Status Split(size_t next);
   void OnComputed(Computed computed);
   absl::Status Answer();
 
   bool MayGoOn() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckAwaited() const;
-  // Charges the task and the result as it has grown, which have to be within the limit of answers.
+  // Charges the task and the result so far, which must be within the limit for responses.
   absl::Status ChargeResult();
 
   const TextTarget target_;
   const absl::Time deadline_;
 
-  // Of the worker that does the work.
+  // Used by the worker that has the call.
   TextTask task_;
-  TextWriter write_;  // of the answer
+  TextWriter write_;  // of the response
   int64_t task_bytes_ = 0;
   std::shared_ptr<const ServedModel> model_;
   std::optional<TextCollector> collector_;
-  std::vector<TextPart> parts_;  // the first one of a task that interacts is its query: no inputs
-  size_t taken_ = 0;             // parts whose results are there
+  std::vector<TextPart>
+      parts_;         // if the task interacts, the first part is its query, without inputs
+  size_t taken_ = 0;  // parts with results
   absl::Duration queued_ = {};
 
   absl::Mutex mutex_;
-  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;  // of the parts
+  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;  // index of the next part
   int64_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool held_back_ ABSL_GUARDED_BY(mutex_) = false;  // the next part, until another one ends
+  bool held_back_ ABSL_GUARDED_BY(mutex_) = false;  // the next part waits for another one to end
   bool working_ ABSL_GUARDED_BY(mutex_) = true;
-  bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;  // what jobs compute is not wanted any more
+  bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;  // the jobs' results are no longer needed
   std::vector<Computed> computed_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,4 +1,4 @@
-// TextCollector: from the responses to the parts of a text task to its result.
+// TextCollector, which builds the result of a text task from the responses to its parts.
 #pragma once
 
 #include <cstdint>
@@ -14,38 +14,38 @@
 
 namespace attendant::server {
 
-// Makes scores of a row of a head's outputs, in place. kUnknown: a sigmoid of a single class, else
-// a softmax.
+// Turns a head's outputs into scores, in place. kUnknown: a sigmoid for a single class, otherwise a
+// softmax.
 void ApplyScores(ScoreFunction function, absl::Span<float> outputs);
 
 // Not thread-safe.
 class TextCollector {
  public:
-  // `name` is the model's as the caller knows it. Throws std::bad_alloc.
+  // `name` is the model's name as given by the client. Throws std::bad_alloc.
   TextCollector(const TextTask& task, const ServedModel& model, const std::string& name);
 
-  // Bytes of the result, and about as many as its longest form in JSON has. Both grow with the
-  // parts, but those of kVectors and kScores are known from the beginning.
+  // Bytes of the result, and about as many as its longest JSON form. Both grow with the parts,
+  // except for kVectors and kScores, where they are known in advance.
   int64_t bytes() const { return bytes_; }
   int64_t answer_bytes() const { return answer_bytes_; }
 
-  // Makes room for what is known from the beginning. Throws std::bad_alloc.
+  // Allocates the parts of the result with a known size. Throws std::bad_alloc.
   void Begin();
-  // Each part once.
+  // Call once for each part.
   void Take(const TextPart& part, Response response);
-  // The vectors of a query that was read alone, before any part of documents.
+  // Takes the vectors of a separate query, before any part of documents.
   void TakeQuery(Response response);
   const QueryTensor& query() const { return query_; }
-  // Each input once. For kTokens.
+  // For kTokens; call once for each input.
   void TakeTokens(size_t input, v1::TextTokens tokens);
-  // Once all inputs have been taken.
+  // Call after all inputs.
   TextResult Finish();
 
  private:
   void TakeRows(const TextPart& part, ResponseTensor& tensor);
   void TakeTokenRows(const TextPart& part, ResponseTensor& tensor);
   void TakeScores(const TextPart& part, ResponseTensor& tensor);
-  // Leaves out the tokens whose vectors are zeros.
+  // Removes the tokens with zero vectors.
   void DropEmptyRows(size_t input);
   void TakeSparse(const TextPart& part, SparseResponse& sparse);
   void Grow(int64_t bytes, int64_t answer_bytes);
@@ -55,7 +55,7 @@ class TextCollector {
   const bool is_multi_vector_;
   QueryTensor query_;
   TextResult result_;
-  // kTokenVectors, kEntities: of each input, until all are there.
+  // kTokenVectors, kEntities: rows per input, until all are present.
   std::vector<std::vector<float>> token_rows_;
   int64_t bytes_ = 0;
   int64_t answer_bytes_ = 0;

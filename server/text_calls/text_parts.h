@@ -1,4 +1,4 @@
-// The parts in which the inputs of a text task are computed, each a request as Encode takes it.
+// Divides the inputs of a text task into parts, each computed by an Encode request.
 #pragma once
 
 #include <cstddef>
@@ -15,51 +15,51 @@
 
 namespace attendant::server {
 
-// The indices of inputs that are computed together: all texts, all pairs, or all token ids.
+// Indices of inputs that are computed together: all texts, all pairs, or all token ids.
 using TextPart = std::vector<size_t>;
 
 struct PartLimits {
   size_t inputs = 32;
-  int64_t batch_tokens = 0;    // about as many as this
-  int64_t request_tokens = 0;  // never more than this
-  int64_t input_tokens = 0;    // of one, where they are cut; 0: any number
-  int64_t padded_tokens = 0;   // of a text at least
+  int64_t batch_tokens = 0;    // target
+  int64_t request_tokens = 0;  // maximum
+  int64_t input_tokens = 0;    // per input, if truncated; 0: unlimited
+  int64_t padded_tokens = 0;   // minimum per text
 };
 
-// Inputs of similar lengths go together, long ones first. Tokens are estimated from bytes: a part
-// may turn out to be too large.
+// Groups inputs of similar length, longest first. Token counts are estimated from bytes, so that a
+// part may turn out to be too large.
 std::vector<TextPart> DivideInputs(const TextTask& task, const PartLimits& limits);
 
-// Returns the purpose of the inputs, by which models of late interaction tell texts apart; empty:
-// it makes no difference to the model.
+// Returns the purpose of the inputs for models of late interaction; empty if the model does not
+// distinguish them.
 std::string TaskOf(const TextTask& task, const ServedModel& model);
 
 struct PartMessage {
   v1::EncodeRequest request;
-  std::vector<TensorPayload> payloads;  // of texts, point into the task
+  std::vector<TensorPayload> payloads;  // of texts; point into the task
 };
 
-// Returns the texts of a part, with their places, for TokenizeTexts. They point into the task.
+// Returns the texts of a part for TokenizeTexts, with places. They point into the task.
 TextFields MakeTextFields(const TextTask& task, const TextPart& part, const ServedModel& model);
 
-// Returns the request for a part of a task of any wish but kTokens.
+// Returns the request for a part of a task other than kTokens.
 PartMessage MakePartMessage(const TextTask& task, const TextPart& part, const ServedModel& model);
 
-// Returns the request for the vectors of the query of a task that interacts.
+// Returns the request for the query vectors of a task that interacts.
 PartMessage MakeQueryMessage(const TextTask& task, const ServedModel& model);
 
-// Has the request for a part score its texts by these vectors of the query.
+// Makes a part's request score its texts against these query vectors.
 struct QueryTensor {
   std::vector<int64_t> shape;  // [Q, P]
   Payload data;                // FLOAT32
 };
 void ScoreBy(const QueryTensor& query, PartMessage& message);
 
-// Returns the error of an Encode of the query alone in the words of the task.
+// Rewrites an error of the query's Encode in terms of the task.
 absl::Status NameQuery(const absl::Status& error);
 
-// Returns the error of an Encode of this one input in the words of the task: with the name that
-// the caller has for the input.
+// Rewrites an error of this input's Encode in terms of the task, with the client's name for the
+// input.
 absl::Status NameInput(const absl::Status& error, const TextTask& task, size_t input);
 
 }  // namespace attendant::server

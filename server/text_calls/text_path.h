@@ -1,4 +1,4 @@
-// The paths of text APIs over HTTP.
+// HTTP paths of the text APIs.
 #pragma once
 
 #include <functional>
@@ -10,20 +10,19 @@
 
 namespace attendant::server {
 
-// Answers of GET, which need no job.
+// GET responses, which need no job.
 enum class TextPage { kModels, kModel, kInfo, kHealth, kOpenApi };
 
 struct TextPath {
-  const TextRoute* route = nullptr;  // of POST; null: `page` of GET
+  const TextRoute* route = nullptr;  // for POST; null for `page`
   TextPage page = TextPage::kHealth;
-  std::string model = {};  // that the path names; empty: none
+  std::string model = {};  // from the path, or empty
 
   std::string_view verb() const { return route == nullptr ? "GET" : "POST"; }
 };
 
-// Returns nothing if the path is none of a text API. The name of a model may have slashes:
-// `is_served` says whether there is one of a name, which decides between several ways to read a
-// path.
+// Returns nullopt for other paths. A model's name may contain slashes; `is_served` resolves
+// ambiguous paths by whether a model has a name.
 std::optional<TextPath> ParseTextPath(std::string_view path,
                                       const std::function<bool(const std::string&)>& is_served);
 

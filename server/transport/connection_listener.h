@@ -18,46 +18,46 @@
 
 namespace attendant::server {
 
-// Callbacks for new connections, called on the thread of the listener.
+// Callbacks for new connections, called on the listener's thread.
 struct ConnectionHandlers {
-  // Takes over a new connection, a descriptor that does not block.
+  // Takes ownership of a new connection, a non-blocking descriptor.
   std::function<void(int listener, int connection)> take;
-  // A connection was closed at once, or was cut later.
+  // Called when a connection is closed at once, or cut later.
   std::function<void(ConnectionRefusal refusal)> refused;
 };
 
-// Accepts connections on a thread of its own, in place of gRPC's listener: that of gRPC 1.51 never
-// accepts again after the process has once run out of descriptors, and bounds neither the number
-// of connections nor that of one address.
+// Accepts connections on its own thread, instead of gRPC's listener: gRPC 1.51 never accepts again
+// after the process has run out of descriptors, and limits neither the number of connections nor
+// those of one address.
 //
 // Thread-safe.
 class ConnectionListener {
  public:
-  // Binds to a TCP port of `address`, where 0 picks a free one, or to a Unix socket if `address` is
-  // such as "unix:/path". Callers are refused before Start. UNAVAILABLE, naming the address and the
-  // reason, if nobody could listen there.
+  // Binds to a TCP port of `address` (0 picks a free one), or to a Unix socket if `address` is like
+  // "unix:/path". Connections are refused until Start. Returns UNAVAILABLE with the address and
+  // reason if it cannot listen.
   static absl::StatusOr<std::unique_ptr<ConnectionListener>> Bind(const std::string& address,
                                                                   int port,
                                                                   const ConnectionLimits& limits);
-  // Closes, and ends the thread. No handler is called afterwards.
+  // Closes the listener and ends the thread. No handler is called afterwards.
   ~ConnectionListener();
 
-  // Starts to accept. To be called at most once. UNAVAILABLE as Bind.
+  // Starts accepting. Call at most once. Returns UNAVAILABLE like Bind.
   absl::Status Start(ConnectionHandlers handlers);
 
-  // Stops listening; what has been accepted stays open. `take` is not called afterwards.
+  // Stops listening; accepted connections stay open. `take` is not called afterwards.
   void Close();
 
-  // The connections that were accepted.
+  // The accepted connections.
   OpenConnections& connections() { return connections_; }
   int port() const { return port_; }  // 0 for a Unix socket
-  // Returns "ADDRESS port PORT", or a Unix address as it is.
+  // Returns "ADDRESS port PORT", or a Unix address unchanged.
   const std::string& name() const { return name_; }
 
  private:
   using Sockets = std::vector<std::unique_ptr<ListeningSocket>>;
 
-  // Closes the descriptor in the end.
+  // Closes the descriptor on destruction.
   struct Descriptor {
     explicit Descriptor(int opened) : number(opened) {}
     ~Descriptor() {
@@ -82,7 +82,7 @@ class ConnectionListener {
   const Descriptor epoll_;
   const Descriptor stop_;
   OpenConnections connections_;
-  absl::Mutex mutex_;  // held while a connection is accepted and handed over
+  absl::Mutex mutex_;  // held while accepting a connection and handing it over
   ConnectionHandlers handlers_ ABSL_GUARDED_BY(mutex_);
   Sockets sockets_ ABSL_GUARDED_BY(mutex_);
   int spare_ ABSL_GUARDED_BY(mutex_);

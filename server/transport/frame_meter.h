@@ -18,17 +18,17 @@ struct FrameLimits {
   // Control frames: RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, empty DATA and others without
   // payload for a call. A new connection may send this many.
   double first_frames = 200;
-  // WINDOW_UPDATE that each call allows besides. gRPC's clients widen the window of a call when
-  // they begin it, so that many calls at once are as many such frames before any response.
+  // Additional WINDOW_UPDATE frames for each call. gRPC's clients widen a call's window when they
+  // start it, so that many concurrent calls send as many frames before any response.
   int64_t window_updates_per_call = 4;
-  // More are allowed with time,
+  // More are allowed over time,
   double frames_per_second = 100;
-  // and with responses, since some clients acknowledge each of them.
+  // and with responses, because some clients acknowledge each of them.
   double sent_bytes_per_frame = 32;
   double most_saved_frames = 2000;
 
   // Calls that the client has neither half-closed nor reset, whether or not the server has ended
-  // them. Twice the number that HTTP/2 lets a connection have open.
+  // them: twice HTTP/2's maximum of open streams.
   int64_t half_open_calls = 256;
 };
 
@@ -36,7 +36,7 @@ struct FrameLimits {
 //
 // gRPC 1.51 buffers header blocks of any size (CVE-2023-33953), queues acknowledgements of SETTINGS
 // and PING frames even if the client does not read them, and starts each call before it reads the
-// reset (CVE-2023-44487). It ends a connection whose DATA frames are padded.
+// reset (CVE-2023-44487). It closes connections that pad DATA frames.
 //
 // Not thread-safe.
 class FrameMeter {
@@ -47,10 +47,10 @@ class FrameMeter {
         seen_at_(now),
         messages_(static_cast<size_t>(limits.half_open_calls)) {}
 
-  // Parses the next bytes that the client sends. Once this has returned false, the connection must
-  // be cut, and every later call returns false.
+  // Parses the next bytes from the client. Once it returns false, the connection must be cut, and
+  // later calls return false too.
   bool Receive(absl::string_view bytes, absl::Time now);
-  // Parses the next bytes that the server sends.
+  // Parses the next bytes from the server.
   void Send(absl::string_view bytes);
 
   const UnfinishedMessages& messages() const { return messages_; }
@@ -62,10 +62,10 @@ class FrameMeter {
 
   const FrameLimits limits_;
   double frames_left_;
-  int64_t window_updates_left_ = 0;  // of those that calls allow
+  int64_t window_updates_left_ = 0;  // remaining allowance of calls
   absl::Time seen_at_;
   int64_t sent_ = 0;       // bytes
-  int64_t seen_sent_ = 0;  // of these, saved
+  int64_t seen_sent_ = 0;  // of `sent_`, already credited
   bool cut_ = false;
 
   FrameReader received_frames_{/*preface=*/24};

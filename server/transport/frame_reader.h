@@ -1,4 +1,4 @@
-// FrameReader, which finds the HTTP/2 frames in what one end of a connection sends.
+// FrameReader, which finds the HTTP/2 frames sent by one end of a connection.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class FrameReader {
     uint8_t flags = 0;
     uint32_t stream = 0;
 
-    // Returns whether its sender sends nothing more on the stream.
+    // Returns whether its sender ends the stream with it.
     bool ends_stream() const {
       const bool may_end = type == kDataFrame || type == kHeadersFrame;
       return type == kResetFrame || (may_end && (flags & kEndStreamFlag) != 0);
@@ -33,18 +33,18 @@ class FrameReader {
   // The first `preface` bytes are not frames.
   explicit FrameReader(size_t preface) : to_come_(preface) {}
 
-  // Removes a part of `bytes`, which must not be empty, from its front: at most one frame header,
-  // or what is there of a payload. Returns true if a frame header has just become complete.
-  // Otherwise, `payload` is what has been removed of the payload of frame().
+  // Removes a prefix of the non-empty `bytes`: at most one frame header, or the available part of a
+  // payload. Returns true if it completes a frame header. Otherwise, `payload` is the removed part
+  // of frame()'s payload.
   bool Read(absl::string_view& bytes, absl::string_view& payload);
 
-  // The frame whose header was complete last.
+  // The frame with the latest complete header.
   const Frame& frame() const { return frame_; }
   // Returns whether all of frame() has been read.
   bool complete() const { return to_come_ == 0; }
 
  private:
-  size_t to_come_;  // bytes of a payload, at first of the preface
+  size_t to_come_;  // remaining bytes of the payload, initially of the preface
   std::array<uint8_t, 9> header_ = {};
   size_t header_bytes_ = 0;  // received
   Frame frame_;

@@ -1,4 +1,4 @@
-// The traffic of gRPC's connections, metered before gRPC sees it.
+// Meters the traffic of gRPC's connections before gRPC sees it.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,16 @@ namespace attendant::server {
 // SSL_write and getpeername, which wrap the functions of libc and OpenSSL. The linker prefers these
 // definitions for the whole program, including shared libraries.
 
-// Meters a connection from now on. To be called before the connection is handed to gRPC, on the
-// same thread. Cuts the connection as MeteredConnection says: gRPC's next read then returns end of
-// file. An empty `name` stands for a Unix socket, which gets a name that gRPC then takes for its
-// peer: "unix-abstract:NAME".
+// Starts metering a connection. Call before handing it to gRPC, on the same thread. Cuts the
+// connection when MeteredConnection says so: gRPC's next read then returns end of file. An empty
+// `name` means a Unix socket, which gets a name that gRPC reports as its peer:
+// "unix-abstract:NAME".
 std::shared_ptr<MeteredConnection> MeterTraffic(int socket, bool encrypted, std::string name);
 
-// Returns the metered connection of that name. If it has been closed, returns one that receives
-// nothing.
+// Returns the metered connection of that name; if it has been closed, one that receives nothing.
 std::shared_ptr<MeteredConnection> FindConnection(const std::string& name);
 
-// To be called once the connection is closed.
+// Call once the connection is closed.
 void ForgetConnection(MeteredConnection& connection);
 
 }  // namespace attendant::server

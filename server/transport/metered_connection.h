@@ -1,4 +1,4 @@
-// MeteredConnection, which holds memory for what a connection has received of unfinished messages.
+// MeteredConnection, which charges the memory budget for unfinished messages of a connection.
 #pragma once
 
 #include <atomic>
@@ -18,29 +18,29 @@
 
 namespace attendant::server {
 
-// A call that receives a message.
+// A call that is receiving a message.
 struct ReceivingCall {
   Admission& admission;  // outlives the call
   std::string peer;
   // Ends the call. Called at most once, without locks, possibly after the call has ended.
   std::function<void(const absl::Status&)> give_up;
-  int64_t allowance = 0;  // bytes that the call is charged with for what it receives
+  int64_t allowance = 0;  // received bytes for which the call is already charged
 };
 
-// A call receives up to an allowance, which is charged elsewhere, or up to the first window, which
-// is not charged. What the connection's unfinished messages take beyond the allowances of its calls
-// is held from the memory budget, in the name of their peer, or of the address if they have several
-// peers. While that finds no room, calls end, the newest first. A connection that receives 4 MiB
-// more is to be cut.
+// A call receives up to an allowance, which is charged elsewhere, or up to the uncharged first
+// window. Unfinished messages beyond their calls' allowances are charged to the memory budget, in
+// the name of their peer, or of the address if they have several peers. While there is no room for
+// them, calls are ended, newest first. A connection that receives another 4 MiB meanwhile must be
+// cut.
 //
-// gRPC calls Receive and Send with its locks held. They therefore give nothing back and end no
-// call, as that runs other calls; the thread of the timer does so.
+// gRPC calls Receive and Send with its locks held. They therefore release nothing and end no calls,
+// because that runs other calls; the timer's thread does so.
 //
-// Thread-safe. gRPC reads a connection on one thread at a time, so the lock is hardly contended.
+// Thread-safe. gRPC reads a connection on one thread at a time, so that the lock is hardly
+// contended.
 class MeteredConnection : public std::enable_shared_from_this<MeteredConnection> {
  public:
-  // A call that receives messages on a connection, until the object is destroyed. One thread at a
-  // time.
+  // A call that receives messages on a connection, until destroyed. Not thread-safe.
   class Receiver {
    public:
     // Throws std::bad_alloc.
@@ -50,11 +50,11 @@ class MeteredConnection : public std::enable_shared_from_this<MeteredConnection>
     Receiver& operator=(const Receiver&) = delete;
 
     void SetAllowance(int64_t bytes);
-    // Returns the bytes received of the unfinished message of the connection that has most of them,
-    // thus at least the bytes received for this call.
+    // Returns the bytes received of the connection's largest unfinished message, which are at least
+    // those of this call.
     int64_t received() const;
-    // To be called when a message of this many bytes has arrived whole: what the connection held
-    // for it goes to `hold`, which is the allowance of the call.
+    // Call when a message of this size has arrived: moves the memory held for it to `hold`, the
+    // call's allowance.
     void TakeOver(int64_t bytes, Budget::Hold& hold);
 
    private:
@@ -62,52 +62,52 @@ class MeteredConnection : public std::enable_shared_from_this<MeteredConnection>
     uint64_t id_ = 0;
   };
 
-  // `name` is what ConnectionOf returns for the calls of the connection.
+  // `name` is the result of ConnectionOf for the connection's calls.
   MeteredConnection(int socket, bool encrypted, std::string name);
 
   const std::string& name() const { return name_; }
   bool encrypted() const { return encrypted_; }
-  // Returns whether the descriptor still belongs to this connection. gRPC closes it unseen.
+  // Returns whether the descriptor still belongs to this connection. gRPC may have closed it.
   bool HasSocket() const;
-  // Resets the connection, if it still has its socket.
+  // Resets the connection if it still has its socket.
   void Cut();
   bool is_cut() const { return cut_; }
 
-  // The connection has received these bytes. Returns false if it must be cut.
+  // Records received bytes. Returns false if the connection must be cut.
   bool Receive(absl::string_view bytes) noexcept;
-  // The connection has sent these bytes.
+  // Records sent bytes.
   void Send(absl::string_view bytes);
-  // The connection is closed: nothing more is held for it.
+  // Records that the connection is closed, and releases its memory.
   void Close();
 
  private:
-  // Whether a call receives that has not been given up.
+  // Whether a call is receiving that has not been given up.
   bool IsAwaited() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ChargeExcess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Charge(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndCalls(int64_t uncharged, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t Excess() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Gives back what is held beyond the excess, a moment later.
+  // Releases held memory beyond the excess, a moment later.
   void GiveBackSoon() noexcept ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveBack();
 
   const std::string name_;
   const bool encrypted_;
   const int socket_;
-  const std::optional<uint64_t> number_;  // of the socket, for the kernel
+  const std::optional<uint64_t> number_;  // of the socket, from the kernel
   std::atomic<bool> cut_ = false;
 
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   FrameMeter meter_ ABSL_GUARDED_BY(mutex_);
-  // By id, thus the oldest first. `give_up` is null once it has been called.
+  // By id, oldest first. `give_up` is null once called.
   std::map<uint64_t, ReceivingCall> calls_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   Budget::Hold held_ ABSL_GUARDED_BY(mutex_);
-  // Bytes that calls which were given up have received, until gRPC drops them.
+  // Bytes received by calls that were given up, until gRPC drops them.
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool gives_back_ ABSL_GUARDED_BY(mutex_) = false;  // GiveBack is to come
+  bool gives_back_ ABSL_GUARDED_BY(mutex_) = false;  // GiveBack is scheduled
 };
 
 }  // namespace attendant::server

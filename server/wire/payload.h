@@ -11,15 +11,13 @@
 
 namespace attendant::server {
 
-// The slices of one received message, in order. They own its bytes, and are immutable and shared by
-// the payloads that point into the message.
+// The slices of one received message, in order. They own its bytes; payloads share them, immutable.
 using MessageSlices = std::vector<grpc::Slice>;
 
 int64_t ByteSize(const MessageSlices& slices);
 
-// A range of bytes of a message. A payload keeps the message alive. Copying one is cheap, because
-// the bytes are shared. Concurrent reads are safe; each read finds its first slice in O(log
-// slices).
+// A range of bytes of a message, which it keeps alive. Cheap to copy, because bytes are shared.
+// Concurrent reads are safe; each read finds its first slice in O(log slices).
 class Payload {
  public:
   Payload() = default;  // empty
@@ -42,13 +40,13 @@ class Payload {
   void ReadIntegers(DataType dtype, int64_t first, int64_t count, int64_t* target) const;
 
  private:
-  // A contiguous, non-empty part of the payload, which lies in one slice.
+  // A contiguous, non-empty part of the payload in one slice.
   struct Run {
     int64_t offset;  // of its first byte within the payload
     int64_t size;    // bytes
     const uint8_t* bytes;
   };
-  // The runs make up the payload in order; `message` owns their bytes.
+  // The runs form the payload in order; `message` owns their bytes.
   struct Layout {
     std::shared_ptr<const MessageSlices> message;
     std::vector<Run> runs;
@@ -57,11 +55,10 @@ class Payload {
   // Returns the run that contains byte `offset` of the payload.
   std::vector<Run>::const_iterator RunAt(int64_t offset) const;
 
-  // Calls convert(source, elements, index) for consecutive stretches of the elements
-  // [first, first + count), which are `width` bytes wide. `source` points to contiguous elements at
-  // any alignment; `index` is that of the first of them, counted from `first`. Elements within one
-  // run are passed together; an element that lies across a slice boundary is copied and passed
-  // alone.
+  // Calls convert(source, elements, index) for consecutive stretches of the elements [first, first
+  // + count), which are `width` bytes wide. `source` points to contiguous, possibly unaligned
+  // elements; `index` is the first one's, relative to `first`. Elements within one run are passed
+  // together; an element across a slice boundary is copied and passed separately.
   template <typename Convert>
   void ForEachStretch(int64_t width, int64_t first, int64_t count, Convert convert) const;
 

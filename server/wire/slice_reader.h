@@ -1,4 +1,4 @@
-// Sequential reader of a message whose bytes lie in several slices.
+// Sequential reader of a message in several slices.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,7 @@
 
 namespace attendant::server {
 
-// Starts at the first byte of `slices`, which must outlive the reader. The caller must not read
-// beyond size().
+// Starts at the first byte of `slices`, which must outlive the reader. Do not read beyond size().
 class SliceReader {
  public:
   explicit SliceReader(const MessageSlices& slices) : slices_(slices), size_(ByteSize(slices)) {}
@@ -46,7 +45,7 @@ class SliceReader {
     }
   }
 
-  // Returns how many bytes can be read from the current slice, at least one.
+  // Returns how many bytes, at least one, can be read from the current slice.
   int64_t Contiguous() {
     SkipEndOfSlice();
     return static_cast<int64_t>(slices_[slice_].size()) - in_slice_;

@@ -1,4 +1,4 @@
-// The fields of the protocol's messages that hold tensor data.
+// The fields of the protocol's messages that contain tensor data.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -8,8 +8,8 @@
 
 namespace attendant::server {
 
-// A field on the way to tensor data: a message that can hold a Tensor, the Tensor itself, its
-// `data`, or repeated bytes or texts.
+// A field that leads to tensor data: a message that can contain a Tensor, the Tensor, its `data`,
+// or repeated bytes or strings.
 struct TensorField {
   std::map<int, TensorField> fields;  // the fields inside this one, by field number
   int payload = -1;                   // for data: index in TensorFields::payloads; otherwise -1
@@ -21,17 +21,16 @@ struct PayloadField {
   bool repeated = false;
 };
 
-// Every `data` of a Tensor that can be reached from a message type through singular fields, and
-// every field of repeated bytes or texts there, whose elements may be as large. Other repeated
-// fields and oneofs are left out, because there a field number does not identify one tensor. So are
-// recursive fields, whose type is one of those that contain them.
+// Every `data` of a Tensor reachable from a message type through singular fields, and every
+// repeated bytes or string field there, because its elements may be as large. Excludes other
+// repeated fields and oneofs, where a field number does not identify one tensor, and recursive
+// fields.
 struct TensorFields {
   TensorField root;
   std::vector<PayloadField> payloads;
 };
 
-// Returns the tensor fields of a message type. They are computed once per type and never freed.
-// Thread-safe.
+// Returns the tensor fields of a message type, computed once and never freed. Thread-safe.
 const TensorFields& TensorFieldsOf(const google::protobuf::Descriptor* type);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// Call, the part that all calls of gRPC have in common.
+// Call, the base class of all gRPC calls.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -19,30 +19,29 @@
 
 namespace attendant::server {
 
-// The end of a call.
+// How a call ends.
 struct CallEnd {
-  absl::Status status;                        // OK: after the response, if there is one
-  grpc::ByteBuffer response = {};             // invalid: none
-  Budget::Hold memory = {};                   // of the response, until it has left
-  std::optional<absl::Duration> queued = {};  // of a job
+  absl::Status status;                        // OK: sent after the response, if any
+  grpc::ByteBuffer response = {};             // invalid if there is no response
+  Budget::Hold memory = {};                   // of the response, until it is sent
+  std::optional<absl::Duration> queued = {};  // time in the queue, for a job
 };
 
-// A call from its headers until gRPC is done with it. gRPC holds the object (through self_) until
-// then.
+// A call from its headers until gRPC is done with it. Until then, gRPC keeps the object alive
+// (through self_).
 //
-// A call is entered on several threads: by reactions of gRPC, the timer, its connection, Drain, and
-// others that a derived class lets in. Each enters through React, which ends the call if the step
-// returns an error or throws. Other code therefore needs no handlers, but owners for all that it
-// holds.
+// Reactions of gRPC, the timer, the connection, Drain and derived classes enter a call on several
+// threads. Each enters through React, which ends the call if the step returns an error or throws.
+// Other code therefore needs no error handlers, but every resource needs an owner.
 //
-// The state changes under `mutex_`. gRPC's operations are started with the mutex held, so that none
-// follows Finish; gRPC runs no reaction of this class inside them. Holds of budgets are given back
-// without the mutex, because that runs other calls.
+// `mutex_` guards the state. gRPC operations start with the mutex held, so that none follows
+// Finish; gRPC does not run reactions of this class inside them. Budget holds are released without
+// the mutex, because that runs other calls.
 class Call : public grpc::ServerGenericBidiReactor,
              public OpenStream,
              public std::enable_shared_from_this<Call> {
  public:
-  // Begins the call, and returns it for gRPC.
+  // Starts the call, and returns it for gRPC.
   static grpc::ServerGenericBidiReactor* Start(const std::shared_ptr<Call>& call);
 
   void Drain() final;
@@ -54,50 +53,49 @@ class Call : public grpc::ServerGenericBidiReactor,
  protected:
   explicit Call(CallEntry entry);
 
-  // The steps of a call, without the mutex. An error, returned or thrown, ends the call.
+  // Steps of a call, run without the mutex. An error, returned or thrown, ends the call.
   virtual absl::Status Begin() = 0;
-  // `permit` is what the receipt returned.
+  // `permit` is the permit that the receipt returned.
   virtual absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold permit) = 0;
-  // The client has half-closed, or is gone.
+  // The client has half-closed or disconnected.
   virtual absl::Status OnNoMessage();
   virtual absl::Status OnWritten(bool /*ok*/) { return absl::OkStatus(); }
   virtual void OnLost();
-  // Nothing else comes: gives back what the derived class holds.
+  // Called last: releases the derived class's resources.
   virtual void OnEnd() {}
-  // Ends the call because of a step.
+  // Ends the call after a failed step.
   virtual void OnFault(const absl::Status& status) noexcept { End({status}); }
 
-  // Runs a step, which returns nothing or an absl::Status. The call must exist meanwhile.
+  // Runs a step that returns nothing or an absl::Status. The call must be alive.
   template <typename Step>
   void React(Step step) noexcept {
     const absl::Status status = Guarded(step);
     if (!status.ok()) OnFault(status);
   }
 
-  // Each starts to read a message, unless the call has ended: one with tensors, for which it has a
-  // permit, or one that hardly holds more than a name.
+  // Start reading a message unless the call has ended: ReceiveBody one with tensors, under a
+  // permit; ReceiveSmall one that holds little more than a name.
   void ReceiveBody(Budget::Hold permit);
   void ReceiveSmall();
 
-  // Finishes the call and counts its request, once. The receipt's permit is given back first, so
-  // that a client that has the answer finds the room free.
+  // Finishes the call and counts its request, once. Releases the receipt's permit first, so that a
+  // client that has the response finds the memory free.
   void End(CallEnd end) noexcept;
-  // Ends the call if it waits for the message of a receipt.
+  // Ends the call if it is waiting for a message.
   void EndReceiving(const absl::Status& status) noexcept;
-  // There is no room for what the call receives, or the server drains.
+  // Called when there is no memory for received data, or the server drains.
   virtual void GiveUp(const absl::Status& status) { EndReceiving(status); }
   // Describes the call to its connection.
   ReceivingCall Receiving();
-  // Starts to finish the call, which has no write under way and counts no request.
+  // Finishes a call that has no write in progress and counts no request.
   void FinishNow(const absl::Status& status) noexcept ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Calls `expired` with the mutex held at `time`, by RealClock(), in place of the limit that was
-  // set before. An error ends the call if it waits for the message of a receipt.
+  // Calls `expired` at `time` (RealClock) with the mutex held, replacing the previous limit. An
+  // error ends the call if it is waiting for a message.
   using Expired = absl::Status (Call::*)();
   void Limit(absl::Time time, Expired expired) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlimit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Cancels the call if what is sent now does not leave in time. If there is no memory for a limit,
-  // there is none.
+  // Cancels the call if sending takes too long. Sets no limit if there is no memory for one.
   void LimitSending() noexcept ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const MethodContext& method_context_;
@@ -108,14 +106,14 @@ class Call : public grpc::ServerGenericBidiReactor,
   const absl::Time started_;
 
   mutable absl::Mutex mutex_;
-  Budget::Hold place_ ABSL_GUARDED_BY(mutex_);         // until OnDone, and until it is counted
+  Budget::Hold place_ ABSL_GUARDED_BY(mutex_);         // until OnDone and until counted
   Budget::Hold memory_ ABSL_GUARDED_BY(mutex_);        // of the entry, then of the response
-  grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);   // the read owns it while it is under way
-  grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);  // the write owns it while it is under way
-  // Of the call, if it is one request, until it is counted.
+  grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);   // owned by the read in progress
+  grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);  // owned by the write in progress
+  // Of a call that is one request; until it is counted.
   std::optional<RequestAccount> account_ ABSL_GUARDED_BY(mutex_);
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // nothing else is started
-  bool done_ ABSL_GUARDED_BY(mutex_) = false;   // `call_` is gone
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // start nothing else
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;   // `call_` is invalid
 
  private:
   void Receive(const ReceiptLimits& limits, Budget::Hold permit);
@@ -133,7 +131,7 @@ class Call : public grpc::ServerGenericBidiReactor,
   std::shared_ptr<Call> self_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<MessageReceipt> receipt_ ABSL_GUARDED_BY(mutex_);  // while a message is read
   std::optional<Timer::Ticket> limit_ ABSL_GUARDED_BY(mutex_);       // for receiving or sending
-  uint64_t limits_ ABSL_GUARDED_BY(mutex_) = 0;                      // set so far
+  uint64_t limits_ ABSL_GUARDED_BY(mutex_) = 0;                      // number of limits set so far
   bool counting_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

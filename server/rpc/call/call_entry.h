@@ -1,4 +1,4 @@
-// CallEntry, the arguments that a call starts with.
+// CallEntry, the arguments with which a call starts.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -15,16 +15,16 @@
 namespace attendant::server {
 
 struct CallEntry {
-  // These outlive the call.
+  // Must outlive the call.
   const MethodContext& context;
   RecentSize& recent;  // of the method
   grpc::CallbackServerContext& call;
 
-  OpenStreams* open_streams = nullptr;  // of a stream; outlives it
+  OpenStreams* open_streams = nullptr;  // only of streams; outlives the call
   std::string peer = {};
-  Budget::Hold place = {};                     // a slot, or for a stream a place among the streams
-  Budget::Hold memory = {};                    // for a stream, the permit with which it receives
-  std::optional<RequestAccount> account = {};  // none: the call counts in no metric
+  Budget::Hold place = {};                     // a slot, or a place among the streams
+  Budget::Hold memory = {};                    // for a stream, its permit to receive
+  std::optional<RequestAccount> account = {};  // nullopt if the call counts in no metric
 };
 
 }  // namespace attendant::server

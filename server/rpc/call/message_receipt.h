@@ -1,4 +1,4 @@
-// MessageReceipt, the memory and the time that a message may take while it is received.
+// MessageReceipt, which limits the memory and time of a message being received.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +12,42 @@
 
 namespace attendant::server {
 
-// A message is given up after the time-out and a second for each `min_rate` bytes of it, of which
-// at most `most` count.
+// A message must arrive within the timeout plus one second for each `min_rate` of its bytes, of
+// which at most `most` count.
 struct ReceiptLimits {
   int64_t most = 0;
   absl::Duration timeout;
   int64_t min_rate = 0;
 };
 
-// Exists while the message is read. One thread at a time. Times are those of RealClock().
+// Exists while a message is read. Not thread-safe. Times are RealClock times.
 //
-// The permit of a body is a share of the memory budget. A small message needs none, but is one of
-// the awaited messages. gRPC receives as many bytes as a message announces: what it takes beyond
-// its permit, or beyond the first window, is held by its connection. The call is given up if there
-// is no room for that, or if its small message is evicted.
+// The permit of a body is a share of the memory budget. A small message has none, but counts among
+// the awaited messages. gRPC receives as many bytes as a message announces; its connection holds
+// memory for bytes beyond the permit, or beyond the first window. The call fails if there is no
+// memory for them, or if its small message is evicted.
 class MessageReceipt {
  public:
-  // `permit` becomes the allowance of `call`; without one, the message is small.
+  // `permit` becomes the allowance of `call`; an empty permit means a small message.
   MessageReceipt(std::shared_ptr<MeteredConnection> connection, ReceivingCall call,
                  const ReceiptLimits& limits, Budget::Hold permit, absl::Time now);
 
-  // When to call Look next.
+  // Returns when to call Look next.
   absl::Time next_look() const { return begun_ + time_; }
 
-  // DEADLINE_EXCEEDED: the message came too slowly.
+  // Returns DEADLINE_EXCEEDED if the message arrives too slowly.
   absl::Status Look(absl::Time now);
 
-  // To be called with the size of the message once it is complete. Returns its permit, which has
-  // grown to that size if the connection held memory for it.
+  // Call with the size of the complete message. Returns its permit, grown to that size if the
+  // connection held memory for it.
   Budget::Hold Finish(int64_t bytes);
 
  private:
   const ReceiptLimits limits_;
   const absl::Time begun_;
-  absl::Duration time_;  // that the message has, by what had arrived at the last look
+  absl::Duration time_;  // allowed for the message, given what had arrived at the last look
   Budget::Hold permit_;
-  const std::unique_ptr<AwaitedMessages::Place> place_;  // null: it has a permit
+  const std::unique_ptr<AwaitedMessages::Place> place_;  // null if there is a permit
   MeteredConnection::Receiver receiver_;
 };
 

@@ -1,4 +1,4 @@
-// The streams that are open now.
+// Registry of open streams.
 #pragma once
 
 #include <map>
@@ -11,8 +11,7 @@ namespace attendant::server {
 
 class OpenStream {
  public:
-  // Takes no further message, and ends with UNAVAILABLE once what is accepted is answered. Any
-  // thread.
+  // Stops reading messages, and ends with UNAVAILABLE once accepted ones are answered. Thread-safe.
   virtual void Drain() = 0;
 
  protected:
@@ -25,7 +24,7 @@ class OpenStreams {
   void Add(const std::shared_ptr<OpenStream>& stream);
   void Remove(const OpenStream* stream);
 
-  // Drains those that are open, and at once any that is added later.
+  // Drains open streams, and streams added later at once.
   void Drain();
 
  private:

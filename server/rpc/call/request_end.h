@@ -1,4 +1,4 @@
-// The end of calls over gRPC: their status with its trailers, and which error a lost caller gets.
+// How gRPC calls end: their status and trailers, and the errors of disconnected clients.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -11,23 +11,23 @@
 
 namespace attendant::server {
 
-// Trailers of a refusal that another time might not meet: its reason (refusal.h) and, if it is
-// RESOURCE_EXHAUSTED, when to try again, after gRPC proposal A6.
+// Trailers of a refusal that a later attempt may avoid: its reason (refusal.h) and, for
+// RESOURCE_EXHAUSTED, when to retry (gRPC proposal A6).
 inline constexpr char kReasonTrailer[] = "attendant-reason";
 inline constexpr char kRetryPushbackTrailer[] = "grpc-retry-pushback-ms";
 
-// Returns what the call is finished with, and adds the trailers of an error.
+// Returns the final status of the call, and adds the trailers of an error.
 grpc::Status EndOf(const absl::Status& status, const ServiceContext& context,
                    grpc::ServerContextBase& call) noexcept;
 
-// The caller's deadline by `clock`.
+// Returns the client's deadline by `clock`.
 absl::Time DeadlineOf(const grpc::ServerContextBase& call, const Clock& clock);
 
 // UNAVAILABLE "the server is draining …".
 absl::Status DrainingError();
 
-// The error of a call whose caller does not wait any more: DEADLINE_EXCEEDED, UNAVAILABLE (the
-// server drains, so it may be us who ended it), CANCELLED.
+// Returns the error of a call whose client no longer waits: DEADLINE_EXCEEDED, UNAVAILABLE (while
+// draining, the server may have ended the call) or CANCELLED.
 absl::Status LostCallerError(const grpc::ServerContextBase& call, const ServiceContext& context);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// Text while it is being tokenized: code points that remember their place in the original.
+// Items, text during tokenization: code points with their places in the original.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace attendant::text {
 
-// A code point, and the bytes [begin, end) of the original text that it comes from.
+// A code point, and its bytes [begin, end) in the original text.
 struct Item {
   char32_t code;
   uint32_t begin, end;
@@ -20,7 +20,7 @@ struct Item {
 using Items = std::vector<Item>;
 using ItemSpan = absl::Span<const Item>;
 
-// A part [first, last) of items: text that the model tokenizes, or an added token.
+// A range [first, last) of items: text for the model, or an added token.
 struct Piece {
   static constexpr int64_t kText = -1;
 
@@ -30,38 +30,38 @@ struct Piece {
   bool is_text() const { return added_id == kText; }
 };
 
-// Items, and the pieces that they are split into, in order. No piece is empty.
+// Items, and the pieces into which they are split, in order. No piece is empty.
 struct Pieces {
   Items items;
   std::vector<Piece> pieces;
 };
 
 // Appends the code points of `text`. Returns false, having appended some of them, if it is not
-// valid UTF-8: surrogates, overlong forms and what is beyond U+10FFFF are not.
+// valid UTF-8, which excludes surrogates, overlong forms and code points beyond U+10FFFF.
 bool AppendItems(absl::string_view text, Items& items);
 
-// Calls `take` with each code point of `text`; with U+FFFD for each byte that is not of valid
+// Calls `take` with each code point of `text`, and with U+FFFD for each byte that is not valid
 // UTF-8.
 void ForEachCode(absl::string_view text, absl::FunctionRef<void(char32_t code)> take);
 
-// Returns the byte at which `text` stops being valid UTF-8.
+// Returns the first byte at which `text` is not valid UTF-8.
 size_t ValidPrefix(absl::string_view text);
 
 // Appends the UTF-8 of `code`.
 void AppendUtf8(char32_t code, std::string& text);
 
-// The bytes of the UTF-8 of `code`.
+// Returns the number of UTF-8 bytes of `code`.
 inline uint32_t Utf8Size(char32_t code) {
   return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
 
-// The UTF-8 of items.
+// Returns the UTF-8 of items.
 std::string ToUtf8(ItemSpan items);
 
-// The code points of valid UTF-8.
+// Returns the code points of valid UTF-8.
 std::u32string ToCodes(absl::string_view text);
 
-// The UTF-8 of a piece, with the item that each byte belongs to. Reusable, to save allocations.
+// The UTF-8 of a piece, and the item of each byte. Reusable, to save allocations.
 class PieceBytes {
  public:
   void Assign(ItemSpan items);

@@ -1,4 +1,4 @@
-// Reading of fields of tokenizer.json, with errors that name the field.
+// Readers of tokenizer.json's fields, with errors that name the field.
 #pragma once
 
 #include <cstdint>
@@ -16,33 +16,33 @@
 
 namespace attendant::text {
 
-// INVALID_ARGUMENT: "FIELD: expected WHAT; got VALUE".
+// INVALID_ARGUMENT "FIELD: expected WHAT; got VALUE".
 absl::Status Unexpected(absl::string_view field, absl::string_view what, absl::string_view got);
 absl::Status Unexpected(absl::string_view field, absl::string_view what, JsonValue got);
 
-// UNIMPLEMENTED: "FIELD: VALUE not supported; use WHAT".
+// UNIMPLEMENTED "FIELD: VALUE not supported; use WHAT".
 absl::Status Unsupported(absl::string_view field, absl::string_view value, absl::string_view what);
 
-// The text, which has to be UTF-8, as a JSON string with its quotes.
+// Returns the text, which must be UTF-8, as a quoted JSON string.
 std::string QuoteJson(absl::string_view text);
 
-// An object of tokenizer.json, and the path at which it is.
+// An object of tokenizer.json, and its path.
 class Fields {
  public:
-  // `json` has to be an object; see Open.
+  // `json` must be an object; see Open.
   Fields(JsonValue json, std::string path) : json_(json), path_(std::move(path)) {}
   static absl::StatusOr<Fields> Open(JsonValue json, const std::string& path);
 
-  // Lets the values of an object win over those that are there. Null values count.
+  // Makes the values of an object, including null, override existing ones.
   void Override(JsonValue winner) { winner_ = winner; }
 
   const std::string& path() const { return path_; }
   std::string PathOf(absl::string_view key) const;
   JsonValue json() const { return json_; }
 
-  // The value of a key that has to be there.
+  // Returns the value of a required key.
   absl::StatusOr<JsonValue> Get(absl::string_view key) const;
-  // The value of a key that is there and not null.
+  // Returns the value of a key unless it is absent or null.
   std::optional<JsonValue> Find(absl::string_view key) const;
 
   absl::StatusOr<bool> Bool(absl::string_view key) const;
@@ -53,8 +53,8 @@ class Fields {
   absl::StatusOr<std::vector<JsonValue>> Array(absl::string_view key) const;
   absl::StatusOr<Fields> Object(absl::string_view key) const;
 
-  // UNIMPLEMENTED if there is a key beside "type" and those of the comma-separated `known`: a newer
-  // version of the format may mean something by it.
+  // Returns UNIMPLEMENTED for a key other than "type" and the comma-separated `known`, which may
+  // have a meaning in a newer version of the format.
   absl::Status RequireKnown(absl::string_view known) const;
 
  private:
@@ -65,15 +65,15 @@ class Fields {
   std::optional<JsonValue> winner_;
 };
 
-// A component of tokenizer.json: its "type", the keys that may stand with it, separated by commas,
-// and the function that reads it.
+// A component of tokenizer.json: its "type", its other keys, separated by commas, and the function
+// that loads it.
 template <typename Made>
 struct ComponentType {
   absl::string_view type, keys;
   absl::StatusOr<Made> (*load)(const Fields& fields);
 };
 
-// Reads a component of one of the `types`. UNIMPLEMENTED lists these.
+// Loads a component of one of the `types`, which UNIMPLEMENTED errors list.
 template <typename Made, size_t kCount>
 absl::StatusOr<Made> LoadComponent(const ComponentType<Made> (&types)[kCount], JsonValue json,
                                    const std::string& field) {
@@ -89,7 +89,7 @@ absl::StatusOr<Made> LoadComponent(const ComponentType<Made> (&types)[kCount], J
   return Unsupported(fields.PathOf("type"), json.Find("type")->Describe(), known);
 }
 
-// Reads the array at `key`, each element by `load`.
+// Loads the array at `key`, each element with `load`.
 template <typename Made>
 absl::StatusOr<std::vector<Made>> LoadEach(const Fields& fields, absl::string_view key,
                                            absl::StatusOr<Made> (*load)(JsonValue json,

@@ -1,4 +1,4 @@
-// A JSON document of up to millions of values, as compact as vocabularies need it.
+// JsonTree, a JSON document of up to millions of values, in a compact form for vocabularies.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace attendant::text {
 
 class JsonTree;
 
-// A value in a JsonTree, which has to outlive it. Copyable; thread-safe.
+// A value in a JsonTree, which must outlive it. Copyable; thread-safe.
 class JsonValue {
  public:
   enum class Kind : uint8_t { kNull, kFalse, kTrue, kNumber, kString, kArray, kObject };
@@ -27,20 +27,20 @@ class JsonValue {
   bool is_object() const { return kind() == Kind::kObject; }
   bool is_string() const { return kind() == Kind::kString; }
 
-  // The characters of a string, or a number as it is written.
+  // Returns the characters of a string, or a number as written.
   absl::string_view text() const;
-  // Nothing unless the value is true or false.
+  // Returns nullopt unless the value is true or false.
   std::optional<bool> AsBool() const;
-  // Nothing unless the value is an integer in 0..2^32-1.
+  // Returns nullopt unless the value is an integer in 0..2^32-1.
   std::optional<uint32_t> AsId() const;
 
-  // The elements of an array, or the values of an object.
+  // Returns the elements of an array, or the values of an object.
   std::vector<JsonValue> Elements() const;
-  // The keys of an object, in the order of Elements().
+  // Returns the keys of an object, in the order of Elements().
   std::vector<absl::string_view> Keys() const;
   size_t size() const;
-  // The value of the last `key` of an object, as in serde and Python; nothing if there is none or
-  // the value is not an object.
+  // Returns the value of the last `key` of an object, like serde and Python; nullopt if there is
+  // none or the value is not an object.
   std::optional<JsonValue> Find(absl::string_view key) const;
 
   // Describes the value for an error: `"a"`, `3`, `an object`; long strings are shortened.
@@ -62,7 +62,7 @@ class JsonTree {
   static constexpr size_t kMaxValues = size_t{1} << 24;
   static constexpr int kMaxDepth = 64;
 
-  // Parses strict UTF-8 JSON. INVALID_ARGUMENT names `file` and the byte.
+  // Parses strict UTF-8 JSON. Returns INVALID_ARGUMENT with `file` and the byte.
   static absl::StatusOr<std::unique_ptr<JsonTree>> Parse(absl::string_view json,
                                                          absl::string_view file);
 
@@ -76,7 +76,7 @@ class JsonTree {
     uint32_t key_begin, key_size;
     uint32_t text_begin;  // in text_; strings and numbers
     uint32_t size;        // of the text, or the number of elements
-    uint32_t next;        // the node after this one and all in it
+    uint32_t next;        // the next node outside this one
     JsonValue::Kind kind;
   };
 

@@ -1,4 +1,4 @@
-// The memory that containers hold beside themselves.
+// The memory that containers use besides their elements'.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ inline size_t HeapBytes(const std::string& text) {
   return text.capacity() > inside ? text.capacity() + 1 : 0;
 }
 
-// The slots of an absl::flat_hash_map, without the memory that keys and values hold.
+// The slots of an absl::flat_hash_map, excluding memory owned by keys and values.
 template <typename Map>
 size_t TableBytes(const Map& map) {
   return map.capacity() * (sizeof(typename Map::value_type) + 1);

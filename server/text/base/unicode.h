@@ -1,5 +1,5 @@
-// Properties of code points as the original tokenizer library has them: each of its parts takes
-// another version of Unicode, so no other library agrees with all of them.
+// Properties of code points as in the original tokenizer library: its parts use different versions
+// of Unicode, so that no other library agrees with all of them.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace attendant::text {
 
-// A set of these belongs to each code point.
+// Each code point has a set of these.
 enum CodeFlag : uint16_t {
   kWhitespace = 1 << 0,
   kRemoved = 1 << 1,         // by BERT's cleaning
   kPunctuation = 1 << 2,     // of BERT: category P, and all of ASCII's
-  kCjk = 1 << 3,             // what BERT puts spaces around
+  kCjk = 1 << 3,             // BERT surrounds it with spaces
   kNonspacingMark = 1 << 4,  // category Mn
   kMark = 1 << 5,            // category M
   kNumeric = 1 << 6,         // categories Nd, Nl, No, of the newest Unicode
@@ -25,36 +25,36 @@ enum CodeFlag : uint16_t {
   kReordered = 1 << 12,      // has a combining class
   kHasLower = 1 << 13,
   kCanonical = 1 << 14,   // has a canonical decomposition
-  kCompatible = 1 << 15,  // has a decomposition for compatibility alone, or a longer one
+  kCompatible = 1 << 15,  // has only a compatibility decomposition, or a longer one
 };
 
-// One entry for each of 0x110000 code points. Thread-safe.
+// Returns one entry for each of 0x110000 code points. Thread-safe.
 const uint16_t* CodeFlags();
 
 inline bool HasFlag(const uint16_t* flags, char32_t code, uint16_t any) {
   return (flags[code] & any) != 0;
 }
 
-// Categories of regular expressions that few patterns name: Lu and Lt, Ll, M, P and S.
+// Categories that few patterns use: Lu and Lt, Ll, M, P and S.
 bool IsUpperLetter(char32_t code);
 bool IsLowerLetter(char32_t code);
 bool IsPatternMark(char32_t code);
 bool IsPatternSymbol(char32_t code);
 
-// The lower-case form, for all but U+0130, which becomes two characters.
+// Returns the lower-case form, except for U+0130, which becomes two characters.
 char32_t LowerCase(char32_t code);
 
-// Whether no grapheme cluster goes on after or before `code`: a control character, or a line's end.
+// Returns whether no grapheme cluster extends across `code`: a control character or line break.
 bool EndsCluster(char32_t code);
 
-// The combining class; 0 for most.
+// Returns the combining class; mostly 0.
 uint8_t CombiningClass(char32_t code);
 
-// The whole decomposition, or nothing if `code` stays as it is. Hangul syllables are composed of
-// their parts by arithmetic, and are not among them.
+// Returns the full decomposition; empty if `code` has none. Excludes Hangul syllables, which are
+// composed arithmetically.
 absl::Span<const int32_t> Decomposition(char32_t code, bool compatible);
 
-// The character that two others form, or 0.
+// Returns the composition of two characters, or 0.
 char32_t Compose(char32_t first, char32_t second);
 
 // Hangul syllables.

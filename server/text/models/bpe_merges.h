@@ -1,4 +1,4 @@
-// The merges of byte-pair encoding, and applying them.
+// BpeMerges, the merges of byte-pair encoding.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace attendant::text {
 
-// Symbols beside one another, with the bytes of the piece that each stands for.
+// A symbol of a piece, and the bytes that it stands for.
 struct BpeSymbol {
   uint32_t id;
   uint32_t bytes;
 };
 
-// Memory that merging reuses.
+// Reusable memory for merging.
 struct MergeScratch {
   struct Waiting {
     uint32_t rank, place, id;
@@ -25,7 +25,7 @@ struct MergeScratch {
   std::vector<Link> links;
 };
 
-// A table from pairs of symbols to what they become. Immutable but for Add; thread-safe then.
+// A table from pairs of symbols to merged symbols. Immutable and thread-safe after the last Add.
 class BpeMerges {
  public:
   static constexpr uint32_t kNoRank = 0xFFFFFFFF;
@@ -42,8 +42,8 @@ class BpeMerges {
   // A pair that is added again gets its last rank.
   void Add(uint32_t left, uint32_t right, const Merge& merge);
 
-  // Merges the pair with the lowest rank, the leftmost of equal ones, until there is none. Takes
-  // n·log(n) time for n symbols.
+  // Merges the pair with the lowest rank, leftmost first, until there is none, in n·log(n) time for
+  // n symbols.
   void Apply(std::vector<BpeSymbol>& symbols, MergeScratch& scratch) const;
 
  private:

@@ -1,4 +1,4 @@
-// A set of byte strings with a number for each, to find those that a text goes on with.
+// ByteTrie, a set of numbered byte strings, to find those that continue a text.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace attendant::text {
 
-// Immutable; thread-safe. Nodes are in the order of their depth, so that the children of each are
-// beside one another, and building takes the time of sorting, whatever the strings.
+// Immutable; thread-safe. Nodes are ordered by depth, so that the children of each are adjacent,
+// and building takes as long as sorting the strings.
 class ByteTrie {
  public:
   using Node = uint32_t;
@@ -21,14 +21,14 @@ class ByteTrie {
   static constexpr uint32_t kNoValue = 0xFFFFFFFF;
 
   ByteTrie() : ByteTrie(std::vector<std::pair<std::string, uint32_t>>()) {}
-  // Of equal strings the last one counts.
+  // Of equal strings, the last one counts.
   explicit ByteTrie(std::vector<std::pair<std::string, uint32_t>> entries);
 
   Node root() const { return 0; }
-  uint32_t size() const { return size_; }  // different strings
+  uint32_t size() const { return size_; }  // distinct strings
   size_t heap_bytes() const;
 
-  // The node that `byte` leads to, or kNone.
+  // Returns the node reached by `byte`, or kNone.
   Node Child(Node node, unsigned char byte) const {
     if (node == 0) return root_[byte];
     const State& state = states_[node];
@@ -45,7 +45,7 @@ class ByteTrie {
                : static_cast<Node>(static_cast<const unsigned char*>(found) - labels_.data());
   }
 
-  // The number of the string that ends at a node, or kNoValue.
+  // Returns the number of the string that ends at a node, or kNoValue.
   uint32_t Value(Node node) const { return states_[node].value; }
 
   Node Walk(Node node, absl::string_view bytes) const {
@@ -55,10 +55,10 @@ class ByteTrie {
     return node;
   }
 
-  // The string that was given with a number; empty if there is none.
+  // Returns the string with a number; empty if there is none.
   std::string Text(uint32_t value) const;
 
-  // The number of a string, or kNoValue.
+  // Returns the number of a string, or kNoValue.
   uint32_t Find(absl::string_view bytes) const {
     const Node node = Walk(root(), bytes);
     return node == kNone ? kNoValue : Value(node);
@@ -76,10 +76,10 @@ class ByteTrie {
   Node Parent(Node node) const;
 
   std::vector<State> states_;
-  std::array<Node, 256> root_;  // its children
+  std::array<Node, 256> root_;  // the root's children
   uint32_t size_ = 0;
-  std::vector<unsigned char> labels_;            // by which a node's parent leads to it
-  std::vector<std::pair<uint32_t, Node>> ends_;  // each number with its string's, ascending
+  std::vector<unsigned char> labels_;            // the byte that leads from a node's parent to it
+  std::vector<std::pair<uint32_t, Node>> ends_;  // each number with its string's end, ascending
 };
 
 }  // namespace attendant::text

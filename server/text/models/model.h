@@ -1,4 +1,4 @@
-// The "model" of tokenizer.json: how a piece of text becomes tokens.
+// Model, the "model" of tokenizer.json, which turns a piece of text into tokens.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace attendant::text {
 
-// A token that is made of the items [first, last) of its piece.
+// A token, made from the items [first, last) of its piece.
 struct ModelToken {
   uint32_t id;
   uint32_t first, last;
 };
 
-// Memory that tokenizing reuses from piece to piece.
+// Memory reused from piece to piece.
 class ModelScratch {
  public:
   virtual ~ModelScratch() = default;
@@ -34,42 +34,42 @@ class Model {
 
   virtual std::unique_ptr<ModelScratch> MakeScratch() const = 0;
 
-  // Appends the tokens of a piece that is not empty. `scratch` is of this model's MakeScratch.
+  // Appends the tokens of a non-empty piece. `scratch` must be from this model's MakeScratch.
   virtual void Tokenize(ItemSpan piece, ModelScratch& scratch,
                         std::vector<ModelToken>& tokens) const = 0;
 
-  // The id of a token, or kNoId.
+  // Returns the id of a token, or kNoId.
   virtual uint32_t Find(absl::string_view token) const = 0;
 
-  // The token with an id; empty if there is none.
+  // Returns the token with an id; empty if there is none.
   virtual std::string Text(uint32_t id) const = 0;
 
-  // The number of different tokens. Ids may have gaps.
+  // Returns the number of distinct tokens. Ids may have gaps.
   virtual uint32_t size() const = 0;
 
-  // Whether a token's text is that of its piece; else it is the vocabulary's.
+  // Returns whether a token's text is its piece's; otherwise it is the vocabulary's.
   virtual bool has_surface_text() const { return false; }
 
-  // An estimate of the memory that the model holds.
+  // Returns an estimate of the model's memory.
   virtual size_t memory_bytes() const = 0;
 
-  // The most bytes of scratch memory, and tokens, for each byte of a piece.
+  // Returns the maximum of scratch bytes, including tokens, per byte of a piece.
   virtual size_t scratch_bytes() const = 0;
 
-  // The most tokens that an item may become.
+  // Returns the maximum number of tokens for an item.
   virtual size_t tokens_of_item() const { return 1; }
 };
 
-// Tokens and their ids, as a file lists them.
+// Tokens and their ids, in the order of a file.
 using Vocabulary = std::vector<std::pair<std::string, uint32_t>>;
 
 inline constexpr size_t kMaxTokenBytes = 1024;
 
-// Reads an object of tokens and ids. INVALID_ARGUMENT names the field.
+// Loads an object of tokens and ids. Returns INVALID_ARGUMENT with the field.
 absl::StatusOr<Vocabulary> LoadVocabulary(const Fields& fields);
 
-// Reads the model of any type. INVALID_ARGUMENT names the key that is not as expected,
-// UNIMPLEMENTED what is not supported. `vocabulary` gets its tokens.
+// Loads a model of any type and fills `vocabulary` with its tokens. Returns INVALID_ARGUMENT with
+// an invalid key, and UNIMPLEMENTED for unsupported features.
 absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields, Vocabulary& vocabulary);
 
 struct WordPieceOptions {
@@ -81,7 +81,7 @@ struct WordPieceOptions {
 absl::StatusOr<std::unique_ptr<Model>> MakeWordPiece(const WordPieceOptions& options,
                                                      const Vocabulary& vocabulary);
 
-// The kinds of model, for LoadModel.
+// Loaders for each type, used by LoadModel.
 absl::StatusOr<std::unique_ptr<Model>> LoadWordPiece(const Fields& fields, Vocabulary& vocabulary);
 absl::StatusOr<std::unique_ptr<Model>> LoadWordLevel(const Fields& fields, Vocabulary& vocabulary);
 absl::StatusOr<std::unique_ptr<Model>> LoadUnigram(const Fields& fields, Vocabulary& vocabulary);

@@ -1,4 +1,4 @@
-// Scores of tokens, rounded as the original reads them.
+// Scores of tokens, rounded like the original.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace attendant::text {
 
-// Reads a JSON number as serde_json does: its digits as an integer, scaled by a power of ten. The
-// result may differ in the last bit from the nearest double, and so decides ties between
-// tokens. Nothing for a number that is not finite.
+// Parses a JSON number like serde_json: its digits as an integer, scaled by a power of ten. The
+// last bit may differ from the nearest double and thus decide ties between tokens. Returns nullopt
+// if the number is not finite.
 std::optional<double> ParseScore(absl::string_view number);
 
 }  // namespace attendant::text

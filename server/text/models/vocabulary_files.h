@@ -1,4 +1,4 @@
-// The vocabularies of checkpoints without tokenizer.json, as tools older than that file leave them.
+// The vocabulary files of older tools, for checkpoints without tokenizer.json.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace attendant::text {
 
-// Return the tokenizer.json of the vocabulary, which has a model and nothing else. Both read the
-// files as transformers does. INVALID_ARGUMENT: a file is not UTF-8, vocab.json is no object, or a
-// line of merges.txt is no pair.
+// Return a tokenizer.json for the vocabulary, which contains only a model. Both read the files like
+// transformers. Return INVALID_ARGUMENT if a file is not UTF-8, vocab.json is not an object, or a
+// line of merges.txt is not a pair.
 
-// WordPiece, of a vocab.txt with one token on each line.
+// WordPiece, from a vocab.txt with one token per line.
 absl::StatusOr<std::string> WordPieceJson(absl::string_view vocab_txt);
 
-// BPE, of a vocab.json with the id of each token, and a merges.txt with one pair on each line, and
-// perhaps a line that begins with "#version".
+// BPE, from a vocab.json with the id of each token and a merges.txt with one pair per line,
+// optionally with a line that begins with "#version".
 absl::StatusOr<std::string> BpeJson(absl::string_view vocab_json, absl::string_view merges_txt);
 
 }  // namespace attendant::text
