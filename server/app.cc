@@ -36,7 +36,7 @@
 #include "server/pull_models.h"
 #include "server/repository/model_repository.h"
 #include "server/repository/version_loader.h"
-#include "server/rpc/call_entrance.h"
+#include "server/rpc/call_dispatcher.h"
 #include "server/rpc/grpc_server.h"
 #include "server/security/certificates.h"
 #include "server/security/reloaded.h"
@@ -100,7 +100,7 @@ class App::Impl {
     models_.SetAliases(settings_.aliases);
     models_.Replace(PrepareModels(models, {RunTokens(settings_), plan_, clock_}));
     RETURN_IF_ERROR(Serve());
-    if (apis_ != nullptr) apis_->Open(entrance_->method_context());
+    if (apis_ != nullptr) apis_->Open(dispatcher_->method_context());
     ready_ = true;
     RETURN_IF_ERROR(WritePortFile(settings_.port_file, port(), http_port()));
     const std::string url = PageUrl(HttpAddress(), http_port(), certificates_ != nullptr);
@@ -114,13 +114,13 @@ class App::Impl {
   void Drain() {
     ready_ = false;
     http_->Drain();
-    entrance_->health().Shutdown();
+    dispatcher_->health().Shutdown();
     if (repository_) repository_->Stop();
     if (loader_) loader_->Stop();
     BeLameDuck();
     listener_->Close();
     admission_.Close();
-    entrance_->Drain();
+    dispatcher_->Drain();
     spdlog::info("draining: {} requests in flight", admission_.slots().counts().all());
     const absl::Time deadline = clock_.Now() + settings_.drain_timeout;
     const int64_t late = admission_.AwaitIdle(settings_.drain_timeout);
@@ -269,17 +269,17 @@ class App::Impl {
 
   absl::Status Serve() {
     const ServiceLimits limits = {settings_, memory_need_.largest_request()};
-    entrance_ = std::make_unique<CallEntrance>(ServiceContext{models_, admission_, queue_, metrics_,
-                                                              cross_kv_, clock_, *workers_, limits,
-                                                              plan_, Secrets(), cache_.get()});
+    dispatcher_ = std::make_unique<CallDispatcher>(
+        ServiceContext{models_, admission_, queue_, metrics_, cross_kv_, clock_, *workers_, limits,
+                       plan_, Secrets(), cache_.get()});
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
-    for (const auto& [name, model] : *models) entrance_->health().Set(name, true);
+    for (const auto& [name, model] : *models) dispatcher_->health().Set(name, true);
     absl::Status status = StartRepository();
     if (status.ok()) status = CheckAliases(models_, !settings_.model_repository.empty());
     if (!status.ok()) return status;
     KeepStopSignal();  // from here on there may be requests to drain
     instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [this](int instance) {
-      return MakeRunner(entrance_->context(), instance);
+      return MakeRunner(dispatcher_->context(), instance);
     });
 
     GrpcServerOptions options;
@@ -288,9 +288,9 @@ class App::Impl {
     options.receive_quota_bytes = TransportQuota(request_budget_);
     options.secrets = Secrets();
     options.max_connection_age = settings_.max_connection_age;
-    ASSIGN_OR_RETURN(grpc_, StartGrpcServer(options, *entrance_, *listener_, metrics_));
+    ASSIGN_OR_RETURN(grpc_, StartGrpcServer(options, *dispatcher_, *listener_, metrics_));
     StartHousekeeping();
-    for (const char* name : kServiceNames) entrance_->health().Set(name, true);
+    for (const char* name : kServiceNames) dispatcher_->health().Set(name, true);
     return absl::OkStatus();
   }
 
@@ -304,7 +304,7 @@ class App::Impl {
     };
     hooks.on_load = [this](const auto& name, bool ok) { metrics_.RecordModelLoad(name, ok); };
     hooks.on_change = [this](const auto& name, bool served) {
-      return served ? entrance_->health().Set(name, true) : entrance_->health().Remove(name);
+      return served ? dispatcher_->health().Set(name, true) : dispatcher_->health().Remove(name);
     };
     hooks.on_retired = [this] { cross_kv_.EvictRetired(); };
     hooks.upkeep = [this] { loader_->CollectFreed(); };
@@ -357,7 +357,7 @@ class App::Impl {
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<HttpApis> apis_;  // null: --rest off
   std::unique_ptr<HttpServer> http_;
-  std::unique_ptr<CallEntrance> entrance_;
+  std::unique_ptr<CallDispatcher> dispatcher_;
   std::optional<VersionLoader> loader_;
   std::optional<ModelRepository> repository_;
   std::unique_ptr<InstancePool> instances_;

@@ -43,42 +43,46 @@ Admission::Admission(AdmissionLimits limits, std::function<int64_t()> resident_b
       streams_(limits.streams),
       memory_(limits.memory) {}
 
-absl::Status Admission::TakeSlot(const std::string& peer, Budget::Hold& slot) {
+absl::Status Admission::TakeSlot(const std::string& peer, Budget::Reservation& slot) {
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
   return StatusOf(slots_.TryTake({peer, 1}, slot), Refusal::kSlots,
                   AllTaken("request slots", slots_, "--max-inflight"), "slots");
 }
 
-absl::Status Admission::TakeSlotIfFree(const std::string& peer, Budget::Hold& slot) {
+absl::Status Admission::TakeSlotIfFree(const std::string& peer, Budget::Reservation& slot) {
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
   slots_.TryTake({peer, 1}, slot);
   return absl::OkStatus();
 }
 
-absl::Status Admission::TakeStream(const std::string& peer, Budget::Hold& stream) {
+absl::Status Admission::TakeStream(const std::string& peer, Budget::Reservation& stream) {
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
   return StatusOf(streams_.TryTake({peer, 1}, stream), Refusal::kStreams,
                   AllTaken("stream places", streams_, "--max-streams"), "streams");
 }
 
-absl::Status Admission::Charge(const Budget::Claim& claim, Budget::Hold& hold) {
-  const Budget::Answer answer =
-      hold.empty() ? memory_.TryTake(claim, hold) : hold.Change(claim.amount, claim.purpose);
+absl::Status Admission::Charge(const Budget::ReservationRequest& request,
+                               Budget::Reservation& reservation) {
+  const Budget::Answer answer = reservation.empty()
+                                    ? memory_.TryTake(request, reservation)
+                                    : reservation.Change(request.amount, request.purpose);
   if (answer == Budget::Answer::kNever) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the request would take ", claim.amount, " bytes with its answer; the server has ",
+        "the request would take ", request.amount, " bytes with its answer; the server has ",
         memory_.total(), " for all requests (--memory-limit-bytes)"));
   }
   return StatusOf(answer, Refusal::kMemory,
-                  MemoryFull("this request with its answer", claim.amount), "memory");
+                  MemoryFull("this request with its answer", request.amount), "memory");
 }
 
-absl::Status Admission::ChargeReceived(const Budget::Claim& claim, int64_t exempt,
-                                       Budget::Hold& hold) {
-  const Budget::Answer answer = hold.empty() ? memory_.TryTake(claim, hold, exempt)
-                                             : hold.Change(claim.amount, claim.purpose, exempt);
+absl::Status Admission::ChargeReceived(const Budget::ReservationRequest& request, int64_t exempt,
+                                       Budget::Reservation& reservation) {
+  const Budget::Answer answer = reservation.empty()
+                                    ? memory_.TryTake(request, reservation, exempt)
+                                    : reservation.Change(request.amount, request.purpose, exempt);
   return StatusOf(answer, Refusal::kMemory,
-                  MemoryFull("the unfinished requests of this connection", claim.amount), "memory");
+                  MemoryFull("the unfinished requests of this connection", request.amount),
+                  "memory");
 }
 
 absl::Status Admission::CheckOpen() {

@@ -30,7 +30,7 @@ struct AdmissionLimits {
 // share a memory budget. An idle stream holds no slot, and a stream with a single item in flight
 // needs none.
 //
-// Thread-safe. Holds may outlive it.
+// Thread-safe. Reservations may outlive it.
 class Admission {
  public:
   // `resident_bytes` returns the resident memory of the process, on any thread. It is called at
@@ -40,19 +40,20 @@ class Admission {
 
   // Return RESOURCE_EXHAUSTED or, after Close, UNAVAILABLE, with a reason
   // (server/metrics/refusal.h).
-  absl::Status TakeSlot(const std::string& peer, Budget::Hold& slot);
-  absl::Status TakeStream(const std::string& peer, Budget::Hold& stream);
+  absl::Status TakeSlot(const std::string& peer, Budget::Reservation& slot);
+  absl::Status TakeStream(const std::string& peer, Budget::Reservation& stream);
   // Like TakeSlot, but returns OK without a slot if none is free.
-  absl::Status TakeSlotIfFree(const std::string& peer, Budget::Hold& slot);
+  absl::Status TakeSlotIfFree(const std::string& peer, Budget::Reservation& slot);
 
-  // Changes `hold`, which is empty or of memory(), to the claim in bytes. Returns
+  // Changes `reservation`, which is empty or of memory(), to `request` bytes. Returns
   // RESOURCE_EXHAUSTED with a reason if there is no room now, and INVALID_ARGUMENT if there never
   // will be.
-  absl::Status Charge(const Budget::Claim& claim, Budget::Hold& hold);
+  absl::Status Charge(const Budget::ReservationRequest& request, Budget::Reservation& reservation);
 
-  // Like Charge, for bytes of requests being received, but returns RESOURCE_EXHAUSTED for any claim
-  // that cannot be met. For `exempt`, see Budget::Hold::Change.
-  absl::Status ChargeReceived(const Budget::Claim& claim, int64_t exempt, Budget::Hold& hold);
+  // Like Charge, for bytes of requests being received, but returns RESOURCE_EXHAUSTED for any
+  // request that cannot be met. For `exempt`, see Budget::Reservation::Change.
+  absl::Status ChargeReceived(const Budget::ReservationRequest& request, int64_t exempt,
+                              Budget::Reservation& reservation);
 
   AwaitedMessages& awaited_messages() { return awaited_messages_; }
   // Bounds the open health watches.

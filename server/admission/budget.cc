@@ -27,7 +27,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
       absl::MutexLock lock(&mutex_);
       if (held_ > limits.total) return false;
       for (const auto& [id, waiting] : waiting_) {
-        if (waiting.claim.amount > limits.total) return false;
+        if (waiting.request.amount > limits.total) return false;
       }
       limits_ = limits;
     }
@@ -35,22 +35,22 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     return true;
   }
 
-  Answer TryTake(const Claim& claim, Hold& hold, int64_t exempt) {
+  Answer TryTake(const ReservationRequest& request, Reservation& reservation, int64_t exempt) {
     absl::MutexLock lock(&mutex_);
-    const Answer answer = MayTake(claim.peer, claim.amount, /*own=*/exempt);
-    if (answer == Answer::kTaken) hold = Take(claim);
+    const Answer answer = MayTake(request.peer, request.amount, /*own=*/exempt);
+    if (answer == Answer::kTaken) reservation = Take(request);
     return answer;
   }
 
-  std::unique_ptr<Pending> Await(Claim claim, Ready ready) {
+  std::unique_ptr<Pending> Await(ReservationRequest request, Ready ready) {
     Peers peer;
-    if (!claim.peer.empty()) peer.emplace(claim.peer, 0);
+    if (!request.peer.empty()) peer.emplace(request.peer, 0);
     std::unique_ptr<Pending> pending;
     {
       absl::MutexLock lock(&mutex_);
-      if (claim.amount < 0 || claim.amount > limits_.total) return nullptr;
+      if (request.amount < 0 || request.amount > limits_.total) return nullptr;
       pending.reset(new Pending(shared_from_this(), ++last_id_));
-      waiting_.emplace(last_id_, Waiting{std::move(claim), std::move(ready), std::move(peer)});
+      waiting_.emplace(last_id_, Waiting{std::move(request), std::move(ready), std::move(peer)});
     }
     MeetWaiting();
     return pending;
@@ -68,31 +68,31 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
         return;
       }
     }
-    MeetWaiting();  // the withdrawn claim may have blocked later ones
+    MeetWaiting();  // the withdrawn request may have blocked later ones
   }
 
-  Answer Change(Hold& hold, int64_t amount, HeldFor purpose, int64_t exempt) {
-    const bool less = amount < hold.amount_;
+  Answer Change(Reservation& reservation, int64_t amount, HeldFor purpose, int64_t exempt) {
+    const bool less = amount < reservation.amount_;
     {
       absl::MutexLock lock(&mutex_);
-      const int64_t more = amount - hold.amount_;
+      const int64_t more = amount - reservation.amount_;
       if (more > 0 || amount < 0) {
         const Answer answer = amount < 0 || amount > limits_.total
                                   ? Answer::kNever
-                                  : MayTake(hold.peer_, more, hold.amount_ + exempt);
+                                  : MayTake(reservation.peer_, more, reservation.amount_ + exempt);
         if (answer != Answer::kTaken) return answer;
       }
-      Count(hold.peer_, more);
-      CountFor(hold.purpose_, -hold.amount_);
+      Count(reservation.peer_, more);
+      CountFor(reservation.purpose_, -reservation.amount_);
       CountFor(purpose, amount);
-      hold.amount_ = amount;
-      hold.purpose_ = purpose;
+      reservation.amount_ = amount;
+      reservation.purpose_ = purpose;
     }
     if (less) MeetWaiting();
     return Answer::kTaken;
   }
 
-  void Give(Hold& from, int64_t amount, Hold& to) {
+  void Give(Reservation& from, int64_t amount, Reservation& to) {
     if (to.empty()) {
       to.peer_ = from.peer_;
       to.purpose_ = from.purpose_;
@@ -107,15 +107,15 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     from.amount_ -= amount;
   }
 
-  void Vacate(Hold& hold) {
+  void Vacate(Reservation& reservation) {
     absl::MutexLock lock(&mutex_);
-    Count(hold.peer_, -hold.amount_);
-    CountFor(hold.purpose_, -hold.amount_);
-    hold.amount_ = 0;
+    Count(reservation.peer_, -reservation.amount_);
+    CountFor(reservation.purpose_, -reservation.amount_);
+    reservation.amount_ = 0;
   }
 
-  void GiveBack(Hold& hold) {
-    Vacate(hold);
+  void GiveBack(Reservation& reservation) {
+    Vacate(reservation);
     MeetWaiting();
   }
 
@@ -142,14 +142,14 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
  private:
   using Peers = std::map<std::string, int64_t>;  // what each holds
 
-  // Has all the memory that it takes to meet the claim.
+  // Has all the memory that it takes to meet the request.
   struct Waiting {
-    Claim claim;
+    ReservationRequest request;
     Ready ready;
     Peers peer;  // its peer, which may hold nothing yet
   };
 
-  // `own`: the amount in the claimant's hold, part of its peer's total.
+  // `own`: the amount in the requester's reservation, part of its peer's total.
   Answer MayTake(const std::string& peer, int64_t amount, int64_t own) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (amount < 0 || amount > limits_.total) return Answer::kNever;
@@ -166,16 +166,16 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     return alone ? amount <= free - limits_.reserve : held <= free;
   }
 
-  Hold Take(Claim claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    Hold hold;
-    hold.peer_ = std::move(claim.peer);
-    hold.amount_ = claim.amount;
-    hold.purpose_ = claim.purpose;
-    Count(hold.peer_, claim.amount);
-    CountFor(claim.purpose, claim.amount);
+  Reservation Take(ReservationRequest request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Reservation reservation;
+    reservation.peer_ = std::move(request.peer);
+    reservation.amount_ = request.amount;
+    reservation.purpose_ = request.purpose;
+    Count(reservation.peer_, request.amount);
+    CountFor(request.purpose, request.amount);
     ++counts_.taken;
-    hold.budget_ = shared_from_this();  // last: what comes before may throw
-    return hold;
+    reservation.budget_ = shared_from_this();  // last: what comes before may throw
+    return reservation;
   }
 
   // Throws std::bad_alloc only if the peer gets something and is not known yet, and then changes
@@ -196,31 +196,31 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     counts_.held[static_cast<size_t>(purpose)] += amount;
   }
 
-  // Meets waiting claims as far as that is possible, oldest first. Only one thread does so at a
+  // Meets waiting requests as far as that is possible, oldest first. Only one thread does so at a
   // time: another thread, or a `ready` that makes room itself, returns at once and leaves the room
-  // to that thread. This preserves the order of claims, and the stack does not grow.
+  // to that thread. This preserves the order of requests, and the stack does not grow.
   void MeetWaiting() {
-    Hold hold;
-    while (Ready ready = StartNext(hold)) {
-      std::exchange(ready, nullptr)(std::move(hold));
+    Reservation reservation;
+    while (Ready ready = StartNext(reservation)) {
+      std::exchange(ready, nullptr)(std::move(reservation));
       absl::MutexLock lock(&mutex_);
       running_ = kNone;
     }
   }
 
-  // Allocates nothing, so that no claim waits for want of memory when all is given back.
-  Ready StartNext(Hold& hold) noexcept {
+  // Allocates nothing, so that no request waits for want of memory when all is given back.
+  Ready StartNext(Reservation& reservation) noexcept {
     absl::MutexLock lock(&mutex_);
-    return running_ == kNone ? StartOldest(hold) : nullptr;
+    return running_ == kNone ? StartOldest(reservation) : nullptr;
   }
 
-  Ready StartOldest(Hold& hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  Ready StartOldest(Reservation& reservation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (auto next = waiting_.begin(); next != waiting_.end(); ++next) {
-      Claim& claim = next->second.claim;
-      if (!IsInShare(claim.peer, claim.amount, /*own=*/0)) continue;
-      if (claim.amount > limits_.total - held_) return nullptr;
-      if (claim.amount > 0) peers_.merge(next->second.peer);
-      hold = Take(std::move(claim));
+      ReservationRequest& request = next->second.request;
+      if (!IsInShare(request.peer, request.amount, /*own=*/0)) continue;
+      if (request.amount > limits_.total - held_) return nullptr;
+      if (request.amount > 0) peers_.merge(next->second.peer);
+      reservation = Take(std::move(request));
       running_ = next->first;
       running_on_ = std::this_thread::get_id();
       Ready ready = std::move(next->second.ready);
@@ -242,20 +242,20 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
   int64_t held_ ABSL_GUARDED_BY(mutex_) = 0;     // in all
   int64_t unowned_ ABSL_GUARDED_BY(mutex_) = 0;  // of that, without a peer
   BudgetCounts counts_ ABSL_GUARDED_BY(mutex_);  // `waiting` is not maintained here
-  Peers peers_ ABSL_GUARDED_BY(mutex_);          // that hold something
+  Peers peers_ ABSL_GUARDED_BY(mutex_);          // peers with reservations
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kNone;
-  std::map<uint64_t, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // by id, thus in order of claim
+  std::map<uint64_t, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // by id, thus in order of request
   uint64_t running_ ABSL_GUARDED_BY(mutex_) = kNone;             // id of the `ready` that runs
   std::thread::id running_on_ ABSL_GUARDED_BY(mutex_);
 };
 
-Budget::Hold::Hold(Hold&& other) noexcept
+Budget::Reservation::Reservation(Reservation&& other) noexcept
     : budget_(std::move(other.budget_)),
       peer_(std::move(other.peer_)),
       amount_(std::exchange(other.amount_, 0)),
       purpose_(other.purpose_) {}
 
-Budget::Hold& Budget::Hold::operator=(Hold&& other) noexcept {
+Budget::Reservation& Budget::Reservation::operator=(Reservation&& other) noexcept {
   if (this == &other) return *this;
   Release();
   budget_ = std::move(other.budget_);
@@ -265,24 +265,24 @@ Budget::Hold& Budget::Hold::operator=(Hold&& other) noexcept {
   return *this;
 }
 
-Budget::Answer Budget::Hold::Change(int64_t amount, HeldFor purpose, int64_t exempt) {
+Budget::Answer Budget::Reservation::Change(int64_t amount, HeldFor purpose, int64_t exempt) {
   return budget_ == nullptr ? Answer::kTaken : budget_->Change(*this, amount, purpose, exempt);
 }
 
-void Budget::Hold::Give(int64_t amount, Hold& to) {
+void Budget::Reservation::Give(int64_t amount, Reservation& to) {
   if (budget_ == nullptr || amount <= 0) return;
   budget_->Give(*this, std::min(amount, amount_), to);
   if (amount_ == 0) budget_.reset();
 }
 
-void Budget::Hold::Vacate() {
+void Budget::Reservation::Vacate() {
   if (budget_ != nullptr) budget_->Vacate(*this);
 }
 
-void Budget::Hold::Release() {
+void Budget::Reservation::Release() {
   if (budget_ == nullptr) return;
-  // Moved out first: what waits may run inside, and may destroy the owner of this hold.
-  Hold gone = std::move(*this);
+  // Moved out first: what waits may run inside, and may destroy the owner of this reservation.
+  Reservation gone = std::move(*this);
   const std::shared_ptr<Impl> budget = std::move(gone.budget_);
   budget->GiveBack(gone);
 }
@@ -295,11 +295,12 @@ Budget::Budget(BudgetLimits limits) : impl_(std::make_shared<Impl>(limits)) {}
 Budget::~Budget() = default;
 int64_t Budget::total() const { return impl_->total(); }
 bool Budget::SetLimits(BudgetLimits limits) { return impl_->SetLimits(limits); }
-Budget::Answer Budget::TryTake(const Claim& claim, Hold& hold, int64_t exempt) {
-  return impl_->TryTake(claim, hold, exempt);
+Budget::Answer Budget::TryTake(const ReservationRequest& request, Reservation& reservation,
+                               int64_t exempt) {
+  return impl_->TryTake(request, reservation, exempt);
 }
-std::unique_ptr<Budget::Pending> Budget::Await(Claim claim, Ready ready) {
-  return impl_->Await(std::move(claim), std::move(ready));
+std::unique_ptr<Budget::Pending> Budget::Await(ReservationRequest request, Ready ready) {
+  return impl_->Await(std::move(request), std::move(ready));
 }
 int64_t Budget::AwaitIdle(absl::Duration timeout) const { return impl_->AwaitIdle(timeout); }
 BudgetCounts Budget::counts() const { return impl_->counts(); }

@@ -22,8 +22,8 @@ struct BudgetLimits {
 
 struct BudgetCounts {
   std::array<int64_t, kPurposes> held = {};  // by HeldFor
-  int64_t waiting = 0;                       // waiting claims
-  int64_t taken = 0;                         // holds ever taken
+  int64_t waiting = 0;                       // waiting requests
+  int64_t taken = 0;                         // reservations ever made
 
   int64_t held_for(HeldFor purpose) const { return held[static_cast<size_t>(purpose)]; }
   int64_t all() const;
@@ -31,16 +31,17 @@ struct BudgetCounts {
 
 // Admission uses three budgets: slots, streams, and bytes of memory.
 //
-// Thread-safe. Holds and waiting claims may outlive it.
+// Thread-safe. Reservations and waiting requests may outlive it.
 //
 // Invariants:
-// - Holds never exceed the total.
-// - A peer with holds may take more only while it holds no more than is free or, if no other peer
-//   holds anything, while the reserve stays free. A peer without holds may take whatever is free.
-//   Holds without a peer (an empty name) are in no peer's share.
-// - Waiting claims are met in the order in which they were made. Only claims of peers that have
-//   their share are passed over; a small claim never overtakes a larger one that merely lacks room,
-//   so that no claim starves. Every waiting claim is either met exactly once or withdrawn.
+// - Reservations never exceed the total.
+// - A peer with reservations may take more only while it holds no more than is free or, if no
+//   other peer holds anything, while the reserve stays free. A peer without reservations may take
+//   whatever is free. Reservations without a peer (an empty name) are in no peer's share.
+// - Waiting requests are met in the order in which they were made. Only requests of peers that have
+//   their share are passed over; a small request never overtakes a larger one that merely lacks
+//   room, so that no request starves. Every waiting request is either met exactly once or
+//   withdrawn.
 class Budget {
  public:
   class Impl;
@@ -52,32 +53,32 @@ class Budget {
     kNever   // more than the total, or negative
   };
 
-  struct Claim {
+  struct ReservationRequest {
     std::string peer;
     int64_t amount = 0;
     HeldFor purpose = HeldFor::kRequest;
   };
 
   // A part of the budget, or empty. Movable; not thread-safe. The destructor releases it.
-  class Hold {
+  class Reservation {
    public:
-    Hold() = default;
-    ~Hold() { Release(); }
-    Hold(Hold&& other) noexcept;
-    Hold& operator=(Hold&& other) noexcept;
+    Reservation() = default;
+    ~Reservation() { Release(); }
+    Reservation(Reservation&& other) noexcept;
+    Reservation& operator=(Reservation&& other) noexcept;
 
     bool empty() const { return budget_ == nullptr; }
     int64_t amount() const { return amount_; }
     // Changes the amount and purpose. Decreases always succeed; if an increase fails, nothing
-    // changes. An empty hold, which belongs to no budget, stays empty and returns kTaken. `exempt`
-    // bytes of the peer's other holds do not count towards its share.
+    // changes. An empty reservation, which belongs to no budget, stays empty and returns kTaken.
+    // `exempt` bytes of the peer's other reservations do not count towards its share.
     Answer Change(int64_t amount, HeldFor purpose, int64_t exempt = 0);
     // Moves up to `amount` to `to`, which is empty or of the same budget. Moving everything empties
-    // this hold. Releases nothing to the budget. Throws std::bad_alloc if `to` is empty.
-    void Give(int64_t amount, Hold& to);
+    // this reservation. Releases nothing to the budget. Throws std::bad_alloc if `to` is empty.
+    void Give(int64_t amount, Reservation& to);
     void Release();
-    // Releases the amount, but calls no `ready` of waiting claims before the hold is destroyed or
-    // released. For threads that must not run other calls.
+    // Releases the amount, but calls no `ready` of waiting requests before the reservation is
+    // destroyed or released. For threads that must not run other calls.
     void Vacate();
 
    private:
@@ -88,10 +89,10 @@ class Budget {
     HeldFor purpose_ = HeldFor::kRequest;
   };
 
-  // A claim that is waiting or has been met. Its destructor withdraws the claim: `ready` is not
-  // called afterwards. If `ready` is running on another thread, the destructor waits for it to
-  // return, so do not destroy a pending claim while holding a lock that its `ready` takes. `ready`
-  // itself may destroy its pending claim.
+  // A reservation request that is waiting or has been met. Its destructor withdraws the request:
+  // `ready` is not called afterwards. If `ready` is running on another thread, the destructor waits
+  // for it to return, so do not destroy a pending request while holding a lock that its `ready`
+  // takes. `ready` itself may destroy its pending request.
   class Pending {
    public:
     ~Pending();
@@ -111,25 +112,25 @@ class Budget {
   Budget& operator=(const Budget&) = delete;
 
   int64_t total() const;
-  // Returns false, and changes nothing, if the holds or a single waiting claim exceed the new
-  // total.
+  // Returns false, and changes nothing, if the reservations or a single waiting request exceed the
+  // new total.
   bool SetLimits(BudgetLimits limits);
 
-  // Takes the claim into the empty `hold`, or returns why it cannot be taken now. For `exempt`, see
-  // Hold::Change.
-  Answer TryTake(const Claim& claim, Hold& hold, int64_t exempt = 0);
+  // Takes the request into the empty `reservation`, or returns why it cannot be taken now. For
+  // `exempt`, see Reservation::Change.
+  Answer TryTake(const ReservationRequest& request, Reservation& reservation, int64_t exempt = 0);
 
-  // Passes a hold for the claim to `ready`: before this function returns if there is room and no
-  // earlier claim is waiting, otherwise as soon as there is.
+  // Passes a reservation for the request to `ready`: before this function returns if there is room
+  // and no earlier request is waiting, otherwise as soon as there is.
   //
   // A `ready` that had to wait runs on the thread that made room, inside the call that released a
-  // hold. Calls run one at a time: if another `ready` is running, this one runs after it on the
-  // same thread. No lock is held during the call, so `ready` may call any function of Budget. It
-  // must be quick and must not throw.
+  // reservation. Calls run one at a time: if another `ready` is running, this one runs after it on
+  // the same thread. No lock is held during the call, so `ready` may call any function of Budget.
+  // It must be quick and must not throw.
   //
   // Returns null, and never calls `ready`, if the result would be kNever.
-  using Ready = std::function<void(Hold)>;
-  std::unique_ptr<Pending> Await(Claim claim, Ready ready);
+  using Ready = std::function<void(Reservation)>;
+  std::unique_ptr<Pending> Await(ReservationRequest request, Ready ready);
 
   // Waits until nothing is held, at most for `timeout`. Returns the amount still held.
   int64_t AwaitIdle(absl::Duration timeout) const;

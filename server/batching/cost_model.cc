@@ -17,15 +17,15 @@ std::vector<LayerCost> CostsOf(const ModelDescription& description) {
 }
 
 // Sums up the products of the parts up to `last`.
-StageCost Products(const LayerCost& layer, LayerPart last) {
+StageCost Products(const LayerCost& layer, CostedPart last) {
   StageCost sum;
   const auto add = [&](const StageCost& cost) {
     sum.per_token += cost.per_token;
     sum.per_sequence += cost.per_sequence;
   };
   add(layer.inputs);
-  if (last >= LayerPart::kProjected) add(layer.output);
-  if (last == LayerPart::kWhole) add(layer.others);
+  if (last >= CostedPart::kProjected) add(layer.output);
+  if (last == CostedPart::kWhole) add(layer.others);
   return sum;
 }
 
@@ -102,7 +102,7 @@ CostTrial CostModel::OperationsOfLayer(int64_t sequences, int64_t length) const 
   CostTrial sum;
   const auto count = static_cast<double>(sequences), tokens = static_cast<double>(length);
   for (const LayerCost& layer : layers_) {
-    sum.products += OperationsOf(Products(layer, LayerPart::kWhole), count, tokens);
+    sum.products += OperationsOf(Products(layer, CostedPart::kWhole), count, tokens);
     sum.attention += OperationsOf(layer.attention, count, tokens);
   }
   sum.products /= static_cast<double>(layers_.size());
@@ -118,7 +118,7 @@ SpanCost CostModel::Predict(const LayerRange& range) const {
     const StageCost products = Products(layers_[i], range.part);
     span.per_token += static_cast<double>(products.per_token) / rates.product_flops;
     span.per_sequence += static_cast<double>(products.per_sequence) / rates.product_flops;
-    if (range.part == LayerPart::kInputs) continue;
+    if (range.part == CostedPart::kInputs) continue;
     const StageCost& attention = layers_[i].attention;
     span.per_token += static_cast<double>(attention.per_token) / rates.attention_flops;
     span.per_pair += static_cast<double>(attention.per_pair) / rates.attention_flops;

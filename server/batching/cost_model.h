@@ -14,12 +14,12 @@
 namespace attendant::server {
 
 // The parts of each layer that a request computes. Each includes the earlier ones.
-enum class LayerPart { kInputs, kContext, kProjected, kWhole };
+enum class CostedPart { kInputs, kContext, kProjected, kWhole };
 
 struct LayerRange {
   int64_t first_layer = 0;
   int64_t layers = 1;
-  LayerPart part = LayerPart::kWhole;
+  CostedPart part = CostedPart::kWhole;
 };
 
 // The rates at which an instance computes a model.

@@ -47,7 +47,7 @@ int64_t RegisteredCrossKv::PredictBytes(const CrossKvOrigin& origin) {
 
 RegisteredCrossKv::RegisteredCrossKv(CrossKvOrigin origin,
                                      std::shared_ptr<HeldBytes::Totals> totals,
-                                     Budget::Hold&& memory)
+                                     Budget::Reservation&& memory)
     : origin_(std::move(origin)),
       key_width_(ShapeOf(origin_).key_columns()),
       value_width_(ShapeOf(origin_).value_columns()),
@@ -55,7 +55,7 @@ RegisteredCrossKv::RegisteredCrossKv(CrossKvOrigin origin,
       values_(origin_.layout.tokens() * value_width_),
       held_(PredictBytes(origin_), std::move(totals), std::move(memory)) {}
 
-HeldBytes::HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals, Budget::Hold memory)
+HeldBytes::HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals, Budget::Reservation memory)
     : bytes_(bytes), totals_(std::move(totals)), memory_(std::move(memory)) {
   totals_->bytes.fetch_add(bytes_);
   totals_->holders.fetch_add(1);
@@ -66,12 +66,12 @@ HeldBytes::~HeldBytes() {
   totals_->holders.fetch_sub(1);
 }
 
-absl::Status CrossKvStore::TakeRoom(const char* what, int64_t bytes, Budget::Hold& room) {
+absl::Status CrossKvStore::TakeRoom(const char* what, int64_t bytes, Budget::Reservation& room) {
   const int64_t registered = registered_->bytes.load(), sequences = sequences_->bytes.load();
   if (bytes <= limits_.max_bytes - registered - sequences) {
     // Charged to no peer: it outlives the call, and other clients may use its handle.
-    const Budget::Claim claim = {"", bytes, HeldFor::kRegistered};
-    if (memory_ == nullptr || memory_->TryTake(claim, room) == Budget::Answer::kTaken) {
+    const Budget::ReservationRequest request = {"", bytes, HeldFor::kRegistered};
+    if (memory_ == nullptr || memory_->TryTake(request, room) == Budget::Answer::kTaken) {
       return absl::OkStatus();
     }
     return Refused(Refusal::kMemory,
@@ -92,7 +92,7 @@ absl::Status CrossKvStore::TakeRoom(const char* what, int64_t bytes, Budget::Hol
 
 absl::StatusOr<std::unique_ptr<HeldBytes>> CrossKvStore::Hold(int64_t bytes) {
   EvictExpired();
-  Budget::Hold room;
+  Budget::Reservation room;
   absl::MutexLock lock(&mutex_);
   if (absl::Status status = TakeRoom("sequence state", bytes, room); !status.ok()) return status;
   return std::make_unique<HeldBytes>(bytes, sequences_, std::move(room));
@@ -101,7 +101,7 @@ absl::StatusOr<std::unique_ptr<HeldBytes>> CrossKvStore::Hold(int64_t bytes) {
 absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> CrossKvStore::Reserve(CrossKvOrigin origin) {
   const int64_t bytes = RegisteredCrossKv::PredictBytes(origin);
   EvictExpired();
-  Budget::Hold room;
+  Budget::Reservation room;
   absl::MutexLock lock(&mutex_);
   if (absl::Status status = TakeRoom("memory", bytes, room); !status.ok()) return status;
   try {
@@ -112,19 +112,19 @@ absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> CrossKvStore::Reserve(CrossKv
   }
 }
 
-CrossKvStore::Ticket CrossKvStore::Add(std::shared_ptr<const RegisteredCrossKv> cross_kv,
-                                       absl::Duration age) {
-  Ticket ticket{RandomHandle(), cross_kv->bytes(), clock_.Now() + age};
+CrossKvStore::Registration CrossKvStore::Add(std::shared_ptr<const RegisteredCrossKv> cross_kv,
+                                             absl::Duration age) {
+  Registration registration{RandomHandle(), cross_kv->bytes(), clock_.Now() + age};
   EvictExpired();
-  Entry entry = {std::move(cross_kv), ticket.expires};  // freed without the lock
+  Entry entry = {std::move(cross_kv), registration.expires};  // freed without the lock
   absl::MutexLock lock(&mutex_);
-  expiries_.emplace(ticket.expires, ticket.handle);
+  expiries_.emplace(registration.expires, registration.handle);
   if (entry.cross_kv->origin().model->retired->load()) {
-    Retire(ticket.handle, entry);
+    Retire(registration.handle, entry);
   } else {
-    entries_[ticket.handle] = std::move(entry);
+    entries_[registration.handle] = std::move(entry);
   }
-  return ticket;
+  return registration;
 }
 
 absl::StatusOr<std::shared_ptr<const RegisteredCrossKv>> CrossKvStore::Find(

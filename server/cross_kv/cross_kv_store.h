@@ -39,7 +39,7 @@ class HeldBytes {
     std::atomic<int64_t> holders = 0;
   };
 
-  HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals, Budget::Hold memory = {});
+  HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals, Budget::Reservation memory = {});
   ~HeldBytes();
   HeldBytes(const HeldBytes&) = delete;
   HeldBytes& operator=(const HeldBytes&) = delete;
@@ -49,7 +49,7 @@ class HeldBytes {
  private:
   const int64_t bytes_;
   const std::shared_ptr<Totals> totals_;
-  const Budget::Hold memory_;
+  const Budget::Reservation memory_;
 };
 
 // Filled by one thread, then immutable and shared. Its bytes count as held until the last user
@@ -57,7 +57,7 @@ class HeldBytes {
 class RegisteredCrossKv {
  public:
   RegisteredCrossKv(CrossKvOrigin origin, std::shared_ptr<HeldBytes::Totals> totals,
-                    Budget::Hold&& memory = {});
+                    Budget::Reservation&& memory = {});
 
   const CrossKvOrigin& origin() const { return origin_; }
   // [T, H Dk] and [T, H Dv], for the kept rows.
@@ -102,7 +102,7 @@ struct CrossKvStoreCounts {
 class CrossKvStore {
  public:
   // The handle by which a client refers to registered keys and values, and their expiry time.
-  struct Ticket {
+  struct Registration {
     std::string handle;  // 128 random bits, in hex
     int64_t bytes = 0;
     absl::Time expires;
@@ -122,7 +122,7 @@ class CrossKvStore {
   absl::StatusOr<std::unique_ptr<HeldBytes>> Hold(int64_t bytes);
 
   // Registers filled keys and values for at most `age`, unless their model is retired.
-  Ticket Add(std::shared_ptr<const RegisteredCrossKv> cross_kv, absl::Duration age);
+  Registration Add(std::shared_ptr<const RegisteredCrossKv> cross_kv, absl::Duration age);
 
   // Returns NOT_FOUND if the handle expired, was dropped or never existed, and FAILED_PRECONDITION
   // if it has not expired but its model has been retired.
@@ -149,7 +149,7 @@ class CrossKvStore {
   void Retire(const std::string& handle, const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EvictExpired();
   // Takes memory for `bytes` of `what` into `room`.
-  absl::Status TakeRoom(const char* what, int64_t bytes, Budget::Hold& room)
+  absl::Status TakeRoom(const char* what, int64_t bytes, Budget::Reservation& room)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

@@ -20,10 +20,10 @@
 
 namespace attendant::server {
 
-// A request's holds on the admission's budgets.
+// A request's reservations of the admission's budgets.
 struct Held {
-  Budget::Hold slot;    // of a stream's item; a unary call's reactor holds its own
-  Budget::Hold memory;  // message, response and scratch
+  Budget::Reservation slot;    // of a stream's item; a unary call's reactor holds its own
+  Budget::Reservation memory;  // message, response and scratch
 };
 
 // Assembles the response of a request from its slices, which may be computed on different threads

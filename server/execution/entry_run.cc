@@ -286,7 +286,7 @@ void EntryRun::Finish(const BatchReport& report) {
       AddEarlierSlices(response.execution, execution);
       response.execution = std::move(execution);
       if (const RegisterMemory* memory = request().registration()) {
-        response.ticket = context_.cross_kv.Add(memory->cross_kv, memory->age);
+        response.registration = context_.cross_kv.Add(memory->cross_kv, memory->age);
       }
     });
   });

@@ -117,9 +117,9 @@ grpc::ByteBuffer ToEncodeResponse(Response response) {
 
 grpc::ByteBuffer ToPutMemoryResponse(Response response) {
   v1::PutMemoryResponse message;
-  message.set_handle(response.ticket.handle);
-  message.set_bytes(response.ticket.bytes);
-  message.set_expires_unix_ms(absl::ToUnixMillis(response.ticket.expires));
+  message.set_handle(response.registration.handle);
+  message.set_bytes(response.registration.bytes);
+  message.set_expires_unix_ms(absl::ToUnixMillis(response.registration.expires));
   *message.mutable_execution() = std::move(response.execution);
   return SerializeResponse(message, {});
 }

@@ -29,7 +29,7 @@ struct Response {
   std::optional<SparseResponse> sparse;
   std::shared_ptr<const TokenizedTexts> texts = {};  // of the request, or null
   bool describes_texts = false;                      // return their tokens
-  CrossKvStore::Ticket ticket;                       // of registered keys and values
+  CrossKvStore::Registration registration;           // of registered keys and values
   v1::Execution execution;
 };
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/status_macros.h"
 #include "inference/inference_service.pb.h"
-#include "server/request/quick_method.h"
+#include "server/request/inline_method.h"
 #include "server/wire/response_codec.h"
 
 namespace attendant::server {
@@ -42,12 +42,12 @@ absl::StatusOr<grpc::ByteBuffer> AnswerWith(absl::StatusOr<Response> (*method)(c
                                                                                const Request&),
                                             const MethodContext& context,
                                             const grpc::ByteBuffer& message) {
-  ASSIGN_OR_RETURN(const Request request, ParseQuick<Request>(message));
+  ASSIGN_OR_RETURN(const Request request, ParseInline<Request>(message));
   ASSIGN_OR_RETURN(const Response response, method(context, request));
   return SerializeResponse(response, {});
 }
 
-// Wraps one of these as a QuickMethod.
+// Wraps one of these as an InlineMethod.
 template <auto Method>
 absl::StatusOr<grpc::ByteBuffer> Quick(const MethodContext& context,
                                        const grpc::ByteBuffer& message, std::string& /*model*/) {

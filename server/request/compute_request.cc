@@ -40,9 +40,9 @@ BatchKey ComputeRequest::key() const {
 }
 
 LayerRange ComputeRequest::range() const {
-  LayerPart part = registration() ? LayerPart::kInputs : LayerPart::kWhole;
+  CostedPart part = registration() ? CostedPart::kInputs : CostedPart::kWhole;
   if (const AttendStage* stage = std::get_if<AttendStage>(&operation)) {
-    part = *stage == AttendStage::kContext ? LayerPart::kContext : LayerPart::kProjected;
+    part = *stage == AttendStage::kContext ? CostedPart::kContext : CostedPart::kProjected;
   }
   return {span.first_layer, span.layers, part};
 }

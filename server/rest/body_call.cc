@@ -10,7 +10,7 @@
 
 namespace attendant::server {
 
-BodyCall::BodyCall(BodyCallEntry entry)
+BodyCall::BodyCall(BodyCallArgs entry)
     : entry_(std::move(entry)),
       context_(entry_.context),
       started_(context_.clock.Now()),
@@ -70,7 +70,8 @@ HttpAnswer BodyCall::AnswerOf(const absl::Status& error) const {
   return ErrorAnswer(error, RetryAfter(context_));
 }
 
-void BodyCall::Finish(HttpAnswer answer, Budget::Hold memory, absl::Duration queued) noexcept {
+void BodyCall::Finish(HttpAnswer answer, Budget::Reservation memory,
+                      absl::Duration queued) noexcept {
   if (!BeginEnd()) return;
   {
     absl::MutexLock lock(&end_mutex_);
@@ -131,7 +132,7 @@ void BodyCall::OnEnd(HttpCall::End end) {
 
 // Call without the mutex, because releasing memory runs other calls.
 void BodyCall::ReleaseIfOver() {
-  Budget::Hold slot, memory;
+  Budget::Reservation slot, memory;
   absl::MutexLock lock(&end_mutex_);
   if (!reported_ || !done_) return;
   slot = std::move(slot_);

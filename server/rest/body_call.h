@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/account/request_account.h"
+#include "server/account/request_recorder.h"
 #include "server/admission/budget.h"
 #include "server/http/http_call.h"
 #include "server/request/service_context.h"
@@ -21,14 +21,14 @@
 
 namespace attendant::server {
 
-struct BodyCallEntry {
+struct BodyCallArgs {
   const ServiceContext& context;  // outlives the call
 
   std::string peer;
   std::string trace;                       // the traceparent, or empty
   std::optional<int64_t> body_bytes = {};  // not set if undeclared
-  Budget::Hold slot = {};
-  RequestAccount account;
+  Budget::Reservation slot = {};
+  RequestRecorder account;
   std::shared_ptr<HttpReply> reply;
 };
 
@@ -47,7 +47,7 @@ class BodyCall : public HttpCall, public std::enable_shared_from_this<BodyCall> 
   void OnEnd(HttpCall::End end) final;
 
  protected:
-  explicit BodyCall(BodyCallEntry entry);
+  explicit BodyCall(BodyCallArgs entry);
 
   // Called on a worker with the whole body, held in `memory_`. An error fails the call.
   virtual absl::Status OnMessage(MessageSlices body) = 0;
@@ -59,14 +59,14 @@ class BodyCall : public HttpCall, public std::enable_shared_from_this<BodyCall> 
   void RunOnWorker(std::function<absl::Status()> work);
   // End the call unless it has ended. `memory` is held until the response is sent. `queued` is the
   // time in the queue.
-  void Finish(HttpAnswer answer, Budget::Hold memory, absl::Duration queued) noexcept;
+  void Finish(HttpAnswer answer, Budget::Reservation memory, absl::Duration queued) noexcept;
   void Fail(const absl::Status& status) noexcept;
 
-  BodyCallEntry entry_;
+  BodyCallArgs entry_;
   const ServiceContext& context_;
   const absl::Time started_;
   const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
-  Budget::Hold memory_;  // used by one thread at a time, in the order above
+  Budget::Reservation memory_;  // used by one thread at a time, in the order above
 
  private:
   absl::Status Receive(std::string_view bytes);
@@ -83,8 +83,8 @@ class BodyCall : public HttpCall, public std::enable_shared_from_this<BodyCall> 
   bool ended_ ABSL_GUARDED_BY(end_mutex_) = false;
   bool reported_ ABSL_GUARDED_BY(end_mutex_) = false;
   bool done_ ABSL_GUARDED_BY(end_mutex_) = false;  // with the connection
-  Budget::Hold slot_ ABSL_GUARDED_BY(end_mutex_);
-  Budget::Hold answer_memory_ ABSL_GUARDED_BY(end_mutex_);
+  Budget::Reservation slot_ ABSL_GUARDED_BY(end_mutex_);
+  Budget::Reservation answer_memory_ ABSL_GUARDED_BY(end_mutex_);
 };
 
 }  // namespace attendant::server

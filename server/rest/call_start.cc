@@ -42,11 +42,11 @@ HttpStart Refuse(HttpAnswer answer, const HttpRequest& request) {
 }
 
 HttpStart StartCall(const CallHead& head, const std::shared_ptr<HttpReply>& reply,
-                    const std::function<std::shared_ptr<HttpCall>(BodyCallEntry entry)>& make) {
+                    const std::function<std::shared_ptr<HttpCall>(BodyCallArgs entry)>& make) {
   const HttpRequest& request = head.request;
   const ServiceContext& context = head.context;
   const std::string trace = ParseTraceParent(request.Header(kTraceParent));
-  RequestAccount account(head.method, trace, context.clock.Now());
+  RequestRecorder account(head.method, trace, context.clock.Now());
   const auto refuse = [&](const absl::Status& status, unsigned http_status = 0) {
     account.Report(status, context);
     HttpAnswer refusal = head.error_answer(status, RetryAfter(context));
@@ -70,12 +70,12 @@ HttpStart StartCall(const CallHead& head, const std::shared_ptr<HttpReply>& repl
   if (peer.empty()) {
     peer = PeerOf(request.peer, request.Header("X-Forwarded-For"), context.limits.trusted_proxies);
   }
-  Budget::Hold slot;
+  Budget::Reservation slot;
   absl::Status status = request.call_room;
   if (status.ok()) status = context.admission.TakeSlot(peer, slot);
   if (!status.ok()) return refuse(status);
-  return make(BodyCallEntry{context, std::move(peer), trace, length, std::move(slot),
-                            std::move(account), reply});
+  return make(BodyCallArgs{context, std::move(peer), trace, length, std::move(slot),
+                           std::move(account), reply});
 }
 
 }  // namespace attendant::server

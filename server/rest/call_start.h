@@ -39,6 +39,6 @@ struct CallHead {
 // Checks the length and encoding of the body, identifies the peer and trace, and takes a slot.
 // `make` creates the call. Refused requests are reported.
 HttpStart StartCall(const CallHead& head, const std::shared_ptr<HttpReply>& reply,
-                    const std::function<std::shared_ptr<HttpCall>(BodyCallEntry entry)>& make);
+                    const std::function<std::shared_ptr<HttpCall>(BodyCallArgs entry)>& make);
 
 }  // namespace attendant::server

@@ -22,7 +22,7 @@ struct InferTarget {
 // Body -> message -> job -> response, like ModelInfer over gRPC (server/rpc/job_call.cc).
 class InferCall final : public BodyCall {
  public:
-  InferCall(BodyCallEntry entry, InferTarget target)
+  InferCall(BodyCallArgs entry, InferTarget target)
       : BodyCall(std::move(entry)), target_(std::move(target)) {}
 
  private:

@@ -98,7 +98,7 @@ HttpStart Start(const HttpRequest& request, const RestPath& path, const std::str
       return Refuse(ErrorAnswer(absl::UnimplementedError(path.why)), request);
     case RestMethod::kModelInfer:
       return StartCall({request, context.service, "ModelInfer", token, ErrorAnswer}, reply,
-                       [&](BodyCallEntry entry) {
+                       [&](BodyCallArgs entry) {
                          return std::make_shared<InferCall>(
                              std::move(entry),
                              InferTarget{path.model, path.version,

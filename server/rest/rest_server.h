@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "server/http/http_call.h"
-#include "server/request/quick_method.h"
+#include "server/request/inline_method.h"
 #include "server/security/server_secrets.h"
 
 namespace attendant::server {

@@ -14,13 +14,13 @@ namespace attendant::server {
 namespace {
 
 template <PrepareJob prepare>
-std::shared_ptr<Call> Queued(CallEntry entry) {
+std::shared_ptr<Call> Queued(CallArgs entry) {
   return NewJobCall(std::move(entry), prepare);
 }
 
-template <QuickMethod method>
-std::shared_ptr<Call> Answered(CallEntry entry) {
-  return NewQuickCall(std::move(entry), method);
+template <InlineMethod method>
+std::shared_ptr<Call> Answered(CallArgs entry) {
+  return NewInlineCall(std::move(entry), method);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct CallMethod {
   const char* service;  // full name
   const char* name;
   Needs needs;  // kNothing: its calls are not counted in metrics either
-  std::shared_ptr<Call> (*make)(CallEntry entry);
+  std::shared_ptr<Call> (*make)(CallArgs entry);
 };
 
 absl::Span<const CallMethod> CallMethods();

@@ -55,14 +55,14 @@ void LimitMemory(const GrpcServerOptions& options, grpc::ServerBuilder& builder)
 }  // namespace
 
 absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& options,
-                                                  CallEntrance& entrance,
+                                                  CallDispatcher& dispatcher,
                                                   ConnectionListener& listener,
                                                   ServerMetrics& metrics) {
   grpc::EnableDefaultHealthCheckService(false);  // the service has its own
   grpc::ServerBuilder builder;
   LimitConnections(options, builder);
   LimitMemory(options, builder);
-  builder.RegisterCallbackGenericService(&entrance);
+  builder.RegisterCallbackGenericService(&dispatcher);
   RunningGrpcServer running;
   running.credentials = MakeServerCredentials(options.secrets);
   running.acceptor = builder.experimental().AddExternalConnectionAcceptor(

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/metrics/server_metrics.h"
-#include "server/rpc/call_entrance.h"
+#include "server/rpc/call_dispatcher.h"
 #include "server/rpc/server_credentials.h"
 #include "server/transport/connection_listener.h"
 
@@ -29,11 +29,11 @@ struct RunningGrpcServer {
   std::unique_ptr<grpc::Server> server;
 };
 
-// Serves calls through `entrance`. `listener` supplies the connections: it must be started, and
+// Serves calls through `dispatcher`. `listener` supplies the connections: it must be started, and
 // must be closed before the server shuts down. Connections that it refuses are counted in
 // `metrics`. Returns UNAVAILABLE if the server cannot listen.
 absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& options,
-                                                  CallEntrance& entrance,
+                                                  CallDispatcher& dispatcher,
                                                   ConnectionListener& listener,
                                                   ServerMetrics& metrics);
 

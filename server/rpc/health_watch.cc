@@ -30,7 +30,7 @@ grpc::ByteBuffer Serialize(HealthCheckResponse::ServingStatus status) {
 // The call of Health.Watch. Changes of states come on threads of their own.
 class HealthWatch final : public Call, public HealthWatcher {
  public:
-  explicit HealthWatch(CallEntry entry) : Call(std::move(entry)) {}
+  explicit HealthWatch(CallArgs entry) : Call(std::move(entry)) {}
 
   void OnChange() override {
     React([this] {
@@ -45,11 +45,11 @@ class HealthWatch final : public Call, public HealthWatcher {
     return absl::OkStatus();
   }
 
-  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold) override {
+  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Reservation) override {
     HealthCheckRequest request;
     RETURN_IF_ERROR(ParseSmallMessage(message, kRequest, request));
     name_ = std::move(*request.mutable_service());
-    Budget::Hold watch;
+    Budget::Reservation watch;
     const Budget::Answer answer = context_.admission.health_watches().TryTake({peer_, 1}, watch);
     if (answer != Budget::Answer::kTaken) {
       return answer == Budget::Answer::kShare
@@ -99,7 +99,7 @@ absl::StatusOr<grpc::ByteBuffer> CheckHealth(const MethodContext& context,
   return Serialize(StatusOf(serving));
 }
 
-std::shared_ptr<Call> NewHealthWatch(CallEntry entry) {
+std::shared_ptr<Call> NewHealthWatch(CallArgs entry) {
   return std::make_shared<HealthWatch>(std::move(entry));
 }
 

@@ -14,23 +14,24 @@ namespace {
 // tokens are requested, instead of it.
 //
 // The request's memory is held without a gap: by the permit while the body is received
-// (call/message_receipt.h), by the job until it has ended, and by the call until the response is
+// (call/message_receiver.h), by the job until it has ended, and by the call until the response is
 // sent.
 //
 // The permit, the worker and the completed job run on other threads. The worker and the job keep
 // the call alive until they end; a late permit finds it ended or destroyed.
 class JobCall final : public Call {
  public:
-  JobCall(CallEntry entry, PrepareJob prepare)
+  JobCall(CallArgs entry, PrepareJob prepare)
       : Call(std::move(entry)), prepare_(prepare), recent_(entry.recent) {}
 
  private:
   absl::Status Begin() override;
-  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold memory) override;
+  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Reservation memory) override;
   void OnLost() override;
   // Goes on with a request or an answer, by the deadline of the caller.
-  absl::Status Proceed(absl::StatusOr<Prepared> prepared, Budget::Hold memory, absl::Time deadline);
-  absl::Status Submit(PreparedCompute prepared, Budget::Hold memory, absl::Time deadline);
+  absl::Status Proceed(absl::StatusOr<Prepared> prepared, Budget::Reservation memory,
+                       absl::Time deadline);
+  absl::Status Submit(PreparedCompute prepared, Budget::Reservation memory, absl::Time deadline);
   absl::Status CheckAwaited(absl::Time deadline) const;
 
   const PrepareJob prepare_;
@@ -48,14 +49,14 @@ absl::Status JobCall::Begin() {
   // need not make it wait.
   if (memory.held_by(peer_) == 0) amount = std::min(amount, RecentSize::kLeast);
   pending_permit_ = memory.Await({peer_, amount, HeldFor::kReceiving},
-                                 [this, weak = weak_from_this()](Budget::Hold permit) {
+                                 [this, weak = weak_from_this()](Budget::Reservation permit) {
                                    if (const auto self = weak.lock())
                                      React([&] { ReceiveBody(std::move(permit)); });
                                  });
   return absl::OkStatus();
 }
 
-absl::Status JobCall::OnMessage(grpc::ByteBuffer message, Budget::Hold memory) {
+absl::Status JobCall::OnMessage(grpc::ByteBuffer message, Budget::Reservation memory) {
   absl::StatusOr<Preparation> preparation = prepare_(message, context_);
   if (!preparation.ok()) return preparation.status();
   const absl::Time deadline = DeadlineOf(call_, context_.clock);
@@ -86,7 +87,7 @@ absl::Status JobCall::CheckAwaited(absl::Time deadline) const {
              : absl::DeadlineExceededError("the deadline passed before the texts were tokenized");
 }
 
-absl::Status JobCall::Proceed(absl::StatusOr<Prepared> prepared, Budget::Hold memory,
+absl::Status JobCall::Proceed(absl::StatusOr<Prepared> prepared, Budget::Reservation memory,
                               absl::Time deadline) {
   if (!prepared.ok()) return prepared.status();
   if (auto* compute = std::get_if<PreparedCompute>(&*prepared)) {
@@ -99,13 +100,14 @@ absl::Status JobCall::Proceed(absl::StatusOr<Prepared> prepared, Budget::Hold me
   return absl::OkStatus();
 }
 
-absl::Status JobCall::Submit(PreparedCompute prepared, Budget::Hold memory, absl::Time deadline) {
+absl::Status JobCall::Submit(PreparedCompute prepared, Budget::Reservation memory,
+                             absl::Time deadline) {
   recent_.Report(prepared.bytes);
   RETURN_IF_ERROR(context_.admission.Charge({peer_, prepared.bytes, HeldFor::kRequest}, memory));
   auto end = [this, self = shared_from_this(),
               to_message = std::move(prepared.to_message)](ComputeJob::End result) {
     React([&]() -> absl::Status {
-      Budget::Hold held = std::move(result.held.memory);
+      Budget::Reservation held = std::move(result.held.memory);
       if (!result.response.ok()) return result.response.status();
       CallEnd answer = {absl::OkStatus(), to_message(*std::move(result.response))};
       held.Change(static_cast<int64_t>(answer.response.Length()), HeldFor::kAnswer);
@@ -134,7 +136,7 @@ void JobCall::OnLost() {
 
 }  // namespace
 
-std::shared_ptr<Call> NewJobCall(CallEntry entry, PrepareJob prepare) {
+std::shared_ptr<Call> NewJobCall(CallArgs entry, PrepareJob prepare) {
   return std::make_shared<JobCall>(std::move(entry), prepare);
 }
 

@@ -95,7 +95,7 @@ FoundModel Find(const ModelTable& models, const std::string& name) {
 
 absl::StatusOr<grpc::ByteBuffer> ListModels(const MethodContext& context,
                                             const grpc::ByteBuffer& message, std::string&) {
-  ASSIGN_OR_RETURN(const auto request, ParseQuick<v1::ListModelsRequest>(message));
+  ASSIGN_OR_RETURN(const auto request, ParseInline<v1::ListModelsRequest>(message));
   v1::ListModelsResponse response;
   const std::shared_ptr<const ServedModels> models = context.service.models.Snapshot();
   for (const auto& [name, model] : *models) response.add_names(name);
@@ -105,7 +105,7 @@ absl::StatusOr<grpc::ByteBuffer> ListModels(const MethodContext& context,
 absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,
                                           const grpc::ByteBuffer& message,
                                           std::string& model_name) {
-  ASSIGN_OR_RETURN(const auto request, ParseQuick<v1::GetModelRequest>(message));
+  ASSIGN_OR_RETURN(const auto request, ParseInline<v1::GetModelRequest>(message));
   const FoundModel model = Find(context.service.models, request.model());
   if (!model.ok()) return model.status();
   model_name = (*model)->name;
@@ -126,7 +126,7 @@ absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,
 absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
                                               const grpc::ByteBuffer& message,
                                               std::string& model_name) {
-  ASSIGN_OR_RETURN(const auto request, ParseQuick<v1::GetTokenizerRequest>(message));
+  ASSIGN_OR_RETURN(const auto request, ParseInline<v1::GetTokenizerRequest>(message));
   const FoundModel model = Find(context.service.models, request.model());
   if (!model.ok()) return model.status();
   model_name = (*model)->name;
@@ -149,7 +149,7 @@ absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
 
 absl::StatusOr<grpc::ByteBuffer> DropMemory(const MethodContext& context,
                                             const grpc::ByteBuffer& message, std::string&) {
-  ASSIGN_OR_RETURN(const auto request, ParseQuick<v1::DropMemoryRequest>(message));
+  ASSIGN_OR_RETURN(const auto request, ParseInline<v1::DropMemoryRequest>(message));
   ASSIGN_OR_RETURN(const int64_t bytes, context.service.cross_kv.Drop(request.handle()));
   v1::DropMemoryResponse dropped;
   dropped.set_bytes(bytes);

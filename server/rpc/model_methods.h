@@ -6,11 +6,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/request/quick_method.h"
+#include "server/request/inline_method.h"
 
 namespace attendant::server {
 
-// Each is a QuickMethod. The response of GetTokenizer shares the tokenizer's bytes with the model.
+// Each is an InlineMethod. The response of GetTokenizer shares the tokenizer's bytes with the
+// model.
 absl::StatusOr<grpc::ByteBuffer> ListModels(const MethodContext& context,
                                             const grpc::ByteBuffer& message, std::string& model);
 absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,

@@ -18,23 +18,23 @@ using grpc::reflection::v1alpha::ServerReflectionRequest;
 // the streams while open, and a slot from the arrival of a request until its response is sent.
 class ReflectionCall final : public Call {
  public:
-  explicit ReflectionCall(CallEntry entry)
-      : Call(std::move(entry)), request_account_(*std::exchange(account_, std::nullopt)) {}
+  explicit ReflectionCall(CallArgs entry)
+      : Call(std::move(entry)), request_recorder_(*std::exchange(account_, std::nullopt)) {}
 
  private:
   absl::Status Begin() override;
-  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold memory) override;
+  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Reservation memory) override;
   absl::Status OnNoMessage() override;
   absl::Status OnWritten(bool ok) override;
   void OnEnd() override;
 
   void Read();
-  absl::Status Answer(const grpc::ByteBuffer& message, Budget::Hold memory);
+  absl::Status Answer(const grpc::ByteBuffer& message, Budget::Reservation memory);
 
-  const RequestAccount request_account_;  // from which each request has one
+  const RequestRecorder request_recorder_;  // from which each request has one
   // Only reactions use these, one at a time.
-  Budget::Hold reflection_place_;  // among the streams of reflection
-  Budget::Hold slot_;              // while a request is answered
+  Budget::Reservation reflection_place_;  // among the streams of reflection
+  Budget::Reservation slot_;              // while a request is answered
 };
 
 absl::Status ReflectionCall::Begin() {
@@ -50,7 +50,7 @@ absl::Status ReflectionCall::Begin() {
 }
 
 void ReflectionCall::Read() {
-  Budget::Hold memory;
+  Budget::Reservation memory;
   {
     absl::MutexLock lock(&mutex_);
     memory = std::move(memory_);
@@ -61,14 +61,14 @@ void ReflectionCall::Read() {
   if (context_.admission.closed()) Drain();
 }
 
-absl::Status ReflectionCall::OnMessage(grpc::ByteBuffer message, Budget::Hold memory) {
-  RequestAccount account = request_account_.ForItem(context_.clock.Now());
+absl::Status ReflectionCall::OnMessage(grpc::ByteBuffer message, Budget::Reservation memory) {
+  RequestRecorder account = request_recorder_.ForItem(context_.clock.Now());
   const absl::Status status = Answer(message, std::move(memory));
   account.Report(status, context_);
   return status;
 }
 
-absl::Status ReflectionCall::Answer(const grpc::ByteBuffer& message, Budget::Hold memory) {
+absl::Status ReflectionCall::Answer(const grpc::ByteBuffer& message, Budget::Reservation memory) {
   ServerReflectionRequest request;
   absl::Status status = ParseSmallMessage(message, "the message", request);
   if (status.ok()) status = context_.admission.TakeSlot(peer_, slot_);
@@ -104,7 +104,7 @@ void ReflectionCall::OnEnd() {
 
 }  // namespace
 
-std::shared_ptr<Call> NewReflectionCall(CallEntry entry) {
+std::shared_ptr<Call> NewReflectionCall(CallArgs entry) {
   return std::make_shared<ReflectionCall>(std::move(entry));
 }
 

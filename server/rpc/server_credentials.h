@@ -10,8 +10,8 @@
 namespace attendant::server {
 
 // Each handshake uses the newest certificates. With a client CA, clients may present a certificate;
-// the handshake fails if the CA has not signed it or it has expired. CallEntrance decides whether a
-// client may call without one.
+// the handshake fails if the CA has not signed it or it has expired. CallDispatcher decides whether
+// a client may call without one.
 //
 // The result must outlive the server.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const ServerSecrets& secrets);

@@ -8,7 +8,7 @@
 
 namespace attendant::server {
 
-StreamReactor::StreamReactor(CallEntry entry)
+StreamReactor::StreamReactor(CallArgs entry)
     : Call(std::move(entry)),
       recent_(entry.recent),
       deadline_(DeadlineOf(call_, context_.clock)),
@@ -42,7 +42,7 @@ absl::Status StreamReactor::OnNoMessage() {
   return absl::OkStatus();
 }
 
-absl::Status StreamReactor::OnMessage(grpc::ByteBuffer message, Budget::Hold) {
+absl::Status StreamReactor::OnMessage(grpc::ByteBuffer message, Budget::Reservation) {
   {
     absl::MutexLock lock(&mutex_);
     ++in_flight_;
@@ -316,7 +316,7 @@ absl::Status StreamReactor::OnIdle() {
 
 void StreamReactor::OnEnd() {
   receiver_.reset();
-  Budget::Hold permit;
+  Budget::Reservation permit;
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
   std::deque<Answer> responses;
   std::optional<Taken> held_back;
@@ -336,7 +336,7 @@ void StreamReactor::OnEnd() {
   if (held_back) item_account_.ForItem(held_back->item.arrived).Report(end, context_);
 }
 
-std::shared_ptr<Call> NewStreamCall(CallEntry entry) {
+std::shared_ptr<Call> NewStreamCall(CallArgs entry) {
   return std::make_shared<StreamReactor>(std::move(entry));
 }
 

@@ -42,7 +42,7 @@ namespace attendant::server {
 // ends.
 class StreamReactor final : public Call {
  public:
-  explicit StreamReactor(CallEntry entry);
+  explicit StreamReactor(CallArgs entry);
 
  private:
   // An item, and the sequence of which it is a chunk. The item owns the sequence until it ends.
@@ -58,7 +58,7 @@ class StreamReactor final : public Call {
     uint64_t id;
     bool ends;  // whether the sequence ends
     std::shared_ptr<StreamSequence> sequence;
-    RequestAccount account;
+    RequestRecorder account;
     ChunkTokens tokens = {};  // of the chunk
   };
   struct Answer {
@@ -67,7 +67,7 @@ class StreamReactor final : public Call {
   };
 
   absl::Status Begin() override;
-  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold permit) override;
+  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Reservation permit) override;
   absl::Status OnNoMessage() override;
   absl::Status OnWritten(bool ok) override;
   void OnLost() override;
@@ -114,11 +114,11 @@ class StreamReactor final : public Call {
 
   RecentSize& recent_;
   const absl::Time deadline_;
-  const RequestAccount item_account_;  // template for the items' accounts
+  const RequestRecorder item_account_;  // template for the items' accounts
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
 
   // Changes in only one reaction at a time: OnMessage, which then locks `mutex_`, and OnEnd.
-  Budget::Hold permit_;
+  Budget::Reservation permit_;
   std::optional<MeteredConnection::Receiver> receiver_;   // until OnEnd; guarded like `permit_`
   std::deque<Answer> responses_ ABSL_GUARDED_BY(mutex_);  // the write owns the first message
   // Null while an item owns the sequence.

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/account/request_account.h"
+#include "server/account/request_recorder.h"
 #include "server/base/fault.h"
 #include "server/execution/prepare_request.h"
 #include "server/request/parse_request.h"
@@ -67,7 +67,7 @@ int64_t BytesOf(const PartMessage& message) {
 
 }  // namespace
 
-TextCall::TextCall(BodyCallEntry entry, TextTarget target)
+TextCall::TextCall(BodyCallArgs entry, TextTarget target)
     : BodyCall(std::move(entry)),
       target_(std::move(target)),
       deadline_(started_ + target_.timeout) {}
@@ -236,7 +236,7 @@ absl::Status TextCall::TakeComputed(Computed computed) {
 absl::Status TextCall::TokenizeNext() {
   const size_t next = TakeNext();
   const TextFields fields = MakeTextFields(task_, parts_[next], *model_);
-  Budget::Hold memory;
+  Budget::Reservation memory;
   RETURN_IF_ERROR(context_.admission.Charge(
       {entry_.peer, 2 * TokenizingBytes(fields, *model_), HeldFor::kRequest}, memory));
   const auto made = TokenizeTexts(fields, *model_, context_.clock);

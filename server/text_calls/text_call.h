@@ -38,7 +38,7 @@ struct TextTarget {
 // Workers do all the work, one at a time; jobs only store their results and resume it.
 class TextCall final : public BodyCall {
  public:
-  TextCall(BodyCallEntry entry, TextTarget target);
+  TextCall(BodyCallArgs entry, TextTarget target);
 
  private:
   struct Computed {

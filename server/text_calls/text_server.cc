@@ -100,7 +100,7 @@ HttpStart StartTextCall(const HttpRequest& request, const std::shared_ptr<HttpRe
   const absl::StatusOr<absl::Duration> timeout = TimeoutOf(request);
   if (!timeout.ok()) return refuse(timeout.status());
   return StartCall({request, context->service, path->route->name, *token, error_answer}, reply,
-                   [&](BodyCallEntry entry) {
+                   [&](BodyCallArgs entry) {
                      return std::make_shared<TextCall>(
                          std::move(entry), TextTarget{*path->route, path->model, *timeout});
                    });

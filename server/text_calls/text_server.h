@@ -5,7 +5,7 @@
 #include <string>
 
 #include "server/http/http_call.h"
-#include "server/request/quick_method.h"
+#include "server/request/inline_method.h"
 #include "server/security/server_secrets.h"
 
 namespace attendant::server {

@@ -54,7 +54,7 @@ int64_t MeteredConnection::Receiver::received() const {
   return connection_->meter_.messages().largest();
 }
 
-void MeteredConnection::Receiver::TakeOver(int64_t bytes, Budget::Hold& hold) {
+void MeteredConnection::Receiver::TakeOver(int64_t bytes, Budget::Reservation& hold) {
   absl::MutexLock lock(&connection_->mutex_);
   const int64_t spare = connection_->held_.amount() - connection_->Excess();
   connection_->held_.Give(std::min(spare, bytes - hold.amount()), hold);
@@ -98,7 +98,7 @@ void MeteredConnection::Send(absl::string_view bytes) {
 }
 
 void MeteredConnection::Close() {
-  Budget::Hold held;  // given back without the lock
+  Budget::Reservation held;  // given back without the lock
   absl::MutexLock lock(&mutex_);
   closed_ = true;
   held = std::move(held_);
@@ -159,7 +159,7 @@ void MeteredConnection::EndCalls(int64_t uncharged, const absl::Status& status) 
     ending.push_back(std::exchange(newest->second.give_up, nullptr));
   }
   if (ending.empty()) return;
-  const auto held = std::make_shared<Budget::Hold>();  // released by the timer
+  const auto held = std::make_shared<Budget::Reservation>();  // released by the timer
   if (!IsAwaited()) {
     // Now, because other connections would find no room and end their calls too until these have
     // ended.
@@ -184,7 +184,7 @@ void MeteredConnection::GiveBackSoon() noexcept {
 }
 
 void MeteredConnection::GiveBack() {
-  Budget::Hold spare;  // given back without the lock
+  Budget::Reservation spare;  // given back without the lock
   absl::MutexLock lock(&mutex_);
   gives_back_ = false;
   held_.Give(held_.amount() - Excess(), spare);

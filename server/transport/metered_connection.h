@@ -55,7 +55,7 @@ class MeteredConnection : public std::enable_shared_from_this<MeteredConnection>
     int64_t received() const;
     // Call when a message of this size has arrived: moves the memory held for it to `hold`, the
     // call's allowance.
-    void TakeOver(int64_t bytes, Budget::Hold& hold);
+    void TakeOver(int64_t bytes, Budget::Reservation& hold);
 
    private:
     const std::shared_ptr<MeteredConnection> connection_;
@@ -104,7 +104,7 @@ class MeteredConnection : public std::enable_shared_from_this<MeteredConnection>
   // By id, oldest first. `give_up` is null once called.
   std::map<uint64_t, ReceivingCall> calls_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  Budget::Hold held_ ABSL_GUARDED_BY(mutex_);
+  Budget::Reservation held_ ABSL_GUARDED_BY(mutex_);
   // Bytes received by calls that were given up, until gRPC drops them.
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   bool gives_back_ ABSL_GUARDED_BY(mutex_) = false;  // GiveBack is scheduled

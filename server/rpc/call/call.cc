@@ -26,7 +26,7 @@ grpc::ServerGenericBidiReactor* Call::Start(const std::shared_ptr<Call>& call) {
   return call.get();
 }
 
-Call::Call(CallEntry entry)
+Call::Call(CallArgs entry)
     : method_context_(entry.context),
       context_(entry.context.service),
       call_(entry.call),
@@ -49,17 +49,17 @@ ReceivingCall Call::Receiving() {
           }};
 }
 
-void Call::Receive(const ReceiptLimits& limits, Budget::Hold permit) {
-  auto receipt = std::make_unique<MessageReceipt>(connection_, Receiving(), limits,
-                                                  std::move(permit), RealClock().Now());
+void Call::Receive(const ReceivingLimits& limits, Budget::Reservation permit) {
+  auto receiver = std::make_unique<MessageReceiver>(connection_, Receiving(), limits,
+                                                    std::move(permit), RealClock().Now());
   absl::MutexLock lock(&mutex_);
   if (ended_) return;
-  receipt_ = std::move(receipt);
+  message_receiver_ = std::move(receiver);
   LimitReceiving();
   StartRead(&message_);
 }
 
-void Call::ReceiveBody(Budget::Hold permit) {
+void Call::ReceiveBody(Budget::Reservation permit) {
   const ServiceLimits& limits = context_.limits;
   Receive({limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
           std::move(permit));
@@ -76,17 +76,17 @@ void Call::OnReadDone(bool ok) {
 
 absl::Status Call::TakeMessage(bool ok) {
   grpc::ByteBuffer message;
-  std::unique_ptr<MessageReceipt> receipt;
+  std::unique_ptr<MessageReceiver> receiver;
   {
     absl::MutexLock lock(&mutex_);
     if (ended_) return absl::OkStatus();
-    if (receipt_ != nullptr) Unlimit();
-    receipt = std::move(receipt_);
+    if (message_receiver_ != nullptr) Unlimit();
+    receiver = std::move(message_receiver_);
     message.Swap(&message_);
   }
-  Budget::Hold permit;
-  if (receipt != nullptr) permit = receipt->Finish(static_cast<int64_t>(message.Length()));
-  receipt.reset();
+  Budget::Reservation permit;
+  if (receiver != nullptr) permit = receiver->Finish(static_cast<int64_t>(message.Length()));
+  receiver.reset();
   return ok ? OnMessage(std::move(message), std::move(permit)) : OnNoMessage();
 }
 
@@ -135,10 +135,10 @@ void Call::OnLimit(uint64_t number, Expired expired) {
   if (!status.ok()) EndReceiving(status);
 }
 
-void Call::LimitReceiving() { Limit(receipt_->next_look(), &Call::OnReceiveTimeout); }
+void Call::LimitReceiving() { Limit(message_receiver_->next_look(), &Call::OnReceiveTimeout); }
 
 absl::Status Call::OnReceiveTimeout() {
-  absl::Status status = receipt_->Look(RealClock().Now());
+  absl::Status status = message_receiver_->Look(RealClock().Now());
   if (status.ok()) LimitReceiving();
   return status;
 }
@@ -164,17 +164,17 @@ void Call::EndReceiving(const absl::Status& status) noexcept {
 }
 
 void Call::End(CallEnd end, bool only_receiving) noexcept {
-  std::unique_ptr<MessageReceipt> receipt;
-  std::optional<RequestAccount> account;
+  std::unique_ptr<MessageReceiver> receiver;
+  std::optional<RequestRecorder> account;
   {
     absl::MutexLock lock(&mutex_);
-    if (ended_ || (only_receiving && receipt_ == nullptr)) return;
+    if (ended_ || (only_receiving && message_receiver_ == nullptr)) return;
     ended_ = counting_ = true;
     Unlimit();
-    receipt = std::move(receipt_);
+    receiver = std::move(message_receiver_);
     account.swap(account_);
   }
-  receipt.reset();
+  receiver.reset();
   if (account && end.queued) {
     account->SetQueued(*end.queued);
     context_.admission.ReportAnswered(context_.clock.Now() - started_);
@@ -190,7 +190,7 @@ void Call::End(CallEnd end, bool only_receiving) noexcept {
   }
   // Without the mutex, because it may log.
   if (account) account->Report(end.status, context_);
-  Budget::Hold place;
+  Budget::Reservation place;
   absl::MutexLock lock(&mutex_);
   counting_ = false;
   if (done_) place = std::move(place_);
@@ -215,7 +215,7 @@ void Call::OnDone() {
   }
   React([this] { OnEnd(); });
   std::shared_ptr<Call> self;
-  Budget::Hold place, memory;
+  Budget::Reservation place, memory;
   absl::MutexLock lock(&mutex_);
   response_.Clear();
   if (!counting_) place = std::move(place_);

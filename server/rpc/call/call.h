@@ -13,8 +13,8 @@
 #include "absl/synchronization/mutex.h"
 #include "server/base/fault.h"
 #include "server/base/timer.h"
-#include "server/rpc/call/call_entry.h"
-#include "server/rpc/call/message_receipt.h"
+#include "server/rpc/call/call_args.h"
+#include "server/rpc/call/message_receiver.h"
 #include "server/rpc/call/request_end.h"
 
 namespace attendant::server {
@@ -23,7 +23,7 @@ namespace attendant::server {
 struct CallEnd {
   absl::Status status;                        // OK: sent after the response, if any
   grpc::ByteBuffer response = {};             // invalid if there is no response
-  Budget::Hold memory = {};                   // of the response, until it is sent
+  Budget::Reservation memory = {};            // of the response, until it is sent
   std::optional<absl::Duration> queued = {};  // time in the queue, for a job
 };
 
@@ -35,8 +35,8 @@ struct CallEnd {
 // Other code therefore needs no error handlers, but every resource needs an owner.
 //
 // `mutex_` guards the state. gRPC operations start with the mutex held, so that none follows
-// Finish; gRPC does not run reactions of this class inside them. Budget holds are released without
-// the mutex, because that runs other calls.
+// Finish; gRPC does not run reactions of this class inside them. Budget reservations are released
+// without the mutex, because that runs other calls.
 class Call : public grpc::ServerGenericBidiReactor,
              public OpenStream,
              public std::enable_shared_from_this<Call> {
@@ -51,12 +51,12 @@ class Call : public grpc::ServerGenericBidiReactor,
   void OnDone() final;
 
  protected:
-  explicit Call(CallEntry entry);
+  explicit Call(CallArgs entry);
 
   // Steps of a call, run without the mutex. An error, returned or thrown, ends the call.
   virtual absl::Status Begin() = 0;
-  // `permit` is the permit that the receipt returned.
-  virtual absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold permit) = 0;
+  // `permit` is the permit that the receiver returned.
+  virtual absl::Status OnMessage(grpc::ByteBuffer message, Budget::Reservation permit) = 0;
   // The client has half-closed or disconnected.
   virtual absl::Status OnNoMessage();
   virtual absl::Status OnWritten(bool /*ok*/) { return absl::OkStatus(); }
@@ -75,10 +75,10 @@ class Call : public grpc::ServerGenericBidiReactor,
 
   // Start reading a message unless the call has ended: ReceiveBody one with tensors, under a
   // permit; ReceiveSmall one that holds little more than a name.
-  void ReceiveBody(Budget::Hold permit);
+  void ReceiveBody(Budget::Reservation permit);
   void ReceiveSmall();
 
-  // Finishes the call and counts its request, once. Releases the receipt's permit first, so that a
+  // Finishes the call and counts its request, once. Releases the receiver's permit first, so that a
   // client that has the response finds the memory free.
   void End(CallEnd end) noexcept;
   // Ends the call if it is waiting for a message.
@@ -106,17 +106,17 @@ class Call : public grpc::ServerGenericBidiReactor,
   const absl::Time started_;
 
   mutable absl::Mutex mutex_;
-  Budget::Hold place_ ABSL_GUARDED_BY(mutex_);         // until OnDone and until counted
-  Budget::Hold memory_ ABSL_GUARDED_BY(mutex_);        // of the entry, then of the response
-  grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);   // owned by the read in progress
-  grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);  // owned by the write in progress
+  Budget::Reservation place_ ABSL_GUARDED_BY(mutex_);   // until OnDone and until counted
+  Budget::Reservation memory_ ABSL_GUARDED_BY(mutex_);  // of the entry, then of the response
+  grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);    // owned by the read in progress
+  grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);   // owned by the write in progress
   // Of a call that is one request; until it is counted.
-  std::optional<RequestAccount> account_ ABSL_GUARDED_BY(mutex_);
+  std::optional<RequestRecorder> account_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // start nothing else
   bool done_ ABSL_GUARDED_BY(mutex_) = false;   // `call_` is invalid
 
  private:
-  void Receive(const ReceiptLimits& limits, Budget::Hold permit);
+  void Receive(const ReceivingLimits& limits, Budget::Reservation permit);
   absl::Status TakeMessage(bool ok);
   void OnLimit(uint64_t number, Expired expired);
   void LimitReceiving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -129,9 +129,10 @@ class Call : public grpc::ServerGenericBidiReactor,
   const bool counted_;
   OpenStreams* const open_streams_;  // null if the call is not a stream
   std::shared_ptr<Call> self_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<MessageReceipt> receipt_ ABSL_GUARDED_BY(mutex_);  // while a message is read
-  std::optional<Timer::Ticket> limit_ ABSL_GUARDED_BY(mutex_);       // for receiving or sending
-  uint64_t limits_ ABSL_GUARDED_BY(mutex_) = 0;                      // number of limits set so far
+  std::unique_ptr<MessageReceiver> message_receiver_
+      ABSL_GUARDED_BY(mutex_);                                  // while a message is read
+  std::optional<Timer::Ticket> limit_ ABSL_GUARDED_BY(mutex_);  // for receiving or sending
+  uint64_t limits_ ABSL_GUARDED_BY(mutex_) = 0;                 // number of limits set so far
   bool counting_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

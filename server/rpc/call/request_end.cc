@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/account/request_account.h"
+#include "server/account/request_recorder.h"
 #include "server/base/fault.h"
 #include "server/metrics/refusal.h"
 #include "server/tensors/status_mapping.h"

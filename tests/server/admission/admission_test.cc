@@ -14,7 +14,7 @@ namespace admission_test {
 
 TEST(AdmissionTest, RefusesWithTheReason) {
   Admission admission({.slots = {1}, .streams = {1}, .memory = {100}});
-  Budget::Hold slot, stream, memory, other;
+  Budget::Reservation slot, stream, memory, other;
   EXPECT_TRUE(admission.TakeSlot("a", slot).ok());
   EXPECT_TRUE(admission.TakeStream("a", stream).ok());
   EXPECT_TRUE(admission.Charge({"a", 80, HeldFor::kReceiving}, memory).ok());
@@ -33,7 +33,7 @@ TEST(AdmissionTest, RefusesWithTheReason) {
 
 TEST(AdmissionTest, WhatCanNeverFitIsTheCallersMistake) {
   Admission admission({.memory = {100}});
-  Budget::Hold memory;
+  Budget::Reservation memory;
   for (const int64_t held : {0, 10}) {
     if (held > 0) {
       EXPECT_TRUE(admission.Charge({"a", held, HeldFor::kReceiving}, memory).ok());
@@ -49,7 +49,7 @@ TEST(AdmissionTest, WhatCanNeverFitIsTheCallersMistake) {
 
 TEST(AdmissionTest, NamesTheShareOfAPeer) {
   Admission admission({.slots = {4, 1}});
-  std::vector<Budget::Hold> slots(5);
+  std::vector<Budget::Reservation> slots(5);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(admission.TakeSlot("a", slots[i]).ok());
   const absl::Status status = admission.TakeSlot("a", slots[3]);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
@@ -60,7 +60,7 @@ TEST(AdmissionTest, NamesTheShareOfAPeer) {
 
 TEST(AdmissionTest, GivesNothingAfterClose) {
   Admission admission({.slots = {2}, .streams = {2}, .memory = {100}});
-  Budget::Hold slot, stream, memory, other;
+  Budget::Reservation slot, stream, memory, other;
   EXPECT_TRUE(admission.TakeSlot("a", slot).ok());
   EXPECT_TRUE(admission.TakeStream("a", stream).ok());
   EXPECT_FALSE(admission.closed());
@@ -84,7 +84,7 @@ TEST(AdmissionTest, RefusesWhileTheProcessIsTooLarge) {
   int asked = 0;
   Admission admission(
       {.most_resident_bytes = 95}, [&] { return ++asked, resident; }, clock);
-  Budget::Hold slot, stream;
+  Budget::Reservation slot, stream;
   const absl::Status status = admission.TakeSlot("a", slot);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(), "the server is short of memory; retry later");

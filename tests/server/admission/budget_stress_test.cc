@@ -39,7 +39,7 @@ class Model {
       auto permit = std::next(permits_.begin(), Index(permits_.size()));
       held_ -= permit->second.amount();
       GrantInOrder();
-      const Budget::Hold freed = std::move(permit->second);
+      const Budget::Reservation freed = std::move(permit->second);
       permits_.erase(permit);
     }
     EXPECT_EQ(granted_, expected_);
@@ -62,7 +62,7 @@ class Model {
     const int64_t bytes = static_cast<int64_t>(random_() % (kMemory + 1));
     waiting_.push_back({id, bytes});
     GrantInOrder();
-    pending_[id] = budget_.Await({"", bytes}, [this, id](Budget::Hold permit) {
+    pending_[id] = budget_.Await({"", bytes}, [this, id](Budget::Reservation permit) {
       granted_.push_back(id);
       permits_[id] = std::move(permit);
     });
@@ -79,7 +79,7 @@ class Model {
   std::mt19937 random_;
   Budget budget_{{kMemory}};
   std::map<int, std::unique_ptr<Budget::Pending>> pending_;
-  std::map<int, Budget::Hold> permits_;
+  std::map<int, Budget::Reservation> permits_;
   std::deque<Asked> waiting_;
   std::vector<int> granted_, expected_;
   int64_t held_ = 0;
@@ -100,8 +100,8 @@ class Receiver {
   Receiver(Budget& budget, std::atomic<int64_t>& held) : budget_(budget), held_(held) {}
 
   void Receive(int64_t bytes, bool withdraw) {
-    auto pending =
-        budget_.Await({"", bytes}, [this](Budget::Hold permit) { Ready(std::move(permit)); });
+    auto pending = budget_.Await({"", bytes},
+                                 [this](Budget::Reservation permit) { Ready(std::move(permit)); });
     ASSERT_NE(pending, nullptr);
     if (!withdraw) granted_.WaitForNotification();
     std::this_thread::yield();
@@ -113,7 +113,7 @@ class Receiver {
   }
 
  private:
-  void Ready(Budget::Hold permit) {
+  void Ready(Budget::Reservation permit) {
     std::this_thread::yield();  // lets a withdrawal come in between now and then
     EXPECT_FALSE(gone_);
     EXPECT_LE(held_ += permit.amount(), kMemory);
@@ -125,7 +125,7 @@ class Receiver {
   std::atomic<int64_t>& held_;
   bool gone_ = false;
   absl::Notification granted_;
-  Budget::Hold permit_;
+  Budget::Reservation permit_;
 };
 
 TEST(BudgetStressTest, LimitsHoldAndNoRequestIsForgottenOrCalledLate) {
@@ -137,7 +137,7 @@ TEST(BudgetStressTest, LimitsHoldAndNoRequestIsForgottenOrCalledLate) {
     threads.emplace_back([&, t] {
       std::mt19937 random(t);
       for (int i = 0; i < kRequests; ++i) {
-        Budget::Hold slot;
+        Budget::Reservation slot;
         if (slots.TryTake({"", 1}, slot) == Budget::Answer::kTaken) {
           EXPECT_LE(++inflight, kSlots);
         }

@@ -20,7 +20,7 @@ using Answer = Budget::Answer;
 
 TEST(BudgetTest, GivesWhatThereIs) {
   Budget budget({10});
-  Budget::Hold first, second, third;
+  Budget::Reservation first, second, third;
   EXPECT_EQ(budget.TryTake({"a", 6}, first), Answer::kTaken);
   EXPECT_EQ(first.amount(), 6);
   EXPECT_EQ(budget.TryTake({"b", 5}, second), Answer::kNoRoom);
@@ -39,14 +39,15 @@ TEST(BudgetTest, GivesWhatThereIs) {
 
 TEST(BudgetTest, TheTotalMayChangeToNoLessThanWhatIsHeld) {
   Budget budget({10});
-  Budget::Hold first, second;
+  Budget::Reservation first, second;
   budget.TryTake({"a", 6}, first);
   EXPECT_FALSE(budget.SetLimits({5}));
   EXPECT_EQ(budget.total(), 10);
   EXPECT_TRUE(budget.SetLimits({6}));
   EXPECT_EQ(budget.TryTake({"b", 1}, second), Answer::kNoRoom);
   EXPECT_EQ(budget.TryTake({"b", 7}, second), Answer::kNever);
-  const auto pending = budget.Await({"b", 4}, [&](Budget::Hold hold) { second = std::move(hold); });
+  const auto pending =
+      budget.Await({"b", 4}, [&](Budget::Reservation hold) { second = std::move(hold); });
   EXPECT_TRUE(second.empty());
   EXPECT_TRUE(budget.SetLimits({10}));
   EXPECT_EQ(second.amount(), 4);
@@ -54,9 +55,10 @@ TEST(BudgetTest, TheTotalMayChangeToNoLessThanWhatIsHeld) {
 
 TEST(BudgetTest, TheTotalMayChangeToNoLessThanWhatAClaimWaitsFor) {
   Budget budget({10});
-  Budget::Hold first, second;
+  Budget::Reservation first, second;
   budget.TryTake({"a", 3}, first);
-  const auto pending = budget.Await({"b", 8}, [&](Budget::Hold hold) { second = std::move(hold); });
+  const auto pending =
+      budget.Await({"b", 8}, [&](Budget::Reservation hold) { second = std::move(hold); });
   EXPECT_FALSE(budget.SetLimits({7}));
   EXPECT_TRUE(budget.SetLimits({8}));
   first.Release();
@@ -65,10 +67,10 @@ TEST(BudgetTest, TheTotalMayChangeToNoLessThanWhatAClaimWaitsFor) {
 
 TEST(BudgetTest, AHoldMovesWithWhatItHas) {
   Budget budget({10});
-  Budget::Hold first, second;
+  Budget::Reservation first, second;
   budget.TryTake({"a", 6}, first);
   budget.TryTake({"b", 3}, second);
-  Budget::Hold third = std::move(first);
+  Budget::Reservation third = std::move(first);
   EXPECT_TRUE(first.empty());  // NOLINT(bugprone-use-after-move)
   EXPECT_EQ(third.amount(), 6);
   second = std::move(third);  // gives back the three
@@ -77,7 +79,7 @@ TEST(BudgetTest, AHoldMovesWithWhatItHas) {
 
 TEST(BudgetTest, AHoldGivesAPartToAnother) {
   Budget budget({10});
-  Budget::Hold first, second, third, none;
+  Budget::Reservation first, second, third, none;
   budget.TryTake({"a", 6, HeldFor::kReceiving}, first);
   budget.TryTake({"b", 3}, second);
   first.Give(2, second);
@@ -101,7 +103,7 @@ TEST(BudgetTest, AHoldGivesAPartToAnother) {
 
 TEST(BudgetTest, OneUseMayHaveSeveralHolds) {
   Budget budget({10});
-  Budget::Hold permit, more, others;
+  Budget::Reservation permit, more, others;
   budget.TryTake({"a", 4}, permit);
   budget.TryTake({"b", 3}, others);
   EXPECT_EQ(budget.TryTake({"a", 1}, more), Answer::kShare);
@@ -112,7 +114,7 @@ TEST(BudgetTest, OneUseMayHaveSeveralHolds) {
 
 TEST(BudgetTest, AHoldChangesSizeAndPurpose) {
   Budget budget({10});
-  Budget::Hold hold, other, none;
+  Budget::Reservation hold, other, none;
   budget.TryTake({"a", 4, HeldFor::kReceiving}, hold);
   EXPECT_EQ(hold.Change(7, HeldFor::kRequest), Answer::kTaken);
   EXPECT_EQ(budget.counts().held_for(HeldFor::kReceiving), 0);
@@ -130,9 +132,10 @@ TEST(BudgetTest, AHoldChangesSizeAndPurpose) {
 
 TEST(BudgetTest, LessMakesRoomForWhatWaits) {
   Budget budget({10});
-  Budget::Hold hold, met;
+  Budget::Reservation hold, met;
   budget.TryTake({"a", 8}, hold);
-  auto pending = budget.Await({"b", 5}, [&](Budget::Hold granted) { met = std::move(granted); });
+  auto pending =
+      budget.Await({"b", 5}, [&](Budget::Reservation granted) { met = std::move(granted); });
   EXPECT_EQ(budget.counts().waiting, 1);
   hold.Change(5, HeldFor::kAnswer);
   EXPECT_EQ(met.amount(), 5);
@@ -140,7 +143,7 @@ TEST(BudgetTest, LessMakesRoomForWhatWaits) {
 
 TEST(FairShareTest, APeerAloneLeavesTheReserve) {
   Budget budget({10, 2});
-  std::vector<Budget::Hold> holds(9);
+  std::vector<Budget::Reservation> holds(9);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(budget.TryTake({"a", 1}, holds[i]), Answer::kTaken);
   EXPECT_EQ(budget.TryTake({"a", 1}, holds[8]), Answer::kShare);
   EXPECT_EQ(holds[0].Change(2, HeldFor::kRequest), Answer::kShare);
@@ -149,14 +152,14 @@ TEST(FairShareTest, APeerAloneLeavesTheReserve) {
 
 TEST(FairShareTest, WhatIsTheOnlyHoldOfAPeerMayTakeTheReserve) {
   Budget budget({10, 2});
-  Budget::Hold hold;
+  Budget::Reservation hold;
   EXPECT_EQ(budget.TryTake({"a", 9}, hold), Answer::kTaken);
   EXPECT_EQ(hold.Change(10, HeldFor::kRequest), Answer::kTaken);
 }
 
 TEST(FairShareTest, WithOthersAPeerHoldsNoMoreThanIsFree) {
   Budget budget({12, 1});
-  std::vector<Budget::Hold> a(12), b(12);
+  std::vector<Budget::Reservation> a(12), b(12);
   budget.TryTake({"b", 1}, b[0]);
   int taken = 0;
   while (budget.TryTake({"a", 1}, a[taken]) == Answer::kTaken) ++taken;
@@ -169,7 +172,7 @@ TEST(FairShareTest, WithOthersAPeerHoldsNoMoreThanIsFree) {
 
 TEST(FairShareTest, WhatIsNobodysIsInNoShare) {
   Budget budget({10, 2});
-  Budget::Hold nobodys, first, second;
+  Budget::Reservation nobodys, first, second;
   budget.TryTake({"", 4}, nobodys);
   budget.TryTake({"a", 3}, first);
   EXPECT_EQ(budget.TryTake({"a", 1}, second), Answer::kTaken);
@@ -178,11 +181,11 @@ TEST(FairShareTest, WhatIsNobodysIsInNoShare) {
 
 TEST(FairShareTest, WhoHasItsShareIsPassedOver) {
   Budget budget({10, 2});
-  Budget::Hold hold, more;
+  Budget::Reservation hold, more;
   std::vector<std::string> met;
-  std::vector<Budget::Hold> holds;
+  std::vector<Budget::Reservation> holds;
   const auto wait = [&](const std::string& peer, int64_t amount) {
-    return budget.Await({peer, amount}, [&, peer](Budget::Hold granted) {
+    return budget.Await({peer, amount}, [&, peer](Budget::Reservation granted) {
       met.push_back(peer);
       holds.push_back(std::move(granted));
     });
@@ -199,7 +202,7 @@ TEST(FairShareTest, WhoHasItsShareIsPassedOver) {
 TEST(AwaitIdleTest, ReturnsWhenTheLastIsGivenBack) {
   Budget budget({2});
   EXPECT_EQ(budget.AwaitIdle(absl::InfiniteDuration()), 0);
-  Budget::Hold first, last;
+  Budget::Reservation first, last;
   budget.TryTake({"a", 1}, first);
   budget.TryTake({"a", 1}, last);
   EXPECT_EQ(budget.AwaitIdle(absl::ZeroDuration()), 2);
@@ -211,12 +214,12 @@ TEST(AwaitIdleTest, ReturnsWhenTheLastIsGivenBack) {
 
 class PendingTest : public testing::Test {
  protected:
-  using Hold = Budget::Hold;
+  using Reservation = Budget::Reservation;
   using Pending = Budget::Pending;
 
   // Keeps the hold and records the order. It is of no peer, so that only room counts.
   std::unique_ptr<Pending> Ask(int id, int64_t amount) {
-    return budget_.Await({"", amount}, [this, id](Hold hold) {
+    return budget_.Await({"", amount}, [this, id](Reservation hold) {
       granted_.push_back(id);
       holds_.push_back(std::move(hold));
     });
@@ -224,7 +227,7 @@ class PendingTest : public testing::Test {
 
   Budget budget_{{100}};
   std::vector<int> granted_;
-  std::vector<Hold> holds_;
+  std::vector<Reservation> holds_;
 };
 
 TEST_F(PendingTest, ComesAtOnceWhileThereIsRoom) {
@@ -290,7 +293,7 @@ TEST_F(PendingTest, ReadyMayCallEverything) {
   std::unique_ptr<Pending> inner;
   bool inner_ran_inside = true;
   bool returned = false;
-  auto outer = budget_.Await({"", 80}, [&](Hold hold) {
+  auto outer = budget_.Await({"", 80}, [&](Reservation hold) {
     EXPECT_EQ(budget_.counts().all(), 80);
     inner = Ask(1, 90);
     hold.Release();  // makes room for the inner request, which has to wait until this one returns
@@ -306,7 +309,7 @@ TEST_F(PendingTest, ReadyMayDestroyItsOwnPendingClaimAndWithdrawOthers) {
   auto a = Ask(0, 100);
   std::unique_ptr<Pending> own, other;
   bool ran = false;
-  own = budget_.Await({"", 50}, [&](Hold) {
+  own = budget_.Await({"", 50}, [&](Reservation) {
     own.reset();
     other.reset();
     ran = true;
@@ -326,7 +329,7 @@ TEST_F(PendingTest, AChainOfClaimsThatGiveUpKeepsTheStackFlat) {
   std::vector<std::unique_ptr<Pending>> pending;
   int ran = 0;
   for (int i = 0; i < 100000; ++i) {
-    pending.push_back(budget_.Await({"", 100}, [&](Hold) { ++ran; }));
+    pending.push_back(budget_.Await({"", 100}, [&](Reservation) { ++ran; }));
   }
   holds_[0].Release();
   EXPECT_EQ(ran, 100000);
@@ -335,11 +338,11 @@ TEST_F(PendingTest, AChainOfClaimsThatGiveUpKeepsTheStackFlat) {
 TEST_F(PendingTest, ReadyIsDestroyedWithThePendingClaimOrAfterItsCall) {
   auto captured = std::make_shared<int>(0);
   auto blocker = Ask(0, 100);
-  auto withdrawn = budget_.Await({"", 1}, [captured](Hold) {});
+  auto withdrawn = budget_.Await({"", 1}, [captured](Reservation) {});
   EXPECT_EQ(captured.use_count(), 2);
   withdrawn.reset();
   EXPECT_EQ(captured.use_count(), 1);
-  auto granted = budget_.Await({"", 1}, [captured](Hold) {});
+  auto granted = budget_.Await({"", 1}, [captured](Reservation) {});
   holds_[0].Release();
   EXPECT_EQ(captured.use_count(), 1);
 }
@@ -348,7 +351,8 @@ TEST_F(PendingTest, ReadyIsDestroyedWithThePendingClaimOrAfterItsCall) {
 // destroyed.
 TEST_F(PendingTest, AWithdrawnReadyMayOwnAHold) {
   auto a = Ask(0, 100);
-  auto b = budget_.Await({"", 1}, [held = std::make_shared<Hold>(std::move(holds_[0]))](Hold) {});
+  auto b = budget_.Await(
+      {"", 1}, [held = std::make_shared<Reservation>(std::move(holds_[0]))](Reservation) {});
   auto c = Ask(2, 100);
   b.reset();
   EXPECT_THAT(granted_, ElementsAre(0, 2));
@@ -358,7 +362,7 @@ TEST_F(PendingTest, DestroyingAPendingClaimWaitsForItsReadyOnAnotherThread) {
   auto a = Ask(0, 100);
   absl::Notification running, go;
   bool returned = false;
-  auto pending = budget_.Await({"", 1}, [&](Hold) {
+  auto pending = budget_.Await({"", 1}, [&](Reservation) {
     running.Notify();
     go.WaitForNotification();
     returned = true;
@@ -375,7 +379,7 @@ TEST_F(PendingTest, DestroyingAPendingClaimWaitsForItsReadyOnAnotherThread) {
 TEST_F(PendingTest, OtherPendingClaimsMayBeWithdrawnWhileAReadyRuns) {
   auto a = Ask(0, 100);
   absl::Notification running, go;
-  auto slow = budget_.Await({"", 50}, [&](Hold) {
+  auto slow = budget_.Await({"", 50}, [&](Reservation) {
     running.Notify();
     go.WaitForNotification();
   });
@@ -391,14 +395,14 @@ TEST_F(PendingTest, OtherPendingClaimsMayBeWithdrawnWhileAReadyRuns) {
 }
 
 TEST(PendingLifetimeTest, HoldsAndPendingClaimsMayOutliveTheBudget) {
-  Budget::Hold held;
+  Budget::Reservation held;
   std::unique_ptr<Budget::Pending> first, second, third;
   int granted = 0;
   {
     Budget budget({10});
-    first = budget.Await({"a", 10}, [&](Budget::Hold hold) { held = std::move(hold); });
-    second = budget.Await({"b", 10}, [&](Budget::Hold) { ++granted; });
-    third = budget.Await({"c", 10}, [&](Budget::Hold) { ++granted; });
+    first = budget.Await({"a", 10}, [&](Budget::Reservation hold) { held = std::move(hold); });
+    second = budget.Await({"b", 10}, [&](Budget::Reservation) { ++granted; });
+    third = budget.Await({"c", 10}, [&](Budget::Reservation) { ++granted; });
   }
   third.reset();
   held.Release();

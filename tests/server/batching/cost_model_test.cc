@@ -44,11 +44,12 @@ TEST(CostModelTest, PredictsByTheOperationsOfTheSpan) {
 TEST(CostModelTest, CountsOnlyThePartThatIsComputed) {
   CostModel model(Small());
   model.SetRates(kRates);
-  EXPECT_DOUBLE_EQ(model.Predict({0, 1, LayerPart::kInputs}).per_token, kInputs / 2);
-  EXPECT_DOUBLE_EQ(model.Predict({0, 1, LayerPart::kInputs}).per_pair, 0);
-  EXPECT_DOUBLE_EQ(model.Predict({0, 1, LayerPart::kContext}).per_token, kInputs / 2);
-  EXPECT_DOUBLE_EQ(model.Predict({0, 1, LayerPart::kContext}).per_pair, kPair / 0.5);
-  EXPECT_DOUBLE_EQ(model.Predict({0, 1, LayerPart::kProjected}).per_token, (kInputs + kOutput) / 2);
+  EXPECT_DOUBLE_EQ(model.Predict({0, 1, CostedPart::kInputs}).per_token, kInputs / 2);
+  EXPECT_DOUBLE_EQ(model.Predict({0, 1, CostedPart::kInputs}).per_pair, 0);
+  EXPECT_DOUBLE_EQ(model.Predict({0, 1, CostedPart::kContext}).per_token, kInputs / 2);
+  EXPECT_DOUBLE_EQ(model.Predict({0, 1, CostedPart::kContext}).per_pair, kPair / 0.5);
+  EXPECT_DOUBLE_EQ(model.Predict({0, 1, CostedPart::kProjected}).per_token,
+                   (kInputs + kOutput) / 2);
 }
 
 TEST(CostModelTest, CountsTheOperationsOfATrial) {

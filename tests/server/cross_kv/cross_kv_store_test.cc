@@ -29,7 +29,7 @@ constexpr int64_t kBytesOfOneRow = 512 + 256 + 4 + 8 + 16;
 
 class CrossKvStoreTest : public ::testing::Test {
  protected:
-  CrossKvStore::Ticket Put(int32_t rows, absl::Duration age) {
+  CrossKvStore::Registration Put(int32_t rows, absl::Duration age) {
     auto memory = store_.Reserve(Rows(rows));
     EXPECT_TRUE(memory.ok()) << memory.status();
     return store_.Add(*std::move(memory), age);
@@ -51,10 +51,10 @@ TEST_F(CrossKvStoreTest, KeepsWhatItWasGiven) {
   EXPECT_EQ((*memory)->values().cols, 32);
   (*memory)->keys().row(1)[31] = 7;
   (*memory)->values().row(1)[31] = 8;
-  const CrossKvStore::Ticket ticket = store_.Add(*std::move(memory), absl::Seconds(5));
-  EXPECT_EQ(ticket.bytes, kBytesOfOneRow + 260);
-  EXPECT_EQ(ticket.expires, clock_.Now() + absl::Seconds(5));
-  const auto found = store_.Find(ticket.handle);
+  const CrossKvStore::Registration registration = store_.Add(*std::move(memory), absl::Seconds(5));
+  EXPECT_EQ(registration.bytes, kBytesOfOneRow + 260);
+  EXPECT_EQ(registration.expires, clock_.Now() + absl::Seconds(5));
+  const auto found = store_.Find(registration.handle);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ((*found)->keys().row(1)[31], 7);
   EXPECT_EQ((*found)->values().row(1)[31], 8);
@@ -62,7 +62,8 @@ TEST_F(CrossKvStoreTest, KeepsWhatItWasGiven) {
 }
 
 TEST_F(CrossKvStoreTest, ExpiresAtItsTime) {
-  const CrossKvStore::Ticket late = Put(1, absl::Seconds(9)), early = Put(1, absl::Seconds(5));
+  const CrossKvStore::Registration late = Put(1, absl::Seconds(9)),
+                                   early = Put(1, absl::Seconds(5));
   clock_.Advance(absl::Seconds(5) - absl::Nanoseconds(1));
   EXPECT_TRUE(store_.Find(early.handle).ok());
   clock_.Advance(absl::Nanoseconds(1));
@@ -88,7 +89,7 @@ TEST_F(CrossKvStoreTest, DropsOnce) {
 
 TEST_F(CrossKvStoreTest, ForgetsWhatRetiredModelsHaveMade) {
   auto old = std::make_shared<ServedModel>("old", TestModels().at("tiny")->encoder);
-  const CrossKvStore::Ticket kept = Put(0, absl::Seconds(9));
+  const CrossKvStore::Registration kept = Put(0, absl::Seconds(9));
   const std::string handle = store_.Add(*store_.Reserve(Rows(1, old)), absl::Seconds(5)).handle;
   auto late = store_.Reserve(Rows(0, old));
   store_.EvictRetired();

@@ -130,7 +130,7 @@ TEST(PlanJobTest, CutsAJobIntoSlicesOfWholeSequences) {
 TEST(PlanJobTest, PredictsARegistrationByItsRowsWhateverItsValuesAreMadeOf) {
   ServiceParts parts(absl::Seconds(1));
   const CostModel& model = *TestModels().at("tiny")->cost;
-  const double expected = model.Predict({0, 1, LayerPart::kInputs}).OfSequence(3, 0);
+  const double expected = model.Predict({0, 1, CostedPart::kInputs}).OfSequence(3, 0);
   for (const bool has_values : {false, true}) {
     ComputeRequest request;
     request.span = {TestModels().at("tiny"), 0, 1};

@@ -107,7 +107,7 @@ TEST(RestFlowTest, RefusesWhenThereIsNoMemory) {
   TestServerOptions options;
   options.admission.memory = {100 << 10};
   RestFixture rest(std::move(options));
-  Budget::Hold taken;
+  Budget::Reservation taken;
   ASSERT_TRUE(rest.server().admission().Charge({"other", 99 << 10, HeldFor::kRequest}, taken).ok());
   const RestResult result = rest.Infer("tiny", IdsBody());
   EXPECT_EQ(result.status, 429);

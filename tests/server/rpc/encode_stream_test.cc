@@ -170,7 +170,7 @@ TEST_F(EncodeStreamTest, AnItemAloneNeedsNoSlot) {
   TestServerOptions options;
   options.admission.slots = {1};
   Start(options);
-  Budget::Hold taken;
+  Budget::Reservation taken;
   ASSERT_TRUE(server_->admission().TakeSlot("another", taken).ok());
   for (uint64_t id = 0; id < 6; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
   stream_->WritesDone();
@@ -207,7 +207,7 @@ TEST_F(EncodeStreamTest, AnItemAloneWithoutMemoryIsRefusedAndTheStreamGoesOn) {
   TestServerOptions options;
   options.admission.memory = {RecentSize::kLeast + BytesOf(Item(0)) * 3 / 2};
   Start(options);
-  Budget::Hold taken;
+  Budget::Reservation taken;
   ASSERT_TRUE(
       server_->admission().Charge({"another", BytesOf(Item(0)), HeldFor::kRequest}, taken).ok());
   ASSERT_TRUE(stream_->Write(Item(1)));

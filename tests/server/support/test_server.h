@@ -17,7 +17,7 @@
 #include "server/batching/instance_pool.h"
 #include "server/execution/compute_job.h"
 #include "server/metrics/server_metrics.h"
-#include "server/rpc/call_entrance.h"
+#include "server/rpc/call_dispatcher.h"
 #include "server/rpc/grpc_server.h"
 
 namespace attendant::server {
@@ -83,7 +83,7 @@ class TestServer {
   CrossKvStore& cross_kv() { return cross_kv_; }
   ResultCache& cache() { return *cache_; }
   BatchGate& gate() { return gate_; }
-  CallEntrance& service() { return service_; }
+  CallDispatcher& service() { return service_; }
   std::string Scrape() const { return metrics_.Scrape({}); }
   // Expects that the metrics become such; an answer leaves before it is counted.
   template <typename Matcher>
@@ -119,7 +119,7 @@ class TestServer {
   CrossKvStore cross_kv_;
   const std::unique_ptr<ResultCache> cache_;
   std::unique_ptr<WorkerThreads> workers_ = std::make_unique<WorkerThreads>(2);
-  CallEntrance service_;
+  CallDispatcher service_;
   std::unique_ptr<InstancePool> instances_;
   std::unique_ptr<ConnectionListener> listener_;
   RunningGrpcServer grpc_;

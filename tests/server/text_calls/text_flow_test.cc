@@ -116,7 +116,7 @@ TEST(TextFlowTest, RefusesWhenThereIsNoMemory) {
   TestServerOptions options = TextFixture::Serving();
   options.admission.memory = {100 << 10};
   TextFixture rest(std::move(options));
-  Budget::Hold taken;
+  Budget::Reservation taken;
   ASSERT_TRUE(rest.server().admission().Charge({"other", 99 << 10, HeldFor::kRequest}, taken).ok());
   const RestResult result = rest.Ask("/v1/embeddings", {{"input", "w7"}});
   EXPECT_EQ(result.status, 429);

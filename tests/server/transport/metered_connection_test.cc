@@ -124,7 +124,7 @@ TEST_F(MeteredConnectionTest, GivesBackWhatIsLeftWhenItIsClosed) {
 }
 
 TEST_F(MeteredConnectionTest, ACallTakesOverWhatIsHeldForItsMessage) {
-  Budget::Hold permit, others;
+  Budget::Reservation permit, others;
   ASSERT_EQ(admission_.memory().TryTake({"p", 64 * kKiB, HeldFor::kReceiving}, permit),
             Budget::Answer::kTaken);
   ASSERT_EQ(admission_.memory().TryTake({"q", 1984 * kKiB - 192 * kKiB}, others),
@@ -139,7 +139,7 @@ TEST_F(MeteredConnectionTest, ACallTakesOverWhatIsHeldForItsMessage) {
 }
 
 TEST_F(MeteredConnectionTest, TheNewestCallsEndWhenThereIsNoRoom) {
-  Budget::Hold others;
+  Budget::Reservation others;
   ASSERT_EQ(admission_.memory().TryTake({"q", 1984 * kKiB}, others), Budget::Answer::kTaken);
   const auto one = Begin(1), two = Begin(2), three = Begin(3), four = Begin(4);
   EXPECT_TRUE(Receive(HalfSent(1, 128 * kKiB)));
@@ -158,7 +158,7 @@ TEST_F(MeteredConnectionTest, TheNewestCallsEndWhenThereIsNoRoom) {
 }
 
 TEST_F(MeteredConnectionTest, WhatCallsThatAreGivenUpHeldIsFreeAtOnce) {
-  Budget::Hold others;
+  Budget::Reservation others;
   ASSERT_EQ(admission_.memory().TryTake({"q", 1024 * kKiB}, others), Budget::Answer::kTaken);
   const auto one = Begin(1);
   EXPECT_TRUE(Receive(HalfSent(1, 1024 * kKiB)));
@@ -175,7 +175,7 @@ TEST_F(MeteredConnectionTest, WhatCallsThatAreGivenUpHeldIsFreeAtOnce) {
 }
 
 TEST_F(MeteredConnectionTest, IsCutWhenItReceivesFurtherMuch) {
-  Budget::Hold others;
+  Budget::Reservation others;
   ASSERT_EQ(admission_.memory().TryTake({"q", 2048 * kKiB}, others), Budget::Answer::kTaken);
   {
     const auto one = Begin(1);
@@ -186,7 +186,7 @@ TEST_F(MeteredConnectionTest, IsCutWhenItReceivesFurtherMuch) {
 }
 
 TEST_F(MeteredConnectionTest, ACallThatIsAloneHasNoShareToKeep) {
-  Budget::Hold permit, others;
+  Budget::Reservation permit, others;
   ASSERT_EQ(admission_.memory().TryTake({"p", 256 * kKiB}, permit), Budget::Answer::kTaken);
   ASSERT_EQ(admission_.memory().TryTake({"q", 512 * kKiB}, others), Budget::Answer::kTaken);
   const auto one = Begin(1, permit.amount());

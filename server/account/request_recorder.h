@@ -1,4 +1,4 @@
-// RequestAccount: what is counted and logged of a request, however it came; and when a refused one
+// RequestRecorder: what is counted and logged of a request, however it came; and when a refused one
 // may come again.
 #pragma once
 
@@ -20,16 +20,16 @@ absl::Duration RetryAfter(const ServiceContext& context);
 std::optional<absl::Duration> RetryAfter(const absl::Status& status, const ServiceContext& context);
 
 // A request in progress; reported once, when it ends.
-class RequestAccount {
+class RequestRecorder {
  public:
   // `trace` is the call's traceparent, or empty.
-  RequestAccount(std::string method, std::string trace, absl::Time started)
+  RequestRecorder(std::string method, std::string trace, absl::Time started)
       : trace_(std::move(trace)), started_(started) {
     record_.method = std::move(method);
   }
   // Returns an account for an item that has arrived on this stream.
-  RequestAccount ForItem(absl::Time arrived) const {
-    return RequestAccount(record_.method, trace_, arrived);
+  RequestRecorder ForItem(absl::Time arrived) const {
+    return RequestRecorder(record_.method, trace_, arrived);
   }
 
   // Sets the name of a served model.

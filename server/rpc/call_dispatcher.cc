@@ -1,4 +1,4 @@
-#include "server/rpc/call_entrance.h"
+#include "server/rpc/call_dispatcher.h"
 
 #include <grpc/grpc.h>
 
@@ -20,7 +20,7 @@ namespace {
 class RefusingReactor final : public grpc::ServerGenericBidiReactor {
  public:
   RefusingReactor(const absl::Status& status, const ServiceContext& context,
-                  grpc::ServerContextBase& call, std::optional<RequestAccount> account)
+                  grpc::ServerContextBase& call, std::optional<RequestRecorder> account)
       : status_(status), context_(context), account_(std::move(account)) {
     Finish(EndOf(status, context, call));
   }
@@ -39,34 +39,34 @@ class RefusingReactor final : public grpc::ServerGenericBidiReactor {
  private:
   const absl::Status status_;
   const ServiceContext& context_;
-  std::optional<RequestAccount> account_;
+  std::optional<RequestRecorder> account_;
 };
 
 }  // namespace
 
-CallEntrance::CallEntrance(ServiceContext context)
+CallDispatcher::CallDispatcher(ServiceContext context)
     : context_(std::move(context)), needs_certificate_(context_.secrets.NeedCertificates()) {
   PrepareFaults();
   for (const CallMethod& method : CallMethods()) recent_[method.name];
   SharedTimer();  // starts its thread while a failure may still be thrown
 }
 
-grpc::ServerGenericBidiReactor* CallEntrance::CreateReactor(
+grpc::ServerGenericBidiReactor* CallDispatcher::CreateReactor(
     grpc::GenericCallbackServerContext* call) {
   std::shared_ptr<Call> admitted;
-  std::optional<RequestAccount> account;
+  std::optional<RequestRecorder> account;
   const absl::Status status = Guarded([&] { return Admit(*call, admitted, account); });
   if (status.ok()) return Call::Start(admitted);
   return new (*call) RefusingReactor(status, context_, *call, std::move(account));
 }
 
-absl::Status CallEntrance::Admit(grpc::GenericCallbackServerContext& call,
-                                 std::shared_ptr<Call>& admitted,
-                                 std::optional<RequestAccount>& account) {
+absl::Status CallDispatcher::Admit(grpc::GenericCallbackServerContext& call,
+                                   std::shared_ptr<Call>& admitted,
+                                   std::optional<RequestRecorder>& account) {
   ASSIGN_OR_RETURN(std::string peer, Identify(call));
   const CallMethod* const method = FindCallMethod(call.method());
   if (method == nullptr) return absl::UnimplementedError(WhyNoMethod(call.method()));
-  CallEntry entry = {method_context_, recent_.find(method->name)->second, call};
+  CallArgs entry = {method_context_, recent_.find(method->name)->second, call};
   entry.peer = std::move(peer);
   if (method->needs != CallMethod::Needs::kNothing) {
     const std::string trace = TraceParentOf(call);
@@ -79,7 +79,7 @@ absl::Status CallEntrance::Admit(grpc::GenericCallbackServerContext& call,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> CallEntrance::Identify(
+absl::StatusOr<std::string> CallDispatcher::Identify(
     const grpc::GenericCallbackServerContext& call) const {
   if (absl::StartsWith(call.method(), "/grpc.health.v1.Health/")) {
     return PeerOf(call, context_.limits.trusted_proxies);
@@ -90,7 +90,7 @@ absl::StatusOr<std::string> CallEntrance::Identify(
   return IdentifyPeer(call, context_.limits.trusted_proxies, context_.secrets);
 }
 
-absl::Status CallEntrance::TakePlace(CallMethod::Needs needs, CallEntry& entry) {
+absl::Status CallDispatcher::TakePlace(CallMethod::Needs needs, CallArgs& entry) {
   Admission& admission = context_.admission;
   if (needs == CallMethod::Needs::kStream) {
     entry.open_streams = &open_streams_;

@@ -1,4 +1,4 @@
-#include "server/rpc/call/message_receipt.h"
+#include "server/rpc/call/message_receiver.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,24 +11,24 @@
 #include "tests/support/http2_frames.h"
 
 namespace attendant::server {
-namespace message_receipt_test {
+namespace message_receiver_test {
 
 using absl::Milliseconds;
 using ::testing::HasSubstr;
 
 constexpr int64_t kKiB = 1024;
 
-class MessageReceiptTest : public ::testing::Test {
+class MessageReceiverTest : public ::testing::Test {
  protected:
-  MessageReceiptTest() { Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); }
+  MessageReceiverTest() { Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); }
 
-  MessageReceipt Begin() {
-    Budget::Hold permit;
+  MessageReceiver Begin() {
+    Budget::Reservation permit;
     EXPECT_EQ(admission_.memory().TryTake({"p", 64 * kKiB, HeldFor::kReceiving}, permit),
               Budget::Answer::kTaken);
     ReceivingCall call = {admission_, "p", [](const absl::Status&) {}};
-    return MessageReceipt(connection_, std::move(call),
-                          {1024 * kKiB, absl::Seconds(10), 256 * kKiB}, std::move(permit), start_);
+    return MessageReceiver(connection_, std::move(call),
+                           {1024 * kKiB, absl::Seconds(10), 256 * kKiB}, std::move(permit), start_);
   }
   void Receive(const std::string& bytes) const { EXPECT_TRUE(connection_->Receive(bytes)); }
   // Begins a message of 16 MiB, of which this much arrives.
@@ -47,8 +47,8 @@ class MessageReceiptTest : public ::testing::Test {
   const absl::Time start_ = absl::UnixEpoch();
 };
 
-TEST_F(MessageReceiptTest, ABodyHasTheTimeOutAndTimeForWhatHasArrived) {
-  MessageReceipt receipt = Begin();
+TEST_F(MessageReceiverTest, ABodyHasTheTimeOutAndTimeForWhatHasArrived) {
+  MessageReceiver receipt = Begin();
   EXPECT_EQ(receipt.next_look() - start_, absl::Seconds(10));
   ReceiveHalf(128 * kKiB);
   EXPECT_TRUE(receipt.Look(start_ + absl::Seconds(10)).ok());
@@ -58,36 +58,36 @@ TEST_F(MessageReceiptTest, ABodyHasTheTimeOutAndTimeForWhatHasArrived) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("within 10s and a second for each 262144"));
 }
 
-TEST_F(MessageReceiptTest, NoBodyHasMoreTimeThanTheLargest) {
-  MessageReceipt receipt = Begin();
+TEST_F(MessageReceiverTest, NoBodyHasMoreTimeThanTheLargest) {
+  MessageReceiver receipt = Begin();
   ReceiveHalf(1500 * kKiB);
   EXPECT_TRUE(receipt.Look(start_ + absl::Seconds(13)).ok());
   EXPECT_FALSE(receipt.Look(start_ + absl::Seconds(14)).ok());
 }
 
-TEST_F(MessageReceiptTest, ThePermitIsTheAllowance) {
-  MessageReceipt receipt = Begin();
+TEST_F(MessageReceiverTest, ThePermitIsTheAllowance) {
+  MessageReceiver receipt = Begin();
   EXPECT_EQ(Held(), 64 * kKiB);
   ReceiveHalf(300 * kKiB);
   EXPECT_EQ(Held(), 320 * kKiB);  // in steps of 64 KiB
-  const Budget::Hold permit = receipt.Finish(40 * kKiB);
+  const Budget::Reservation permit = receipt.Finish(40 * kKiB);
   EXPECT_EQ(permit.amount(), 64 * kKiB);
 }
 
-TEST_F(MessageReceiptTest, ASmallMessageIsAwaitedAndHasNoMoreTime) {
+TEST_F(MessageReceiverTest, ASmallMessageIsAwaitedAndHasNoMoreTime) {
   int given_up = 0;
   ReceivingCall call = {admission_, "p", [&](const absl::Status& status) {
                           EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
                           ++given_up;
                         }};
-  const ReceiptLimits limits = {0, absl::Seconds(2), 256 * kKiB};
-  std::vector<std::unique_ptr<MessageReceipt>> receipts;
+  const ReceivingLimits limits = {0, absl::Seconds(2), 256 * kKiB};
+  std::vector<std::unique_ptr<MessageReceiver>> receipts;
   for (int i = 0; i < 513; ++i) {
-    receipts.push_back(
-        std::make_unique<MessageReceipt>(connection_, call, limits, Budget::Hold(), start_));
+    receipts.push_back(std::make_unique<MessageReceiver>(connection_, call, limits,
+                                                         Budget::Reservation(), start_));
   }
   EXPECT_EQ(given_up, 1);
-  MessageReceipt& last = *receipts.back();
+  MessageReceiver& last = *receipts.back();
   ReceiveHalf(1024 * kKiB);
   EXPECT_TRUE(last.Look(start_ + Milliseconds(1999)).ok());
   EXPECT_EQ(last.Look(start_ + absl::Seconds(2)).message(),
@@ -95,5 +95,5 @@ TEST_F(MessageReceiptTest, ASmallMessageIsAwaitedAndHasNoMoreTime) {
   EXPECT_TRUE(last.Finish(1024 * kKiB).empty());
 }
 
-}  // namespace message_receipt_test
+}  // namespace message_receiver_test
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// QuickMethod, a method that responds without a job.
+// InlineMethod, a method that responds without a job.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -21,13 +21,13 @@ struct MethodContext {
 
 // Takes and returns a serialized message. Sets `model` to the served model that the call concerns,
 // if any. Thread-safe.
-using QuickMethod = absl::StatusOr<grpc::ByteBuffer> (*)(const MethodContext& context,
-                                                         const grpc::ByteBuffer& message,
-                                                         std::string& model);
+using InlineMethod = absl::StatusOr<grpc::ByteBuffer> (*)(const MethodContext& context,
+                                                          const grpc::ByteBuffer& message,
+                                                          std::string& model);
 
-// Parses the message of a QuickMethod, at most 64 KiB.
+// Parses the message of a InlineMethod, at most 64 KiB.
 template <typename Request>
-absl::StatusOr<Request> ParseQuick(const grpc::ByteBuffer& message) {
+absl::StatusOr<Request> ParseInline(const grpc::ByteBuffer& message) {
   constexpr int64_t kMaxBytes = 64 << 10;
   Request request;
   const auto payloads = ParseRequest(message, kMaxBytes, request);

@@ -5,9 +5,9 @@
 namespace attendant::server {
 namespace {
 
-class QuickCall final : public Call {
+class InlineCall final : public Call {
  public:
-  QuickCall(CallEntry entry, QuickMethod method) : Call(std::move(entry)), method_(method) {}
+  InlineCall(CallArgs entry, InlineMethod method) : Call(std::move(entry)), method_(method) {}
 
  private:
   absl::Status Begin() override {
@@ -15,7 +15,7 @@ class QuickCall final : public Call {
     return absl::OkStatus();
   }
 
-  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold) override {
+  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Reservation) override {
     std::string model;
     absl::StatusOr<grpc::ByteBuffer> response = method_(method_context_, message, model);
     {
@@ -27,13 +27,13 @@ class QuickCall final : public Call {
     return absl::OkStatus();
   }
 
-  const QuickMethod method_;
+  const InlineMethod method_;
 };
 
 }  // namespace
 
-std::shared_ptr<Call> NewQuickCall(CallEntry entry, QuickMethod method) {
-  return std::make_shared<QuickCall>(std::move(entry), method);
+std::shared_ptr<Call> NewInlineCall(CallArgs entry, InlineMethod method) {
+  return std::make_shared<InlineCall>(std::move(entry), method);
 }
 
 }  // namespace attendant::server

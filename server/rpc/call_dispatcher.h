@@ -1,5 +1,5 @@
-// CallEntrance, which admits every gRPC call: the service's, health checks, reflection and unknown
-// methods.
+// CallDispatcher, which admits every gRPC call: the service's, health checks, reflection and
+// unknown methods.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "server/admission/recent_size.h"
 #include "server/models/health_states.h"
-#include "server/request/quick_method.h"
+#include "server/request/inline_method.h"
 #include "server/request/service_context.h"
 #include "server/rpc/call_methods.h"
 
@@ -26,10 +26,10 @@ namespace attendant::server {
 // - all calls while draining with UNAVAILABLE;
 // - unknown methods with UNIMPLEMENTED.
 // Health checks require neither permission nor a slot.
-class CallEntrance final : public grpc::CallbackGenericService {
+class CallDispatcher final : public grpc::CallbackGenericService {
  public:
   // Objects referenced by the context must outlive the service and its calls.
-  explicit CallEntrance(ServiceContext context);
+  explicit CallDispatcher(ServiceContext context);
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* call) override;
 
@@ -46,10 +46,10 @@ class CallEntrance final : public grpc::CallbackGenericService {
   // Sets `admitted`, or returns the reason for refusal and sets `account` if the call counts in
   // metrics.
   absl::Status Admit(grpc::GenericCallbackServerContext& call, std::shared_ptr<Call>& admitted,
-                     std::optional<RequestAccount>& account);
+                     std::optional<RequestRecorder>& account);
   // Returns the peer of the call, or an error if the client may not make it.
   absl::StatusOr<std::string> Identify(const grpc::GenericCallbackServerContext& call) const;
-  absl::Status TakePlace(CallMethod::Needs needs, CallEntry& entry);
+  absl::Status TakePlace(CallMethod::Needs needs, CallArgs& entry);
 
   const ServiceContext context_;
   HealthStates health_;

@@ -1,4 +1,4 @@
-#include "server/account/request_account.h"
+#include "server/account/request_recorder.h"
 
 #include <spdlog/spdlog.h>
 
@@ -18,7 +18,7 @@ std::optional<absl::Duration> RetryAfter(const absl::Status& status,
   return RetryAfter(context);
 }
 
-void RequestAccount::Describe(const ComputeRequest& request) {
+void RequestRecorder::Describe(const ComputeRequest& request) {
   record_.model = request.span.model->name;
   record_.tokens += request.tokens();
   record_.padded_tokens += request.rows();
@@ -26,7 +26,7 @@ void RequestAccount::Describe(const ComputeRequest& request) {
   request_id_ = request.request_id;
 }
 
-void RequestAccount::Report(const absl::Status& status, const ServiceContext& context) noexcept {
+void RequestRecorder::Report(const absl::Status& status, const ServiceContext& context) noexcept {
   Guarded([&] {
     record_.code = status.code();
     record_.reason = ReasonOf(status);
@@ -37,7 +37,7 @@ void RequestAccount::Report(const absl::Status& status, const ServiceContext& co
   }).IgnoreError();
 }
 
-void RequestAccount::Log(const absl::Status& status, bool slow) const {
+void RequestRecorder::Log(const absl::Status& status, bool slow) const {
   const bool warns = slow || absl::IsInternal(status);
   const auto level = warns ? spdlog::level::warn : spdlog::level::debug;
   if (!spdlog::should_log(level)) return;

@@ -1,4 +1,4 @@
-// MessageReceipt, which limits the memory and time of a message being received.
+// MessageReceiver, which limits the memory and time of a message being received.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace attendant::server {
 
 // A message must arrive within the timeout plus one second for each `min_rate` of its bytes, of
 // which at most `most` count.
-struct ReceiptLimits {
+struct ReceivingLimits {
   int64_t most = 0;
   absl::Duration timeout;
   int64_t min_rate = 0;
@@ -26,11 +26,11 @@ struct ReceiptLimits {
 // the awaited messages. gRPC receives as many bytes as a message announces; its connection holds
 // memory for bytes beyond the permit, or beyond the first window. The call fails if there is no
 // memory for them, or if its small message is evicted.
-class MessageReceipt {
+class MessageReceiver {
  public:
   // `permit` becomes the allowance of `call`; an empty permit means a small message.
-  MessageReceipt(std::shared_ptr<MeteredConnection> connection, ReceivingCall call,
-                 const ReceiptLimits& limits, Budget::Hold permit, absl::Time now);
+  MessageReceiver(std::shared_ptr<MeteredConnection> connection, ReceivingCall call,
+                  const ReceivingLimits& limits, Budget::Reservation permit, absl::Time now);
 
   // Returns when to call Look next.
   absl::Time next_look() const { return begun_ + time_; }
@@ -40,13 +40,13 @@ class MessageReceipt {
 
   // Call with the size of the complete message. Returns its permit, grown to that size if the
   // connection held memory for it.
-  Budget::Hold Finish(int64_t bytes);
+  Budget::Reservation Finish(int64_t bytes);
 
  private:
-  const ReceiptLimits limits_;
+  const ReceivingLimits limits_;
   const absl::Time begun_;
   absl::Duration time_;  // allowed for the message, given what had arrived at the last look
-  Budget::Hold permit_;
+  Budget::Reservation permit_;
   const std::unique_ptr<AwaitedMessages::Place> place_;  // null if there is a permit
   MeteredConnection::Receiver receiver_;
 };

@@ -1,4 +1,4 @@
-#include "server/rpc/call/message_receipt.h"
+#include "server/rpc/call/message_receiver.h"
 
 #include <algorithm>
 #include <utility>
@@ -23,8 +23,9 @@ std::unique_ptr<AwaitedMessages::Place> AwaitSmall(const ReceivingCall& call) {
 
 }  // namespace
 
-MessageReceipt::MessageReceipt(std::shared_ptr<MeteredConnection> connection, ReceivingCall call,
-                               const ReceiptLimits& limits, Budget::Hold permit, absl::Time now)
+MessageReceiver::MessageReceiver(std::shared_ptr<MeteredConnection> connection, ReceivingCall call,
+                                 const ReceivingLimits& limits, Budget::Reservation permit,
+                                 absl::Time now)
     : limits_(limits),
       begun_(now),
       time_(limits.timeout),
@@ -34,7 +35,7 @@ MessageReceipt::MessageReceipt(std::shared_ptr<MeteredConnection> connection, Re
   receiver_.SetAllowance(permit_.amount());
 }
 
-absl::Status MessageReceipt::Look(absl::Time now) {
+absl::Status MessageReceiver::Look(absl::Time now) {
   const auto arrived = static_cast<double>(std::min(receiver_.received(), limits_.most));
   time_ = limits_.timeout + absl::Seconds(arrived / static_cast<double>(limits_.min_rate));
   if (now < next_look()) return absl::OkStatus();
@@ -46,7 +47,7 @@ absl::Status MessageReceipt::Look(absl::Time now) {
   return absl::DeadlineExceededError(absl::StrCat("the request's body did not arrive ", time));
 }
 
-Budget::Hold MessageReceipt::Finish(int64_t bytes) {
+Budget::Reservation MessageReceiver::Finish(int64_t bytes) {
   receiver_.TakeOver(bytes, permit_);
   return std::move(permit_);
 }
