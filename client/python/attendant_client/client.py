@@ -133,7 +133,7 @@ class Client:
 
     def attend(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                **options: Unpack[AttendOptions]) -> Attended:
-        """Runs the attention of one layer. AttendOptions lists the arguments, with shapes; Attended is the answer.
+        """Runs the attention of one layer. AttendOptions lists the arguments, with their shapes, Attended the results.
 
         model: name of a loaded model; empty: the only one. timeout: seconds. metadata: headers, such as a traceparent.
 

@@ -51,13 +51,13 @@ def read_sparse(buffer: bytes, span: Span) -> SparseVectors:
     fields = wire.read_fields(messages.SparseVectors, buffer, span)
     counts = read_numbers(buffer, fields.get("counts", []))
     if "indices" not in fields or "weights" not in fields:
-        raise Internal("the answer has sparse vectors without indices or weights")
+        raise Internal("the response has sparse vectors without indices or weights")
     indices = read_tensor(buffer, fields["indices"][-1])
     weights = read_tensor(buffer, fields["weights"][-1])
     # A negative count reads as one beyond 2^63, which the sum of a sound answer cannot reach.
     count = sum(counts)
     if indices.shape != (count,) or weights.shape != (count,) or indices.dtype != np.int32 or weights.dtype.kind != "f":
-        raise Internal(f"the answer has sparse vectors of {count} elements with indices {indices.dtype}{list(indices.shape)} "
+        raise Internal(f"the response has sparse vectors of {count} elements with indices {indices.dtype}{list(indices.shape)} "
                        f"and weights {weights.dtype}{list(weights.shape)}")
     begins = np.zeros(count, bool)
     ends = np.cumsum(np.asarray(counts, np.int64))

@@ -156,7 +156,7 @@ BAD_ANSWERS = [b"\xff", b"\x0a\x05", b"\x0b", messages.EncodeResponse(
 
 @pytest.mark.parametrize("answer", BAD_ANSWERS)
 def test_answers_that_are_none(answer):
-    with serve({"Encode": lambda *_: answer}) as address, Client(address) as client, pytest.raises(Internal, match="the answer"):
+    with serve({"Encode": lambda *_: answer}) as address, Client(address) as client, pytest.raises(Internal, match="the response"):
         client.encode(input_ids=[[1]])
 
 
