@@ -110,13 +110,19 @@ struct LoadAll {
 // Writes rows of float32. The vector that begins at element i of a row is value(load, i), where
 // load(p) loads the vector at p, or only its first elements at the end of a row.
 struct FloatRows {
+  static constexpr int64_t kRowsAhead = 4;
+
   MatrixView<float> y;
 
   template <class Value>
   HWY_INLINE void Write(int64_t r, size_t cols, const Value& value) const {
     float* const to = y.row(r);
     size_t i = 0;
-    for (; i + kLanes <= cols; i += kLanes) hn::StoreU(value(LoadAll(), i), FloatTag(), to + i);
+    for (; i + kLanes <= cols; i += kLanes) {
+      // A block's rows are short and far apart, which the CPU does not foresee.
+      __builtin_prefetch(to + kRowsAhead * y.stride + i, 1);
+      hn::StoreU(value(LoadAll(), i), FloatTag(), to + i);
+    }
     const size_t left = cols - i;
     if (left == 0) return;
     const auto load = [left](const float* from) HWY_ATTR { return LoadFirst(from, left); };
