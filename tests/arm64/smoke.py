@@ -19,7 +19,8 @@ EMBEDDED = [[-0.0345, 0.0310, 0.0067], [-0.0334, 0.0495, 0.0472]]
 PRINTED = 1e-4  # their last digit
 INT8_COSINE = 0.99
 ANSWER_SECONDS = 300
-UNDER_WAY = re.compile(r"^attendant_inflight_requests(\{.*\})? [1-9]", re.MULTILINE)
+# Not the number of requests, which the client's request for the model is one of.
+UNDER_WAY = re.compile(r"^attendant_request_bytes [1-9]", re.MULTILINE)
 
 
 class Smoke:
@@ -39,7 +40,7 @@ class Smoke:
             ports = pathlib.Path(scratch) / "ports"
             server = subprocess.Popen(
                 [*self._emulator.command, self._programs / "attendant-server", *models, "--address", "127.0.0.1", "--port", "0",
-                 "--http-port", "0", "--port-file", ports],
+                 "--http-port", "0", "--port-file", ports, "--drain-timeout", f"{ANSWER_SECONDS}s"],
                 stderr=subprocess.PIPE, text=True, env=self._emulator.environment())
             try:
                 log = ""
@@ -88,7 +89,8 @@ def embeds(smoke: Smoke, ports: dict) -> None:
 
 def drains(smoke: Smoke, server: subprocess.Popen, ports: dict) -> None:
     """Stops the server with a call under way, which gets its answer."""
-    call = smoke.begin(ports, "embed", "--model", "minilm", *[f"{text} {i}" + " and so on" * 10 for i in range(8) for text in TEXTS])
+    texts = [f"{text} {i}" + " and so on" * 10 for i in range(4) for text in TEXTS]
+    call = smoke.begin(ports, "embed", "--model", "minilm", *texts)
     url = f"http://127.0.0.1:{ports['http_port']}/metrics"
     while not UNDER_WAY.search(urllib.request.urlopen(url, timeout=ANSWER_SECONDS).read().decode()):
         assert call.poll() is None, f"ended before it was seen: {call.communicate()}"
