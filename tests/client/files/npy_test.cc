@@ -82,7 +82,7 @@ TEST(ReadNpyTest, RefusesFortranOrder) {
 TEST(ReadNpyTest, RefusesOtherTypes) {
   for (const char* descr : {">f4", "|O", "<c8", "<U3", "<f16"}) {
     EXPECT_THAT(Refusal(Npy(Header(descr, "(1,)"), "abcd")),
-                HasSubstr(std::string("holds elements of type '") + descr + "', expected"));
+                HasSubstr(std::string("holds elements of type '") + descr + "'; expected"));
   }
 }
 
