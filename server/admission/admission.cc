@@ -14,17 +14,18 @@ constexpr absl::Duration kLeastRetry = absl::Milliseconds(10);
 constexpr absl::Duration kMostRetry = absl::Seconds(10);
 constexpr absl::Duration kUnknownRetry = absl::Milliseconds(100);
 
-absl::Status StatusOf(Budget::Answer answer, Refusal reason, const std::string& message,
-                      const char* what) {
+// Calls `message` only for a refusal, because most requests are admitted.
+template <typename Message>
+absl::Status StatusOf(Budget::Answer answer, Refusal reason, Message message, const char* what) {
   if (answer == Budget::Answer::kTaken) return absl::OkStatus();
-  if (answer != Budget::Answer::kShare) return Refused(reason, message);
+  if (answer != Budget::Answer::kShare) return Refused(reason, message());
   return Refused(Refusal::kPeerShare,
                  absl::StrCat("the client already has its share of the server's ", what));
 }
 
-std::string AllTaken(const char* what, const Budget& budget, const char* flag) {
-  return absl::StrCat("all ", what, " are taken (", budget.total(), " of ", budget.total(), ", ",
-                      flag, "); retry later");
+std::string AllTaken(const char* what, int64_t total, const char* flag) {
+  return absl::StrCat("all ", what, " are taken (", total, " of ", total, ", ", flag,
+                      "); retry later");
 }
 
 std::string MemoryFull(const char* what, int64_t bytes) {
@@ -45,8 +46,10 @@ Admission::Admission(AdmissionLimits limits, std::function<int64_t()> resident_b
 
 absl::Status Admission::TakeSlot(const std::string& peer, Budget::Reservation& slot) {
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
-  return StatusOf(slots_.TryTake({peer, 1}, slot), Refusal::kSlots,
-                  AllTaken("request slots", slots_, "--max-inflight"), "slots");
+  const auto full = [&] {
+    return AllTaken("request slots", limits_.slots.total, "--max-inflight");
+  };
+  return StatusOf(slots_.TryTake({peer, 1}, slot), Refusal::kSlots, full, "slots");
 }
 
 absl::Status Admission::TakeSlotIfFree(const std::string& peer, Budget::Reservation& slot) {
@@ -57,8 +60,10 @@ absl::Status Admission::TakeSlotIfFree(const std::string& peer, Budget::Reservat
 
 absl::Status Admission::TakeStream(const std::string& peer, Budget::Reservation& stream) {
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
-  return StatusOf(streams_.TryTake({peer, 1}, stream), Refusal::kStreams,
-                  AllTaken("stream places", streams_, "--max-streams"), "streams");
+  const auto full = [&] {
+    return AllTaken("stream places", limits_.streams.total, "--max-streams");
+  };
+  return StatusOf(streams_.TryTake({peer, 1}, stream), Refusal::kStreams, full, "streams");
 }
 
 absl::Status Admission::Charge(const Budget::ReservationRequest& request,
@@ -71,8 +76,8 @@ absl::Status Admission::Charge(const Budget::ReservationRequest& request,
         "the request would take ", request.amount, " bytes with its answer; the server has ",
         memory_.total(), " for all requests (--memory-limit-bytes)"));
   }
-  return StatusOf(answer, Refusal::kMemory,
-                  MemoryFull("this request with its answer", request.amount), "memory");
+  const auto full = [&] { return MemoryFull("this request with its answer", request.amount); };
+  return StatusOf(answer, Refusal::kMemory, full, "memory");
 }
 
 absl::Status Admission::ChargeReceived(const Budget::ReservationRequest& request, int64_t exempt,
@@ -80,9 +85,10 @@ absl::Status Admission::ChargeReceived(const Budget::ReservationRequest& request
   const Budget::Answer answer = reservation.empty()
                                     ? memory_.TryTake(request, reservation, exempt)
                                     : reservation.Change(request.amount, request.purpose, exempt);
-  return StatusOf(answer, Refusal::kMemory,
-                  MemoryFull("the unfinished requests of this connection", request.amount),
-                  "memory");
+  const auto full = [&] {
+    return MemoryFull("the unfinished requests of this connection", request.amount);
+  };
+  return StatusOf(answer, Refusal::kMemory, full, "memory");
 }
 
 absl::Status Admission::CheckOpen() {
