@@ -6,7 +6,7 @@
 
 namespace attendant::server {
 
-// What to do if the Hub is unreachable or refuses access.
+// The action to take if the Hub is unreachable or refuses access.
 enum class OnRefusal {
   kUseCache,  // use a complete snapshot in the cache
   kFail,

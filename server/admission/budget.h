@@ -11,7 +11,7 @@
 
 namespace attendant::server {
 
-// What a part of a budget is held for, counted separately in the metrics.
+// The purpose of a reservation. The metrics count each purpose separately.
 enum class HeldFor : int8_t { kReceiving, kRequest, kAnswer, kRegistered };
 inline constexpr size_t kPurposes = 4;
 

@@ -15,7 +15,7 @@ namespace attendant::server {
 // Returns a description for the log.
 std::string Describe(const RowPlan& plan);
 
-// How to create the runs of a model.
+// Options for creating the runs of a model.
 struct RunOptions {
   int64_t max_tokens = 1;  // per batch
   const ThreadPlan& thread_plan;

@@ -43,7 +43,7 @@ TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows);
 
 // Returns the layout of some of the sequences, with rows as in the whole.
 TokenLayout SequencesOf(const TokenLayout& layout, int64_t first, int64_t count);
-// The same for any sequences, in ascending order.
+// Likewise for any sequences, in ascending order.
 TokenLayout SequencesAt(const TokenLayout& layout, absl::Span<const int64_t> sequences);
 
 // The fields of a request that define its tokens.

@@ -28,7 +28,7 @@ enum class TextWish {
   kTokens,        // only the tokens
 };
 
-// How to turn the outputs of a classification head into scores.
+// The conversion of the outputs of a classification head to scores.
 enum class ScoresFor { kClasses, kRanking, kRaw };
 
 struct TextTask {

@@ -12,7 +12,7 @@
 
 namespace attendant::server {
 
-// What a request needs from a model.
+// The features that a request needs from a model.
 struct TextNeed {
   TextWish wish = TextWish::kTokens;
   bool ranks = false;  // kScores by one class or by late interaction

@@ -197,7 +197,8 @@ TEST(PackedInProj, KeysAndValuesOfTheirOwnWidths) {
   EXPECT_EQ(unequal.Model().layer().key_input_width(), 2);
   EXPECT_EQ(unequal.Model().layer().value_input_width(), 3);
   narrow.clear_memory();
-  EXPECT_THAT(unequal.TryAttend(narrow).error_message(), HasSubstr("memory: expected one"));
+  EXPECT_THAT(unequal.TryAttend(narrow).error_message(),
+              HasSubstr("memory: expected a memory with keys of "));
 }
 
 // F9: embed_dim must be divisible by num_heads.

@@ -19,7 +19,7 @@
 
 namespace attendant::server {
 
-// How a call ends.
+// The result of a call.
 struct CallEnd {
   absl::Status status;                        // OK: sent after the response, if any
   grpc::ByteBuffer response = {};             // invalid if there is no response

@@ -1,4 +1,4 @@
-// How gRPC calls end: their status and trailers, and the errors of disconnected clients.
+// The end of gRPC calls: status and trailers, and the errors of disconnected clients.
 #pragma once
 
 #include <grpcpp/server_context.h>

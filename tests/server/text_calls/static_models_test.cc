@@ -119,13 +119,13 @@ TEST_F(StaticModelsTest, RefusesLayers) {
   request.mutable_layers()->set_count(1);
   v1::EncodeResponse response;
   EXPECT_THAT(rest_.server().Encode(request, &response).error_message(),
-              HasSubstr("layers: expected none, as the model has embeddings alone"));
+              HasSubstr("layers: not supported by model \"static\": it has only embeddings"));
   v1::AttendRequest attend;
   attend.set_model("static");
   *attend.mutable_hidden_states() = FloatTensor({1, 1, 6}, std::vector<float>(6));
   v1::AttendResponse attended;
   EXPECT_THAT(rest_.server().Attend(attend, &attended).error_message(),
-              HasSubstr("layer: expected a model with layers"));
+              HasSubstr("layer: not supported by model \"static\": it has only embeddings"));
 }
 
 TEST_F(StaticModelsTest, IsDescribed) {
