@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "engine/kernels/gemm/amx_gemm.h"
 #include "engine/kernels/gemm/gemm.h"
+#include "engine/kernels/gemm/packed_weight.h"
 #include "engine/kernels/isa.h"
 
 namespace attendant {
