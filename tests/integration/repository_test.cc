@@ -223,7 +223,7 @@ TEST_F(RepositoryTest, TheCacheHasNoResultOfAnotherVersion) {
       AwaitServed(version);
     }
     const v1::EncodeResponse computed = encode(version);
-    got = encode(version);
+    const v1::EncodeResponse found = encode(version);
     EXPECT_EQ(computed.execution().cached_sequences(), 0);
     EXPECT_EQ(found.execution().cached_sequences(), 1);
     EXPECT_EQ(computed.pooled().data(), found.pooled().data());
