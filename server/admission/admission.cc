@@ -29,8 +29,8 @@ std::string AllTaken(const char* what, int64_t total, const char* flag) {
 }
 
 std::string MemoryFull(const char* what, int64_t bytes) {
-  return absl::StrCat("the memory for requests is full (--memory-limit-bytes); ", what, " needs ",
-                      bytes, " bytes; retry later");
+  return absl::StrCat("the memory for requests is full (--memory-limit-bytes); ", what, " ", bytes,
+                      " bytes; retry later");
 }
 
 }  // namespace
@@ -76,7 +76,9 @@ absl::Status Admission::Charge(const Budget::ReservationRequest& request,
         "the request would take ", request.amount, " bytes with its answer; the server has ",
         memory_.total(), " for all requests (--memory-limit-bytes)"));
   }
-  const auto full = [&] { return MemoryFull("this request with its answer", request.amount); };
+  const auto full = [&] {
+    return MemoryFull("this request with its answer needs", request.amount);
+  };
   return StatusOf(answer, Refusal::kMemory, full, "memory");
 }
 
@@ -86,7 +88,7 @@ absl::Status Admission::ChargeReceived(const Budget::ReservationRequest& request
                                     ? memory_.TryTake(request, reservation, exempt)
                                     : reservation.Change(request.amount, request.purpose, exempt);
   const auto full = [&] {
-    return MemoryFull("the unfinished requests of this connection", request.amount);
+    return MemoryFull("the unfinished requests of this connection need", request.amount);
   };
   return StatusOf(answer, Refusal::kMemory, full, "memory");
 }

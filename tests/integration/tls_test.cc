@@ -246,7 +246,7 @@ TEST_F(TlsTest, BadFilesChangeNothing) {
   Write("key", ca_.Issue().key);
   EXPECT_THAT(server.process().AwaitLine("last good"),
               AllOf(HasSubstr("warning certificates: not reloaded, keeping the last good ones: "),
-                    HasSubstr("the key is not that of the certificate")));
+                    HasSubstr("the key does not match the certificate")));
   AwaitReloads(server, "failed", 1);
   EXPECT_TRUE(Call(server, Trust(ca_)).ok());
   Write("cert", "garbage");

@@ -145,7 +145,7 @@ TEST(ListeningSocketTest, TheFileOfASuccessorIsKept) {
 TEST(ListeningSocketTest, PathsThatCannotBe) {
   EXPECT_EQ(Error("unix:"), "the path is empty");
   EXPECT_EQ(Error("unix:/" + std::string(200, 'x')),
-            "the path has 201 bytes, at most 103 are possible");
+            "expected a path of at most 103 bytes; got 201");
   EXPECT_EQ(Error("unix:/nowhere/s"), "No such file or directory");
 }
 

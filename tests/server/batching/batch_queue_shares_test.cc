@@ -64,8 +64,9 @@ TEST_F(BatchQueueShareTest, TheTurnsOfOtherPeersAreBounded) {
   for (const char* peer : {"a", "b", "c"}) ASSERT_TRUE(Bring(tokens, peer, 30, 0).ok());
   const absl::Status status = Bring(tokens, "d", 26, 0);  // behind 26 of each
   EXPECT_EQ(ReasonOf(status), "queue_tokens");
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("holds 78 of at most 100 tokens, this request brings 26"));
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("the queue is full (78 of 100 tokens, --max-queue-tokens); this request needs 26"));
   EXPECT_TRUE(Bring(tokens, "d", 25, 0).ok());
 
   BatchQueue seconds(clock_, {.max_seconds = absl::Seconds(10)}, {.instances = 2});

@@ -211,7 +211,8 @@ class Simulation {
         EXPECT_FALSE(job->peer.empty());
         ++outcome_.peer_shares;
       }
-      if (absl::StrContains(status.message(), "the model has its share")) ++outcome_.model_shares;
+      if (absl::StrContains(status.message(), "the model already has its share"))
+        ++outcome_.model_shares;
     }
     if (!status.ok()) return;
     EXPECT_TRUE(HasRoom(*job, kRounding));

@@ -80,9 +80,9 @@ TEST_F(BatchQueueTest, RefusesWhatPassesItsBoundOfSeconds) {
   absl::Status status = submit("b", 0.11);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ReasonOf(status), "queue_seconds");
-  EXPECT_THAT(
-      std::string(status.message()),
-      HasSubstr("holds 0.055 of at most 0.100 predicted seconds, this request brings 0.055"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the queue is full (0.055 of 0.100 predicted seconds, "
+                        "--max-queue-seconds); this request needs 0.055"));
   EXPECT_TRUE(submit("b", 0.1).ok());
   EXPECT_FALSE(submit("c", 0.07).ok());
   queue.Take();
@@ -200,15 +200,17 @@ TEST_F(BatchQueueTest, RefusesWhatPassesABoundAndNamesIt) {
   another->peer = "another";
   status = queue.Submit(another);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("holds 50 of at most 100 tokens, this request brings 51"));
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("the queue is full (50 of 100 tokens, --max-queue-tokens); this request needs 51"));
   EXPECT_EQ(ReasonOf(status), "queue_tokens");
 
   ASSERT_TRUE(queue.Submit(Make(50)).ok());
   ASSERT_TRUE(queue.Submit(Make(0)).ok());
   status = queue.Submit(Make(0));
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("holds 3 of at most 3 jobs"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the queue is full (3 of 3 jobs, --max-queue-requests)"));
   EXPECT_EQ(ReasonOf(status), "queue_jobs");
 
   queue.Take();

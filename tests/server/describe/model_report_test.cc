@@ -126,7 +126,7 @@ TEST(InspectModelTest, RefusesMoreTokensThanAMessageHolds) {
   Settings settings = SettingsFor("synthetic:bert-base");
   settings.max_request_tokens = 1 << 20;
   EXPECT_THAT(Inspect(settings).refusals,
-              ElementsAre(HasSubstr("1048576 rows of 768 float32 do not fit a message")));
+              ElementsAre(HasSubstr("1048576 rows of 768 float32 do not fit into a message")));
 }
 
 }  // namespace model_report_test

@@ -81,8 +81,8 @@ TEST_F(VersionLoaderTest, AFileOfTheVersionHasItsOptions) {
 TEST_F(VersionLoaderTest, RefusesOtherOptionsThanThoseOfAModel) {
   for (const auto& [options, problem] : std::vector<std::pair<std::string, std::string>>{
            {"dtype=f64", "expected f32, bf16x3, bf16 or int8 for dtype; got \"f64\""},
-           {"dtype", "for dtype, got \"\""},
-           {"overlay=x", "expected no overlay"},
+           {"dtype", "for dtype; got \"\""},
+           {"overlay=x", "overlay: not supported in a model repository"},
            {"prune=/secret/heads.json",
             "prune: expected a file in the same directory; got an absolute path"},
            {"adapter=/secret",

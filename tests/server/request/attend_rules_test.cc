@@ -27,12 +27,13 @@ TEST_P(AttendRuleTest, Refuses) {
 
 const AttendRule kModelRules[] = {
     {"NoSuchModel", [](Request& r) { r.set_model("tin\n\"y"); },
-     "model: no model is named \"tin\\n\\\"y\"; the models are \"tiny\", \"linear\", \"mixed\", "
-     "\"bare\", \"counting\", \"patches\"",
+     "model: not found (no model is named \"tin\\n\\\"y\"); the models are \"tiny\", \"linear\", "
+     "\"mixed\", \"bare\", \"counting\", \"patches\"",
      grpc::StatusCode::NOT_FOUND},
     {"LongModelName", [](Request& r) { r.set_model(std::string(200, 'x')); },
-     "model: no model is named \"" + std::string(128, 'x') +
-         "…\"; the models are \"mixed\", \"bare\", \"counting\", \"linear\", \"patches\", \"tiny\"",
+     "model: not found (no model is named \"" + std::string(128, 'x') +
+         "…\"); the models are \"mixed\", \"bare\", \"counting\", \"linear\", \"patches\", "
+         "\"tiny\"",
      grpc::StatusCode::NOT_FOUND},
     {"NoModelNamed", [](Request& r) { r.clear_model(); },
      "model: expected a name (the server has 6 models); got none"},

@@ -85,7 +85,7 @@ TEST(HalfSentTest, WhatHasNoRoomIsRefused) {
         connection.StartCall(std::string("/attendant.v1.EncoderService/") + method);
     connection.SendMessage(call, 500 << 10, std::string(450 << 10, 'x'));
     const std::string trailers = connection.AwaitEnd(call);
-    EXPECT_THAT(trailers, HasSubstr("the connection has received of unfinished requests"));
+    EXPECT_THAT(trailers, HasSubstr("the unfinished requests of this connection need"));
     EXPECT_THAT(trailers, HasSubstr("attendant-reason"));
     EXPECT_THAT(trailers, HasSubstr("memory"));
     EXPECT_THAT(trailers, HasSubstr("grpc-retry-pushback-ms"));

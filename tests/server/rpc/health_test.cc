@@ -125,7 +125,7 @@ TEST(HealthTest, WhatALargeBodyTakesIsCharged) {
   const uint32_t call = connection.StartCall(kCheck);
   connection.SendMessage(call, 1 << 20, std::string(512 << 10, 'x'));
   EXPECT_THAT(connection.AwaitEnd(call),
-              HasSubstr("the connection has received of unfinished requests"));
+              HasSubstr("the unfinished requests of this connection need"));
   server.AwaitNothingReceiving();
 }
 

@@ -237,7 +237,7 @@ TEST(HalfSentReflectionTest, WhatHasNoRoomIsRefused) {
   const uint32_t call = connection.StartCall(kMethod);
   connection.SendMessage(call, 500 << 10, std::string(450 << 10, 'x'));
   EXPECT_THAT(connection.AwaitEnd(call),
-              HasSubstr("the connection has received of unfinished requests"));
+              HasSubstr("the unfinished requests of this connection need"));
   server.AwaitStreams(0);
   server.AwaitNothingReceiving();
 }

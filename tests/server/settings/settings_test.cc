@@ -265,7 +265,7 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
 TEST(SettingsTest, RefusesBadAliasesAndOrigins) {
   EXPECT_EQ(Error({"--alias=a=b", "--alias=a=c"}), "--alias: two aliases are named \"a\"");
   const std::string expected =
-      absl::StrCat("--alias: expected NAME=MODEL, where NAME is ", kModelNameRule, ", got ");
+      absl::StrCat("--alias: expected NAME=MODEL, where NAME is ", kModelNameRule, "; got ");
   EXPECT_EQ(Error({"--alias=a"}), expected + "\"a\"");
   EXPECT_EQ(Error({"--alias=a="}), expected + "\"a=\"");
   EXPECT_EQ(Error({"--alias=a/infer=b"}), expected + "\"a/infer=b\"");
@@ -280,7 +280,7 @@ TEST(SettingsTest, RefusesBadAliasesAndOrigins) {
 }
 
 TEST(SettingsTest, RefusesTimesThatTheSchedulerCannotUse) {
-  const std::string expected = ", such as 250ms, 10s or 1m, got \"0\"";
+  const std::string expected = ", such as 250ms, 10s or 1m; got \"0\"";
   EXPECT_EQ(Error({"--max-batch-seconds=0"}),
             "--max-batch-seconds: expected a duration from 1ms to 1m" + expected);
   EXPECT_EQ(Error({"--max-queue-seconds=0"}),
@@ -315,7 +315,7 @@ TEST(SettingsTest, RefusesBadModels) {
             "--model: expected NAME=SOURCE[,key=value...]; got \"folder\"");
   EXPECT_EQ(Error({"--model", "a="}), "--model: expected NAME=SOURCE[,key=value...]; got \"a=\"");
   EXPECT_EQ(Error({"--model", "a/infer=x"}),
-            absl::StrCat("--model: expected ", kModelNameRule, ", got \"a/infer\""));
+            absl::StrCat("--model: expected ", kModelNameRule, "; got \"a/infer\""));
   EXPECT_EQ(
       Error({"--model", "a=x,colour=red"}),
       "--model: expected the key adapter, causal, dtype, emulate, gemm, overlay, pooling, prune, "
@@ -339,9 +339,8 @@ TEST(SettingsTest, RefusesBadModels) {
   for (const char* key : {"tower=vision", "route=query"}) {
     const std::string model = absl::StrCat("b=a,overlay=n,", key);
     EXPECT_EQ(Error({"--model", model, "--model", "a=x"}),
-              absl::StrCat("--model: expected neither tower nor route beside overlay, which has "
-                           "those of its base; got \"",
-                           model, "\""));
+              absl::StrCat("--model: tower and route cannot be combined with overlay; got \"",
+                           model, "\"; set them on the base"));
   }
   EXPECT_EQ(Error({"--model", "a=x,task="}),
             "--model: expected the name of a task for task; got \"\"");

@@ -152,7 +152,7 @@ TEST_F(QueryExpansionTest, RefusesWhatCountsTheAddedTokens) {
   request.set_return_pooled(true);
   request.set_pooling(v1::MEAN);
   EXPECT_THAT(Refusal(request), HasSubstr("return_pooled: cannot be combined with texts of the "
-                                          "task \"query\": the model adds tokens to queries"));
+                                          "task \"query\" (the model adds tokens to queries)"));
   request.set_return_pooled(false);
   *request.mutable_attention_bias() = FloatTensor({1, 1, 1, 8}, std::vector<float>(8));
   EXPECT_THAT(Refusal(request), HasSubstr("attention_bias: cannot be combined with texts of the "

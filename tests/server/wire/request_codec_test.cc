@@ -315,7 +315,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"ElevenByteNumber", WireTag(2, 0) + WireVarint(1, 11),
                 "a number of more than 10 bytes"},
         Refusal{"CutNumber", WireTag(2, 0) + '\x80', "truncated inside a number"},
-        Refusal{"CutFixed", WireTag(99, 1) + "1234567", "cut short"},
+        Refusal{"CutFixed", WireTag(99, 1) + "1234567", "truncated"},
         Refusal{"EndGroup", WireTag(4, 4), "the end of a group without its start"},
         Refusal{"OpenGroup", WireTag(4, 3), "truncated inside a number"},
         Refusal{"WrongGroup", WireTag(4, 3) + WireTag(5, 4), "groups do not match"},
