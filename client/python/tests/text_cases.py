@@ -251,7 +251,7 @@ def test_a_special_token_is_left_of_a_text_that_its_prompt_fills(client):
 
 def test_prompts_that_are_left_out_are_not_cut_on_the_left(client):
     model = TextModel(client, "prompted")
-    with pytest.raises(InvalidArgument, match="truncation: expected .*model leaves"):
+    with pytest.raises(InvalidArgument, match="truncation: TRUNCATE_LEFT not supported .*excludes its prompt"):
         model.embed("a", prompt="x", truncation="left")
     model.embed("a", truncation="left")
 
