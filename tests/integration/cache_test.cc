@@ -76,7 +76,7 @@ TEST(CacheOfTheServerTest, IsToldByTheClient) {
                                       "--pooled=mean", "--no-hidden-states", "--address",
                                       server.address()};
   EXPECT_THAT(client::RunWith(command).out, Not(HasSubstr("cache")));
-  EXPECT_THAT(client::RunWith(command).out, HasSubstr("\nsequences in the server's cache: 1\n"));
+  EXPECT_THAT(client::RunWith(command).out, HasSubstr("\ncached sequences: 1\n"));
   command.push_back("--json");
   EXPECT_THAT(client::RunWith(command).out, HasSubstr("\"cached_sequences\": 1"));
 }

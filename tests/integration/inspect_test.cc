@@ -162,7 +162,7 @@ TEST(InspectTest, Refusals) {
     EXPECT_THAT(outcome.err, HasSubstr(message));
   };
   expect({"--model", "u", "--token-ids", "1"}, 1, "NOT_FOUND");
-  expect({}, 2, "no input");
+  expect({}, 2, "expected one of --input, --values, --generate or --token-ids; got none");
   expect({"--token-ids", "1", "--layers", "1"}, 2, "--layers: expected FIRST:COUNT");
   expect({"--token-ids", "1", "--layers", "1:9"}, 1, "INVALID_ARGUMENT");
   expect({"--token-ids", "100"}, 1, "token_ids[0, 0]: expected 0..99; got 100");
