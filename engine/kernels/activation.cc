@@ -1,6 +1,7 @@
 #include "engine/kernels/activation.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "engine/kernels/isa.h"
@@ -117,10 +118,13 @@ struct FloatRows {
   template <class Value>
   HWY_INLINE void Write(int64_t r, size_t cols, const Value& value) const {
     float* const to = y.row(r);
+    // An integer, because the row may be beyond the end of y. A prefetch cannot fault.
+    const uintptr_t ahead = reinterpret_cast<uintptr_t>(to) +
+                            static_cast<uintptr_t>(kRowsAhead * y.stride) * sizeof(float);
     size_t i = 0;
     for (; i + kLanes <= cols; i += kLanes) {
       // A block's rows are short and far apart, which the CPU does not foresee.
-      __builtin_prefetch(to + kRowsAhead * y.stride + i, 1);
+      __builtin_prefetch(reinterpret_cast<const void*>(ahead + i * sizeof(float)), 1);
       hn::StoreU(value(LoadAll(), i), FloatTag(), to + i);
     }
     const size_t left = cols - i;
