@@ -38,8 +38,8 @@ absl::Status CheckCpu();
 
 // Caps the instruction set of all kernels. `cap` must be in IsaCaps. A cap above the CPU's
 // instruction set has no effect, and kBest means no cap. Returns the errors of CheckCpu, and
-// FAILED_PRECONDITION if a kernel that depends on the cap has already run in this process. Not
-// thread-safe.
+// FAILED_PRECONDITION if a kernel that depends on the cap has already run in this process, on arm64
+// also after EffectiveIsa. Not thread-safe.
 absl::Status CapIsa(Isa cap);
 
 // Returns the newest relevant instruction set of the CPU, after the cap. On x86: "avx2",

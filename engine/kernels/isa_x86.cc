@@ -46,7 +46,6 @@ std::optional<Caps> CapsFor(Isa cap) {
     default:
       return std::nullopt;
   }
-  return std::nullopt;
 }
 
 // oneDNN's values are bit sets that include the bits of every older instruction set.
@@ -60,7 +59,6 @@ bool Has(dnnl::cpu_isa isa) {
 absl::Span<const Named<Isa>> IsaCaps() { return kCaps; }
 
 absl::Status CheckCpu() {
-#if defined(__x86_64__)
   std::vector<const char*> missing;
   // The builtin accepts only literals. Highway's AVX2 and oneDNN's kernels use all of these.
   if (!__builtin_cpu_supports("avx2")) missing.push_back("avx2");
@@ -74,7 +72,6 @@ absl::Status CheckCpu() {
                      "; use Intel Haswell or AMD Excavator or later, or configure the virtual "
                      "machine to expose these CPU flags"));
   }
-#endif
   return absl::OkStatus();
 }
 
@@ -116,24 +113,16 @@ std::string EffectiveIsa() {
 bool HasBf16Units() { return Has(dnnl::cpu_isa::avx512_core_bf16); }
 
 bool HasAmxUnits() {
-#ifdef SYS_arch_prctl
   // Linux requires a process to request permission for tiles. oneDNN requests it only at its first
   // use of them.
   constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;
   static const bool permitted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
   return permitted && Has(dnnl::cpu_isa::avx512_core_amx);
-#else
-  return false;
-#endif
 }
 
 bool HasInt8Dots() {
-#if defined(__x86_64__)
   return __builtin_cpu_supports("avxvnni") &&
          (Has(dnnl::cpu_isa::avx2_vnni) || Has(dnnl::cpu_isa::avx512_core_vnni));
-#else
-  return false;
-#endif
 }
 
 }  // namespace attendant
