@@ -29,9 +29,9 @@ namespace attendant {
 absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& source,
                                           const CheckpointOptions& options);
 
-// Opens a model like OpenCheckpoint, to show what a source holds: after a refusal `found` has
-// everything read so far. The description is unknown as long as it has no layers; `found.weights`
-// is set if the status is OK.
+// Opens a model like OpenCheckpoint, but `found` has everything that was read even if the status is
+// an error. The description is unknown as long as it has no layers; `found.weights` is set if the
+// status is OK.
 absl::Status InspectCheckpoint(const std::string& source, const CheckpointOptions& options,
                                Checkpoint& found);
 

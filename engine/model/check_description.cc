@@ -79,8 +79,8 @@ absl::Status CheckCrossKvInputs(const LayerShape& layer) {
   }
   return Refusal(
       "expected separate projections of queries, keys and values, and no relative positions, "
-      "causal "
-      "mask or window, in a layer that projects them from inputs of different widths; got widths ",
+      "causal mask or window, in a layer that projects them from inputs of different widths; got "
+      "widths ",
       layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs());
 }
 

@@ -89,9 +89,8 @@ absl::Status CheckLayerShapes(const ModelDescription& model) {
     if (!FitsInto(layer, model.layer)) {
       return ShapeRefusal(
           "layer_shapes: expected layers that fit into the common shape, and differ from it only "
-          "in "
-          "windows, rotary positions, key widths, pruned heads, convolutions, feed-forward blocks, "
-          "mixtures or the norm before attention");
+          "in windows, rotary positions, key widths, pruned heads, convolutions, feed-forward "
+          "blocks, mixtures or the norm before attention");
     }
     RETURN_IF_ERROR(CheckPrunedHeads(layer, model.layer.attention.heads));
   }

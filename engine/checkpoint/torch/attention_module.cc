@@ -56,7 +56,7 @@ void ReadInputs(ConfigReader& config, AttentionModule& read) {
   read.key = config.Text({"key"});
   read.value = config.Text({"value"});
   if (read.value == read.query && read.value != read.key) {
-    config.Refuse("value: expected a name of its own or that of key; got that of query, ",
+    config.Refuse("value: expected the same name as key or a different name from query; got ",
                   Quoted(read.value));
   }
 }

@@ -154,7 +154,8 @@ TEST_F(AttentionModuleTest, RefusesDescriptionsThatSayTooLittleOrTooMuch) {
   description = Description();
   description["value"] = "q";
   EXPECT_THAT(Refusal(description, ThreeMatrices()),
-              HasSubstr("value: expected a name of its own or that of key; got that of query"));
+              HasSubstr("value: expected the same name as key or a different name from query; got "
+                        "'q'"));
   description = Description();
   description["output"] = "o.{head}";
   EXPECT_THAT(Refusal(description, ThreeMatrices()),
