@@ -71,6 +71,11 @@ class SelectedRowsTest : public ::testing::Test {
     }
   }
 
+  void ExpectSameBitsOf(const ModelDescription& model, const ComputeMode& mode = {}) {
+    Load(model, mode);
+    ExpectSameBits();
+  }
+
   std::shared_ptr<const Encoder> encoder_;
   std::vector<Sequence> sequences_;
   std::vector<int32_t> cu_seqlens_;
@@ -82,15 +87,13 @@ class SelectedRowsTest : public ::testing::Test {
 TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithAConvolution) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
   model.layer.extras.convolution = {.taps = 5, .groups = 3};
-  Load(model);
-  ExpectSameBits();
+  ExpectSameBitsOf(model);
 }
 
 TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithAMixture) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
   model.layer.feed_forward.mixture = {4, 2};
-  Load(model);
-  ExpectSameBits();
+  ExpectSameBitsOf(model);
 }
 
 TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRun) {
@@ -99,22 +102,19 @@ TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRun) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
     model.layer.norms.placement = placement;
     model.has_exit_norm = model.layer.norms.are_first();
-    Load(model);
-    ExpectSameBits();
+    ExpectSameBitsOf(model);
   }
 }
 
 TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunInEveryType) {
   for (const ComputeType type : kComputeTypes) {
-    Load(SmallModel(kLayers, kHeads, 64), BestMode(type));
-    ExpectSameBits();
+    ExpectSameBitsOf(SmallModel(kLayers, kHeads, 64), BestMode(type));
   }
 }
 
 TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithQueriesAndKeysInOnePanel) {
-  Load(SmallModel(kLayers, 4, 64));
   ASSERT_NE(256 % kPanelWidth, 0);
-  ExpectSameBits();
+  ExpectSameBitsOf(SmallModel(kLayers, 4, 64));
 }
 
 TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithSharedProjections) {
@@ -123,8 +123,7 @@ TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithSharedProjections) {
     ModelDescription model = SmallModel(kLayers, kHeads, 64);
     model.layer.attention.keys_are_queries = keys_are_queries;
     model.layer.attention.values_are_keys = values_are_keys;
-    Load(model);
-    ExpectSameBits();
+    ExpectSameBitsOf(model);
   }
 }
 
@@ -136,8 +135,7 @@ TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithRelativePositions) {
     model.layer.relative_positions.scores_queries = true;
     model.layer.relative_positions.scores_keys = true;
     model.layer.relative_positions.rotary.frequencies = RotaryFrequencies(16, 1000);
-    Load(model);
-    ExpectSameBits();
+    ExpectSameBitsOf(model);
   }
 }
 
@@ -145,16 +143,14 @@ TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithFurtherNorms) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
   model.layer.attention.query_key_norms = QueryKeyNorms::kAllHeads;
   model.layer.extras.has_second_attention_norm = true;
-  Load(model);
-  ExpectSameBits();
+  ExpectSameBitsOf(model);
 }
 
 TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunWithAWindow) {
   for (const int64_t window : {1, 20}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
     model.layer.attention.window = window;
-    Load(model);
-    ExpectSameBits();
+    ExpectSameBitsOf(model);
   }
 }
 
@@ -165,8 +161,7 @@ TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunOfCausalHeadsThatShareKeys) {
     model.layer.attention.causal = true;
     model.layer.attention.window = window;
     model.layer.attention.query_key_norms = QueryKeyNorms::kEachHead;
-    Load(model);
-    ExpectSameBits();
+    ExpectSameBitsOf(model);
   }
 }
 
@@ -177,8 +172,7 @@ TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunInABottleneck) {
     model.layer.attention.key_width = model.layer.attention.value_width = 8;
     model.layer.extras.bottleneck.values_from_outside = values_from_outside;
     model.layer.feed_forward.blocks = 2;
-    Load(model);
-    ExpectSameBits();
+    ExpectSameBitsOf(model);
   }
 }
 
@@ -192,8 +186,7 @@ TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunOfOtherKinds) {
       model.layer.attention.linformer.positions = 100;
     }
     model.layer.attention.score_scale = 0.05f;
-    Load(model);
-    ExpectSameBits();
+    ExpectSameBitsOf(model);
   }
 }
 
@@ -202,16 +195,14 @@ TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunInBlocks) {
   model.layer.attention.window = 1;
   model.layer.attention.pattern = {
       .block = 4, .first_global = 1, .last_global = 1, .first_repeats = 3};
-  Load(model);
-  ExpectSameBits();
+  ExpectSameBitsOf(model);
 }
 
 TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunAtOddWidths) {
   ModelDescription model = SmallModel(1, 2, 26);
   model.layer.attention.value_width = 9;
   model.layer.feed_forward.width = 0;
-  Load(model);
-  ExpectSameBits();
+  ExpectSameBitsOf(model);
 }
 
 TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunOfAttentionAlone) {
@@ -220,8 +211,7 @@ TEST_F(SelectedRowsTest, HaveTheBitsOfAFullRunOfAttentionAlone) {
   model.layer.feed_forward.width = 0;
   for (const bool projects : {true, false}) {
     model.layer.attention.has_output_projection = projects;
-    Load(model);
-    ExpectSameBits();
+    ExpectSameBitsOf(model);
   }
 }
 
