@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="has the programs")
     parser.add_argument("--sysroot", type=pathlib.Path, required=True)
     parser.add_argument("--preloaded", type=pathlib.Path, required=True, help="the library of exec_emulated.cc")
-    parser.add_argument("--minilm", type=pathlib.Path, help="the folder of the real one, for the smoke tests")
+    parser.add_argument("--minilm", type=pathlib.Path, help="the directory of a real MiniLM, for the smoke tests")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("programs", nargs="*")
     options = parser.parse_args()

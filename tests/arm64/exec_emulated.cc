@@ -1,7 +1,7 @@
 // Preloaded into programs for arm64 under qemu-user, which does not see that a program executes
 // another one: if that one is for arm64 too, such as the program itself in a death test, it
-// executes it under the same emulator. EMULATOR_COMMAND has the words of the emulator's command,
-// a line each.
+// executes it under the same emulator. EMULATOR_COMMAND has the emulator's command, one argument
+// per line.
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-# The arm64 libraries of Debian, unpacked in a folder; to be sourced by bash behind server/setup.sh and
+# The arm64 libraries of Debian, unpacked in a directory; to be sourced by bash after server/setup.sh and
 # tests/debian/systems.sh. Needs root.
 
 # suite_here: the Debian that this machine has, 12 or 13, whose cross compiler wants libraries of the same age.
