@@ -114,14 +114,14 @@ def field_of(message: str) -> str:
     return _ARGUMENTS.get(found[1], found[1]) if found else ""
 
 
-def invalid(field: str, expected: str, got: object) -> InvalidArgument:
-    """Returns the error for an argument that is refused before sending, worded like the server's."""
-    return InvalidArgument(f"{field}: expected {expected}; got {got}", field=re.split(r"[\[.]", field)[0])
-
-
 def refused(field: str, why: str) -> InvalidArgument:
-    """Returns the error for an argument that is refused for another reason than its value."""
+    """Returns the error for an argument that is refused before sending, worded like the server's."""
     return InvalidArgument(f"{field}: {why}", field=re.split(r"[\[.]", field)[0])
+
+
+def invalid(field: str, expected: str, got: object) -> InvalidArgument:
+    """Returns the error for an argument with an invalid value."""
+    return refused(field, f"expected {expected}; got {got}")
 
 
 def from_status(code: int, message: str, reason: str = "", retry_pushback_ms: int = 0) -> AttendantError:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from .. import messages
-from ..errors import FailedPrecondition, invalid
+from ..errors import FailedPrecondition, refused
 from ..options import EncodeOptions
 from ..text_requests import TokenizedTexts
 from ..texts import Text, as_texts, check_strings, check_text, check_texts
@@ -43,7 +43,8 @@ class Tasks:
         if not prompt or self.tokenizer is None or self.pooling != "model" or not self.model.pooling.excludes_prompt:
             return 0
         if truncation == "left":
-            raise invalid("truncation", '"right" or None (the model excludes its prompt from vectors)', '"left"')
+            raise refused("truncation", f'"left" not supported by model "{self.model.name}": it excludes its prompt from pooling; '
+                                        'use "right"')
         return self.tokenizer.prompt_tokens(prompt)
 
     def query(self, query: str, truncation: Optional[str]) -> Optional[EncodeOptions]:
