@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_wording.py [TREE]: fails if a text that users read contains a phrase that the project avoids, or if a page is too long.
+"""check_wording.py [--counts] [TREE]: fails if a text that users read contains a phrase that the project avoids, or if a page is too long.
 
 Texts are the string literals of the sources (messages, help, log lines), the comments of the protocol, the comments of the
 headers of HEADERS, the strings of the Python client, and the pages. Prints each breach as PATH:LINE with the phrase and the
@@ -16,7 +16,7 @@ import sys
 RULES = {
     "what": (r"(?:^|[.:;] )What (?:is|are|was|has|had|it|its|the|they|an?|no|can|could|may)\b", "the thing itself: \"Tokens that …\""),
     "that of": (r"\b[Tt](?:hat|hose) of\b", "the noun again"),
-    "is no": (r"(?<![Tt]here )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b|other\b|such\b|further\b|lower\b|higher\b|slower\b|faster\b|longer\b|shorter\b|larger\b|smaller\b)[A-Za-z]",
+    "is no": (r"(?<![Tt]here )\b(?:is|are|was|were) no (?!(?:more|less|fewer|other|such|further|lower|higher|slower|faster|longer|shorter|larger|smaller)\b)[A-Za-z]",
               "\"is not a …\", \"is not …\" or \"invalid …\""),
     "nobody": (r"\b(?:[Nn]o|[Ss]ome|[Aa]ny|[Ee]very)body\b", "the thread, request or client"),
     "as": (r"[,;] as (?:it|they|there|(?:the|its|an?|no|this|these) (?:[\w'-]+ ){0,3}(?:is|are|has|have|was|can|needs?|takes?))\b",
