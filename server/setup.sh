@@ -1,4 +1,4 @@
-# Set-up that server/run and tests/run share; to be sourced by bash. Installs only Debian packages.
+# Common setup of server/run and tests/run, to be sourced by bash. Installs only Debian packages.
 
 readonly ATTENDANT_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -8,7 +8,7 @@ fail() {
   exit 1
 }
 
-# packages_of PART…: the packages of these parts of packages.txt.
+# packages_of PART…: prints the packages of these parts of packages.txt.
 packages_of() {
   awk -v parts=" $* " '
     { sub(/#.*/, ""); gsub(/[ \t]+/, "") }
@@ -16,7 +16,7 @@ packages_of() {
     wanted && $0 != "" { print }' "$ATTENDANT_ROOT/server/packages.txt"
 }
 
-# install_packages PART…: installs what is missing; touches nothing when all is there.
+# install_packages PART…: installs missing packages; changes nothing if all are present.
 install_packages() {
   local missing=() package
   for package in $(packages_of "$@"); do
@@ -38,7 +38,7 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# build PRESET [-DNAME=VALUE…] [TARGET…]: configures and builds; quick when nothing changed.
+# build PRESET [-DNAME=VALUE…] [TARGET…]: configures and builds; fast if nothing changed.
 build() {
   local preset=$1 options=()
   shift
@@ -56,9 +56,9 @@ build() {
   cmake --build "build/$preset" ${1:+--target "$@"} >&2
 }
 
-# build_programs: the server and the client, in the folder that tests/run builds in, so that neither command compiles what
-# the other one has. The tests add targets there and change no flag. A new folder is configured without them, for they
-# need packages of their own; from where tests/run has been they are not taken out again.
+# build_programs: builds the server and the client in the build directory of tests/run, so that neither command repeats the
+# other's work. The tests only add targets there and change no flags. A new directory is configured without tests, because
+# these need more packages; in a directory of tests/run they stay.
 build_programs() {
   local options=()
   [[ -e $ATTENDANT_ROOT/build/release/CMakeCache.txt ]] || options=(-DATTENDANT_TESTS=OFF)
