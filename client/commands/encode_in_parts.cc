@@ -94,8 +94,7 @@ absl::Status CheckInParts(const EncodeRequest& request) {
       request.truncation != Truncation::kNone || request.layout != Layout::kBatchFirst) {
     return absl::InvalidArgumentError(
         "--chunk: cannot be combined with --mask, --lengths, --bias, --attention-layers, "
-        "--query-rows, "
-        "--pooled, --token-vectors, --sparse, --truncate and --sequence-first");
+        "--query-rows, --pooled, --token-vectors, --sparse, --truncate and --sequence-first");
   }
   for (const auto field : kInputs) {
     const std::optional<Tensor>& tensor = request.*field;

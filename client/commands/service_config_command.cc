@@ -15,7 +15,7 @@ class ServiceConfigCommand : public Command {
                           "attendant-client service-config > service_config.json"};
     table.Add("Balancing",
               {{"--behind-proxy", "",
-                "Omit health checks, for clients behind a proxy that checks the servers",
+                "Omit health checks, for clients of a proxy that checks its servers",
                 SetKind(checks_, HealthChecks::kOfProxy)}});
     return table;
   }

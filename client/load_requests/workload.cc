@@ -173,7 +173,7 @@ absl::StatusOr<Workload> Workload::Make(const WorkloadOptions& options, const Se
     bytes += workload.items_.back().request.bytes();
     if (listed && bytes > kMostRequestBytes) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "expected requests of at most 1 GiB, which is about ", workload.size(), " of them"));
+          "expected at most 1 GiB of requests, about ", workload.size(), " of them; got more"));
     }
   }
   return workload;

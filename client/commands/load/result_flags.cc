@@ -15,8 +15,8 @@ void ResultFlags::AddTo(CommandTable& load_test) {
       "Results",
       {{"--require", "OBJECTIVE",
         "Exit with code 4 unless every step meets this objective: p99<50ms (or any other "
-        "percentile), "
-        "mean<20ms, max<1s, throughput>100 (responses per second), goodput>100, errors<0.1%",
+        "percentile), mean<20ms, max<1s, throughput>100 (responses per second), goodput>100, "
+        "errors<0.1%",
         TextsKind(require_), "", "--find-rate"},
        {"--verify", "",
         "First send each distinct request by itself, and fail every later response that does not "

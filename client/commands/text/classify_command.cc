@@ -39,7 +39,7 @@ CommandTable ClassifyCommand::Table() {
       "classification head.",
       "attendant-client classify \"what a lovely day\" \"my train is late\"\n"
       "attendant-client classify --pairs --file pairs.tsv --json"};
-  table.Add("Input", input_.TextFlags("Text to classify; repeat for more"));
+  table.Add("Input", input_.TextFlags("Text to classify"));
   table.Add("Input", {input_.PairsFlag()});
   table.Add("Input", input_.PromptFlags());
   table.Add("Input", {input_.TruncateFlag()});

@@ -28,7 +28,7 @@ CommandTable EmbedCommand::Table() {
       "attendant-client embed \"hello world\" \"good morning\"\n"
       "attendant-client embed --model minilm --file texts.txt --output vectors.npy\n"
       "echo \"how do magnets work\" | attendant-client embed --prompt-name query --json"};
-  table.Add("Input", input_.TextFlags("Text to embed; repeat for more"));
+  table.Add("Input", input_.TextFlags("Text to embed"));
   table.Add("Input", input_.PromptFlags());
   table.Add("Input", {input_.TruncateFlag()});
   table.Add("Model", {ModelFlag(request_.model)});

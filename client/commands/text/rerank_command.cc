@@ -49,7 +49,7 @@ CommandTable RerankCommand::Table() {
                        .help = "The query",
                        .kind = TextKind(query_),
                        .required = true}});
-  table.Add("Input", input_.TextFlags("Text to rank; repeat for more"));
+  table.Add("Input", input_.TextFlags("Text to rank"));
   table.Add("Input", {input_.TruncateFlag()});
   table.Add("Model", {ModelFlag(request_.model)});
   table.Add(

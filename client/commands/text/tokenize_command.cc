@@ -28,7 +28,7 @@ CommandTable TokenizeCommand::Table() {
                         "position in the text, in characters from 0.",
                         "attendant-client tokenize \"hello world\"\n"
                         "attendant-client tokenize --file texts.txt --no-special-tokens --json"};
-  table.Add("Input", input_.TextFlags("Text to tokenize; repeat for more"));
+  table.Add("Input", input_.TextFlags("Text to tokenize"));
   table.Add("Input", {input_.PairsFlag()});
   table.Add("Input", input_.PromptFlags());
   table.Add("Input", {input_.TruncateFlag(),

@@ -454,7 +454,7 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
       {{"encode", "--values", "1", "--token-ids", "1"},
        "--token-ids: cannot be combined with hidden states"},
       {{"encode", "--token-ids", "1,x"}, "--token-ids"},
-      {{"encode", "--token-ids", "1", "--features"}, "--features: requires --input"},
+      {{"encode", "--token-ids", "1", "--features"}, "--features: requires --input, --values or --generate"},
       {{"encode", "--token-ids", "1", "--layers", "3"},
        "--layers: expected FIRST:COUNT, such as 0:6; got \"3\""},
       {{"encode", "--token-ids", "1", "--pooled", "median"}, "--pooled: expected one of model,"},
@@ -468,10 +468,9 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
        "--chunk: expected one sequence, with one row for each token; got [1, 1]"},
       {{"encode", "--token-ids", "1", "--pooled", "--chunk", "1"},
        "--chunk: cannot be combined with --mask, --lengths, --bias, --attention-layers, "
-       "--query-rows, "
-       "--pooled, --token-vectors, --sparse, --truncate and --sequence-first"},
+       "--query-rows, --pooled, --token-vectors, --sparse, --truncate and --sequence-first\n"},
       {{"encode", "--values", "1;2", "--sequence-first", "--chunk", "1"},
-       "--pooled, --token-vectors, --sparse, --truncate and --sequence-first"},
+       "--chunk: cannot be combined with --mask, "},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = RunWith(arguments);
