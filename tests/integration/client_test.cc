@@ -154,7 +154,8 @@ TEST(ClientAndServerTest, ASequenceInPartsIsAnsweredAsAWhole) {
   const Outcome refused = RunWith({"encode", "--address", server.address(), "--model", "t",
                                    "--token-ids", "1,2,3", "--chunk", "2"});
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("sequence: not supported by model "));
+  EXPECT_THAT(refused.err, HasSubstr("sequence: not supported by model \"t\": its attention is "
+                                     "softmax, not causal_linear"));
   const Outcome told = RunWith({"models", "f", "--address", server.address()});
   EXPECT_THAT(told.out, HasSubstr("sequences in chunks      over EncodeStream, "));
 }

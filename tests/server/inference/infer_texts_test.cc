@@ -127,10 +127,12 @@ TEST_F(InferTextsTest, AreRefusedByName) {
   InferRequest request = RawRequest({"hello"});
   request.mutable_raw_input_contents(0)->pop_back();
   ExpectRefused(request,
-                "text: expected a length in 4 bytes and that many bytes for each text; got");
+                "text: expected a length in 4 bytes and that many bytes for each text; got 8 bytes "
+                "left at text 0");
   request.mutable_raw_input_contents(0)->resize(3);
   ExpectRefused(request,
-                "text: expected a length in 4 bytes and that many bytes for each text; got");
+                "text: expected a length in 4 bytes and that many bytes for each text; got 3 bytes "
+                "left at text 0");
   request = RawRequest({"hello"});
   request.mutable_inputs(0)->set_datatype("INT64");
   ExpectRefused(request, "text.datatype: expected BYTES; got");
@@ -147,7 +149,10 @@ TEST_F(InferTextsTest, AreRefusedByName) {
   request = IdsRequest("tiny");
   AddTexts(request, "text", {1});
   request.add_raw_input_contents(RawTexts({"hello"}));
-  ExpectRefused(request, "features and text; got 2");
+  ExpectRefused(
+      request,
+      "hidden_states: expected exactly one of hidden_states, input_ids, features and text; "
+      "got 2");
   request = InferRequest();
   request.set_model_name("tiny");
   AddTexts(request, "text", {1});

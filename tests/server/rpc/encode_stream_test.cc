@@ -214,7 +214,7 @@ TEST_F(EncodeStreamTest, AnItemAloneWithoutMemoryIsRefusedAndTheStreamGoesOn) {
   v1::EncodeStreamResponse answer;
   ASSERT_TRUE(stream_->Read(&answer));
   EXPECT_EQ(answer.error().code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(answer.error().message(), HasSubstr("the memory for requests is full"));
+  EXPECT_THAT(answer.error().message(), HasSubstr("; this request with its answer needs "));
   EXPECT_EQ(answer.error().reason(), "memory");
   EXPECT_GT(answer.error().retry_pushback_ms(), 0);
   taken.Release();

@@ -152,7 +152,9 @@ TEST_F(TextsTest, ArePooledWithoutTheirPromptIfTheModelDoesSo) {
   ids.add_prompt_tokens(3);
   ExpectSame(texts, ids);
   texts.set_truncation(v1::TRUNCATE_LEFT);
-  ExpectRefused(texts, "truncation: TRUNCATE_LEFT not supported by model \"prompted\": ");
+  ExpectRefused(texts,
+                "truncation: TRUNCATE_LEFT not supported by model \"prompted\": it excludes its "
+                "prompt from pooling; use TRUNCATE_RIGHT");
   texts.set_model("tiny");
   ids.set_model("tiny");
   ExpectSame(texts, ids);
@@ -210,7 +212,8 @@ TEST_F(TextsTest, ComeInStreams) {
   while (stream->Read(&answer)) {
     ++answers;
     if (answer.id() == 20) {
-      EXPECT_THAT(answer.error().message(), HasSubstr("text_pairs: expected none or "));
+      EXPECT_THAT(answer.error().message(),
+                  HasSubstr("text_pairs: expected none or 1 (one for each text); got 2"));
     } else {
       EXPECT_EQ(answer.response().pooled().data(), expected) << answer.error().message();
     }
