@@ -217,9 +217,9 @@ struct ServerMetrics::Series {
   Family<Counter>& token_refusals =
       MakeCounters("attendant_token_refusals_total",
                    "Calls with a bearer token that was missing, unknown or of another scope.");
-  Family<Gauge>& certificate_expiry =
-      MakeGauges("attendant_certificate_expiry_timestamp_seconds",
-                 "Expiry of the server's certificate in use, in seconds since the unix epoch.");
+  Family<Gauge>& certificate_expiry = MakeGauges(
+      "attendant_certificate_expiry_timestamp_seconds",
+      "Earliest expiry in the certificate chain in use, in seconds since the unix epoch.");
   std::vector<Gauge*> plain_gauges;  // of kPlainGauges
   ModelGaugeFamilies models{registry};
   Gauge& descriptors = MakeGauge("process_open_fds", "Number of open file descriptors.");

@@ -199,7 +199,7 @@ Rows QueueRows() {
        IntegerKind(&Settings::max_batch_tokens, 1, kMiB)},
       {group, "max-batch-seconds", "DURATION",
        "Predicted time of a batch; a sequence that takes longer is computed by itself. The limit "
-       "is eight times as long for models whose batches take much time whatever their size.",
+       "is at least eight times the fixed time per batch of the model.",
        DurationKind(&Settings::max_batch_seconds, absl::Milliseconds(1), absl::Minutes(1))},
       {group, "max-queue-delay", "DURATION",
        "How long a batch that is not full may wait for further requests.",
