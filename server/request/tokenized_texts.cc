@@ -27,20 +27,19 @@ int64_t MaxBytesOf(const Payload& text, const text::Tokenizer& tokenizer) {
 }
 
 // Rewrites an error of the tokenizer with the request's name for the text.
-absl::Status Rename(const absl::Status& status, int64_t index) {
+absl::Status Rename(const absl::Status& status, const std::string& name) {
   absl::string_view message = status.message();
-  if (absl::ConsumePrefix(&message, "text_pair:")) {
-    return absl::InvalidArgumentError(absl::StrCat("text_pairs[", index, "]:", message));
-  }
   absl::ConsumePrefix(&message, "text:");
-  return absl::InvalidArgumentError(absl::StrCat("texts[", index, "]:", message));
+  return absl::InvalidArgumentError(absl::StrCat(name, ":", message));
 }
 
-// The same for the prompt.
-absl::Status NamePrompt(const absl::Status& status) {
+// The same for the text or the pair at `index`.
+absl::Status Rename(const absl::Status& status, size_t index) {
   absl::string_view message = status.message();
-  absl::ConsumePrefix(&message, "text:");
-  return absl::InvalidArgumentError(absl::StrCat("prompt:", message));
+  if (!absl::ConsumePrefix(&message, "text_pair:")) {
+    return Rename(status, absl::StrCat("texts[", index, "]"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("text_pairs[", index, "]:", message));
 }
 
 absl::StatusOr<std::string> ChoosePrompt(const TextFields& fields, const ServedModel& model) {
@@ -297,7 +296,7 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
   made.prompt_code_points = CountCodePoints(*prompt);
   if (!prompt->empty()) {
     absl::StatusOr<text::Encoding> encoded = tokenizer.Encode(*prompt, options);
-    if (!encoded.ok()) return NamePrompt(encoded.status());
+    if (!encoded.ok()) return Rename(encoded.status(), "prompt");
     made.prompt_tokens = CountPromptTokens(*encoded, *model.tokenization);
   }
   const QueryExpansion* expansion = ExpansionOf(fields, *model.tokenization);
@@ -305,7 +304,7 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
   int64_t tokens = 0;
   for (size_t i = 0; i < fields.texts.size(); ++i) {
     auto encoding = EncodeOnce(fields, i, *prompt, model, options, cache);
-    if (!encoding.ok()) return Rename(encoding.status(), static_cast<int64_t>(i));
+    if (!encoding.ok()) return Rename(encoding.status(), i);
     if (status = CheckLength(*encoding, i, model); !status.ok()) return status;
     if (expansion != nullptr) {
       if (!expansion->attended) {

@@ -86,9 +86,9 @@ FoundModel Find(const ModelTable& models, const std::string& name) {
   if (model.ok()) return model;
   const std::vector<RefusedVersion> refused = models.Refused(name);
   if (refused.empty()) return model;
-  return absl::NotFoundError(absl::StrCat("model: not found (no model is named ", Quote(name),
-                                          "); version ", refused.front().version,
-                                          " was refused: ", refused.front().reason));
+  return NotFound(
+      "model", absl::StrCat("no model is named ", Quote(name)),
+      absl::StrCat("version ", refused.front().version, " was refused: ", refused.front().reason));
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
@@ -22,10 +21,14 @@ bool IsSha256(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-absl::Status Conflict(absl::string_view rule, const std::string& whole) {
-  const bool of_overlay = absl::EndsWith(rule, "overlay");
-  return absl::InvalidArgumentError(
-      absl::StrCat(rule, "; got \"", whole, "\"", of_overlay ? "; set them on the base" : ""));
+absl::Status Conflict(absl::string_view rule, const std::string& whole,
+                      absl::string_view fix = "") {
+  return absl::InvalidArgumentError(absl::StrCat(rule, "; got \"", whole, "\"", fix));
+}
+
+absl::Status OverlayConflict(absl::string_view keys, const std::string& whole) {
+  return Conflict(absl::StrCat(keys, " cannot be combined with overlay"), whole,
+                  "; set them on the base");
 }
 
 absl::Status ReadBool(const std::string& key, const std::string& value, bool& target) {
@@ -116,19 +119,19 @@ absl::StatusOr<ModelSetting> ReadKeys(absl::Span<const std::string> entries,
     return Conflict("emulate=true requires a dtype other than f32", whole);
   }
   if (!model.overlay.empty() && model.compute != ComputeMode()) {
-    return Conflict("dtype, emulate, gemm and weights cannot be combined with overlay", whole);
+    return OverlayConflict("dtype, emulate, gemm and weights", whole);
   }
   if (!model.overlay.empty() && (!model.adapter.empty() || !model.task.empty())) {
-    return Conflict("adapter and task cannot be combined with overlay", whole);
+    return OverlayConflict("adapter and task", whole);
   }
   if (!model.overlay.empty() && model.pooling != PoolingChoice::kAsFiles) {
-    return Conflict("pooling cannot be combined with overlay", whole);
+    return OverlayConflict("pooling", whole);
   }
   if (!model.overlay.empty() && (model.tower != Tower::kOnly || !model.route.empty())) {
-    return Conflict("tower and route cannot be combined with overlay", whole);
+    return OverlayConflict("tower and route", whole);
   }
   if (!model.overlay.empty() && model.causal != CausalChoice::kAsFiles) {
-    return Conflict("causal cannot be combined with overlay", whole);
+    return OverlayConflict("causal", whole);
   }
   if (model.compute.gemm == Gemm::kTiles &&
       (model.compute.emulate || model.compute.type == ComputeType::kF32)) {
