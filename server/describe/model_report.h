@@ -34,8 +34,8 @@ struct ModelReport {
   std::vector<WeightMemory> weight_memory;  // for every compute type
   int64_t run_tokens = 0;                   // maximum tokens of a run
   int64_t run_bytes = 0;                    // per instance
-  std::optional<MemoryNeed>
-      need;  // of the whole server; not set if the CPU cannot compute in this type
+  // Of the whole server; not set if the CPU cannot compute in this type.
+  std::optional<MemoryNeed> need;
   std::vector<QueryKeyRanks> ranks;  // of each weight set, if requested
   std::string no_ranks;              // why requested ranks are missing
   std::shared_ptr<const ModelTokenizer> tokenizer;

@@ -34,7 +34,9 @@ enum OwnEvent : size_t { kListener, kWaker, kLibrary, kOwnEvents };
 // authorized.
 std::optional<HttpAnswer> RefusalOf(const HttpRequest& request, const ServerSecrets& secrets,
                                     TokenScope scope) {
-  if (!request.has_certificate) return HttpAnswer{403, "the call needs a valid client certificate\n"};
+  if (!request.has_certificate) {
+    return HttpAnswer{403, "the call needs a valid client certificate\n"};
+  }
   const absl::Status status = secrets.Identify(request.authorization, scope).status();
   if (status.ok()) return std::nullopt;
   HttpAnswer refusal = {403, absl::StrCat(status.message(), "\n")};

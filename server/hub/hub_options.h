@@ -24,8 +24,8 @@ struct HubOptions {
   absl::Duration connect_timeout = absl::Seconds(10);
   absl::Duration stall_timeout = absl::Seconds(30);  // without receiving a byte; whole seconds
   absl::Duration api_timeout = absl::Minutes(1);     // for responses other than files
-  absl::Duration retry_delay =
-      absl::Milliseconds(250);  // before the first retry; doubles afterwards
+  // Before the first retry; doubles afterwards.
+  absl::Duration retry_delay = absl::Milliseconds(250);
 };
 
 // Returns the value of an environment variable; empty if unset.

@@ -159,8 +159,8 @@ struct ComputeRequest {
   Input input;
   Keys keys;
   std::optional<CheckedTensor> bias;
-  std::vector<float>
-      head_gates;  // [layers, H], or [H] for every layer, with the checkpoint's H; or empty
+  // [layers, H], or [H] for every layer, with the checkpoint's H; or empty.
+  std::vector<float> head_gates;
   int64_t truncated_tokens = 0;  // tokens missing from `layout`; for texts, how many were cut
   std::shared_ptr<const TokenizedTexts> texts = {};  // null if the request has no texts
   Outputs outputs;

@@ -15,8 +15,8 @@ namespace attendant::server {
 // The client and stream of an EncodeRequest.
 struct EncodeOrigin {
   std::string client = {};  // see ComputeRequest
-  std::shared_ptr<StreamSequence> sequence =
-      nullptr;  // the sequence of which it is a chunk; or null
+  // The sequence of which it is a chunk; or null.
+  std::shared_ptr<StreamSequence> sequence = nullptr;
 };
 
 // Returns NOT_FOUND for an unknown model or memory handle, and INVALID_ARGUMENT with the field, the

@@ -241,9 +241,9 @@ class InferBodyReader final : public InferJsonReader {
 
   const std::function<absl::Status(int64_t)>& reserve_;
   InferBody body_;
-  std::vector<Input> inputs_;  // in the order of the message
-  std::vector<std::optional<bool>>
-      outputs_;  // in the order of the message: whether they are binary
+  // Both in the order of the message.
+  std::vector<Input> inputs_;
+  std::vector<std::optional<bool>> outputs_;  // whether they are binary
 };
 
 }  // namespace

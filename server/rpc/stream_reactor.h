@@ -131,8 +131,8 @@ class StreamReactor final : public Call {
   bool working_ ABSL_GUARDED_BY(mutex_) = false;  // on an item, and none is held back meanwhile
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  bool lost_ ABSL_GUARDED_BY(mutex_) =
-      false;  // the client has disconnected: write no further responses
+  // The client has disconnected: write no further responses.
+  bool lost_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -93,8 +93,8 @@ class TextCall final : public BodyCall {
   int64_t task_bytes_ = 0;
   std::shared_ptr<const ServedModel> model_;
   std::optional<TextCollector> collector_;
-  std::vector<TextPart>
-      parts_;         // if the task interacts, the first part is its query, without inputs
+  // If the task interacts, the first part is its query, without inputs.
+  std::vector<TextPart> parts_;
   size_t taken_ = 0;  // parts with results
   absl::Duration queued_ = {};
 
