@@ -1,5 +1,5 @@
-// RequestRecorder: what is counted and logged of a request, however it came; and when a refused one
-// may come again.
+// RequestRecorder, which counts and logs a request over gRPC or HTTP, and the time after which a
+// refused client may retry.
 #pragma once
 
 #include <optional>

@@ -120,8 +120,8 @@ class Budget {
   // `exempt`, see Reservation::Change.
   Answer TryTake(const ReservationRequest& request, Reservation& reservation, int64_t exempt = 0);
 
-  // Passes a reservation for the request to `ready`: before this function returns if there is room
-  // and no earlier request is waiting, otherwise as soon as there is.
+  // Passes a reservation for the request to `ready`: before this function returns if it can be met
+  // and no earlier request is waiting for room, otherwise as soon as it can.
   //
   // A `ready` that had to wait runs on the thread that made room, inside the call that released a
   // reservation. Calls run one at a time: if another `ready` is running, this one runs after it on

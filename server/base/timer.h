@@ -34,7 +34,7 @@ class Timer {
   // block. Throws std::bad_alloc.
   Ticket Set(absl::Time time, std::function<void()> call);
 
-  // Cancels the callback unless it is running or has run, and destroys it in that case.
+  // Cancels and destroys the callback, unless it is running or has run.
   void Cancel(const Ticket& ticket);
 
  private:

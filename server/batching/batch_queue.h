@@ -47,7 +47,7 @@ class BatchQueue {
   // DEADLINE_EXCEEDED if the deadline has passed or cannot be met, CANCELLED if the client has
   // disconnected, and INVALID_ARGUMENT if the job has more tokens than the queue can ever hold.
   // RESOURCE_EXHAUSTED and unmeetable deadlines have a reason (server/metrics/refusal.h). The job's
-  // numbers must not be negative. Throws std::bad_alloc, leaving the queue unchanged.
+  // numbers must not be negative. Throws std::bad_alloc without adding the job.
   absl::Status Submit(std::shared_ptr<Job> job);
 
   // Returns the result that Submit would have now for another job of this deadline that is like the

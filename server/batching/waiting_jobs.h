@@ -22,7 +22,7 @@ struct QueueLimits {
   int64_t max_tokens = 65536;
   // Predicted time to compute them on all instances together.
   absl::Duration max_seconds = absl::Seconds(30);
-  // Jobs that a peer leaves free while no other peer has any waiting.
+  // Jobs that a peer with some waiting leaves free while no other peer has any waiting.
   int64_t reserved_jobs = 0;
   // Deadline, after its predicted completion, of a job without one.
   absl::Duration default_deadline = absl::InfiniteDuration();

@@ -14,7 +14,7 @@ namespace attendant::server {
 // For the texts of one request. Not thread-safe.
 class EncodingCache {
  public:
-  // `tokenizer` is unique to the tokenizer. Encodings with places are not cached.
+  // `tokenizer` is a number unique to the tokenizer. Encodings with places are not cached.
   EncodingCache(const ClientCache& cache, int64_t tokenizer, absl::string_view prompt,
                 const text::EncodeOptions& options);
 

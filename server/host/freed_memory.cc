@@ -10,7 +10,7 @@
 namespace attendant::server {
 namespace {
 
-// 64 KiB with pages of 4 KiB; where pages are that large themselves, one comes and goes.
+// 64 KiB with pages of 4 KiB. A fixed size could be that of a single page, which comes and goes.
 int64_t Worthwhile() {
   static const int64_t bytes = 16 * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
   return bytes;

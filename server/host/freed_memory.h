@@ -30,7 +30,7 @@ class FreedMemory {
     int64_t begun = 0;  // since the process started
   };
 
-  // Returns memory if the process has grown since the last call. Without calls in progress, it then
+  // Returns memory if the process has grown since it last did. Without calls in progress, it then
   // does so each time until there is nothing to return and no call has begun in between, because
   // the remaining memory of calls and connections is freed later, without growth. Returned memory
   // costs page faults when it is used again, so that with calls in progress the process must have
@@ -45,8 +45,8 @@ class FreedMemory {
 
   const std::function<int64_t()> resident_;
   const std::function<void()> give_back_;
-  int64_t kept_ = 0;        // bytes after the last call, or fewer
-  int64_t begun_ = 0;       // calls begun by the last call
+  int64_t kept_ = 0;        // bytes after memory was last returned, or fewer
+  int64_t begun_ = 0;       // calls begun by the last GiveBackIfGrown
   bool unsettled_ = false;  // whether more may be freed without growth
 };
 

@@ -15,8 +15,8 @@ namespace attendant::server {
 // text from a client cannot forge a line. A JSON line is {"time": …, "level": …, "message": …}.
 void StartLogging(LogFormat format, const std::string& level);
 
-// Returns `message` with control characters escaped as
-// , \t or, for example, \x1b.
+// Returns `message` with its control characters escaped: line breaks and tabs as \n and \t, others
+// in hexadecimal digits, such as \x1b.
 std::string EscapeControls(const std::string& message);
 
 // Returns `message` as a quoted JSON string, replacing invalid UTF-8 by U+FFFD.

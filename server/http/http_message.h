@@ -17,7 +17,7 @@ struct HttpRequest {
   std::string_view path;  // without the query
   bool has_body = false;
   std::string authorization = {};  // the header, or empty
-  bool has_certificate = true;     // if the server requires one
+  bool has_certificate = true;     // false only if the server requires one
   std::string peer = {};           // as gRPC names it, "ipv4:10.0.0.1:5000"
   absl::Status call_room = {};     // an error if the HTTP port has no place for a call
   // Returns the value of a header, with several values separated by commas; empty if absent. May be

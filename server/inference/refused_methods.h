@@ -5,7 +5,7 @@
 
 namespace attendant::server {
 
-// Returns why "/service/name" is not supported, as a sentence for the client; null for other paths.
+// Returns why there is no method "/service/name", as a sentence for the client. Never null.
 const char* WhyNoMethod(absl::string_view path);
 
 }  // namespace attendant::server

@@ -18,7 +18,7 @@ namespace attendant::server {
 
 // The record of a finished request.
 struct RequestRecord {
-  std::string method;  // a served model's name or empty; never other text from the client
+  std::string method;  // "Attend"
   std::string model;   // name of a served model, or empty; never any other text from the client
   absl::StatusCode code = absl::StatusCode::kOk;
   int64_t tokens = 0;                    // kept tokens

@@ -27,8 +27,8 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
     const ModelDescription& model, const std::map<std::string, std::string>& files,
     const Clock& clock, std::vector<std::string>& notes);
 
-// Writes into Tokenization::tokenizer_json, which clients get, what the class of the tokenizer
-// builds where the file says otherwise (text::ReplacedParts). Every other byte stays.
+// Replaces the parts of Tokenization::tokenizer_json, which clients get, that the tokenizer's class
+// builds differently (text::ReplacedParts). Does not change any other byte.
 void ApplyTokenizerClass(const std::map<std::string, std::string>& files,
                          Tokenization& tokenization);
 

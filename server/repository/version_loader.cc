@@ -40,7 +40,7 @@ absl::StatusOr<ModelSetting> ReadSetting(const std::string& name, const std::str
   if (setting.ok() && !setting->overlay.empty()) {
     setting = absl::InvalidArgumentError("overlay: not supported in a model repository");
   }
-  // Clients see errors about a file, so that an error must not contain a path of this machine.
+  // Clients see errors about a file, so an error must not contain a path of this machine.
   if (setting.ok() && absl::StartsWith(setting->prune_file, "/")) {
     setting = absl::InvalidArgumentError(
         "prune: expected a file in the same directory; got an absolute path");

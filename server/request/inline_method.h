@@ -25,7 +25,7 @@ using InlineMethod = absl::StatusOr<grpc::ByteBuffer> (*)(const MethodContext& c
                                                           const grpc::ByteBuffer& message,
                                                           std::string& model);
 
-// Parses the message of a InlineMethod, at most 64 KiB.
+// Parses the message of an InlineMethod, at most 64 KiB.
 template <typename Request>
 absl::StatusOr<Request> ParseInline(const grpc::ByteBuffer& message) {
   constexpr int64_t kMaxBytes = 64 << 10;

@@ -14,7 +14,7 @@ struct Certificates {
   std::string chain;
   std::string key;
   std::string client_ca;  // empty: no client certificates
-  // Expiry of the first certificate in the chain.
+  // Earliest expiry in the chain; read from it, not given.
   absl::Time expiry = absl::InfiniteFuture();
 };
 

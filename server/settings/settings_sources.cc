@@ -59,8 +59,8 @@ absl::Status UnknownVariable(const std::string& name, const std::string& value) 
       absl::StrCat("unknown variable ", name, Suggestion(name, KnownNames(VariableName))));
 }
 
-// Returns the arguments in reverse, as the parser expects, with a value for each flag that has an
-// optional value and none is given.
+// Returns the arguments in reverse, as the parser expects, with a value for each flag that may omit
+// its value and does.
 std::vector<std::string> WithValues(const std::vector<std::string>& arguments) {
   std::vector<std::string> reversed;
   for (auto argument = arguments.rbegin(); argument != arguments.rend(); ++argument) {

@@ -78,7 +78,7 @@ absl::Status LoadAs(const TokenizerClass* known, const std::string& json, const 
   return absl::OkStatus();
 }
 
-// The class of a tokenizer.json; null: its tokenizer is made as the file says.
+// Returns the class of a tokenizer.json; null if the file is used unchanged.
 const TokenizerClass* ClassOf(const std::string& json, const Settings& file,
                               const TokenizerSettings& settings) {
   const std::optional<JsonValue> model = file.Find("model");
@@ -86,7 +86,7 @@ const TokenizerClass* ClassOf(const std::string& json, const Settings& file,
   return ClassFor(settings, json, type.has_value() ? type->text() : absl::string_view());
 }
 
-// Whether `found` has all that `wanted` has.
+// Returns whether `found` contains `wanted`; objects in it may have further keys.
 bool SaysTheSame(JsonValue wanted, JsonValue found) {
   if (wanted.kind() != found.kind() || wanted.text() != found.text()) return false;
   if (wanted.is_array() && wanted.size() != found.size()) return false;
@@ -100,8 +100,8 @@ bool SaysTheSame(JsonValue wanted, JsonValue found) {
   return same;
 }
 
-// Replaces each {{TOKEN}} in the JSON of a part by the id of that added token of the file. Nothing
-// if there is no such token.
+// Replaces each {{TOKEN}} in the JSON of a part by the id of that added token of the file. Returns
+// nullopt if there is no such token.
 std::optional<std::string> WithAddedIds(const std::string& part, const Settings& file) {
   std::vector<std::pair<std::string, std::string>> ids;
   if (const std::optional<JsonValue> added = file.Find("added_tokens")) {

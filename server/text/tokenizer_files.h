@@ -20,9 +20,9 @@ struct TokenizerFiles {
   std::optional<std::string> merges_txt = std::nullopt;
   std::optional<std::string> vocab_txt = std::nullopt;
   std::optional<std::string> tokenizer_config_json = std::nullopt;  // of transformers
-  std::optional<std::string> special_tokens_map_json =
-      std::nullopt;                                       // of older versions of transformers
-  std::optional<std::string> config_json = std::nullopt;  // the model's
+  // Of older versions of transformers.
+  std::optional<std::string> special_tokens_map_json = std::nullopt;
+  std::optional<std::string> config_json = std::nullopt;                // the model's
   std::optional<std::string> sentence_bert_config_json = std::nullopt;  // of sentence-transformers
 };
 
@@ -43,9 +43,8 @@ struct EffectiveTokenizer {
 // vocab.json, and otherwise the errors of Tokenizer::Load, with the file of an invalid setting.
 absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& files);
 
-// The normalizer, pre_tokenizer and post_processor that such a class builds where tokenizer.json
-// says otherwise, as JSON by their keys. Nothing if the class uses the file as it is, or if a file
-// cannot be read.
+// Returns the normalizer, pre_tokenizer and post_processor that such a class builds differently
+// from tokenizer.json, as JSON by key. Empty without such a class, or if a file cannot be read.
 std::map<std::string, std::string> ReplacedParts(const TokenizerFiles& files);
 
 }  // namespace attendant::text

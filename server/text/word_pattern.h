@@ -11,8 +11,7 @@ namespace attendant::text {
 SplitPattern Gpt2Words();
 
 // Returns the pattern of a regular expression in tokenizer.json, in which line breaks may be
-// literal or \r and
-// ; empty if it is unknown.
+// literal or escaped (\r and \n); empty if it is unknown.
 SplitPattern KnownWords(absl::string_view regex);
 
 }  // namespace attendant::text
