@@ -28,12 +28,12 @@ std::string AllTaken(const char* what, int64_t total, const char* flag) {
                       "); retry later");
 }
 
-std::string MemoryFull(const char* what, int64_t bytes) {
-  return absl::StrCat("the memory for requests is full (--memory-limit-bytes); ", what, " ", bytes,
+}  // namespace
+
+std::string MemoryFull(absl::string_view needs, int64_t bytes) {
+  return absl::StrCat("the memory for requests is full (--memory-limit-bytes); ", needs, " ", bytes,
                       " bytes; retry later");
 }
-
-}  // namespace
 
 Admission::Admission(AdmissionLimits limits, std::function<int64_t()> resident_bytes,
                      const Clock& clock)

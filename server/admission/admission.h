@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/admission/awaited_messages.h"
@@ -24,6 +25,10 @@ struct AdmissionLimits {
   // Resident memory of the process, in bytes, above which new work is refused.
   int64_t most_resident_bytes = std::numeric_limits<int64_t>::max();
 };
+
+// Returns the message of Refusal::kMemory: "the memory for requests is full (--memory-limit-bytes);
+// <needs> <bytes> bytes; retry later".
+std::string MemoryFull(absl::string_view needs, int64_t bytes);
 
 // Bounds the work in flight. Each request holds a slot from its headers, or from the arrival of a
 // stream's item, until its response is sent; each stream holds a place among the streams; and all

@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "server/admission/admission.h"
 #include "server/metrics/refusal.h"
 #include "server/models/model_lookup.h"
 #include "server/models/sequence_state.h"
@@ -74,9 +75,7 @@ absl::Status CrossKvStore::TakeRoom(const char* what, int64_t bytes, Budget::Res
     if (memory_ == nullptr || memory_->TryTake(request, room) == Budget::Answer::kTaken) {
       return absl::OkStatus();
     }
-    return Refused(Refusal::kMemory,
-                   absl::StrCat("the memory for requests is full (--memory-limit-bytes); the ",
-                                what, " needs ", bytes, " bytes; retry later"));
+    return Refused(Refusal::kMemory, MemoryFull(absl::StrCat("the ", what, " needs"), bytes));
   }
   if (bytes > limits_.max_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("the ", what, " would take ", bytes,
