@@ -13,10 +13,9 @@ class ServiceConfigCommand : public Command {
                           "With its retries, balancing and health checks, clients in any language "
                           "keep working while one of several servers restarts. Calls no server.",
                           "attendant-client service-config > service_config.json"};
-    table.Add("Balancing",
-              {{"--behind-proxy", "",
-                "Omit health checks, for clients of a proxy that checks its servers",
-                SetKind(checks_, HealthChecks::kOfProxy)}});
+    table.Add("Balancing", {{"--behind-proxy", "",
+                             "Omit health checks, for clients of a proxy that checks its servers",
+                             SetKind(checks_, HealthChecks::kOfProxy)}});
     return table;
   }
 

@@ -172,8 +172,8 @@ absl::StatusOr<Workload> Workload::Make(const WorkloadOptions& options, const Se
     workload.items_.push_back(maker.Make());
     bytes += workload.items_.back().request.bytes();
     if (listed && bytes > kMostRequestBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "expected at most 1 GiB of requests, about ", workload.size(), " of them; got more"));
+      return absl::InvalidArgumentError(absl::StrCat("expected at most 1 GiB of requests, about ",
+                                                     workload.size(), " of them; got more"));
     }
   }
   return workload;

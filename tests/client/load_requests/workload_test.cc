@@ -135,7 +135,8 @@ TEST(WorkloadBoundsTest, RefusesMoreOfAFileThanFits) {
                      SomeModel())
           .status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("expected at most 1 GiB of requests, about "));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("expected at most 1 GiB of requests, about "));
 }
 
 TEST(WorkloadBoundsTest, RequestsComeRoundAndStayInBounds) {

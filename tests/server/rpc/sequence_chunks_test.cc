@@ -455,11 +455,10 @@ TEST_P(SequenceChunkRuleTest, Refuses) {
 INSTANTIATE_TEST_SUITE_P(
     Chunks, SequenceChunkRuleTest,
     ::testing::ValuesIn(std::vector<BadChunk>{
-        BadChunk{
-            "Softmax",
-            [](v1::EncodeStreamRequest& item) { item.mutable_request()->set_model("tiny"); },
-            "sequence: not supported by model \"tiny\": its attention is softmax, not causal_linear; "
-            "sequence 5 stays as it was, at 0 tokens"},
+        BadChunk{"Softmax",
+                 [](v1::EncodeStreamRequest& item) { item.mutable_request()->set_model("tiny"); },
+                 "sequence: not supported by model \"tiny\": its attention is softmax, not "
+                 "causal_linear; sequence 5 stays as it was, at 0 tokens"},
         BadChunk{"TwoSequences",
                  [](v1::EncodeStreamRequest& item) {
                    *item.mutable_request()->mutable_token_ids() = IntegerTensor({2, 1}, {1, 2});
