@@ -125,7 +125,7 @@ std::map<std::string, Module> ListModules(const WeightFiles& files, Problems& pr
   std::map<std::string, Module> modules;
   for (const auto& [name, tensor] : files.files.front().tensors) {
     const auto* end =
-        absl::c_find_if(kEnds, [&](End one) { return absl::EndsWith(name, one.text); });
+        absl::c_find_if(kEnds, [&name = name](End one) { return absl::EndsWith(name, one.text); });
     if (end == std::end(kEnds)) {
       problems.Add("tensor ", Quoted(name), ": expected a LoRA matrix", kMergeIt);
       continue;

@@ -1,3 +1,4 @@
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -54,6 +55,17 @@ bool Has(dnnl::cpu_isa isa) {
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
 }
 
+// clang 14 does not know these two as literals of __builtin_cpu_supports.
+bool HasF16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
+bool HasAvxVnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & bit_AVXVNNI) != 0;
+}
+
 }  // namespace
 
 absl::Span<const Named<Isa>> IsaCaps() { return kCaps; }
@@ -64,7 +76,7 @@ absl::Status CheckCpu() {
   if (!__builtin_cpu_supports("avx2")) missing.push_back("avx2");
   if (!__builtin_cpu_supports("fma")) missing.push_back("fma");
   if (!__builtin_cpu_supports("bmi2")) missing.push_back("bmi2");
-  if (!__builtin_cpu_supports("f16c")) missing.push_back("f16c");
+  if (!HasF16c()) missing.push_back("f16c");
   if (!missing.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("CPU: expected avx2, fma, bmi2 and f16c (x86-64-v3); got a CPU without ",
@@ -121,8 +133,7 @@ bool HasAmxUnits() {
 }
 
 bool HasInt8Dots() {
-  return __builtin_cpu_supports("avxvnni") &&
-         (Has(dnnl::cpu_isa::avx2_vnni) || Has(dnnl::cpu_isa::avx512_core_vnni));
+  return HasAvxVnni() && (Has(dnnl::cpu_isa::avx2_vnni) || Has(dnnl::cpu_isa::avx512_core_vnni));
 }
 
 }  // namespace attendant

@@ -37,10 +37,8 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const L
   const int64_t added = shape.added_width(layer.hidden_size);
   const auto read_table = [&](const std::string& name, int64_t rows, int64_t width,
                               EmbeddingTable& table) {
-    absl::StatusOr<EmbeddingTable> read =
-        EmbeddingTable::Load(name, rows, width, shape.table_type, loader);
-    if (read.ok()) table = *std::move(read);
-    return read.status();
+    ASSIGN_OR_RETURN(table, EmbeddingTable::Load(name, rows, width, shape.table_type, loader));
+    return absl::OkStatus();
   };
   absl::Status status =
       read_table("embeddings.word", shape.vocabulary, shape.width, embeddings.word_);

@@ -43,9 +43,8 @@ absl::Status LoadHeads(const ModelDescription& model, WeightLoader& loader, Enco
     impl.heads.push_back(std::move(read));
   }
   if (!model.vocabulary_head) return absl::OkStatus();
-  absl::StatusOr<VocabularyHead> read = VocabularyHead::Load(model, loader);
-  if (read.ok()) impl.vocabulary_head = *std::move(read);
-  return read.status();
+  ASSIGN_OR_RETURN(impl.vocabulary_head, VocabularyHead::Load(model, loader));
+  return absl::OkStatus();
 }
 
 absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {

@@ -39,10 +39,9 @@ absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoad
   if (norms == QueryKeyNorms::kNone) return absl::OkStatus();
   const auto read = [&](const char* name, int64_t columns, std::optional<NormParameters>& norm) {
     const int64_t width = norms == QueryKeyNorms::kEachHead ? shape_.attention.key_width : columns;
-    absl::StatusOr<NormParameters> found =
-        loader.ReadNorm(prefix + name, width, shape_.norms.kind, shape_.norms.epsilon);
-    if (found.ok()) norm = *std::move(found);
-    return found.status();
+    ASSIGN_OR_RETURN(
+        norm, loader.ReadNorm(prefix + name, width, shape_.norms.kind, shape_.norms.epsilon));
+    return absl::OkStatus();
   };
   absl::Status status = read("query_norm", shape_.query_columns(), query_norm_);
   if (status.ok()) status = read("key_norm", shape_.key_columns(), key_norm_);

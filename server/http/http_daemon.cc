@@ -89,7 +89,7 @@ MHD_Response* ResponseOf(HttpAnswer& answer, bool& works) {
     std::shared_ptr<HttpContent> content;
     bool& works;
   };
-  auto reading = std::make_unique<Reading>(answer.content, works);
+  auto reading = std::make_unique<Reading>(Reading{answer.content, works});
   const MHD_ContentReaderCallback read = [](void* from, uint64_t, char* to, size_t most) {
     auto& source = *static_cast<Reading*>(from);
     source.works = true;

@@ -37,10 +37,11 @@ class Reloaded {
     absl::MutexLock lock(&mutex_);
     if (contents == seen_) return false;
     absl::StatusOr<Value> value = contents.ok() ? make_(*contents) : contents.status();
+    absl::Status status = value.status();
     std::shared_ptr<const Value> made;
-    if (value.ok()) made = std::make_shared<const Value>(*std::move(value));
+    if (status.ok()) made = std::make_shared<const Value>(*std::move(value));
     seen_ = std::move(contents);  // last, so that lack of memory makes it read them again
-    if (made == nullptr) return value.status();
+    if (!status.ok()) return status;
     current_ = std::move(made);
     return true;
   }

@@ -39,9 +39,9 @@ absl::StatusOr<TokenizerSettings> ReadSettings(const TokenizerFiles& files) {
 absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerClass* known,
                             TokenizerOverrides& overrides) {
   ASSIGN_OR_RETURN(std::optional<std::vector<AddedTokenSetting>> listed, settings.AddedTokens());
-  if (listed.has_value()) overrides.added_tokens = *std::move(listed);
   // Such a class builds a tokenizer from the vocabulary only.
   overrides.drops_file_tokens = known != nullptr && listed.has_value();
+  if (listed.has_value()) overrides.added_tokens = *std::move(listed);
   for (const absl::string_view key : {"bos_token", "eos_token", "unk_token", "sep_token",
                                       "pad_token", "cls_token", "mask_token"}) {
     const auto token = SpecialTokenOf(settings, known, key);

@@ -169,8 +169,8 @@ absl::StatusOr<TensorTable> ParseSafetensorsHeader(absl::string_view header, int
     if (!problem.empty()) problems.Add("tensor ", Quoted(name), ": ", problem);
   }
   if (problems.empty()) {
-    std::string problem = CheckCoverage(tensors, data_bytes);
-    if (!problem.empty()) problems.Add(std::move(problem));
+    const std::string problem = CheckCoverage(tensors, data_bytes);
+    if (!problem.empty()) problems.Add(problem);
   }
   RETURN_IF_ERROR(problems.ToStatus());
   for (auto& [name, tensor] : tensors) {

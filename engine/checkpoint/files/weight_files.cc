@@ -74,8 +74,8 @@ absl::StatusOr<WeightFiles> OpenShards(const std::string& folder,
   ASSIGN_OR_RETURN(const Json index, ReadJsonFile(path, kIndexLimits));
   Problems problems(path);
   WeightMap map;
-  if (std::string problem = ReadWeightMap(index, map); !problem.empty()) {
-    problems.Add(std::move(problem));
+  if (const std::string problem = ReadWeightMap(index, map); !problem.empty()) {
+    problems.Add(problem);
     return problems.ToStatus();
   }
   std::map<std::string, int64_t> shards;

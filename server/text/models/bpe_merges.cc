@@ -70,7 +70,8 @@ void BpeMerges::ApplyToFew(std::vector<BpeSymbol>& symbols) const {
 }
 
 void BpeMerges::ApplyToMany(std::vector<BpeSymbol>& symbols, MergeScratch& scratch) const {
-  auto& [waiting, links] = scratch;
+  auto& waiting = scratch.waiting;
+  auto& links = scratch.links;
   waiting.clear();
   links.resize(symbols.size());
   const uint32_t count = static_cast<uint32_t>(symbols.size());
