@@ -5,6 +5,7 @@
 #include "server/request/parse_own_fields.h"
 #include "server/request/parse_texts.h"
 #include "server/request/shared_fields.h"
+#include "server/request/token_rows.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {

@@ -10,6 +10,7 @@
 #include "server/rest/call_start.h"
 #include "server/rest/infer_call.h"
 #include "server/rest/rest_answer.h"
+#include "server/rest/rest_path.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {

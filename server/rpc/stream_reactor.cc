@@ -68,6 +68,8 @@ absl::Status StreamReactor::OnMessage(grpc::ByteBuffer message, Budget::Reservat
     charged = context_.admission.Charge({peer_, arrived.item.bytes, HeldFor::kRequest},
                                         arrived.held.memory);
   }
+  const uint64_t id = arrived.item.message.id();
+  const absl::Time started = arrived.item.arrived;
   std::optional<Taken> taken;
   {
     absl::MutexLock lock(&mutex_);
@@ -76,9 +78,7 @@ absl::Status StreamReactor::OnMessage(grpc::ByteBuffer message, Budget::Reservat
     Advance();
   }
   if (!charged.ok()) {
-    taken = Respond(
-        {arrived.item.message.id(), false, nullptr, item_account_.ForItem(arrived.item.arrived)},
-        {charged});
+    taken = Respond({id, false, nullptr, item_account_.ForItem(started)}, {charged});
   }
   Work(std::move(taken));
   return absl::OkStatus();

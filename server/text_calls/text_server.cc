@@ -12,6 +12,7 @@
 #include "server/tensors/status_mapping.h"
 #include "server/text_calls/text_call.h"
 #include "server/text_calls/text_models.h"
+#include "server/text_calls/text_path.h"
 
 namespace attendant::server {
 namespace {

@@ -87,7 +87,7 @@ absl::Status Call::TakeMessage(bool ok) {
   Budget::Reservation permit;
   if (receiver != nullptr) permit = receiver->Finish(static_cast<int64_t>(message.Length()));
   receiver.reset();
-  return ok ? OnMessage(std::move(message), std::move(permit)) : OnNoMessage();
+  return ok ? OnMessage(message, std::move(permit)) : OnNoMessage();
 }
 
 absl::Status Call::OnNoMessage() {

@@ -15,7 +15,6 @@ namespace rate_search_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 constexpr double kService = 0.010;  // seconds
 constexpr double kCapacity = 1 / kService;

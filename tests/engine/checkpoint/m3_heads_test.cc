@@ -10,7 +10,6 @@ namespace m3_heads_test {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;

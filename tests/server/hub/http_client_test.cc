@@ -11,11 +11,9 @@ namespace attendant::server {
 namespace http_client_test {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 class TextSink final : public HttpSink {
  public:

@@ -11,7 +11,6 @@ namespace attendant::server {
 namespace wanted_files_test {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;

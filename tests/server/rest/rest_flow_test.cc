@@ -14,7 +14,6 @@ namespace rest_flow_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 const std::string kPath = "/v2/models/tiny/infer";
 

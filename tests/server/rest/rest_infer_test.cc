@@ -13,7 +13,6 @@
 namespace attendant::server {
 namespace rest_infer_test {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class RestInferTest : public ::testing::Test {

@@ -11,7 +11,6 @@ namespace attendant::server {
 namespace prompt_tokens_test {
 
 using ::testing::Each;
-using ::testing::ElementsAre;
 
 constexpr int64_t kE = 32;
 

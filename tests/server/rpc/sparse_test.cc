@@ -11,7 +11,6 @@ namespace sparse_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr int64_t kE = 32, kWords = 100;

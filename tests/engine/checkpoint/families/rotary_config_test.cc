@@ -209,7 +209,7 @@ TEST(RotaryConfig, ParametersForAllLayersHaveOlderKeys) {
   const std::vector<std::pair<std::string, float>> bases = {{"nomic_bert_library", 1000.0f},
                                                             {"gte_library", 160000.0f}};
   for (const auto& [family, base] : bases) {
-    const auto config = [&](const std::string& more) {
+    const auto config = [&family = family](const std::string& more) {
       return Config(family, {"rope_parameters"}, more);
     };
     const int64_t width = Read(config("{}")).width();

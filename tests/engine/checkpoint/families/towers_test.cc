@@ -14,7 +14,6 @@
 namespace attendant {
 namespace towers_test {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAreArray;
 

@@ -9,8 +9,6 @@
 namespace attendant {
 namespace module_ends_test {
 
-using ::testing::ElementsAre;
-using ::testing::FloatNear;
 using ::testing::HasSubstr;
 
 Json Description() {
