@@ -235,7 +235,7 @@ absl::StatusOr<std::vector<int64_t>> ToInt64s(const Tensor& tensor) {
     values[i] = LoadInteger(tensor, i);
     if (tensor.dtype == DataType::kUInt64 && values[i] < 0) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "element ", i, " is ", static_cast<uint64_t>(values[i]), ", more than int64 holds"));
+          "element ", i, " is ", static_cast<uint64_t>(values[i]), ", which exceeds int64"));
     }
   }
   return values;

@@ -49,7 +49,7 @@ std::string Embeddings(const Model& model) {
                       embeddings.positions(), ", token types ", embeddings.token_types(),
                       ", width ", embeddings.width(), "; sequences ",
                       longest == 0 ? "of any length" : absl::StrCat("up to ", longest),
-                      meant == longest ? "" : absl::StrCat(", cut at ", meant),
+                      meant == longest ? "" : absl::StrCat(", truncated at ", meant),
                       embeddings.has_text_padding()
                           ? absl::StrCat("; texts padded to ", embeddings.text_padding().length())
                           : "");
@@ -58,9 +58,9 @@ std::string Embeddings(const Model& model) {
 // Omits rank_scores, which differ only for regressions and for models with several classes.
 std::string Classifier(const Model& model) {
   const char* scores = "";
-  if (model.class_scores() == v1::SCORES_SOFTMAX) scores = ", scores by softmax";
-  if (model.class_scores() == v1::SCORES_SIGMOID) scores = ", scores by sigmoid";
-  if (model.class_scores() == v1::SCORES_PLAIN) scores = ", plain scores";
+  if (model.class_scores() == v1::SCORES_SOFTMAX) scores = ", softmax scores";
+  if (model.class_scores() == v1::SCORES_SIGMOID) scores = ", sigmoid scores";
+  if (model.class_scores() == v1::SCORES_PLAIN) scores = ", raw scores";
   return UnlessZero(model.classes(), absl::StrCat(" classes", scores));
 }
 
@@ -129,7 +129,7 @@ constexpr ModelRow kRows[] = {
     {"heads", "layer.heads layer.key_width layer.value_width layer.score_scale",
      [](const Model& m) {
        return absl::StrCat(m.layer().heads(), ", keys ", m.layer().key_width(), " and values ",
-                           m.layer().value_width(), " wide; scores times ",
+                           m.layer().value_width(), " wide; scores scaled by ",
                            m.layer().score_scale());
      }},
     {"key/value heads", "layer.key_value_heads",
@@ -182,7 +182,7 @@ constexpr ModelRow kRows[] = {
        return m.layer().window() == 0
                   ? ""
                   : absl::StrCat(m.layer().window(), Unit(m),
-                                 m.layer().causal() ? " back, in " : " either way, in ",
+                                 m.layer().causal() ? " back, in " : " on either side, in ",
                                  m.windowed_layers_size(), " layers");
      }},
     {"global", "layer.first_global_blocks layer.last_global_blocks",
@@ -207,7 +207,7 @@ constexpr ModelRow kRows[] = {
     {"texts", "takes_texts why_no_texts",
      [](const Model& m) {
        if (m.takes_texts()) return std::string("yes");
-       return m.why_no_texts().empty() ? "" : absl::StrCat("none: ", m.why_no_texts());
+       return m.why_no_texts().empty() ? "" : absl::StrCat("no: ", m.why_no_texts());
      }},
     {"features", "front", Features},
     {"pooling", "pooling pooled_width",
@@ -283,7 +283,7 @@ constexpr ModelRow kRows[] = {
     {"rows per thread", "thread_plan.rows_per_thread_from",
      [](const Model& m) {
        const int64_t from = m.thread_plan().rows_per_thread_from();
-       return from == 0 ? "" : absl::StrCat("from ", from, " tokens on");
+       return from == 0 ? "" : absl::StrCat("from ", from, " tokens");
      }},
     {"predicted batch time",
      "cost_model.seconds_per_layer cost_model.product_flops_per_second "
@@ -292,8 +292,8 @@ constexpr ModelRow kRows[] = {
        const v1::CostModel& cost = m.cost_model();
        return m.has_cost_model()
                   ? absl::StrFormat(
-                        "%.3f ms a layer, %.1f GFLOP/s in products, %.1f in "
-                        "attention, times %.2f",
+                        "%.3f ms per layer, %.1f GFLOP/s in products, %.1f in "
+                        "attention, corrected by %.2f",
                         cost.seconds_per_layer() * 1e3, cost.product_flops_per_second() / 1e9,
                         cost.attention_flops_per_second() / 1e9, cost.correction())
                   : "";
@@ -301,7 +301,7 @@ constexpr ModelRow kRows[] = {
     {"tokenizing", "cost_model.text_bytes_per_second",
      [](const Model& m) {
        const float rate = m.cost_model().text_bytes_per_second();
-       return rate > 0 ? absl::StrFormat("%.1f MB/s on a core", rate / 1e6) : std::string();
+       return rate > 0 ? absl::StrFormat("%.1f MB/s per core", rate / 1e6) : std::string();
      }},
     {"on NUMA nodes", "thread_plan.instance_nodes",
      [](const Model& m) { return absl::StrJoin(m.thread_plan().instance_nodes(), " "); }},

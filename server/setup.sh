@@ -1,4 +1,4 @@
-# Common setup of server/run and tests/run, to be sourced by bash. Installs only Debian packages.
+# Common setup for server/run and tests/run, sourced by bash. Installs only Debian packages.
 
 readonly ATTENDANT_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -8,7 +8,7 @@ fail() {
   exit 1
 }
 
-# packages_of PART…: prints the packages of these parts of packages.txt.
+# packages_of PART…: prints the packages in these parts of packages.txt.
 packages_of() {
   awk -v parts=" $* " '
     { sub(/#.*/, ""); gsub(/[ \t]+/, "") }
@@ -23,10 +23,10 @@ install_packages() {
     [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
   done
   if ((${#missing[@]} == 0)); then
-    say "Packages: all present"
+    say "Packages: all installed"
     return
   fi
-  command -v apt-get >/dev/null || fail "needs Debian 12 or 13: no apt-get here. Missing: ${missing[*]}"
+  command -v apt-get >/dev/null || fail "requires Debian 12 or 13 (apt-get not found). Missing packages: ${missing[*]}"
   local as_root=()
   if ((EUID != 0)); then
     command -v sudo >/dev/null || fail "run as root, or install sudo. Missing packages: ${missing[*]}"
@@ -38,7 +38,7 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# build PRESET [-DNAME=VALUE…] [TARGET…]: configures and builds; fast if nothing changed.
+# build PRESET [-DNAME=VALUE…] [TARGET…]: configures and builds; fast if nothing has changed.
 build() {
   local preset=$1 options=()
   shift
@@ -46,19 +46,19 @@ build() {
     options+=("$1")
     shift
   done
-  say "Building ${*:-everything} (preset $preset; the first time takes minutes)"
+  say "Building ${*:-everything} (preset $preset; the first build takes minutes)"
   cd "$ATTENDANT_ROOT"
   cmake --preset "$preset" "${options[@]}" >"/tmp/attendant-configure.$$" 2>&1 || {
     cat "/tmp/attendant-configure.$$" >&2
-    fail "cmake could not configure"
+    fail "cmake could not configure the build"
   }
   rm -f "/tmp/attendant-configure.$$"
   cmake --build "build/$preset" ${1:+--target "$@"} >&2
 }
 
 # build_programs: builds the server and the client in the build directory of tests/run, so that neither command repeats the
-# other's work. The tests only add targets there and change no flags. A new directory is configured without tests, because
-# these need more packages; in a directory of tests/run they stay.
+# other's work. Tests only add targets there and do not change flags. A new directory is configured without tests, which need
+# more packages; an existing directory keeps its tests.
 build_programs() {
   local options=()
   [[ -e $ATTENDANT_ROOT/build/release/CMakeCache.txt ]] || options=(-DATTENDANT_TESTS=OFF)

@@ -43,7 +43,7 @@ void Add(const Execution& part, Execution& whole) {
 }
 
 Flag AnswerOutput::OutputFlag() {
-  return {"--output", "FILE", "Write the tensors to FILE.npy or FILE.safetensors, not to stdout",
+  return {"--output", "FILE", "Write the tensors to FILE.npy or FILE.safetensors instead of stdout",
           TextKind(path_)};
 }
 

@@ -69,7 +69,7 @@ Flags InputOptions::TensorFlags() {
        TextKind(generate_), "", "--input --values"},
       {"--seed", "SEED", "Seed of --generate", IntegerKind(seed_)},
       {"--wire-dtype", "", "Send the hidden states in this type",
-       FloatTypeKind(wire_dtype_, "as they are")},
+       FloatTypeKind(wire_dtype_, "unchanged")},
       {"--mask", "FILE|ROWS",
        "Attention mask [B, S], non-zero keeps a token: a file, or rows such as "
        "\"1,1,0;1,1,1\"",

@@ -12,7 +12,7 @@ class CompletionCommand : public Command {
   CommandTable Table() override {
     CommandTable table = {
         "Shell", "completion", "Print a shell script that completes commands and flags",
-        "Packages install it into /usr/share/bash-completion/completions. Calls no server.",
+        "Packages install it into /usr/share/bash-completion/completions. Does not call a server.",
         "source <(attendant-client completion bash)"};
     table.Add("Arguments", {{.name = "SHELL",
                              .placeholder = "",

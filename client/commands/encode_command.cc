@@ -104,10 +104,10 @@ Flags EncodeCommand::TextFlags() {
   truncate.initial = "right for --text, else none";
   return {
       input_.TextFlag(),
-      {"--prompt-name", "NAME", "Put the model's prompt of this name before each text",
+      {"--prompt-name", "NAME", "Prepend the model's prompt with this name to each text",
        TextKind(request_.prompt_name, "the prompt for --task, or else the model's default prompt"),
        "--text"},
-      {"--prompt", "TEXT", "Put this before each text; \"\": no prompt", std::move(prompt),
+      {"--prompt", "TEXT", "Prepend this to each text; \"\": no prompt", std::move(prompt),
        "--text", "--prompt-name"},
       {"--truncate", "",
        "Truncate texts and token ids to the model's max_sequence_length (shown by "

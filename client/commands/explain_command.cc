@@ -206,11 +206,15 @@ ExitCode ExplainCommand::Run(Session& session) {
   request.hidden_states = *std::move(input.hidden_states);
   request.attention_mask = std::move(input.attention_mask);
   request.output_dtype = DataType::kFloat32;
-  if (request.hidden_states.shape.size() != 3 || input.attention_bias) {
+  if (request.hidden_states.shape.size() != 3) {
     return ReportBadUsage(
-        session,
-        absl::InvalidArgumentError(
-            "explain: expected hidden states [B, S, E], without --bias or packed --lengths"));
+        session, absl::InvalidArgumentError(
+                     absl::StrCat("explain: expected hidden states [B, S, E], not packed; got ",
+                                  ShapeToString(request.hidden_states.shape))));
+  }
+  if (input.attention_bias) {
+    return ReportBadUsage(session,
+                          absl::InvalidArgumentError("explain: cannot be combined with --bias"));
   }
   request.lengths = std::move(input.lengths);
   const absl::StatusOr<Attention> attention = Ask(session, std::move(request));

@@ -94,7 +94,7 @@ CommandTable InspectCommand::Table() {
   table.Add("Input",
             {input_.FeaturesFlag(),
              {"--tokens", "TEXTS",
-              "Token labels, separated by spaces, one line per sequence; --text has its own",
+              "Token labels, separated by spaces, one line per sequence; --text provides its own",
               TextKind(tokens_), "", "--text"},
              {"--tokens-file", "FILE", "Like --tokens, from a file", TextKind(tokens_file_), "",
               "--tokens --text"}});

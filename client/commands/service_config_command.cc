@@ -8,11 +8,11 @@ namespace {
 class ServiceConfigCommand : public Command {
  public:
   CommandTable Table() override {
-    CommandTable table = {"Server", "service-config",
-                          "Print the gRPC service config for clients of several servers",
-                          "With its retries, balancing and health checks, clients in any language "
-                          "keep working while one of several servers restarts. Calls no server.",
-                          "attendant-client service-config > service_config.json"};
+    CommandTable table = {
+        "Server", "service-config", "Print the gRPC service config for clients of several servers",
+        "With its retries, balancing and health checks, clients in any language "
+        "keep working while one of several servers restarts. Does not call a server.",
+        "attendant-client service-config > service_config.json"};
     table.Add("Balancing", {{"--behind-proxy", "",
                              "Omit health checks, for clients of a proxy that checks its servers",
                              SetKind(checks_, HealthChecks::kOfProxy)}});

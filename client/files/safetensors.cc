@@ -86,7 +86,7 @@ absl::StatusOr<Header> ReadHeader(InputFile& file) {
   }
   const auto text = file.Read(kLengthBytes, static_cast<int64_t>(length));
   if (!text.ok()) return text.status();
-  if (NestsTooDeep(*text)) return file.Error("has a header that nests too deep");
+  if (NestsTooDeep(*text)) return file.Error("has a header that is nested too deeply");
   Json entries = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!entries.is_object()) return file.Error("has a header that is not a JSON object");
   return Header{std::move(entries), kLengthBytes + static_cast<int64_t>(length)};
@@ -111,10 +111,9 @@ absl::StatusOr<std::string> Choose(const InputFile& file, const Header& header,
   const std::string list =
       absl::StrCat(absl::StrJoin(names, ", "), count > kNamesShown ? ", …" : "");
   if (name.empty()) {
-    return file.Error(
-        absl::StrCat("holds ", count, " tensors; name one as FILE:NAME. It has ", list));
+    return file.Error(absl::StrCat("holds ", count, " tensors; name one as FILE:NAME: ", list));
   }
-  return file.Error(absl::StrCat("has no tensor '", name, "'. It has ", list));
+  return file.Error(absl::StrCat("has no tensor '", name, "'; it has ", list));
 }
 
 // Returns the list of integers under `key`; nothing if there is none, it is too long, or an integer
@@ -153,8 +152,8 @@ absl::StatusOr<Entry> ParseEntry(const InputFile& file, const Header& header,
   const int64_t end = (*offsets)[1];
   const int64_t present = file.size() - header.data_offset;
   if (begin > end || end > present) {
-    return file.Error(
-        absl::StrCat(subject, "lies at ", begin, "..", end, " of ", present, " bytes"));
+    return file.Error(absl::StrCat(subject, "has data_offsets ", begin, "..", end, " in ", present,
+                                   " bytes of data"));
   }
   const int64_t bytes = end - begin;
   if (ByteCount(*shape, is_float64 ? 8 : ByteWidth(*dtype)) != bytes) {

@@ -60,14 +60,14 @@ absl::StatusOr<Inspector> Inspector::Create(const EncodeRequest& request, const 
   inspector.inspection_.cells = cells;
   if (request.features && model.has_front()) inspector.own_rows_ = model.front().own_rows();
   if (inspector.own_rows_ < 0 || inspector.own_rows_ > kMostOwnRows) {
-    return NoSuchInput(absl::StrCat("the server says that ", inspector.own_rows_,
-                                    " prefix tokens come before it"));
+    return NoSuchInput(
+        absl::StrCat("the server reports ", inspector.own_rows_, " prefix tokens before it"));
   }
   const bool has_ids = request.token_ids.has_value();
   const std::optional<Tensor>& tokens = has_ids            ? request.token_ids
                                         : request.features ? request.features
                                                            : request.hidden_states;
-  if (!tokens) return NoSuchInput("there is none");
+  if (!tokens) return NoSuchInput("it is missing");
   if (request.layout != Layout::kBatchFirst) return NoSuchInput("its layout is sequence-first");
   absl::Status status = inspector.FindRows(request, *tokens, has_ids ? 1 : 2);
   if (status.ok()) status = inspector.AddInput(request);
@@ -183,7 +183,7 @@ absl::Status Inspector::NameTokens(const std::vector<std::vector<std::string>>& 
     }
     for (const int64_t position : sequence.positions) {
       const int64_t token = position - own_rows_;
-      sequence.token_texts.push_back(token < 0 ? absl::StrCat("own ", position)
+      sequence.token_texts.push_back(token < 0 ? absl::StrCat("prefix ", position)
                                                : texts[b][static_cast<size_t>(token)]);
     }
   }

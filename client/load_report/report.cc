@@ -22,7 +22,7 @@ std::string RequestsLine(const StepResult& step) {
       absl::StrFormat("%d ok, %d errors in %.2f s", step.measured.ok, step.measured.error_count(),
                       absl::ToDoubleSeconds(step.elapsed));
   if (step.warmup_requests > 0) {
-    absl::StrAppendFormat(&line, "; %d more to warm up", step.warmup_requests);
+    absl::StrAppendFormat(&line, "; %d more during warm-up", step.warmup_requests);
   }
   return line;
 }
@@ -59,21 +59,21 @@ std::string StepInFull(const StepResult& step) {
                                               step.tokens_per_second(), step.throughput()));
   table += Line("goodput", GoodputLine(step));
   table += LatencyLines(measured.latency);
-  table += Line("sent late by, ms",
+  table += Line("send delay, ms",
                 absl::StrFormat("p50 %.3f  p99 %.3f  max %.3f",
                                 absl::ToDoubleMilliseconds(measured.send_lag.Percentile(50)),
                                 absl::ToDoubleMilliseconds(measured.send_lag.Percentile(99)),
                                 absl::ToDoubleMilliseconds(measured.send_lag.max())));
   if (measured.batch_requests == 0)
-    return table;  // the Open Inference Protocol tells none of these
+    return table;  // the Open Inference Protocol reports none of these
   table += Line("server, mean ms",
                 absl::StrFormat("queue %.3f  copy %.3f  compute %.3f",
                                 Mean(absl::ToDoubleMilliseconds(measured.queue), measured.ok),
                                 Mean(absl::ToDoubleMilliseconds(measured.copy), measured.ok),
                                 Mean(absl::ToDoubleMilliseconds(measured.compute), measured.ok)));
-  table += Line("its batches, mean", absl::StrFormat("%.1f tokens, %.2f requests",
-                                                     Mean(measured.batch_tokens, measured.ok),
-                                                     Mean(measured.batch_requests, measured.ok)));
+  table += Line("batches, mean", absl::StrFormat("%.1f tokens, %.2f requests",
+                                                 Mean(measured.batch_tokens, measured.ok),
+                                                 Mean(measured.batch_requests, measured.ok)));
   return table;
 }
 
@@ -81,7 +81,7 @@ std::string StepInFull(const StepResult& step) {
 std::string StepLines(const std::vector<StepResult>& steps, bool searched) {
   std::string table = absl::StrFormat("%-24s %10s %10s %10s %10s %10s %9s %9s%s\n", "load",
                                       "answered/s", "goodput/s", "mean ms", "p50 ms", "p99 ms",
-                                      "errors %", "late %", searched ? "  held" : "");
+                                      "errors %", "late %", searched ? "   met" : "");
   for (const StepResult& step : steps) {
     const Histogram& latency = step.measured.latency;
     absl::StrAppendFormat(&table, "%-24s %10.2f %10.2f %10.3f %10.3f %10.3f %9.3f %9.3f",

@@ -32,7 +32,7 @@ double Value(const Json& step, const Figure& figure) {
 std::string LoadName(const Json& step) {
   const Json& load = step.at("load");
   return load.contains("rate") ? absl::StrFormat("%.6g requests/s", load["rate"].get<double>())
-                               : absl::StrCat(load.at("concurrency").get<int>(), " under way");
+                               : absl::StrCat(load.at("concurrency").get<int>(), " in flight");
 }
 
 // Throws the JSON library's exception unless the page and the tables can show the document.

@@ -28,7 +28,7 @@ absl::StatusOr<std::string> Get(const MetricsSource& source, absl::Duration time
   const std::string& url = source.url;
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(),
                                                                  curl_easy_cleanup);
-  if (curl == nullptr) return absl::InternalError("libcurl does not start");
+  if (curl == nullptr) return absl::InternalError("libcurl failed to initialize");
   std::string body;
   char why[CURL_ERROR_SIZE] = "";
   curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());

@@ -32,7 +32,7 @@ absl::Status ReadLines(const std::string& path, const std::string& expected,
     }
     ++used;
   }
-  if (used == 0) return file->Error(absl::StrCat("has no lines; expected ", expected));
+  if (used == 0) return file->Error(absl::StrCat("has no lines; each must be ", expected));
   return absl::OkStatus();
 }
 

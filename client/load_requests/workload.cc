@@ -146,7 +146,7 @@ absl::Status Check(const WorkloadOptions& options, const Sequences& sequences,
     return absl::InvalidArgumentError("attend: pooled vectors not supported");
   }
   if (options.token_ids && model.embeddings().vocabulary() < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(model.name(), " takes no token ids"));
+    return absl::InvalidArgumentError(absl::StrCat(model.name(), " does not accept token ids"));
   }
   const int64_t width = options.token_ids ? 1 : model.layer().hidden_size();
   const std::optional<int64_t> elements = ElementCount({options.batch, sequences.longest(), width});

@@ -18,7 +18,7 @@ double Share(int64_t part, int64_t whole) {
 
 std::string Name(const LoadStep& step) {
   return step.rate ? absl::StrCat(*step.rate, " requests/s")
-                   : absl::StrCat(step.concurrency, " under way");
+                   : absl::StrCat(step.concurrency, " in flight");
 }
 
 double StepResult::throughput() const { return PerSecond(measured.ok, elapsed); }

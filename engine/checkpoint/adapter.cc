@@ -216,7 +216,7 @@ absl::Status RefuseAdapterAlone(const std::string& folder) {
   const std::string base = TextAt(ReadObjectOrEmpty(path), "base_model_name_or_path");
   return InvalidArgument(folder, ": expected a model; got only an adapter of ",
                          base.empty() ? "another model" : Quoted(base),
-                         "; serve both: NAME=FOLDER_OF_THAT_MODEL,adapter=", folder);
+                         "; serve both: NAME=DIRECTORY_OF_THAT_MODEL,adapter=", folder);
 }
 
 }  // namespace attendant

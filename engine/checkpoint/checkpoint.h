@@ -1,5 +1,5 @@
-// OpenCheckpoint: opens a model from the folder of a published checkpoint, from a torch state dict
-// with its description, or from those that are built in.
+// OpenCheckpoint: opens a model from the directory of a published checkpoint, from a torch state
+// dict with its description, or from the models built in.
 #pragma once
 
 #include <string>
@@ -14,16 +14,16 @@ namespace attendant {
 // Opens a model. `source` is one of
 //   "worked-example"           the 4 -> 3 attention of the article of tests/articles/README.md
 //                              (unscaled scores)
-//   "synthetic:<name>[@seed]"  true shapes, seeded weights; see SyntheticModelNames()
-//   a folder                   config.json with model.safetensors or model.safetensors.index.json,
-//                              and the files of sentence-transformers if there; or attendant.json
+//   "synthetic:<name>[@seed]"  real shapes, seeded weights; see SyntheticModelNames()
+//   a directory                config.json with model.safetensors or model.safetensors.index.json,
+//                              and the files of sentence-transformers if present; or attendant.json
 //                              with the safetensors of a torch module (see torch/torch_modules.h)
 // Checks everything that can be checked without reading tensor data. One message lists all problems
 // of a file, with the file, the tensor, the expected and the actual value. The rest is checked as
 // weights are read. NOT_FOUND: there is no such source. INVALID_ARGUMENT: the files are refused.
 //
 // `options.weights_sha256` is the digest of the weight file. For several files it is the SHA-256 of
-// their digests in hexadecimal, one after the other in the order of the files' paths:
+// their digests in hexadecimal, concatenated in the order of the file paths:
 //   sha256sum model-*.safetensors | cut -c 1-64 | tr -d '\n' | sha256sum
 // The files are read for this only if it is given.
 absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& source,

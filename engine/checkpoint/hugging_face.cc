@@ -104,9 +104,8 @@ void ChooseTextPooling(const std::string& folder, PoolingChoice choice, const Fa
                                  !(model.pooling && model.layer.attention.causal);
   if (!tokenization.texts_take_mean || tokenization.tokenizer_json.empty()) return;
   checkpoint.warnings.push_back(absl::StrCat(
-      folder, ": no modules.json: the vector of a text is the mean of its tokens, as ",
-      "sentence-transformers makes it",
-      model.pooling ? "; MODEL_POOLING of token ids uses the pooler" : "",
+      folder, ": no modules.json: the vector of a text is the mean of its tokens, as in ",
+      "sentence-transformers", model.pooling ? "; MODEL_POOLING of token ids uses the pooler" : "",
       "; the option pooling=mean", model.pooling ? " or pooling=pooler" : "", " decides for both"));
 }
 
@@ -169,9 +168,9 @@ void AddHeads(const FoundFiles& found, const ModelConfig& config, Checkpoint& ch
   };
   const bool scores_sequences = !config.classifier_modes.empty();
   if (scores_sequences && found.tensors.Places("classifier.dense.weight").empty()) {
-    checkpoint.warnings.push_back(absl::StrCat(
-        found.transformer, ": the head that scores classes is left out, because it is not ",
-        "computed for the family ", config.family->name));
+    checkpoint.warnings.push_back(
+        absl::StrCat(found.transformer, ": the classification head is ignored, because it is not ",
+                     "supported for the family ", config.family->name));
   } else if (scores_sequences) {
     model.classifier = describe({"classifier", config.classifier_modes});
   }

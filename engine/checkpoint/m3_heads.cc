@@ -50,12 +50,12 @@ void WarnOfPickles(const std::string& folder, std::vector<std::string>& warnings
   };
   warnings.push_back(absl::StrCat(
       folder, ": ", absl::StrJoin(pickles, ".pt and "),
-      ".pt: only safetensors are read, so that the model has no ",
+      ".pt: only safetensors are read, so the model has no ",
       pickles.size() == 2              ? "sparse vectors and no token vectors"
       : pickles.front() == kM3Heads[0] ? "sparse vectors"
                                        : "token vectors",
       "; convert ", pickles.size() == 2 ? "them" : "it",
-      " in the folder: python3 -c \"import torch, safetensors.torch as st; [st.save_file({k: "
+      " in that directory: python3 -c \"import torch, safetensors.torch as st; [st.save_file({k: "
       "v.clone().contiguous() for k, v in torch.load(n + '.pt', map_location='cpu', "
       "weights_only=True).items()}, n + '.safetensors') for n in [",
       absl::StrJoin(pickles, ", ", quoted), "]]\""));
@@ -90,7 +90,7 @@ absl::Status AddM3Heads(const std::string& folder, const CheckpointOptions& opti
       checkpoint.warnings.push_back(absl::StrCat(
           folder,
           ": tokenizer_config.json: no cls_token, eos_token, pad_token or unk_token: sparse ",
-          "vectors weigh special tokens as any others"));
+          "vectors weight special tokens like all others"));
     }
   }
   if (vectors) {

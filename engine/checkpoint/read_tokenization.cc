@@ -75,7 +75,7 @@ Json ReadTokenizer(const std::string& folder, Tokenization& read,
   const std::string path = absl::StrCat(folder, "/tokenizer.json");
   absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxTokenizerBytes);
   if (absl::IsNotFound(text.status()) && !PathExists(path)) {
-    read.why_no_tokenizer = "its folder has no tokenizer.json";
+    read.why_no_tokenizer = "its directory has no tokenizer.json";
     return Json::array();
   }
   const absl::StatusOr<Json> parsed =

@@ -70,7 +70,7 @@ void CheckTransformerSettings(ConfigReader& config) {
     for (const auto& [name, value] : arguments->items()) {
       if (value.is_null() || absl::c_linear_search(harmless, name)) continue;
       config.Refuse(key, ": ", Quoted(name), " not supported: its effect on texts or ",
-                    "weights is not known here");
+                    "weights is unknown");
     }
   }
   const Json* processing = config.Object({"processing_kwargs"});

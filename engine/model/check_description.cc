@@ -208,7 +208,7 @@ absl::Status CheckEmbeddings(const ModelDescription& model) {
   if (embeddings.mask_id >= 0 && (has_tables || embeddings.projects_words)) {
     return Refusal(
         "embeddings: mask_id cannot be combined with position embeddings, token types or a "
-        "projection of words");
+        "projection of word embeddings");
   }
   const bool projects = embeddings.norm_is_last && embeddings.projected(model.layer.hidden_size);
   if ((!embeddings.projects_words || projects) &&

@@ -122,7 +122,7 @@ struct BottleneckShape {
 // such as padding and gaps, are zero. The result is added to the layer's output, and a norm
 // follows.
 struct ConvolutionShape {
-  int64_t taps = 0;    // kernel size in positions, centred on the token; odd, or 0 if there is none
+  int64_t taps = 0;  // kernel size in positions, centered on the token; odd, or 0 if there is none
   int64_t groups = 1;  // columns are split into groups that do not mix
   Activation activation = Activation::kTanh;
 

@@ -188,9 +188,9 @@ std::string WhyNotInChunks(const ModelDescription& description) {
     return absl::StrCat("its ", Name(layer.relative_positions.kind),
                         " positions depend on the whole sequence");
   }
-  if (layer.extras.convolution.taps > 0) return "its convolutions read neighbouring tokens";
+  if (layer.extras.convolution.taps > 0) return "its convolutions read neighboring tokens";
   if (description.embeddings && description.embeddings->has_neighbours) {
-    return "its embeddings read neighbouring tokens";
+    return "its embeddings read neighboring tokens";
   }
   if (description.embeddings && description.embeddings->mask_id >= 0) {
     return "its embeddings count the mask tokens of the whole sequence";

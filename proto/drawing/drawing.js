@@ -1,6 +1,6 @@
-// Elements, drawings and maps of attention, for the pages of the server and of attendant-client inspect.
+// Elements, drawings and attention maps for the pages of the server and of attendant-client inspect.
 
-// Text only ever enters a page as text.
+// Text is never parsed as HTML.
 export function element(name, parent, text, attributes) {
   const made = document.createElement(name);
   if (text !== undefined && text !== null) made.textContent = text;
@@ -19,7 +19,7 @@ export function drawing(name, parent, attributes, text) {
 
 export const byId = id => document.getElementById(id);
 
-// The red, green and blue of a variable of the style sheet.
+// Returns the red, green and blue of a style sheet variable.
 export function colour(name) {
   const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   return [1, 3, 5].map(at => parseInt(text.slice(at, at + 2), 16));
@@ -28,13 +28,13 @@ export function colour(name) {
 export const mix = (a, b, t) => a.map((value, i) => Math.round(value + (b[i] - value) * t));
 export const css = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
 
-// The colours of maps, from 0 to 1.
+// Returns the function from 0..1 to the colors of maps.
 export function ramp() {
   const stops = ["--ramp-0", "--ramp-1", "--ramp-2"].map(colour);
   return t => t < 0.5 ? mix(stops[0], stops[1], 2 * t) : mix(stops[1], stops[2], 2 * t - 1);
 }
 
-// A map has `side` × `side` cells, rows of queries and columns of keys; `level(row, column)` from 0 to 1 is a cell's colour.
+// A map has `side` × `side` cells, rows of queries and columns of keys; `level(row, column)`, from 0 to 1, is the color of a cell.
 export function paintMap(canvas, side, level) {
   const colours = ramp();
   const table = Array.from({length: 256}, (_, step) => colours(step / 255));
@@ -49,7 +49,7 @@ export function paintMap(canvas, side, level) {
   context.putImageData(image, 0, 0);
 }
 
-// The most cells of a side whose labels can be read.
+// Maximum side length of a map with readable labels.
 export const MOST_LABELS = 48;
 const MOST_LETTERS = 16;
 
@@ -64,14 +64,14 @@ function shortened(label) {
   return letters.length > MOST_LETTERS ? letters.slice(0, MOST_LETTERS - 1).join("") + "…" : label;
 }
 
-// A map with the label of each query at its row and of each key at its column. Returns the drawing, of fixed size.
+// Draws a map with the label of each query at its row and of each key at its column. Returns the drawing, of fixed size.
 export function labelledMap(place, labels, level, name) {
   const side = labels.length;
   const cell = side <= 10 ? 40 : side <= 20 ? 26 : 17;
   const shown = labels.map(shortened);
   const longest = widthOf(shown);
   const left = longest + 8;
-  const top = Math.ceil(0.87 * longest) + 14;  // of labels that lean by 60°
+  const top = Math.ceil(0.87 * longest) + 14;  // labels are rotated by 60°
   const width = left + side * cell + Math.ceil(longest / 2), height = top + side * cell;
   const svg = drawing("svg", place, {width, height, viewBox: `0 0 ${width} ${height}`, class: "map", role: "img",
     "aria-label": name});
@@ -89,7 +89,7 @@ export function labelledMap(place, labels, level, name) {
   return svg;
 }
 
-// The cell that the pointer is at, if any.
+// Returns the cell under the pointer, if any.
 function cellAt(event, map, side) {
   if (map.tagName !== "CANVAS") {
     const {row, column} = event.target.dataset;
@@ -100,7 +100,7 @@ function cellAt(event, map, side) {
   return [at(event.clientY - box.top, box.height), at(event.clientX - box.left, box.width)];
 }
 
-// Shows `text(row, column)` beside the pointer, in the element #tip.
+// Shows `text(row, column)` next to the pointer, in the element #tip.
 export function explainMap(map, side, text) {
   const tip = byId("tip");
   const hide = () => { tip.style.visibility = "hidden"; };

@@ -14,25 +14,25 @@ constexpr absl::Duration kLeastRetry = absl::Milliseconds(10);
 constexpr absl::Duration kMostRetry = absl::Seconds(10);
 constexpr absl::Duration kUnknownRetry = absl::Milliseconds(100);
 
-// Calls `message` only for a refusal, because most requests are admitted.
-template <typename Message>
-absl::Status StatusOf(Budget::Answer answer, Refusal reason, Message message, const char* what) {
+// Calls `full` only for a refusal, because most requests are admitted.
+template <typename Full>
+absl::Status StatusOf(Budget::Answer answer, Full full, const char* what) {
   if (answer == Budget::Answer::kTaken) return absl::OkStatus();
-  if (answer != Budget::Answer::kShare) return Refused(reason, message());
+  if (answer != Budget::Answer::kShare) return full();
   return Refused(Refusal::kPeerShare,
                  absl::StrCat("the client already has its share of the server's ", what));
 }
 
-std::string AllTaken(const char* what, int64_t total, const char* flag) {
-  return absl::StrCat("all ", what, " are taken (", total, " of ", total, ", ", flag,
-                      "); retry later");
+absl::Status AllTaken(Refusal reason, const char* what, int64_t total, const char* flag) {
+  return Refused(reason, absl::StrCat("all ", what, " slots are taken (", total, " of ", total,
+                                      ", ", flag, "); retry later"));
 }
 
 }  // namespace
 
-std::string MemoryFull(absl::string_view needs, int64_t bytes) {
-  return absl::StrCat("the memory for requests is full (--memory-limit-bytes); ", needs, " ", bytes,
-                      " bytes; retry later");
+absl::Status MemoryFull(const Budget& memory, int64_t own, absl::string_view need) {
+  return RefusedFull(Refusal::kMemory, "memory for requests", memory.counts().all() - own,
+                     memory.total(), "bytes, --memory-limit-bytes", need);
 }
 
 Admission::Admission(AdmissionLimits limits, std::function<int64_t()> resident_bytes,
@@ -47,9 +47,9 @@ Admission::Admission(AdmissionLimits limits, std::function<int64_t()> resident_b
 absl::Status Admission::TakeSlot(const std::string& peer, Budget::Reservation& slot) {
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
   const auto full = [&] {
-    return AllTaken("request slots", limits_.slots.total, "--max-inflight");
+    return AllTaken(Refusal::kSlots, "request", limits_.slots.total, "--max-inflight");
   };
-  return StatusOf(slots_.TryTake({peer, 1}, slot), Refusal::kSlots, full, "slots");
+  return StatusOf(slots_.TryTake({peer, 1}, slot), full, "slots");
 }
 
 absl::Status Admission::TakeSlotIfFree(const std::string& peer, Budget::Reservation& slot) {
@@ -61,9 +61,9 @@ absl::Status Admission::TakeSlotIfFree(const std::string& peer, Budget::Reservat
 absl::Status Admission::TakeStream(const std::string& peer, Budget::Reservation& stream) {
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
   const auto full = [&] {
-    return AllTaken("stream places", limits_.streams.total, "--max-streams");
+    return AllTaken(Refusal::kStreams, "stream", limits_.streams.total, "--max-streams");
   };
-  return StatusOf(streams_.TryTake({peer, 1}, stream), Refusal::kStreams, full, "streams");
+  return StatusOf(streams_.TryTake({peer, 1}, stream), full, "streams");
 }
 
 absl::Status Admission::Charge(const Budget::ReservationRequest& request,
@@ -73,13 +73,14 @@ absl::Status Admission::Charge(const Budget::ReservationRequest& request,
                                     : reservation.Change(request.amount, request.purpose);
   if (answer == Budget::Answer::kNever) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the request would take ", request.amount, " bytes with its answer; the server has ",
+        "the request would take ", request.amount, " bytes with its response; the server has ",
         memory_.total(), " for all requests (--memory-limit-bytes)"));
   }
   const auto full = [&] {
-    return MemoryFull("this request with its answer needs", request.amount);
+    return MemoryFull(memory_, reservation.amount(),
+                      absl::StrCat("this request with its response needs ", request.amount));
   };
-  return StatusOf(answer, Refusal::kMemory, full, "memory");
+  return StatusOf(answer, full, "memory");
 }
 
 absl::Status Admission::ChargeReceived(const Budget::ReservationRequest& request, int64_t exempt,
@@ -88,14 +89,15 @@ absl::Status Admission::ChargeReceived(const Budget::ReservationRequest& request
                                     ? memory_.TryTake(request, reservation, exempt)
                                     : reservation.Change(request.amount, request.purpose, exempt);
   const auto full = [&] {
-    return MemoryFull("the unfinished requests of this connection need", request.amount);
+    return MemoryFull(
+        memory_, reservation.amount(),
+        absl::StrCat("the unfinished requests of this connection need ", request.amount));
   };
-  return StatusOf(answer, Refusal::kMemory, full, "memory");
+  return StatusOf(answer, full, "memory");
 }
 
 absl::Status Admission::CheckOpen() {
-  if (closed_)
-    return Refused(Refusal::kDraining, "the server is draining; retry on another server");
+  if (closed_) return DrainingError();
   if (resident_bytes_ == nullptr || Resident() <= limits_.most_resident_bytes) {
     return absl::OkStatus();
   }

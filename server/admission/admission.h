@@ -26,14 +26,15 @@ struct AdmissionLimits {
   int64_t most_resident_bytes = std::numeric_limits<int64_t>::max();
 };
 
-// Returns the message of Refusal::kMemory: "the memory for requests is full (--memory-limit-bytes);
-// <needs> <bytes> bytes; retry later".
-std::string MemoryFull(absl::string_view needs, int64_t bytes);
+// RESOURCE_EXHAUSTED "the memory for requests is full (<used> of <limit> bytes,
+// --memory-limit-bytes); <need>; retry later", where <used> does not include the `own` bytes of the
+// refused request.
+absl::Status MemoryFull(const Budget& memory, int64_t own, absl::string_view need);
 
 // Bounds the work in flight. Each request holds a slot from its headers, or from the arrival of a
-// stream's item, until its response is sent; each stream holds a place among the streams; and all
-// share a memory budget. An idle stream holds no slot, and a stream with a single item in flight
-// needs none.
+// stream's item, until its response is sent; each stream holds a stream slot; and all share a
+// memory budget. An idle stream holds no slot, and a stream with a single item in flight needs
+// none.
 //
 // Thread-safe. Reservations may outlive it.
 class Admission {

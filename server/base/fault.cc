@@ -15,7 +15,7 @@ const absl::Status& NoMemory() {
 }
 
 const absl::Status& Unexpected() {
-  static const auto& status = *new absl::Status(absl::InternalError("the server has failed"));
+  static const auto& status = *new absl::Status(absl::InternalError("internal error"));
   return status;
 }
 

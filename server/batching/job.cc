@@ -6,10 +6,10 @@ namespace attendant::server {
 
 absl::Status CheckAwaited(const Job& job, absl::Time now) {
   if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
-    return absl::CancelledError("the client has cancelled the request");
+    return absl::CancelledError("the client cancelled the request");
   }
   if (job.failed.load(std::memory_order_relaxed)) {
-    return absl::CancelledError("another slice of the request has failed");
+    return absl::CancelledError("another slice of the request failed");
   }
   if (job.deadline <= now) {
     return absl::DeadlineExceededError(absl::StrCat("the deadline passed ",

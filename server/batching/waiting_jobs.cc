@@ -17,19 +17,16 @@ namespace {
 // core, a factor of 1.1 made up to a tenth of the computed work late.
 constexpr double kWaitMargin = 1.25;
 
-// `limit` names the unit and the flag of the bound.
-absl::Status Full(Refusal reason, const char* limit, int64_t held, int64_t bound, int64_t asked) {
-  return Refused(reason, absl::StrCat("the queue is full (", held, " of ", bound, " ", limit,
-                                      "); this request needs ", asked, "; retry later"));
+absl::Status Full(Refusal reason, const char* unit, const absl::AlphaNum& held,
+                  const absl::AlphaNum& bound, const absl::AlphaNum& asked) {
+  return RefusedFull(reason, "queue", held, bound, unit,
+                     absl::StrCat("this request needs ", asked));
 }
 
 absl::Status FullOfSeconds(double held, double bound, double asked) {
-  return Refused(
-      Refusal::kQueueSeconds,
-      absl::StrFormat(
-          "the queue is full (%.3f of %.3f predicted seconds, --max-queue-seconds); this request "
-          "needs %.3f; retry later",
-          held, bound, asked));
+  return Full(Refusal::kQueueSeconds, "predicted seconds, --max-queue-seconds",
+              absl::StrFormat("%.3f", held), absl::StrFormat("%.3f", bound),
+              absl::StrFormat("%.3f", asked));
 }
 
 absl::Status Unmeetable(absl::Duration needed, absl::Duration left) {

@@ -69,24 +69,22 @@ HeldBytes::~HeldBytes() {
 
 absl::Status CrossKvStore::TakeRoom(const char* what, int64_t bytes, Budget::Reservation& room) {
   const int64_t registered = registered_->bytes.load(), sequences = sequences_->bytes.load();
-  if (bytes <= limits_.max_bytes - registered - sequences) {
-    // Charged to no peer: it outlives the call, and other clients may use its handle.
-    const Budget::ReservationRequest request = {"", bytes, HeldFor::kRegistered};
-    if (memory_ == nullptr || memory_->TryTake(request, room) == Budget::Answer::kTaken) {
-      return absl::OkStatus();
-    }
-    return Refused(Refusal::kMemory, MemoryFull(absl::StrCat("the ", what, " needs"), bytes));
+  const bool fits = bytes <= limits_.max_bytes - registered - sequences;
+  // Charged to no peer: it outlives the call, and other clients may use its handle.
+  const Budget::ReservationRequest request = {"", bytes, HeldFor::kRegistered};
+  if (fits && (memory_ == nullptr || memory_->TryTake(request, room) == Budget::Answer::kTaken)) {
+    return absl::OkStatus();
   }
+  const std::string need = absl::StrCat("this ", what, " needs ", bytes);
+  if (fits) return MemoryFull(*memory_, 0, need);
   if (bytes > limits_.max_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the ", what, " would take ", bytes,
-                                                   " bytes; the server allows ", limits_.max_bytes,
-                                                   " for all (--max-registered-bytes)"));
+    return absl::InvalidArgumentError(absl::StrCat(need, " bytes; the server has ",
+                                                   limits_.max_bytes,
+                                                   " for all of them (--max-registered-bytes)"));
   }
-  return Refused(Refusal::kRegistered,
-                 absl::StrCat("the space for registered memories and sequence states is full (",
-                              registered + sequences, " of ", limits_.max_bytes,
-                              " bytes, --max-registered-bytes); this ", what, " needs ", bytes,
-                              "; retry later"));
+  return RefusedFull(Refusal::kRegistered, "space for registered memories and sequence states",
+                     registered + sequences, limits_.max_bytes, "bytes, --max-registered-bytes",
+                     need);
 }
 
 absl::StatusOr<std::unique_ptr<HeldBytes>> CrossKvStore::Hold(int64_t bytes) {

@@ -69,7 +69,7 @@ void StreamSequence::Keep(const ChunkTokens& tokens) {
 
 absl::Status StreamSequence::WithPosition(const absl::Status& status) const {
   absl::Status error(status.code(), absl::StrCat(status.message(), "; sequence ", number_,
-                                                 " stays as it was, at ", tokens_.all, " tokens"));
+                                                 " is unchanged, at ", tokens_.all, " tokens"));
   status.ForEachPayload(
       [&](absl::string_view type, const absl::Cord& payload) { error.SetPayload(type, payload); });
   return error;

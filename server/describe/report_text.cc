@@ -53,9 +53,10 @@ void AddRanks(const ModelReport& report, Lines& lines) {
   if (report.ranks.empty() && report.no_ranks.empty()) return;
   const LayerShape& layer = report.model.checkpoint.description.layer;
   lines.push_back("");
-  lines.push_back(absl::StrCat("Singular values that hold 90 % of W_Q^T W_K: of each head, out of ",
-                               layer.attention.key_width, "; of all together, out of ",
-                               std::min(layer.inner_width(), layer.query_columns())));
+  lines.push_back(
+      absl::StrCat("Singular values that hold 90 % of W_Q^T W_K: for each head, out of ",
+                   layer.attention.key_width, "; for all heads together, out of ",
+                   std::min(layer.inner_width(), layer.query_columns())));
   if (!report.no_ranks.empty()) lines.push_back(absl::StrCat("  none: ", report.no_ranks));
   for (size_t i = 0; i < report.ranks.size(); ++i) {
     const QueryKeyRanks& set = report.ranks[i];
@@ -105,7 +106,7 @@ void AddTensors(const ModelReport& report, Lines& lines) {
   }
   const std::vector<CheckpointTensor>& tensors = report.model.checkpoint.tensors;
   lines.push_back("");
-  lines.push_back(tensors.empty() ? "Weights, which come from no file" : "Tensors of the files");
+  lines.push_back(tensors.empty() ? "Weights without a file" : "Tensors of the files");
   std::string file;
   for (const CheckpointTensor& tensor : tensors) {
     if (tensor.file != file) lines.push_back(absl::StrCat("  ", tensor.file));

@@ -39,8 +39,8 @@ std::string Describe(const RowPlan& plan) {
   std::string text = plan.rows_from == 0
                          ? "one team for each product"
                          : absl::StrCat("one team for each product below ", plan.rows_from,
-                                        " tokens, rows for each thread from there");
-  if (plan.trials.empty()) return absl::StrCat(text, "; nothing was timed");
+                                        " tokens, separate rows for each thread above");
+  if (plan.trials.empty()) return absl::StrCat(text, "; not timed");
   return absl::StrCat(text, "; rows against team: ",
                       absl::StrJoin(plan.trials, ", ", [](std::string* out, const RowTrial& trial) {
                         absl::StrAppendFormat(out, "%d tokens %.2fx", trial.tokens,

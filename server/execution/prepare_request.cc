@@ -77,7 +77,7 @@ absl::StatusOr<grpc::ByteBuffer> Tokenize(const TextFields& fields, const Served
   if (!texts.ok()) return texts.status();
   const int64_t most = context.limits.max_answer_bytes;
   if (const int64_t bytes = texts->description_bytes(); bytes > most) {
-    return absl::InvalidArgumentError(absl::StrCat("the answer could take ", bytes,
+    return absl::InvalidArgumentError(absl::StrCat("the response could take ", bytes,
                                                    " bytes; the server allows ", most,
                                                    " (--max-answer-bytes); send fewer texts"));
   }

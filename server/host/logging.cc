@@ -55,7 +55,7 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
     }
     spdlog::memory_buf_t lines;
     if (dropped_ > 0) {
-      const std::string text = absl::StrFormat("%d lines of the log were dropped", dropped_);
+      const std::string text = absl::StrFormat("%d log lines were dropped", dropped_);
       formatter_->format({message.logger_name, spdlog::level::warn, text}, lines);
       dropped_ = 0;
     }

@@ -99,8 +99,8 @@ bool Oversubscribes(const ThreadPlan& plan, const CpuBudget& budget) {
 std::string DescribePlaces(const ThreadPlan& plan, absl::Span<const NumaNode> nodes) {
   std::string text = absl::StrCat(nodes.size(), " NUMA nodes");
   if (plan.nodes.empty()) {
-    return absl::StrCat(text, "; none has the CPUs for ", plan.threads_per_instance,
-                        " threads: instances span them, with one copy of the weights");
+    return absl::StrCat(text, "; none has CPUs for ", plan.threads_per_instance,
+                        " threads, so instances span them, with one copy of the weights");
   }
   for (int i = 0; i < plan.instances; ++i) {
     const NumaNode& node = plan.nodes[plan.CopyOf(i)];

@@ -69,9 +69,8 @@ absl::Status HttpConnections::CheckRoomForCall(const std::string& address) const
     of_address += connection->has_call() && connection->address == address;
   }
   if (calls >= limits_.calls) {
-    return Refused(Refusal::kSlots,
-                   absl::StrCat("all places for calls of the HTTP port are taken (", calls, " of ",
-                                limits_.calls, "); retry later"));
+    return Refused(Refusal::kSlots, absl::StrCat("all call slots of the HTTP port are taken (",
+                                                 calls, " of ", limits_.calls, "); retry later"));
   }
   if (of_address < std::max(1, limits_.calls - limits_.calls / 8)) return absl::OkStatus();
   return Refused(

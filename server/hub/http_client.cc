@@ -66,11 +66,11 @@ absl::Status TransferError(CURLcode code, const std::string& url, const char* wh
                        "; set SSL_CERT_FILE to trust other authorities"));
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
-      return absl::FailedPreconditionError(absl::StrCat("expected a URL of http or https: ", text));
+      return absl::FailedPreconditionError(absl::StrCat("expected an http or https URL: ", text));
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
-      return absl::UnavailableError(absl::StrCat("the Hub cannot be reached: ", text));
+      return absl::UnavailableError(absl::StrCat("cannot reach the Hub: ", text));
     default:
       return absl::UnavailableError(absl::StrCat("the transfer failed: ", text));
   }
@@ -164,7 +164,7 @@ absl::StatusOr<HttpResponse> HttpClient::Head(const std::string& url, absl::Dura
 }
 
 absl::StatusOr<HttpResponse> HttpClient::Ask(Transfer& transfer) {
-  if (handle_ == nullptr) return absl::InternalError("libcurl failed to start");
+  if (handle_ == nullptr) return absl::InternalError("libcurl failed to initialize");
   for (int hop = 0; hop <= kMostRedirects; ++hop) {
     if (absl::Status status = AskOnce(transfer); !status.ok()) return status;
     transfer.response.url = transfer.url;

@@ -77,12 +77,12 @@ absl::Status HubRefusal(const HttpResponse& response, const std::string& page, b
   }
   if (status == 401 && has_token && code.empty()) {
     return absl::UnauthenticatedError(
-        absl::StrCat("the Hub does not accept the token, HTTP 401", words, "; ", kLogin));
+        absl::StrCat("the Hub rejected the token, HTTP 401", words, "; ", kLogin));
   }
   if (status == 401 || status == 404) {
     return absl::Status(
         status == 401 ? absl::StatusCode::kUnauthenticated : absl::StatusCode::kNotFound,
-        absl::StrCat("no such repository, or a private one, HTTP ", status, words,
+        absl::StrCat("no such repository, or it is private, HTTP ", status, words,
                      "; check the name", has_token ? "" : absl::StrCat(", or ", kLogin)));
   }
   if (status == 403) {
@@ -90,7 +90,7 @@ absl::Status HubRefusal(const HttpResponse& response, const std::string& page, b
   }
   if (status == 408 || status == 429 || status >= 500) {
     return absl::UnavailableError(
-        absl::StrCat("the Hub cannot answer now, HTTP ", status, words,
+        absl::StrCat("the Hub is unavailable, HTTP ", status, words,
                      status == 429 && !has_token ? absl::StrCat("; ", kLogin) : ""));
   }
   return absl::FailedPreconditionError(

@@ -67,12 +67,12 @@ std::string LinkTarget(const std::string& path, const std::string& etag) {
 absl::Status WriteError(absl::string_view path, int error) {
   const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   const bool is_denied = error == EACCES || error == EPERM || error == EROFS;
-  return absl::Status(
-      is_full     ? absl::StatusCode::kResourceExhausted
-      : is_denied ? absl::StatusCode::kPermissionDenied
-                  : absl::StatusCode::kInternal,
-      absl::StrCat("cannot write ", path, ": ", std::strerror(error),
-                   is_full ? "; free space, or" : ";", " name another folder with --model-cache"));
+  return absl::Status(is_full     ? absl::StatusCode::kResourceExhausted
+                      : is_denied ? absl::StatusCode::kPermissionDenied
+                                  : absl::StatusCode::kInternal,
+                      absl::StrCat("cannot write ", path, ": ", std::strerror(error),
+                                   is_full ? "; free space, or" : ";",
+                                   " choose another directory with --model-cache"));
 }
 
 absl::Status MakeFolders(const std::string& folder) {

@@ -74,7 +74,7 @@ absl::StatusOr<std::string> CheckToken(absl::string_view token, const std::strin
   token = absl::StripAsciiWhitespace(token);
   if (IsGraphic(token)) return std::string(token);
   return absl::InvalidArgumentError(
-      absl::StrCat(source, ": expected one line of printable ASCII without spaces, the token"));
+      absl::StrCat(source, ": expected a token: one line of printable ASCII without spaces"));
 }
 
 absl::StatusOr<std::string> ReadToken(const Variables& variables, const std::string& home) {
@@ -89,7 +89,7 @@ absl::StatusOr<std::string> ReadToken(const Variables& variables, const std::str
   if (file.ok()) return CheckToken(*file, path);
   // The token of another user cannot be read, and is not meant for this process.
   if (!named && (absl::IsNotFound(file.status()) || absl::IsUnavailable(file.status()))) return "";
-  return absl::InvalidArgumentError(absl::StrCat("token of the Hub: ", file.status().message()));
+  return absl::InvalidArgumentError(absl::StrCat("Hub token: ", file.status().message()));
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ absl::StatusOr<HubOptions> ReadHubOptions(const Variables& variables, const std:
   if (options.cache.empty() && !home.empty()) options.cache = absl::StrCat(home, "/hub");
   if (options.cache.empty()) {
     return absl::InvalidArgumentError(
-        "--model-cache: expected a folder for models of the Hub (HOME is not set); got none");
+        "--model-cache: expected a directory for Hub models (HOME is not set); got none");
   }
   return options;
 }

@@ -145,7 +145,7 @@ class Pull {
       if (IsWeightFile(path) && file.size > weights_left) {
         return absl::ResourceExhaustedError(absl::StrCat(
             path, ": expected weight files of at most ", InMebibytes(options_.max_weight_bytes),
-            " in all (--max-model-bytes); got a file of ", InMebibytes(file.size)));
+            " in total (--max-model-bytes); got a file of ", InMebibytes(file.size)));
       }
       if (IsWeightFile(path)) weights_left -= std::max<int64_t>(file.size, 0);
       const std::string blob = cache_.BlobPath(file.etag);
@@ -167,8 +167,7 @@ class Pull {
     if (free - kSpareBytes >= to_write_) return absl::OkStatus();
     return absl::ResourceExhaustedError(absl::StrCat(
         "needs ", InMebibytes(to_write_), " in ", options_.cache, ", which has ", InMebibytes(free),
-        " left; free space, or name another folder with "
-        "--model-cache"));
+        " left; free space, or choose another directory with --model-cache"));
   }
 
   void CountReceived(int64_t bytes) {

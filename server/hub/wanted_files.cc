@@ -71,8 +71,9 @@ class Choice {
     }
     if (!has_weights_) return NoWeights("");
     if (last_.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "expected a model, with ", absl::StrJoin(kDescriptions, " or "), "; got none of them"));
+      return absl::InvalidArgumentError(absl::StrCat("expected a model with ",
+                                                     absl::StrJoin(kDescriptions, " or "),
+                                                     "; got none of these files"));
     }
     chosen_.insert(chosen_.end(), last_.begin(), last_.end());
     return std::move(chosen_);

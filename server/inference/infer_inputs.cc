@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<Payload>> SplitRaw(const std::string& name, const Pay
     const int64_t bytes = int64_t{length[0]} | int64_t{length[1]} << 8 | int64_t{length[2]} << 16 |
                           int64_t{length[3]} << 24;
     if (left < kLengthBytes || bytes > left - kLengthBytes) {
-      return InvalidField(name, "a length in 4 bytes and that many bytes for each text",
+      return InvalidField(name, "each text as a 4-byte length and its bytes",
                           absl::StrCat(left, " bytes left at text ", texts.size()));
     }
     std::string text(static_cast<size_t>(bytes), '\0');
@@ -159,7 +159,7 @@ absl::Status RefuseDatatype(const Tensor& tensor, const std::vector<std::string>
   const char* next = !is_text ? ""
                      : absl::c_linear_search(accepted, kTextInputs[0])
                          ? "; send texts as the input text"
-                         : "; this model takes no texts";
+                         : "; this model does not take texts";
   return InvalidField(field, absl::StrCat("one of ", DatatypeNames()),
                       absl::StrCat(Quote(tensor.datatype()), next));
 }

@@ -11,19 +11,19 @@ struct RefusedMethod {
 };
 
 constexpr char kNoSharedMemory[] =
-    "the server registers no shared memory: send tensors as raw_input_contents";
+    "shared memory is not supported; send tensors as raw_input_contents";
 constexpr char kModelsAreFiles[] =
-    "models come and go with the folders of --model-repository, not by calls";
+    "models are loaded and unloaded by changing --model-repository, not by calls";
 
 constexpr RefusedMethod kRefused[] = {
     {"ModelStreamInfer",
-     "there is no streaming inference: call ModelInfer, or EncodeStream of attendant.v1"},
+     "streaming inference is not supported; call ModelInfer, or EncodeStream of attendant.v1"},
     {"SystemSharedMemoryRegister", kNoSharedMemory},
     {"CudaSharedMemoryRegister", kNoSharedMemory},
     {"RepositoryModelLoad", kModelsAreFiles},
     {"RepositoryModelUnload", kModelsAreFiles},
-    {"TraceSetting", "the server does not trace: it takes and gives W3C's traceparent"},
-    {"LogSettings", "the log is set when the server starts, by --log-level"},
+    {"TraceSetting", "trace settings are not supported; send a W3C traceparent to correlate logs"},
+    {"LogSettings", "log settings cannot be changed while the server runs; use --log-level"},
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ ModelGaugeFamilies::ModelGaugeFamilies(prometheus::Registry& registry)
       flops_(Make(registry, "attendant_cost_flops_per_second",
                   "Floating point operations per second assumed in predictions.")),
       correction_(Make(registry, "attendant_cost_correction",
-                       "Factor on predicted times, learned in service.")) {}
+                       "Correction factor for predicted times, learned while serving.")) {}
 
 void ModelGaugeFamilies::Set(absl::Span<const ModelGauges> models) {
   absl::MutexLock lock(&mutex_);

@@ -35,6 +35,17 @@ absl::Status Refused(Refusal reason, absl::string_view message) {
   return status;
 }
 
+absl::Status RefusedFull(Refusal reason, absl::string_view resource, const absl::AlphaNum& used,
+                         const absl::AlphaNum& limit, absl::string_view unit,
+                         absl::string_view need) {
+  return Refused(reason, absl::StrCat("the ", resource, " is full (", used, " of ", limit, " ",
+                                      unit, "); ", need, "; retry later"));
+}
+
+absl::Status DrainingError() {
+  return Refused(Refusal::kDraining, "the server is draining; retry on another server");
+}
+
 std::string ReasonOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kPayload);
   return payload ? std::string(*payload) : std::string();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace attendant::server {
@@ -12,7 +13,7 @@ namespace attendant::server {
 // A closed list, documented in proto/README.md.
 enum class Refusal {
   kSlots,             // no slot for another request
-  kStreams,           // no place for another stream
+  kStreams,           // no slot for another stream
   kMemory,            // no memory for the request or its response
   kPeerShare,         // the client already holds its share
   kQueueJobs,         // too many waiting requests, in total or for the model
@@ -30,6 +31,15 @@ const char* Name(Refusal reason);
 // Returns UNAVAILABLE for kDraining, DEADLINE_EXCEEDED for kDeadlineHopeless, otherwise
 // RESOURCE_EXHAUSTED.
 absl::Status Refused(Refusal reason, absl::string_view message);
+
+// RESOURCE_EXHAUSTED "the <resource> is full (<used> of <limit> <unit>); <need>; retry later".
+// `unit` ends with the flag of the limit: "bytes, --max-registered-bytes".
+absl::Status RefusedFull(Refusal reason, absl::string_view resource, const absl::AlphaNum& used,
+                         const absl::AlphaNum& limit, absl::string_view unit,
+                         absl::string_view need);
+
+// UNAVAILABLE "the server is draining; retry on another server".
+absl::Status DrainingError();
 
 // Returns the name of the reason of a status made by Refused; empty for other statuses.
 std::string ReasonOf(const absl::Status& status);

@@ -180,14 +180,14 @@ struct ServerMetrics::Series {
       "attendant_nonfinite_requests_total", "Requests with NaN or infinity in their input.");
   Family<Histogram>& queue_seconds = MakeHistograms(
       "attendant_queue_seconds", "Time that an answered request waited in the queue.");
-  Family<Histogram>& copy_seconds =
-      MakeHistograms("attendant_batch_copy_seconds", "Time for a batch's rows in and results out.");
+  Family<Histogram>& copy_seconds = MakeHistograms(
+      "attendant_batch_copy_seconds", "Time to copy a batch's rows in and its results out.");
   Family<Histogram>& compute_seconds =
       MakeHistograms("attendant_batch_compute_seconds", "Time to compute a batch.");
   Family<Histogram>& batch_tokens =
-      MakeHistograms("attendant_batch_tokens", "Kept tokens of a batch.");
+      MakeHistograms("attendant_batch_tokens", "Kept tokens in a batch.");
   Family<Histogram>& batch_requests =
-      MakeHistograms("attendant_batch_requests", "Requests of a batch.");
+      MakeHistograms("attendant_batch_requests", "Requests in a batch.");
   Family<Histogram>& cost_ratio =
       MakeHistograms("attendant_batch_cost_ratio",
                      "Measured time of a batch on its instance, over the predicted time.");
@@ -195,7 +195,7 @@ struct ServerMetrics::Series {
       MakeHistograms("attendant_deadline_slack_seconds",
                      "Time left to the deadline when a request, or a slice of it, was computed.");
   Family<Counter>& batches =
-      MakeCounters("attendant_batches_total", "Computed batches, by why they were closed.");
+      MakeCounters("attendant_batches_total", "Computed batches, by the reason for closing them.");
   Gauge& queue_seconds_waiting = MakeGauge("attendant_queue_predicted_seconds",
                                            "Predicted time of the queue on one instance.");
   Gauge& ready = MakeGauge("attendant_ready", "1 if the server accepts requests.");
@@ -210,7 +210,7 @@ struct ServerMetrics::Series {
       MakeCounters("attendant_refused_connections_total",
                    "gRPC connections closed at once, or cut later for a flood of frames.");
   Family<Counter>& model_loads =
-      MakeCounters("attendant_model_loads_total", "Versions of the model repository, by result.");
+      MakeCounters("attendant_model_loads_total", "Loads of model repository versions, by result.");
   Family<Counter>& reloads =
       MakeCounters("attendant_reloads_total",
                    "Reloads of changed files; after a failure the last good ones stay in use.");

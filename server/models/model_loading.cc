@@ -42,7 +42,7 @@ absl::Status WithHubHint(const ModelSetting& setting, const absl::Status& status
   const std::string& source = setting.source;
   if (!LooksLikeRepository(source) || PathExists(source)) return status;
   return absl::Status(status.code(),
-                      absl::StrCat(status.message(), "; for that repository of the Hub: --model ",
+                      absl::StrCat(status.message(), "; to serve that Hub repository: --model ",
                                    setting.name, "=hf:", source));
 }
 
@@ -208,7 +208,7 @@ absl::StatusOr<Checkpoint> OpenPrunedBase(const ModelSetting& overlay, const Ope
   if (HasPrunedHeads(base.checkpoint.description)) {
     return absl::InvalidArgumentError(
         absl::StrCat("prune: expected a base with all of its heads; got ", base.setting.name,
-                     ", which is pruned itself"));
+                     ", which is already pruned"));
   }
   CheckpointOptions options = CheckpointOptionsOf(base.setting, settings);
   options.prune_file = overlay.prune_file;

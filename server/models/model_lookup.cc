@@ -87,7 +87,7 @@ absl::Status CheckAliases(const ModelTable& models, bool more_may_come) {
   const std::shared_ptr<const ServedModels> served = models.Snapshot();
   for (const auto& [alias, name] : models.aliases()) {
     if (served->count(alias) > 0) {
-      return InvalidField("--alias", "a name that no model has", Quote(alias));
+      return InvalidField("--alias", "a name that is not a model's", Quote(alias));
     }
     if (served->count(name) == 0 && !more_may_come) {
       return absl::InvalidArgumentError(absl::StrCat("--alias: ", alias, "=", name,

@@ -47,13 +47,14 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
     const Clock& clock, std::vector<std::string>& notes) {
   auto made = std::make_shared<ModelTokenizer>();
   if (!model.embeddings) {
-    made->why_none = "it has no embeddings of tokens";
+    made->why_none = "it has no token embeddings";
     return made;
   }
   absl::StatusOr<text::EffectiveTokenizer> loaded = text::LoadTokenizerFiles(FilesOf(files));
   if (absl::IsNotFound(loaded.status())) {
     if (!files.empty()) {
-      made->why_none = "its folder has no tokenizer.json, vocab.txt, or vocab.json and merges.txt";
+      made->why_none =
+          "its directory has no tokenizer.json, vocab.txt, or vocab.json and merges.txt";
     }
     return made;
   }

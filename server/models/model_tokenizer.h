@@ -16,7 +16,7 @@ namespace attendant::server {
 // Immutable.
 struct ModelTokenizer {
   std::unique_ptr<const text::Tokenizer> tokenizer;  // null: texts are refused
-  std::string why_none = "it does not come from a folder with a tokenizer";
+  std::string why_none = "it was not loaded from a directory with a tokenizer";
   double bytes_per_second = 0;  // of text, on one core
 };
 

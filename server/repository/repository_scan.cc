@@ -101,9 +101,9 @@ absl::Status ScanFolder(const std::string& repository, const std::string& name,
   const bool is_other = versions.empty() && scan.models.size() == models_before;
   if (is_other && !others.empty()) others = {"*"};
   for (const std::string& entry : others) {
-    scan.ignored.push_back(
-        absl::StrCat(folder, "/", entry,
-                     ": expected a folder named by a positive integer without leading zeros"));
+    scan.ignored.push_back(absl::StrCat(
+        folder, "/", entry,
+        ": expected a directory whose name is a positive integer without leading zeros"));
   }
   std::sort(versions.begin(), versions.end(),
             [](const auto& a, const auto& b) { return a.version > b.version; });
@@ -127,7 +127,7 @@ absl::StatusOr<RepositoryScan> ScanRepository(const std::string& repository) {
     if (IsHidden(name)) continue;
     const std::string path = repository + "/" + name;
     if (!IsModelName(name) || !IsFolder(path)) {
-      scan.ignored.push_back(absl::StrCat(path, ": expected a folder with ", kModelNameRule));
+      scan.ignored.push_back(absl::StrCat(path, ": expected a directory with ", kModelNameRule));
       continue;
     }
     if (absl::Status status = ScanFolder(repository, name, scan); !status.ok()) return status;

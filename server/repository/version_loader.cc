@@ -69,12 +69,12 @@ class StoppableWeights final : public WeightSource {
 
   bool Has(absl::string_view name) const override { return weights_->Has(name); }
   absl::Status Read(absl::string_view name, absl::Span<float> target) override {
-    if (stopped_) return absl::CancelledError("the server stops");
+    if (stopped_) return absl::CancelledError("the server is stopping");
     return weights_->Read(name, target);
   }
   absl::StatusOr<bool> ReadStored(absl::string_view name, DataType type,
                                   absl::Span<char> target) override {
-    if (stopped_) return absl::CancelledError("the server stops");
+    if (stopped_) return absl::CancelledError("the server is stopping");
     return weights_->ReadStored(name, type, target);
   }
 
@@ -124,7 +124,7 @@ absl::StatusOr<MemoryNeed> VersionLoader::TakeMemory(const OpenedModel& opened) 
     return absl::InvalidArgumentError(
         absl::StrCat("its largest request has ", own.largest_request(),
                      " bytes, but the server receives at most ", options_.need.largest_request(),
-                     ", which --repository-width fixed at the start"));
+                     ", which --repository-width fixed at startup"));
   }
   const MemoryNeed alive = NeedOfAlive();
   const int64_t needed = MemoryNeed{own.weights, own.activations}.total();
@@ -132,8 +132,8 @@ absl::StatusOr<MemoryNeed> VersionLoader::TakeMemory(const OpenedModel& opened) 
   if (needed > available) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "needs ", InMebibytes(needed), " of memory, but ", InMebibytes(available),
-        " are available: the limit ", options_.limit.reason, " is ",
-        InMebibytes(options_.limit.bytes), ", the models and versions that are loaded have ",
+        " is available: the limit ", options_.limit.reason, " is ",
+        InMebibytes(options_.limit.bytes), ", loaded models and versions use ",
         InMebibytes(alive.weights + alive.activations), ", and requests need at least ",
         InMebibytes(alive.requests + alive.transport),
         alive.cache > 0 ? absl::StrCat(", and --cache-bytes ", InMebibytes(alive.cache)) : ""));
@@ -145,7 +145,7 @@ absl::StatusOr<MemoryNeed> VersionLoader::TakeMemory(const OpenedModel& opened) 
   if (!options_.set_budget(budget)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("needs ", InMebibytes(needed), " of memory, which would leave ",
-                     InMebibytes(budget), " for requests, but they hold more now"));
+                     InMebibytes(budget), " for requests, which currently use more"));
   }
   shrunk_ = true;
   return own;

@@ -255,9 +255,10 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
     response = response + CheckedSize(kSparseCountBytes) * request.layout.sequences;
   }
   if (!response.ok() || response.value() > max_answer_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the answer would take ", response.ok() ? absl::StrCat(response.value()) : "more than 2^63",
-        " bytes; the server allows ", max_answer_bytes, " (--max-answer-bytes)"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the response would take ",
+                     response.ok() ? absl::StrCat(response.value()) : "more than 2^63",
+                     " bytes; the server allows ", max_answer_bytes, " (--max-answer-bytes)"));
   }
   return RequestBytes{response.value(), ScratchBytes(request).value_or(INT64_MAX)};
 }

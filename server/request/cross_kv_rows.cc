@@ -44,6 +44,7 @@ absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
   SharedTensors shared;
   shared.scope = "memory.";
   shared.sequence_first = claims.sequence_first;
+  shared.token_limit = claims.limit;
   shared.lengths =
       absl::MakeConstSpan(memory.lengths().data(), static_cast<size_t>(memory.lengths_size()));
   if (memory.has_attention_mask()) {
@@ -62,8 +63,7 @@ absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
   }
   if (input.rows() <= claims.max_tokens) return input;
   return InvalidField("memory",
-                      absl::StrCat("at most ", claims.max_tokens,
-                                   " rows (--max-request-tokens less the rows of hidden_states)"),
+                      absl::StrCat("at most ", claims.max_tokens, " rows (", claims.limit, ")"),
                       absl::StrCat(input.rows()));
 }
 

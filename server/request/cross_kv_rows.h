@@ -23,11 +23,12 @@ struct CrossKvRows {
   int64_t tokens() const { return layout.tokens() * (values ? 2 : 1); }
 };
 
-// Limits for the rows: the layer that attends to them, the maximum of rows (of hidden states and
-// values together), and their order.
+// Limits for the rows: the layer that attends to them, the maximum number of rows (of hidden states
+// and values together) with its name in messages, and their order.
 struct CrossKvClaims {
   const LayerShape& layer;
   int64_t max_tokens;
+  const char* limit;
   bool sequence_first;
 };
 

@@ -67,6 +67,7 @@ absl::Status ParseKeys(const v1::AttendRequest& request, const RequestPayloads& 
   absl::StatusOr<CrossKvRows> rows =
       CheckCrossKvRows(request.memory(), payloads.Inside(v1::AttendRequest::kMemoryFieldNumber),
                        {layer, context.limits.max_request_tokens - compute.layout.rows,
+                        "--max-request-tokens minus the rows of hidden_states",
                         request.layout() == v1::SEQUENCE_FIRST});
   if (!rows.ok()) return rows.status();
   compute.keys = *std::move(rows);

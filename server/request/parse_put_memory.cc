@@ -37,7 +37,7 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
       CheckCrossKvRows(
           request.memory(), payloads.Inside(v1::PutMemoryRequest::kMemoryFieldNumber),
           {span.description().layer_at(span.first_layer), context.limits.max_request_tokens,
-           request.layout() == v1::SEQUENCE_FIRST}));
+           "--max-request-tokens", request.layout() == v1::SEQUENCE_FIRST}));
   ASSIGN_OR_RETURN(auto room,
                    context.cross_kv.Reserve({span.model, span.first_layer, rows.layout}));
   ComputeRequest compute;

@@ -151,7 +151,7 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
   std::vector<int64_t> shape = {tokenized->tokens()};
   const bool is_empty = shape[0] == 0;
   if (is_empty && compute.description().layers > 0) {
-    return InvalidField("texts", "at least 1 token in all", "0");
+    return InvalidField("texts", "at least 1 token in total", "0");
   }
   if (request.pad_texts() || is_empty) {
     shape = {static_cast<int64_t>(lengths.size()),

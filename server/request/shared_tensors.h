@@ -20,6 +20,7 @@ struct SharedTensors {
   absl::Span<const float> head_gates;
   absl::Span<const int64_t> query_rows;
   bool sequence_first = false;
+  const char* token_limit = "--max-request-tokens";  // see TokenClaims::limit
 };
 
 // Collects the shared fields of either message. Both use the same names, with their own field

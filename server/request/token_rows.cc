@@ -23,7 +23,7 @@ absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
   if (!tensor.ok()) return tensor.status();
   absl::StatusOr<TokenLayout> layout =
       LayOutTokens({rows.field, shape.first(shape.size() - 1), shared.lengths,
-                    shared.attention_mask, shared.scope, shared.sequence_first},
+                    shared.attention_mask, shared.scope, shared.sequence_first, shared.token_limit},
                    max_tokens);
   if (!layout.ok()) return layout.status();
   return TokenRows{*std::move(layout), *std::move(tensor)};

@@ -319,7 +319,7 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
     if (tokens > fields.most_tokens) {
       return InvalidField(
           "texts",
-          absl::StrCat("at most ", fields.most_tokens, " tokens in all (--max-request-tokens)"),
+          absl::StrCat("at most ", fields.most_tokens, " tokens in total (--max-request-tokens)"),
           absl::StrCat("more, up to texts[", i, "]"));
     }
     made.texts.push_back(*std::move(encoding));

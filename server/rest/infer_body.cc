@@ -114,7 +114,7 @@ class InferBodyReader final : public InferJsonReader {
   }
 
   static absl::Status SetText(const InferValue& value, std::string& text) {
-    if (value.kind != Kind::kText) return Expected("a text", value);
+    if (value.kind != Kind::kText) return Expected("a string", value);
     text = std::move(*value.text);
     return absl::OkStatus();
   }

@@ -36,11 +36,11 @@ Payload InferElements::packed() const {
 
 absl::Status InferElements::AddText(const InferValue& value) {
   if (value.kind != InferValue::Kind::kText) {
-    return absl::InvalidArgumentError(absl::StrCat("expected a text; got ", Describe(value)));
+    return absl::InvalidArgumentError(absl::StrCat("expected a string; got ", Describe(value)));
   }
   if (count_ > kMostRepeatedPayloads) {
     return absl::InvalidArgumentError(
-        absl::StrCat("expected at most ", kMostRepeatedPayloads, " texts; got more"));
+        absl::StrCat("expected at most ", kMostRepeatedPayloads, " strings; got more"));
   }
   const auto length = static_cast<uint32_t>(value.text->size());
   for (int shift = 0; shift < 32; shift += 8) {

@@ -109,17 +109,17 @@ bool InferJsonReader::parse_error(std::size_t position, const std::string& /*tok
   if (text_->has_long_token()) {
     return Note(InvalidField(
         "the body",
-        absl::StrCat("texts and numbers of at most ", text_->most_token_bytes(), " bytes"),
+        absl::StrCat("strings and numbers of at most ", text_->most_token_bytes(), " bytes"),
         "more"));
   }
   constexpr int kOutOfRange = 406;  // the library's number for a float that is too large
   const std::string at = absl::StrCat(" at byte ", position);
   if (error.id == kOutOfRange) {
-    return Note(InvalidField(Place(), "numbers within float64", "a larger number" + at));
+    return Note(InvalidField(Place(), "numbers in the range of float64", "a larger number" + at));
   }
   if (absl::StrContains(error.what(), "invalid string: surrogate U+")) {
     return Note(
-        InvalidField("the body", "texts of Unicode characters", "half a surrogate pair" + at));
+        InvalidField("the body", "strings of Unicode characters", "half a surrogate pair" + at));
   }
   return Note(InvalidField("the body", "strict JSON in UTF-8", "something else" + at));
 }
@@ -188,7 +188,7 @@ bool InferJsonReader::Enter(bool object) {
   Frame& frame = frames_.back();
   ++frame.elements;
   const std::optional<Nested> nested = NestedIn(frame.at, frame.key);
-  if (!nested) return Note(InvalidField(Place(), "a text or number", NameOf(object)));
+  if (!nested) return Note(InvalidField(Place(), "a string or number", NameOf(object)));
   if (nested->at != At::kSkipped && nested->object != object) {
     return Note(InvalidField(Place(), NameOf(nested->object), NameOf(object)));
   }

@@ -95,7 +95,7 @@ absl::StatusOr<grpc::ByteBuffer> CheckHealth(const MethodContext& context,
   HealthCheckRequest request;
   RETURN_IF_ERROR(ParseSmallMessage(message, kRequest, request));
   const std::optional<bool> serving = context.health.Find(request.service());
-  if (!serving) return absl::NotFoundError("the server has no service or model of that name");
+  if (!serving) return absl::NotFoundError("the server has no service or model with that name");
   return Serialize(StatusOf(serving));
 }
 

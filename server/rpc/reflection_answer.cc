@@ -96,7 +96,8 @@ ServerReflectionResponse AnswerReflection(const ServerReflectionRequest& request
       break;
     case ServerReflectionRequest::MESSAGE_REQUEST_NOT_SET:
       response.mutable_error_response()->set_error_code(grpc::StatusCode::INVALID_ARGUMENT);
-      response.mutable_error_response()->set_error_message("the request asks for nothing");
+      response.mutable_error_response()->set_error_message(
+          "message_request: expected a request; got none");
   }
   return response;
 }

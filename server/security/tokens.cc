@@ -102,7 +102,7 @@ absl::StatusOr<std::string> Tokens::Identify(absl::string_view authorization,
   }
   if ((scopes & static_cast<unsigned>(scope)) == 0) {
     return absl::PermissionDeniedError(
-        absl::StrCat("the bearer token is not for scope ", Name(scope)));
+        absl::StrCat("the bearer token lacks the scope ", Name(scope)));
   }
   const absl::string_view bytes(reinterpret_cast<const char*>(hash.data()), kNameBytes);
   return absl::StrCat("token ", absl::BytesToHexString(bytes));

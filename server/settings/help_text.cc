@@ -26,7 +26,7 @@ void AppendWrapped(const std::string& text, std::string& out) {
 
 std::string HelpText() {
   std::string text =
-      "attendant-server: serves attention and transformer encoder layers over gRPC.\n\n"
+      "attendant-server: serves transformer encoder layers over gRPC and HTTP.\n\n"
       "Usage: attendant-server [--model NAME=SOURCE]... [flags]\n"
       "       attendant-server --pull ORG/REPO[@REVISION] [flags]\n"
       "       attendant-server --describe SOURCE[,key=value...] [--json] [flags]\n\n"
@@ -37,12 +37,11 @@ std::string HelpText() {
       "without dashes.\n"
       "  --pull ORG/REPO[@REVISION]\n"
       "      Download a repository of the Hugging Face Hub into --model-cache, print its "
-      "directory, "
-      "and exit.\n"
+      "directory, and exit.\n"
       "  --describe SOURCE[,key=value...]\n"
       "      Describe the model, the use of every tensor in its files, and its memory and "
-      "operations; list all\n      reasons for which a server with the other settings would refuse "
-      "it; then exit.\n      Exit codes: 0 it would be served, 1 it would be refused, 2 invalid "
+      "operations; list all\n      reasons why a server with the other settings would refuse it; "
+      "then exit.\n      Exit codes: 0 it would be served, 1 it would be refused, 2 invalid "
       "settings.\n"
       "  --json           With --describe: print one JSON document.\n"
       "  --ranks          With --describe: also print how many singular values hold 90 % of "

@@ -86,7 +86,7 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
   }
   if (key == "adapter") {
     model.adapter = value;
-    return value.empty() ? Unexpected("a folder for adapter", value) : absl::OkStatus();
+    return value.empty() ? Unexpected("a directory for adapter", value) : absl::OkStatus();
   }
   if (key == "task") {
     model.task = value;
@@ -160,10 +160,10 @@ std::string NamedForm(const std::string& text) {
   if (std::filesystem::is_directory(source, error)) {
     const std::string name = source.substr(source.find_last_of('/') + 1);
     if (!IsModelName(name)) return "";
-    return absl::StrCat("; to serve that folder: --model ", name, "=", text);
+    return absl::StrCat("; to serve that directory: --model ", name, "=", text);
   }
   if (!LooksLikeRepository(source)) return "";
-  return absl::StrCat("; to serve that repository of the Hub: --model hf:", text);
+  return absl::StrCat("; to serve that Hub repository: --model hf:", text);
 }
 
 absl::Status CheckName(const std::string& name) {

@@ -87,7 +87,7 @@ absl::StatusOr<ModelSetting> ReadPull(const std::string& text) {
 absl::StatusOr<ModelSetting> ReadDescribed(const std::string& text) {
   absl::StatusOr<ModelSetting> model = ParseModelSource(text);
   if (!model.ok() || model->overlay.empty()) return model;
-  return absl::InvalidArgumentError("expected a source of its own; got an overlay");
+  return absl::InvalidArgumentError("expected a base model; got an overlay");
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ SettingKind DurationKind(absl::Duration Settings::*member, absl::Duration least,
 
 SettingKind TextKind(std::string Settings::*member) {
   return OneTextKind(
-      "a text",
+      "a string",
       [=](const std::string& text, Settings& settings) {
         settings.*member = text;
         return true;

@@ -68,11 +68,11 @@ SettingKind OneTextKind(std::string allowed,
 // A kind with a fixed set of values.
 template <typename T>
 SettingKind ChoiceKind(T Settings::*member, const std::vector<Named<T>>& choices) {
-  std::string allowed = "one of";
+  std::string allowed;
   std::vector<std::string> names;
   for (const Named<T>& choice : choices) {
     names.push_back(choice.name);
-    allowed += " " + names.back();
+    allowed += (allowed.empty() ? "one of " : ", ") + names.back();
   }
   SettingKind kind = OneTextKind(
       allowed,

@@ -44,8 +44,8 @@ Rows ModelRows() {
        "worked-example.",
        ModelsKind()},
       {group, "alias", "NAME=MODEL",
-       "Also serve MODEL as NAME, such as text-embedding-3-small=minilm for clients that request a "
-       "model of OpenAI's; may be repeated (in the variable, separate aliases by ';').",
+       "Also serve MODEL as NAME, such as text-embedding-3-small=minilm for clients that request "
+       "OpenAI models; may be repeated (in the variable, separate aliases by ';').",
        AliasesKind()},
       {group, "model-repository", "DIR",
        "Serve the newest version of each model in DIR. NAME/VERSION/ or ORG/NAME/VERSION/ is a "
@@ -61,8 +61,8 @@ Rows ModelRows() {
        "largest message at startup.",
        IntegerKind(&Settings::repository_width, 1, kMiB)},
       {group, "model-cache", "DIR",
-       "Cache for models of the Hub, in the layout of the Hub's own library, so that both can "
-       "share it. Empty: that library's cache (HF_HUB_CACHE, HF_HOME/hub, or "
+       "Cache for Hub models, in the layout of the Hub's own library, so that both can share it. "
+       "Empty: that library's cache (HF_HUB_CACHE, HF_HOME/hub, or "
        "~/.cache/huggingface/hub). Private and gated repositories require HF_TOKEN or a login by "
        "`hf auth login`; HF_ENDPOINT selects another Hub.",
        TextKind(&Settings::model_cache)},
@@ -101,8 +101,8 @@ Rows NetworkRows() {
        "How long an idle HTTP connection stays open between requests.",
        DurationKind(&Settings::http_idle_timeout, absl::Seconds(1), absl::Hours(24))},
       {group, "rest", "SWITCH",
-       "Serve inference over HTTP: texts in the forms of OpenAI's, Cohere's, Jina's and "
-       "text-embeddings-inference's APIs (/v1/embeddings, /rerank, …, described by /openapi.json), "
+       "Serve inference over HTTP: texts through the APIs of OpenAI, Cohere, Jina and "
+       "text-embeddings-inference (/v1/embeddings, /rerank, …, described by /openapi.json), "
        "and the Open Inference Protocol (/v2/models/NAME/infer and related paths).",
        ChoiceKind(&Settings::rest, switches)},
       {group, "cors-origin", "ORIGIN",
@@ -115,7 +115,7 @@ Rows NetworkRows() {
        ChoiceKind(&Settings::page, switches)},
       {group, "trusted-proxies", "NETWORKS",
        "Proxies whose x-forwarded-for header gives the client address of calls without a token, "
-       "for fair shares. Without it, all calls through a proxy share one client's part.",
+       "for fair shares. Without it, all calls through a proxy count as one client.",
        NetworksKind(&Settings::trusted_proxies)},
       {group, "port-file", "FILE",
        "Once ready, write the ports to this file, as lines `grpc_port=8001` and `http_port=8002`. "
@@ -126,7 +126,7 @@ Rows NetworkRows() {
        "process's file descriptor limit (ulimit -n).",
        IntegerKind(&Settings::max_connections, 1, kMiB)},
       {group, "max-connections-per-address", "COUNT",
-       "The same for each client address, except for Unix sockets.",
+       "Open gRPC connections per client address, except for Unix sockets.",
        IntegerKind(&Settings::max_connections_per_address, 1, kMiB)},
       {group, "max-connection-age", "DURATION",
        "The server asks connections older than this (varied by up to a tenth) to close, and closes "
@@ -167,10 +167,10 @@ Rows ComputeRows() {
                                              {"reject", NonfinitePolicy::kReject}};
   return {
       {group, "instances", "COUNT",
-       "Batches computed at the same time; 0: chosen by the number of CPUs.",
+       "Number of batches computed at the same time; 0: chosen from the number of CPUs.",
        IntegerKind(&Settings::instances, 0, 1024)},
       {group, "threads-per-instance", "COUNT",
-       "Threads of each instance; 0: chosen by the number of CPUs.",
+       "Threads per instance; 0: chosen from the number of CPUs.",
        IntegerKind(&Settings::threads_per_instance, 0, 1024)},
       {group, "numa", "POLICY",
        "On a machine with several NUMA nodes, auto binds each instance to a node with its own copy "
@@ -202,7 +202,7 @@ Rows QueueRows() {
        "is at least eight times the fixed time per batch of the model.",
        DurationKind(&Settings::max_batch_seconds, absl::Milliseconds(1), absl::Minutes(1))},
       {group, "max-queue-delay", "DURATION",
-       "How long a batch that is not full may wait for further requests.",
+       "How long a batch that is not full may wait for more requests.",
        DurationKind(&Settings::max_queue_delay, absl::ZeroDuration(), absl::Seconds(10))},
       {group, "max-queue-requests", "COUNT", "Requests that may wait; further ones are refused.",
        IntegerKind(&Settings::max_queue_requests, 1, kMiB)},
@@ -238,7 +238,7 @@ Rows RequestRows() {
        "Open streams, including reflection; idle streams do not count towards --max-inflight.",
        IntegerKind(&Settings::max_streams, 1, 65536)},
       {group, "peer-reserve", "PERCENT",
-       "Part of requests (in flight and waiting), streams and memory that a single client (a "
+       "Share of requests (in flight and waiting), streams and memory that a single client (a "
        "token, or else an address) leaves free for the next one. With several clients, each may "
        "take more only while it holds no more than is free.",
        IntegerKind(&Settings::peer_reserve, 0, 50)},

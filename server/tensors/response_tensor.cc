@@ -17,7 +17,7 @@ absl::StatusOr<ResponseTensor> ResponseTensor::Make(std::vector<int64_t> shape, 
   tensor.data_.reset(static_cast<uint8_t*>(std::malloc(static_cast<size_t>(bytes))));
   if (tensor.data_ == nullptr) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("cannot allocate ", bytes, " bytes for the answer"));
+        absl::StrCat("cannot allocate ", bytes, " bytes for the response"));
   }
   tensor.shape_ = std::move(shape);
   tensor.dtype_ = dtype;

@@ -14,7 +14,7 @@ absl::Status CheckTokenCount(const TokenClaims& claims, int64_t max_tokens) {
   const std::optional<int64_t> rows = ElementCount(claims.shape);
   if (rows && *rows <= max_tokens) return absl::OkStatus();
   return InvalidField(claims.field + ".shape",
-                      absl::StrCat("at most ", max_tokens, " tokens (--max-request-tokens)"),
+                      absl::StrCat("at most ", max_tokens, " tokens (", claims.limit, ")"),
                       ShapeText(claims.shape));
 }
 

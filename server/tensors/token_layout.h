@@ -54,6 +54,7 @@ struct TokenClaims {
   std::optional<WireTensor> attention_mask;  // nullopt if absent
   std::string scope = {};                    // prefix of "lengths" and "attention_mask" in messages
   bool sequence_first = false;               // `shape` is [S, B]
+  const char* limit = "--max-request-tokens";  // what `max_tokens` is, for messages
 };
 
 // A range of a sequence's kept tokens.

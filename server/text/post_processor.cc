@@ -123,7 +123,7 @@ absl::Status LoadStep(JsonValue json, const std::string& field, bool& has_templa
   }
   if (type == "ByteLevel") return LoadTrim(fields, processor);
   if (has_template) {
-    return Unsupported(fields.PathOf("type"), "a second one that adds tokens is", "one of them");
+    return Unsupported(fields.PathOf("type"), "a second processor that adds tokens is", "only one");
   }
   has_template = true;
   if (type == "TemplateProcessing") return LoadTemplate(fields, processor);

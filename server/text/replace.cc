@@ -111,7 +111,7 @@ absl::StatusOr<Normalizer> LoadReplace(const Fields& fields) {
                        "single characters in brackets");
   }
   ASSIGN_OR_RETURN(std::u32string text, LoadContent(pattern, "String"));
-  if (text.empty()) return Unexpected(pattern.PathOf("String"), "a text", "\"\"");
+  if (text.empty()) return Unexpected(pattern.PathOf("String"), "a string", "\"\"");
   const auto text_at = [text = std::move(text)](const Items& items, size_t at) -> size_t {
     const bool matches =
         items.size() - at >= text.size() &&

@@ -135,7 +135,7 @@ absl::Status CheckNeedsNoOwnCode(const TokenizerSettings& settings) {
     if (!is_own) continue;
     return absl::UnimplementedError(
         absl::StrCat("tokenizer_class: ", own,
-                     " not supported: it splits texts by code of its own; send token ids"));
+                     " not supported: it splits texts with custom code; send token ids"));
   }
   return absl::OkStatus();
 }

@@ -137,8 +137,8 @@ absl::Status LoadVocabulary(const TokenizerFiles& files, const TokenizerSettings
   ASSIGN_OR_RETURN(const std::string json, is_bpe ? BpeJson(*files.vocab_json, *files.merges_txt)
                                                   : WordPieceJson(*files.vocab_txt));
   ASSIGN_OR_RETURN(const Settings file, Settings::Read(json, name));
-  effective.notes.push_back(absl::StrCat("there is no tokenizer.json; transformers' ", known->name,
-                                         " is made of ", name));
+  effective.notes.push_back(
+      absl::StrCat("no tokenizer.json: transformers' ", known->name, " is built from ", name));
   return LoadAs(known, json, file.fields(), settings, nullptr, effective);
 }
 

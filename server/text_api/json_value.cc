@@ -87,7 +87,7 @@ bool JsonBuilder::Fail(TextErrorKind kind, const std::string& expected, const st
 bool JsonBuilder::CountValue(size_t count) {
   if (values_left_ < count) {
     frames_.clear();
-    return Fail(TextErrorKind::kOversized, "fewer lists, objects, texts and numbers", "too many");
+    return Fail(TextErrorKind::kOversized, "fewer lists, objects, strings and numbers", "too many");
   }
   values_left_ -= count;
   return true;
@@ -150,13 +150,13 @@ bool JsonBuilder::parse_error(std::size_t position, const std::string& token,
   constexpr int kOutOfRange = 406;  // the library's number for a float that is too large
   const std::string at = absl::StrCat(" at byte ", position);
   if (error.id == kOutOfRange) {
-    return Fail(TextErrorKind::kInvalid, "a number within float64",
+    return Fail(TextErrorKind::kInvalid, "a number in the range of float64",
                 Describe({JsonValue::Number{token.substr(0, kMostShown + 1)}}));
   }
   const bool surrogate = absl::StrContains(error.what(), "invalid string: surrogate U+");
   if (surrogate || absl::StrContains(error.what(), "invalid string: ill-formed UTF-8")) {
     return Fail(
-        TextErrorKind::kUntokenizable, "a text of Unicode characters",
+        TextErrorKind::kUntokenizable, "a string of Unicode characters",
         absl::StrCat(surrogate ? "half a surrogate pair" : "invalid UTF-8", at, " of the body"));
   }
   frames_.clear();
@@ -179,7 +179,7 @@ std::string Describe(const JsonValue& value) {
   if (const auto* flag = value.As<bool>()) return *flag ? "true" : "false";
   if (const auto* integer = value.As<int64_t>()) return absl::StrCat(*integer);
   if (const auto* number = value.As<JsonValue::Number>()) {
-    return number->text.size() > kMostShown ? "a number of many digits" : number->text;
+    return number->text.size() > kMostShown ? "a number with many digits" : number->text;
   }
   if (const auto* text = value.As<std::string>()) {
     if (text->size() <= kMostShown) return QuoteJson(*text);

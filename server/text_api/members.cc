@@ -93,7 +93,7 @@ std::optional<int64_t> Members::Count(const char* name) {
   if (member.value == nullptr) return std::nullopt;
   const int64_t* integer = member.value->As<int64_t>();
   if (integer != nullptr && *integer >= 1) return *integer;
-  Refuse(member.field, "an integer from 1", Describe(*member.value));
+  Refuse(member.field, "an integer of at least 1", Describe(*member.value));
   return std::nullopt;
 }
 
@@ -101,7 +101,7 @@ std::string Members::Name(const char* name) {
   const Member member = Find(name);
   if (member.value == nullptr) return "";
   if (auto* text = member.value->As<std::string>()) return *text;
-  Refuse(member.field, "a text", Describe(*member.value));
+  Refuse(member.field, "a string", Describe(*member.value));
   return "";
 }
 
@@ -122,7 +122,7 @@ std::optional<std::vector<std::string>> Members::Names(const char* name) {
   if (member.value == nullptr) return std::nullopt;
   auto* list = member.value->As<JsonValue::List>();
   if (list == nullptr) {
-    Refuse(member.field, "a list of texts", Describe(*member.value));
+    Refuse(member.field, "a list of strings", Describe(*member.value));
     return std::nullopt;
   }
   std::vector<std::string> names;
@@ -164,8 +164,8 @@ std::string Members::Text(const char* name) {
 std::vector<TextInput> Members::Texts(const char* name, bool objects) {
   const Member member = Given(name);
   std::vector<TextInput> texts;
-  JsonValue::List* list =
-      ListOf(member, objects ? "a list of texts, or of objects with \"text\"" : "a list of texts");
+  JsonValue::List* list = ListOf(
+      member, objects ? "a list of strings, or of objects with \"text\"" : "a list of strings");
   for (size_t i = 0; list != nullptr && i < list->size() && status_->ok(); ++i) {
     const std::string field = Element(member.field, i);
     JsonValue* value = &(*list)[i];
@@ -190,7 +190,7 @@ std::vector<TextInput> Members::Inputs(const char* name) {
   if (of_ids || member.value->As<JsonValue::Ids>() != nullptr) {
     return {TakeIds(member.field, member.value)};
   }
-  list = ListOf(member, "a text, a list of texts, or token ids");
+  list = ListOf(member, "a string, a list of strings, or token ids");
   std::vector<TextInput> inputs;
   for (size_t i = 0; list != nullptr && i < list->size() && status_->ok(); ++i) {
     const std::string field = Element(member.field, i);
@@ -207,7 +207,7 @@ std::vector<TextInput> Members::Pairs(const char* name, bool* batch) {
   if (member.value == nullptr) return {};
   if (member.value->As<std::string>() != nullptr) return {{TakeText(member.field, member.value)}};
   JsonValue::List* list =
-      ListOf(member, "a text, a pair of texts, or a list with a list of one or two texts for each");
+      ListOf(member, "a string, a pair of strings, or a list of lists of one or two strings");
   std::vector<TextInput> pairs;
   if (list == nullptr) return pairs;
   if ((*list)[0].As<std::string>() != nullptr) return {TakePair(member.field, member.value)};
@@ -223,7 +223,7 @@ JsonValue::List* Members::ListOf(const Member& member, const char* expected) {
   auto* list = member.value->As<JsonValue::List>();
   const auto* ids = member.value->As<JsonValue::Ids>();
   if (ids != nullptr) {
-    Refuse(Element(member.field, 0), "a text", absl::StrCat(ids->front()));
+    Refuse(Element(member.field, 0), "a string", absl::StrCat(ids->front()));
   } else if (list == nullptr) {
     Refuse(member.field, expected, Describe(*member.value));
   } else if (list->empty()) {
@@ -238,7 +238,7 @@ JsonValue::List* Members::ListOf(const Member& member, const char* expected) {
 std::string Members::TakeText(const std::string& field, JsonValue* value) {
   auto* text = value->As<std::string>();
   if (text == nullptr) {
-    Refuse(field, "a text", Describe(*value));
+    Refuse(field, "a string", Describe(*value));
     return "";
   }
   if (text->size() > limits_.text_characters) {
@@ -287,7 +287,7 @@ TextInput Members::TakeDocument(const std::string& field, JsonValue* value) {
 TextInput Members::TakePair(const std::string& field, JsonValue* value) {
   auto* list = value->As<JsonValue::List>();
   if (list == nullptr || list->empty() || list->size() > 2) {
-    Refuse(field, "a list of one or two texts", Describe(*value));
+    Refuse(field, "a list of one or two strings", Describe(*value));
     return {};
   }
   TextInput input = {TakeText(Element(field, 0), list->data())};

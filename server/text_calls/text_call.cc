@@ -148,7 +148,7 @@ absl::Status TextCall::ChargeResult() {
   const int64_t most = context_.limits.max_answer_bytes, bytes = collector_->answer_bytes();
   if (bytes > most) {
     return TextError(TextErrorKind::kOversized,
-                     absl::StrCat("the answer: expected at most ", most,
+                     absl::StrCat("the response: expected at most ", most,
                                   " bytes (--max-answer-bytes); got up to ", bytes,
                                   "; send fewer inputs at a time"));
   }
@@ -169,7 +169,7 @@ absl::Status TextCall::CheckAwaited() const {
   if (gone_->load(std::memory_order_relaxed))
     return absl::CancelledError("the client has disconnected");
   if (context_.clock.Now() < deadline_) return absl::OkStatus();
-  return absl::DeadlineExceededError("the deadline passed before the answer was ready");
+  return absl::DeadlineExceededError("the deadline passed before the response was ready");
 }
 
 absl::Status TextCall::Work() {

@@ -52,9 +52,9 @@ bool Fits(const ServedModel& model, const TextNeed& need) {
 const char* Sentence(const TextNeed& need) {
   switch (need.wish) {
     case TextWish::kVectors:
-      return "returns one vector for a text";
+      return "returns one vector per text";
     case TextWish::kSparse:
-      return "returns a sparse vector for a text (by an MLM head or a lexical head)";
+      return "returns a sparse vector per text (from an MLM head or a lexical head)";
     case TextWish::kScores:
       return need.ranks ? "is a reranker (scores one class, or returns token vectors)"
                         : "has a classification head";
@@ -67,7 +67,7 @@ const char* Sentence(const TextNeed& need) {
   return need.texts ? "takes texts" : "takes token ids";
 }
 
-// Says why a model does not fit, if it is for want of a tokenizer.
+// Says why a model does not fit, if it lacks a tokenizer.
 std::string WhyNoTexts(const ServedModel& model, const TextNeed& need) {
   if (!need.texts || TakesTexts(model)) return "";
   return absl::StrCat("; it does not take texts: ", model.tokenizer->why_none);

@@ -127,10 +127,10 @@ std::string Refusal(const std::string& key, const json& value) {
 // F51: loaded as plain BERT, which their files would fit, they would give other answers.
 TEST(NamedFamilies, SesameBertAndSemBertAreRefusedWithTheReason) {
   EXPECT_THAT(Refusal("architectures", {"SesameBertModel"}),
-              AllOf(HasSubstr("SesameBERT weighs the outputs of all layers"),
+              AllOf(HasSubstr("SesameBERT weights the outputs of all layers"),
                     HasSubstr("research code without a checkpoint format")));
   EXPECT_THAT(Refusal("model_type", "sembert"),
-              AllOf(HasSubstr("SemBERT joins an encoder with the semantic roles"),
+              AllOf(HasSubstr("SemBERT combines an encoder with semantic roles"),
                     HasSubstr("research code without a checkpoint format")));
 }
 

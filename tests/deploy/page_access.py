@@ -96,7 +96,7 @@ def check_keyboard(place, shared) -> str:
     browser.press(Keys.SPACE)
     if "head 2" not in browser.text("head-title"):
         raise Failed(f"{browser.text('head-title')} is shown")
-    walk(place, "The numbers")
+    walk(place, "Probabilities")
     browser.press(Keys.ENTER)
     browser.wait(lambda: browser.shown("numbers"), "the numbers")
     if len(numbers(place)) != 4:
@@ -192,7 +192,7 @@ def check_tokens(place, _shared) -> str:
             raise Failed("numbers are asked for without a token")
         place.expect_no_complaints()
         for metrics, infer, status, trial in (
-                ("wrong", "", "valid bearer token", "valid bearer token"), (tokens["metrics"], "", "", "not for"), (tokens["infer"], "", "not for", ""),
+                ("wrong", "", "valid bearer token", "valid bearer token"), (tokens["metrics"], "", "", "lacks the scope"), (tokens["infer"], "", "lacks the scope", ""),
                 (tokens["metrics"], tokens["infer"], "", "")):
             browser.fill("token-metrics", metrics)
             browser.fill("token-infer", infer)

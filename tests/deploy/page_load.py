@@ -144,8 +144,8 @@ def check_live(place, shared) -> str:
         raise Failed(f"{shown}, {charts}")
     memory = {row[0]: row[1] for row in browser.cells("memory")}
     weights = total(after, "attendant_model_bytes", part="weights") / 2 ** 20
-    if abs(number(memory["weights of models"]) - weights) > 0.01 * weights:
-        raise Failed(f"weights are {memory['weights of models']}, and {weights:.1f} MiB by /metrics")
+    if abs(number(memory["model weights"]) - weights) > 0.01 * weights:
+        raise Failed(f"weights are {memory['model weights']}, and {weights:.1f} MiB by /metrics")
     place.expect_no_complaints()
     return ", ".join(f"{name} {value}" for name, value in shown.items())
 
@@ -195,7 +195,7 @@ def check_restart(place, _shared) -> str:
         browser.by_id("pause").click()
         browser.wait(lambda: browser.upcoming()[1] == 0, "the answer to a request under way")
         asked = len(browser.requests())
-        if browser.upcoming() != (0, 0) or browser.text("pause") != "Go on":
+        if browser.upcoming() != (0, 0) or browser.text("pause") != "Resume":
             raise Failed("a paused page goes on asking")
         browser.by_id("pause").click()
         browser.wait(lambda: len(browser.requests()) > asked, "another request")

@@ -88,7 +88,7 @@ def check_text(place, shared) -> str:
         raise Failed(f"labels without texts: {browser.cells('numbers')[0]}")
     Select(browser.by_id("kind")).select_by_visible_text("Text")
     place.expect_no_complaints()
-    for text, wanted in ((" ", "give one"), ("cat " * 80, "at most 64 tokens")):
+    for text, wanted in ((" ", "enter a text"), ("cat " * 80, "at most 64 tokens")):
         if wanted not in problem(place, {"input": text}):
             raise Failed(f"{text!r} is answered by: {browser.text('problem')}")
     return "labelled by its tokens, with its vector; also as ids"
@@ -107,7 +107,7 @@ def expect_text(place, shared, text: str, labels) -> None:
     side = attention["shape"][2]
     expect_same(numbers(place), attention["data"][:side * side], side)
     vector = output(answer, "sentence_embedding")["data"]
-    if not browser.text("vector").startswith(f"Its vector has {len(vector)} numbers: {vector[0]:.3f}, "):
+    if not browser.text("vector").startswith(f"Vector of {len(vector)} numbers: {vector[0]:.3f}, "):
         raise Failed(browser.text("vector"))
 
 
@@ -208,7 +208,7 @@ def check_mistakes(place, shared) -> str:
     choose(place, shared, "tiny", "Token ids")
     found = []
     for fields, wanted in (
-            ({"input": "1, two"}, "“two” is not a number. tiny takes no texts"), ({"input": "1.5"}, "1.5 is not an id"), ({"input": ""}, "give at least one"),
+            ({"input": "1, two"}, "“two” is not a number. tiny does not accept texts"), ({"input": "1.5"}, "1.5 is not an id"), ({"input": ""}, "enter at least one"),
             ({"input": "1 " * 257}, "at most 256"), ({"input": "1 2", "texts": "a"}, "1 for 2 tokens"),
             ({"input": "1 2", "texts": "", "layer": "-1"}, "from 0 on"),
             ({"layer": ""}, "from 0 on"), ({"layer": "9"}, "expected 1..2; got 10"), ({"layer": "0", "input": "100"}, "expected 0..99; got 100"),
@@ -262,7 +262,7 @@ def check_inspect(place, shared) -> str:
     cell = browser.driver.find_element(By.CSS_SELECTOR, "#enlarged-map rect[data-row='1'][data-column='2']")
     browser.move_to(cell)
     tip = browser.text("tip")
-    if not tip.startswith("hello (1) looks at world (2): 0.") or math.isnan(float(tip.rsplit(" ", 1)[1])):
+    if not tip.startswith("hello (1) attends to world (2): 0.") or math.isnan(float(tip.rsplit(" ", 1)[1])):
         raise Failed(f"a cell is explained as: {tip}")
     place.expect_no_complaints()
     browser.picture(place.work / "inspect.png", whole=False)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""check_wording.py [--counts] [TREE]: fails if a text that users read contains a phrase that the project avoids, or if a page is too long.
+"""check_wording.py [--counts | --list] [TREE]: fails if a text that users read contains a phrase that the project avoids, or if a page is too long.
 
 Texts are the string literals of the sources (messages, help, log lines), the comments of the protocol, the comments of the
 headers of HEADERS, the strings of the Python client, and the pages. Prints each breach as PATH:LINE with the phrase and the
-usual replacement. --counts prints the number of breaches by rule and place, in the form of ALLOWED.
+usual replacement. --counts prints the number of breaches by rule and place, in the form of ALLOWED. --list prints every message,
+help text and log line of the sources for reading aloud, with … for values.
 """
 
 import collections
@@ -29,6 +30,14 @@ RULES = {
     "got": (r"[,:] got\b|[,;:] found\b", "the separator \"; got\""),
     "got it": (r"; got (?:it|some|both|one|a tensor)\b", "the value that was received"),
     "expected not": (r"\bexpected (?:another|either it|neither|false,|none,)", "\"not supported\", \"cannot be combined with\" or \"requires\""),
+    "takes no": (r"\b[Tt]akes? no (?!slot|time|space|part)[a-z]", "\"does not accept …\""),
+    "at start": (r"\bat (?:the )?start\b(?! of)", "\"at startup\""),
+    "in all": (r"\bin all(?= ?(?:$|[;,.()]))", "\"in total\""),
+    "own": (r"\bof (?:its|their) own\b(?! [a-z])", "\"its own …\" or \"separate\""),
+    "in vain": (r"\b(?:in vain|for want of|in place of)\b", "\"without effect\", \"because there is no …\" or \"instead of\""),
+    "folder": (r"\b[Ff]olders?\b", "\"directory\""),
+    "british": (r"\b(?:[Cc]olour|[Bb]ehaviour|[Nn]eighbouring|[Cc]entred|[A-Za-z]*(?:al|im|ar)is(?:e[ds]?|ing|ation)s?\b)",
+                "the American spelling"),
     "coined": (r"\b(?:exit norm|vocabulary head|table of (?:words|distances)|keyless rows?|masked language model|time-out)\b",
                "\"final norm\", \"MLM head\", \"embeddings\", \"fully masked\", \"timeout\""),
 }
@@ -60,14 +69,17 @@ def tracked(root, *patterns):
                   if not {"node_modules", ".venv", "build"} & set(path.parts))
 
 
-def literals(path, source):
-    """Yields the string literals, adjacent ones joined."""
+def literals(path, source, by_statement=False):
+    """Yields the string literals, adjacent ones joined; `by_statement`, all literals of a statement, joined by "…"."""
     words, line, end = "", 0, -1
     for match in CODE.finditer(source):
         text = match["plain"] if match["plain"] is not None else match["raw"]
         if text is None or source[source.rfind("\n", 0, match.start()) + 1:match.start()].lstrip().startswith("#"):
             continue
-        if words and source[end:match.start()].strip():
+        between = source[end:match.start()].strip() if words else ""
+        if by_statement and between and not re.search(r"[;{}]", between):
+            words += "…"
+        elif between:
             yield Text(path, line, words)
             words = ""
         if not words:
@@ -106,12 +118,23 @@ def python_strings(path, source):
         yield Text(path, source.count("\n", 0, match.start()) + 1, match[2] if match[2] is not None else match[3])
 
 
+SOURCES = [f"{top}/**/*.{ending}" for top in ("proto", "engine", "server", "client") for ending in ("cc", "h")]
+
+
+def all_messages(root):
+    """Yields the literals that a person may read: messages, help and log lines."""
+    for name in tracked(root, *SOURCES):
+        for text in literals(name, (root / name).read_text(encoding="utf-8"), by_statement=True):
+            if re.search(r"[a-z] | [a-z]", text.words):
+                yield text
+
+
 def texts(root):
     def read(reader, *patterns):
         for name in tracked(root, *patterns):
             yield from reader(name, (root / name).read_text(encoding="utf-8"))
 
-    yield from read(literals, *(f"{top}/**/*.{ending}" for top in ("proto", "engine", "server", "client") for ending in ("cc", "h")))
+    yield from read(literals, *SOURCES)
     yield from read(comments, "proto/attendant/**/*.proto", "proto/grpc/**/*.proto", "proto/inference/*.proto", *HEADERS)
     yield from read(python_strings, "client/python/attendant_client/**/*.py")
     for name in pages(root):
@@ -150,8 +173,11 @@ def check_lengths(root):
 
 
 def main():
-    arguments = [argument for argument in sys.argv[1:] if argument != "--counts"]
+    arguments = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     root = pathlib.Path(arguments[0] if arguments else ".").resolve()
+    if "--list" in sys.argv:
+        print(*(f"{text.path}:{text.line}: {text.words}" for text in all_messages(root)), sep="\n")
+        return 0
     found = collections.defaultdict(list)
     for rule, place, message in find(root):
         found[rule, place].append(message)

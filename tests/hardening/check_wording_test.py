@@ -21,10 +21,18 @@ BREACHES = {
     "got": "ids: expected 3, got 4",
     "got it": "model: expected a name; got it",
     "expected not": "pooling: expected another one",
+    "takes no": "the model takes no texts",
+    "at start": "Measured at start, for each model.",
+    "in all": "at most 3 tokens in all; got more",
+    "own": "A longer sequence gets a batch of its own.",
+    "in vain": "with integers in place of types",
+    "folder": "expected a folder",
+    "british": "The colour of a cell.",
     "coined": "The exit norm comes last.",
 }
 GOOD = ("There is no release yet. A model that is no longer served fails with NOT_FOUND: expected MEAN; got \\\"max\\\". "
-        "Like torch, as a mean over the heads. State what the unit is; name the fields it contains.")
+        "Like torch, as a mean over the heads. Tokens attend to keys of their own sequence, at the start of a layer, in all layers. "
+        "A health check takes no slot. Otherwise, exercise it. State what the unit is; name the fields it contains.")
 
 
 class WordingTest(unittest.TestCase):
@@ -73,6 +81,11 @@ class WordingTest(unittest.TestCase):
         self.write("client/README.md", "word " * 1801)
         self.assertEqual(sorted(breach.split(":")[0] for breach in check_wording.check_lengths(self.root)),
                          ["README.md", "client/README.md", "server/settings.md"])
+
+    def test_lists_messages_of_several_words(self):
+        self.write("client/a.cc", 'F("ids");\nif (n) {\n  return Error("ids: expected ", n,\n               "; got ", "more");\n}\nLog("a b"); G("c d");\n')
+        done = subprocess.run([sys.executable, SCRIPT, "--list", self.root], stdout=subprocess.PIPE, text=True, check=True)
+        self.assertEqual(done.stdout, "client/a.cc:3: ids: expected …; got …more\nclient/a.cc:6: a b\nclient/a.cc:6: c d\n")
 
     def test_fails_with_every_breach_beyond_the_allowed_ones(self):
         self.write("client/a.cc", 'f("ids: expected 3, got 4");\n')

@@ -223,7 +223,7 @@ TEST(BudgetOfTheServerTest, WhatNeverFitsIsNotToBeTriedAgain) {
   grpc::ClientContext context;
   const grpc::Status status = Attend(server, Request(3500, true), context);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("bytes with its answer; the server has "));
+  EXPECT_THAT(status.error_message(), HasSubstr("bytes with its response; the server has "));
   EXPECT_EQ(TrailerOf(context, "grpc-retry-pushback-ms"), "none");
   ExpectGoodCallerIsServed(server);
 }

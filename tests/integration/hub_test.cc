@@ -136,7 +136,7 @@ TEST_F(HubServingTest, ServesWhatTheCacheHasWhereTheHubCannotBeReached) {
   ServerProcess server(
       {"--address=127.0.0.1", "--port=0", "--http-port=0", "--model=m=hf:org/tiny"}, Environment());
   EXPECT_THAT(server.AwaitLine(" from the cache"),
-              AllOf(HasSubstr(" warning "), HasSubstr("the Hub cannot be reached")));
+              AllOf(HasSubstr(" warning "), HasSubstr("cannot reach the Hub")));
   server.AwaitLine("ready: ");
 }
 
@@ -170,8 +170,7 @@ TEST_F(HubServingTest, APullThatFailsSaysWhy) {
   // What is there already is no reason to say that it was pulled.
   const Outcome unreachable = RunToItsEnd("--pull org/tiny 2>&1");
   EXPECT_EQ(unreachable.code, 1);
-  EXPECT_THAT(unreachable.out,
-              HasSubstr("attendant-server: hf:org/tiny: the Hub cannot be reached"));
+  EXPECT_THAT(unreachable.out, HasSubstr("attendant-server: hf:org/tiny: cannot reach the Hub"));
   EXPECT_THAT(RunToItsEnd("--pull org/other --offline 2>&1").out,
               HasSubstr("hf:org/other: not complete in the cache"));
 }
@@ -202,10 +201,10 @@ TEST_F(HubServingTest, ABadStartIsOneLine) {
 TEST_F(HubServingTest, ABareNameIsAnsweredWithTheForm) {
   EXPECT_EQ(BadLine({"--model=BAAI/bge-small-en-v1.5"}),
             "attendant-server: --model: expected NAME=SOURCE[,key=value...]; got "
-            "\"BAAI/bge-small-en-v1.5\"; to serve that repository of the Hub: --model "
+            "\"BAAI/bge-small-en-v1.5\"; to serve that Hub repository: --model "
             "hf:BAAI/bge-small-en-v1.5");
   EXPECT_THAT(BadLine({"--model=x=BAAI/bge-small-en-v1.5"}),
-              ::testing::EndsWith("; for that repository of the Hub: --model "
+              ::testing::EndsWith("; to serve that Hub repository: --model "
                                   "x=hf:BAAI/bge-small-en-v1.5"));
 }
 

@@ -60,7 +60,7 @@ TEST(RestOfTheServerTest, BadSwitchesAreRefused) {
   const ServerProcess::End end = server.AwaitEnd();
   EXPECT_EQ(end.code, 2);
   EXPECT_THAT(end.lines,
-              ::testing::ElementsAre(HasSubstr("rest: expected one of on off; got \"maybe\"")));
+              ::testing::ElementsAre(HasSubstr("rest: expected one of on, off; got \"maybe\"")));
 }
 
 // The body comes when the server already drains: the slot counts from the head.

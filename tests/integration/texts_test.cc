@@ -96,7 +96,7 @@ TEST_F(TextsTest, AliasesThatCannotBeAreRefusedAtStart) {
               Contains(HasSubstr("--alias: ada=none: no model is named \"none\"; the model is "
                                  "\"org/m\"")));
   EXPECT_THAT(BadStart({"--alias=org/m=org/m"}),
-              Contains(HasSubstr("--alias: expected a name that no model has; got \"org/m\"")));
+              Contains(HasSubstr("--alias: expected a name that is not a model's; got \"org/m\"")));
 }
 
 }  // namespace texts_test

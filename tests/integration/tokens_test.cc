@@ -89,7 +89,7 @@ TEST_F(TokensOfTheServerTest, CallsNeedATokenOfTheirScope) {
               absl::UnauthenticatedError("the call needs a valid bearer token"));
   }
   EXPECT_EQ(Call(server, "alpha"),
-            absl::PermissionDeniedError("the bearer token is not for scope infer"));
+            absl::PermissionDeniedError("the bearer token lacks the scope infer"));
 }
 
 // None of these calls sends a body, so each ends at its headers.
@@ -129,7 +129,7 @@ TEST_F(TokensOfTheServerTest, MetricsNeedATokenOfTheirScope) {
   }
   const std::string answer = server.Get("/metrics", "test");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 403"));
-  EXPECT_THAT(answer, EndsWith("\r\n\r\nthe bearer token is not for scope metrics\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nthe bearer token lacks the scope metrics\n"));
   EXPECT_FALSE(Call(server, "wrong").ok());
   AwaitMetric(server,
               R"(attendant_token_refusals_total{code="UNAUTHENTICATED",scope="metrics"} 3)");

@@ -71,11 +71,11 @@ TEST(ModelLinesTest, ClassifiersSayHowScoresAreMade) {
   model.set_classes(3);
   EXPECT_THAT(Lines(model), Contains("classifier: 3 classes"));
   model.set_class_scores(v1::SCORES_SIGMOID);
-  EXPECT_THAT(Lines(model), Contains("classifier: 3 classes, scores by sigmoid"));
+  EXPECT_THAT(Lines(model), Contains("classifier: 3 classes, sigmoid scores"));
   model.set_class_scores(v1::SCORES_SOFTMAX);
-  EXPECT_THAT(Lines(model), Contains("classifier: 3 classes, scores by softmax"));
+  EXPECT_THAT(Lines(model), Contains("classifier: 3 classes, softmax scores"));
   model.set_class_scores(v1::SCORES_PLAIN);
-  EXPECT_THAT(Lines(model), Contains("classifier: 3 classes, plain scores"));
+  EXPECT_THAT(Lines(model), Contains("classifier: 3 classes, raw scores"));
 }
 
 TEST(ModelLinesTest, LeaveOutWhatAModelDoesNotHave) {
@@ -86,7 +86,7 @@ TEST(ModelLinesTest, LeaveOutWhatAModelDoesNotHave) {
   model.mutable_layer()->set_norm_placement("none");
   EXPECT_THAT(Lines(model), ::testing::ElementsAre(
                                 "layers: 2", "hidden size: 0", "input projections: 0",
-                                "heads: 0, keys 0 and values 0 wide; scores times 0",
+                                "heads: 0, keys 0 and values 0 wide; scores scaled by 0",
                                 "output projection: no", "attention width: 0", "feed-forward: none",
                                 "norm: none", "embeddings: none: takes hidden states"));
 }

@@ -19,13 +19,13 @@ class LoadReportCommand : public Command {
 };
 
 CommandTable LoadReportCommand::Table() {
-  CommandTable table = {
-      "Load tests", "load-report", "Show a saved report of load-test, or compare two",
-      "Prints a table of a report that load-test --json printed or --json-out wrote. Calls no "
-      "server.",
-      "attendant-client load-test --json-out before.json\n"
-      "attendant-client load-test --connections 4 --json-out after.json\n"
-      "attendant-client load-report before.json after.json --html load.html"};
+  CommandTable table = {"Load tests", "load-report",
+                        "Show a saved report of load-test, or compare two",
+                        "Prints a table of a report that load-test --json printed or --json-out "
+                        "wrote. Does not call a server.",
+                        "attendant-client load-test --json-out before.json\n"
+                        "attendant-client load-test --connections 4 --json-out after.json\n"
+                        "attendant-client load-report before.json after.json --html load.html"};
   FlagKind files = TextsKind(files_);
   files.takes = FlagKind::Takes::kList;
   table.Add("Arguments", {{.name = "FILE",

@@ -46,11 +46,11 @@ LoadPlan LoopOptions::PlanOf(const LoadStep& step) const {
 std::string LoopOptions::Describe() const {
   const char* arrivals = arrival == Arrival::kPoisson ? kPoisson : kConstant;
   if (timestamps != nullptr) {
-    return absl::StrCat("open, replay of ", step_text, ", ", speed, " times as fast");
+    return absl::StrCat("open, replay of ", step_text, " at ", speed, " times the speed");
   }
-  if (search) return absl::StrCat("open, search of the highest rate, ", arrivals);
+  if (search) return absl::StrCat("open, search for the highest rate, ", arrivals);
   if (steps.front().rate) return absl::StrCat("open, ", step_text, " requests/s, ", arrivals);
-  return absl::StrCat("closed, ", step_text, " under way");
+  return absl::StrCat("closed, ", step_text, " in flight");
 }
 
 void LoopFlags::AddTo(CommandTable& load_test) {

@@ -102,7 +102,7 @@ std::string RequestFlags::DescribeMethod() const {
   const bool oip = workload_.protocol == Protocol::kOip;
   const bool attend = workload_.method == Method::kAttend;
   return absl::StrCat(attend ? kAttend : kEncode, stream_ ? ", over a stream per connection" : "",
-                      oip ? ", by the Open Inference Protocol" : "");
+                      oip ? ", through the Open Inference Protocol" : "");
 }
 
 std::vector<std::pair<std::string, std::string>> RequestFlags::Describe(
@@ -110,8 +110,8 @@ std::vector<std::pair<std::string, std::string>> RequestFlags::Describe(
   const std::string input =
       workload_.token_ids ? "token ids" : absl::StrCat("hidden states, ", Name(workload_.dtype));
   std::string lengths = length_text_;
-  if (!lengths_file_.empty()) lengths = absl::StrCat("of ", lengths_file_);
-  if (!ids_file_.empty()) lengths = absl::StrCat("of ", ids_file_);
+  if (!lengths_file_.empty()) lengths = absl::StrCat("from ", lengths_file_);
+  if (!ids_file_.empty()) lengths = absl::StrCat("from ", ids_file_);
   const bool padded = workload_.padded || workload_.protocol == Protocol::kOip;
   return {{"lengths", lengths},
           {"batch", absl::StrCat(workload_.batch)},

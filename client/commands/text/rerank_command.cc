@@ -71,8 +71,8 @@ ExitCode RerankCommand::Run(Session& session) {
     return ReportServerError(
         session, absl::FailedPreconditionError(absl::StrCat(
                      "model \"", model->name(),
-                     "\" does not rank texts: expected 1 class or vectors of ", "tokens; got ",
-                     model->classes(), model->classes() > 1 ? " classes; use classify" : "")));
+                     "\" does not rank texts: expected 1 class or token vectors; got ",
+                     model->classes(), " classes", model->classes() > 1 ? "; use classify" : "")));
   }
   const absl::StatusOr<TextVectors> outputs =
       interacts ? Interact(client, *model, texts->texts, session.call)

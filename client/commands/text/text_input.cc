@@ -58,12 +58,13 @@ Flags TextInput::TextFlags(const char* help) {
   texts.takes = FlagKind::Takes::kList;
   return {{"TEXT", "", help, std::move(texts)},
           {"--file", "FILE",
-           "Read the texts from this file, one per line; - for stdin, the default without TEXT",
+           "Read the texts from this file, one per line; - means stdin, the default without TEXT",
            TextKind(file_), "", "TEXT"}};
 }
 
 Flag TextInput::PairsFlag() {
-  return {"--pairs", "", "Each text is a pair, separated by a tab, which the model reads together",
+  return {"--pairs", "",
+          "Each line is a pair of texts, separated by a tab, which the model reads together",
           SwitchKind(pairs_)};
 }
 
@@ -73,10 +74,10 @@ Flags TextInput::PromptFlags() {
     return true;
   }};
   return {{"--prompt-name", "NAME",
-           "Put the model's prompt of this name before each text, such as query "
+           "Prepend the model's prompt with this name to each text, such as query "
            "(`attendant-client tokenizer` lists them)",
            TextKind(prompt_name_, "the model's default prompt")},
-          {"--prompt", "TEXT", "Put this before each text; \"\": no prompt", std::move(prompt), "",
+          {"--prompt", "TEXT", "Prepend this to each text; \"\": no prompt", std::move(prompt), "",
            "--prompt-name"}};
 }
 

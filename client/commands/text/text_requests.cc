@@ -109,10 +109,10 @@ absl::StatusOr<ModelInfo> GetTextModel(const Client& client, const std::string& 
   absl::StatusOr<ModelInfo> model = client.GetModel(name, call);
   if (!model.ok() || model->takes_texts()) return model;
   const std::string& why = model->why_no_texts();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "model \"", model->name(),
-      "\" takes no texts: ", why.empty() ? "the server does not support texts; upgrade it" : why,
-      "; `attendant-client encode --token-ids` sends token ids"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("model \"", model->name(), "\" does not take texts: ",
+                   why.empty() ? "the server does not support texts; upgrade it" : why,
+                   "; `attendant-client encode --token-ids` sends token ids"));
 }
 
 absl::StatusOr<TextVectors> EncodeTexts(const Client& client, EncodeRequest request,

@@ -54,8 +54,8 @@ std::string PartOf(const std::string& text, const TextTokens& tokens, size_t i) 
 void Print(std::ostream& out, const Texts& texts, size_t index, const TextTokens& tokens) {
   out << (index > 0 ? "\n" : "") << Shortened(texts.texts[index], 100);
   if (!texts.pairs.empty()) out << " | " << Shortened(texts.pairs[index], 100);
-  out << absl::StrFormat("\n%d tokens%s\n      ID  TOKEN           PLACE     TEXT\n",
-                         tokens.ids.size(), tokens.truncated ? ", cut" : "");
+  out << absl::StrFormat("\n%d tokens%s\n      ID  TOKEN           RANGE     TEXT\n",
+                         tokens.ids.size(), tokens.truncated ? ", truncated" : "");
   for (size_t i = 0; i < tokens.ids.size(); ++i) {
     const bool is_second = tokens.sources[i] == 1 && !texts.pairs.empty();
     const bool is_added = tokens.sources[i] > 1 || tokens.begins[i] == tokens.ends[i];

@@ -8,8 +8,8 @@ const STATISTICS = {
   confidence: {title: "Confidence", digits: 3, of: head => head.confidence,
     note: "The largest probability of each query, averaged over the queries."},
   neighbour: {title: "Attends to an adjacent token", digits: 2, of: head => head.neighbour_share,
-    note: "Share of the queries that attend most to the previous (←) or the next (→) token. From 0.9 on the head is " +
-      "positional: framed."},
+    note: "Share of the queries that attend most to the previous (←) or the next (→) token. Heads with at least 0.9 are " +
+      "positional and framed."},
   rare: {title: "Attends to rare tokens", digits: 2, of: head => head.rare_share,
     note: "Share of the queries that attend most to one of the sequence’s least frequent ids, counted over all sequences " +
       "of the input. – without ids, or if all are equally frequent."},
@@ -107,7 +107,7 @@ function showRank() {
     ({values: head.cumulative_singular_values, layer: l, name: headName(layer.layer, h)}))).filter(each => each.values);
   const place = byId("rank");
   if (curves.length === 0) {
-    place.replaceChildren(element("p", null, "None: the sequence is too long for them, or not finite.", {class: "note"}));
+    place.replaceChildren(element("p", null, "None: the sequence is too long, or its probabilities are not finite.", {class: "note"}));
     return;
   }
   const width = 720, height = 300, left = 44, right = 90, top = 12, bottom = 40;
@@ -140,7 +140,7 @@ function showRank() {
   place.replaceChildren(svg);
 }
 
-// The probability of each cell, for which a map has three bytes.
+// Returns the probability of each cell; a map has three bytes per cell.
 function probabilitiesOf(head) {
   const bytes = atob(head.map);
   const byte = (cell, i) => bytes.charCodeAt(3 * cell + i);
@@ -148,7 +148,7 @@ function probabilitiesOf(head) {
     (_, cell) => (byte(cell, 0) * 65536 + byte(cell, 1) * 256 + byte(cell, 2)) / 0xffffff);
 }
 
-// The colour of each cell, and the largest probability.
+// Returns the color of each cell, and the largest probability.
 function levelOf(head) {
   const probabilities = probabilitiesOf(head);
   const most = probabilities.reduce((a, b) => Math.max(a, b), 1 / 0xffffff);
@@ -162,7 +162,7 @@ function paint(canvas, head) {
   return most;
 }
 
-// The text of a token, if the page was given texts, or its id, or else its position.
+// Returns the text of a token, if known, otherwise its id or position.
 function labelOf(token) {
   if (sequence.token_texts) return sequence.token_texts[token];
   return sequence.token_ids ? `${sequence.token_ids[token]}` : `${sequence.positions[token]}`;
@@ -181,11 +181,11 @@ function explain(map, head) {
   const probabilities = probabilitiesOf(head);
   explainMap(map, sequence.map_cells, (row, column) => {
     const p = probabilities[row * sequence.map_cells + column];
-    return `${tokenName(row)} looks at ${tokenName(column)}: ${p.toFixed(3)}`;
+    return `${tokenName(row)} attends to ${tokenName(column)}: ${p.toFixed(3)}`;
   });
 }
 
-// A map with labels, if there is room to read them.
+// Draws a map, with labels if there is space for them.
 function largeMap(place, head, name) {
   place.replaceChildren();
   if (sequence.tokens > Math.min(MOST_LABELS, sequence.map_cells)) {
@@ -202,15 +202,15 @@ function enlarge(layer, index) {
   const name = headName(layer.layer, index);
   byId("enlarged-title").textContent = name;
   explain(largeMap(byId("enlarged-map"), head, name), head);
-  byId("enlarged").append(byId("tip"));  // or the dialog would cover it
+  byId("enlarged").append(byId("tip"));  // otherwise the dialog would cover it
   byId("enlarged").showModal();
 }
 
 function showMaps() {
   const {tokens, map_cells: cells} = sequence;
-  byId("map-note").textContent = "Rows are queries, columns keys, from the top left; the colour is the root of the probability. " +
-    (tokens > cells ? `${tokens} tokens are drawn in ${cells} × ${cells} cells: what a cell’s queries give to its keys together, in ` +
-      "the mean of the queries. " : "") + `Click a map to enlarge it${tokens > MOST_LABELS ? "" : ", with its labels"}.`;
+  byId("map-note").textContent = "Rows are queries, columns are keys, from the top left; colors show the square root of the probability. " +
+    (tokens > cells ? `${tokens} tokens are drawn in ${cells} × ${cells} cells; a cell is the probability from its queries to its keys, ` +
+      "averaged over the queries. " : "") + `Click a map to enlarge it${tokens > MOST_LABELS ? "" : ", with its labels"}.`;
   const place = byId("maps");
   place.replaceChildren();
   const label = element("label", element("p", place));

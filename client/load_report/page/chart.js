@@ -1,7 +1,7 @@
 "use strict";
 const byId = id => document.getElementById(id);
 
-// Text only ever enters the page as text.
+// Text is never parsed as HTML.
 function element(name, parent, text, attributes) {
   const made = document.createElement(name);
   if (text !== undefined && text !== null) made.textContent = text;
@@ -38,7 +38,7 @@ function linearTicks([least, most], count) {
   return ticks.length > 1 ? ticks : [ticks[0], ticks[0] + step];
 }
 
-// 1, 2 and 5 times powers of ten, or powers alone if these were too many.
+// 1, 2 and 5 times powers of ten, or only powers if these would be too many.
 function logTicks([least, most], count) {
   for (const factors of [[1, 2, 5], [1]]) {
     const all = [];
@@ -63,7 +63,7 @@ function scaleOf(values, {log, zero, ticks}, count) {
   return {marks, at: value => (turn(value) - least) / (most - least || 1)};
 }
 
-// Draws lines into `parent`, as wide as it is. `series` are {name, colour, dash, points: [{x, y, text}], marks: bool}.
+// Draws lines into `parent`, at its full width. `series` are {name, colour, dash, points: [{x, y, text}], marks: bool}.
 function chart(parent, {series, x, y, height = 260}) {
   const drawn = series.filter(one => one.points.length > 0);
   if (drawn.length === 0) {
@@ -105,7 +105,7 @@ function chart(parent, {series, x, y, height = 260}) {
   }
 }
 
-// A table of texts, or of {text, class}; the first row is the head.
+// A table of texts, or of {text, class}; the first row is the header.
 function table(parent, rows, attributes) {
   const made = element("table", parent, null, attributes);
   rows.forEach((row, i) => {

@@ -2,11 +2,11 @@ const reports = JSON.parse(byId("data").textContent).reports;
 const compared = reports.length > 1;
 const LETTERS = "AB";
 
-const loadOf = step => "rate" in step.load ? `${short(step.load.rate)} requests/s` : `${step.load.concurrency} under way`;
+const loadOf = step => "rate" in step.load ? `${short(step.load.rate)} requests/s` : `${step.load.concurrency} in flight`;
 const failedOf = step => Object.values(step.errors).reduce((sum, count) => sum + count, 0);
 const percent = share => `${short(100 * share)} %`;
 
-// Every step of every report. Steps of the same load have the same colour in both reports.
+// All steps of all reports. Steps with the same load have the same color in both reports.
 const steps = reports.flatMap((report, at) => report.document.steps.map(step => (
   {step, report: at, name: (compared ? `${LETTERS[at]}, ` : "") + loadOf(step)})));
 const loads = [...new Set(steps.map(({step}) => loadOf(step)))];
@@ -22,8 +22,8 @@ function showHeader() {
     const prefix = compared ? `${LETTERS[at]}: ` : "";
     const search = report.document.search;
     if (search) {
-      const found = search.rate > 0 ? `${short(search.rate)} requests/s keep ${search.objectives.join(", ")}`
-        : `no rate that was tried keeps ${search.objectives.join(", ")}`;
+      const found = search.rate > 0 ? `${short(search.rate)} requests/s meets ${search.objectives.join(", ")}`
+        : `no rate tried meets ${search.objectives.join(", ")}`;
       element("p", byId("verdict"), prefix + found, {class: `verdict ${search.rate > 0 ? "good" : "bad"}`});
       return;
     }
@@ -41,7 +41,7 @@ function showSteps() {
     const latency = step.latency_ms;
     const calls = step.ok + failedOf(step);
     const searched = reports[report].document.search && "rate" in step.load;
-    const held = {text: step.missed.length ? "missed" : searched ? "held" : "", kind: step.missed.length ? "bad" : "good"};
+    const held = {text: step.missed.length ? "missed" : searched ? "met" : "", kind: step.missed.length ? "bad" : "good"};
     return [name, short(step.requests_per_s), short(step.goodput.requests_per_s), short(step.tokens_per_s),
       ...["mean", "p50", "p90", "p99", "p99.9", "max"].map(key => short(latency[key])),
       {text: percent(calls ? failedOf(step) / calls : 0), kind: failedOf(step) ? "bad" : ""},
@@ -50,7 +50,7 @@ function showSteps() {
   table(byId("steps"), [head, ...rows]);
 }
 
-// The steps of both reports that had the same load, figure by figure.
+// Compares the steps of both reports with the same load, figure by figure.
 function showChange() {
   byId("change-section").hidden = !compared;
   if (!compared) return;
@@ -87,7 +87,7 @@ function drawRates() {
   chart(byId("rate"), {series, x: {title: "requests/s", zero: true}, y: {title: "ms", log: true}});
 }
 
-// Points of the distribution at the shares that `marks` name, and between them.
+// Returns the points of the latency distribution.
 function distribution(step) {
   const total = step.histogram_ms.reduce((sum, [, count]) => sum + count, 0);
   const points = [];
@@ -113,10 +113,10 @@ function lineOf(name, at, seconds, value) {
   return {name, colour: colour(at), points};
 }
 
-// Of a count in a second. The last second is a part of one, which may be too short for a rate.
+// Returns the rate in a second. The last second is incomplete and may be too short for a rate.
 const SHORTEST_SECOND = 0.1;
 const perSecond = count => second => {
-  const length = second.length_s ?? 1;  // a report of an older version
+  const length = second.length_s ?? 1;  // for reports of older versions
   return length < SHORTEST_SECOND ? null : count(second) / length;
 };
 

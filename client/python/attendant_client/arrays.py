@@ -24,7 +24,7 @@ FLOATS = ("float32", "float16", "bfloat16")
 
 @dataclass(frozen=True)
 class WireArray:
-    """An array with the bytes of the wire format: little-endian, with integers in place of types that NumPy lacks."""
+    """An array with the bytes of the wire format: little-endian, with integers instead of types that NumPy lacks."""
 
     dtype: str
     array: Array

@@ -37,9 +37,9 @@ class Client:
     tls: True or a Tls for an encrypted connection.
     token: bearer token to send; requires TLS or a Unix socket.
     retry: retry calls up to four times in about two seconds while servers refuse them with UNAVAILABLE.
-    wait: while the server is full, wait as long as it says and retry, within the call's timeout.
+    wait: while the server is full, wait as long as it requests and retry, within the call's timeout.
     max_message_bytes: maximum size of a message in either direction.
-    channel_options: further gRPC channel arguments.
+    channel_options: additional gRPC channel arguments.
     proxy: use the HTTP proxy from the environment (grpc_proxy, https_proxy or http_proxy; no_proxy).
     """
 
@@ -137,8 +137,8 @@ class Client:
 
         model: name of a loaded model; empty: the only one. timeout: seconds. metadata: headers, such as a traceparent.
 
-        More sequences than the server takes in one request become several, one after the other, unless they attend to a
-        registered memory of more than one sequence.
+        If there are more sequences than the server accepts in one request, they are sent in several requests, one after another,
+        unless they attend to a registered memory of more than one sequence.
         """
         division = self._divide(model, options)
         if not division.parts:
@@ -155,7 +155,7 @@ class Client:
             responses. An exception of the iterable is raised here, after the responses to the items before it.
         timeout: seconds for the whole stream; None: no limit.
 
-        Requests that a full server refuses are sent again on another stream when it says; Parts are not.
+        Requests that a full server refuses are sent again on another stream at the time that it requests; Parts are not.
         """
         codec = StreamCodec(self._waits)
         writer = ItemWriter(codec, items)

@@ -67,9 +67,9 @@ class EncodeOptions(CommonOptions, total=False):
     input_ids: [B, S], packed [T] with `lengths`, or a list of [n]: integers from 0 to the vocabulary.
     token_type_ids, position_ids: shaped like input_ids. Default: zeros, and the positions that the model's family defines.
     features: [B, S, W], packed [T, W], or a list of [n, W]: image patches or audio frames.
-    texts: a list of texts, for models that take them (`takes_texts` in their description). Response rows are a list, too.
+    texts: a list of texts, for models that accept them (`takes_texts` in their description). Response rows are a list too.
     text_pairs: the second texts of pairs that the model reads together, one for each text.
-    prompt: put before each text. prompt_name: use one of the model's own prompts instead. Default: the prompt for `task`, or else
+    prompt: prepended to each text. prompt_name: use one of the model's own prompts instead. Default: the prompt for `task`, or else
         the model's default prompt; for pairs and for "classifier" none.
     return_tokens: return the tokens of the texts.
     layers: the layers to run, range(first, end). Default: all.

@@ -148,7 +148,7 @@ class ItemWriter:
             yield message
 
     def lose(self, error: AttendantError) -> None:
-        """As StreamCodec.lose, of the latest stream, which takes no more items."""
+        """As StreamCodec.lose, of the latest stream, which does not accept more items."""
         with self._lock:
             self._streams += 1
             self._codec.lose(error)

@@ -1,6 +1,6 @@
 """Writes and reads messages with tensors without copying their data more than once.
 
-protobuf's Python runtime would copy the data of a tensor when it is set and when its message is serialised, and again when it
+protobuf's Python runtime would copy the data of a tensor when it is set and when its message is serialized, and again when it
 is read. Here the fields with tensors are framed by hand, around buffers that stay where they are until one `join`; all other
 fields are left to protobuf. Fields may come in any order on the wire, so that one part follows the other.
 """

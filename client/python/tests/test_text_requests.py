@@ -52,8 +52,8 @@ def test_groups_have_so_many_texts_at_most():
 
 @pytest.mark.parametrize("message", [
     "texts: expected at most 96 tokens in all; got more, up to texts[1]", "token_ids.shape: expected at most 96 tokens; got [97]",
-    "the answer would take 9 bytes; the server allows 8", "the answer could take 9 bytes; the server allows 8",
-    "the request would take 9 bytes with its answer; the server has 8 for all requests (--memory-limit-bytes)"])
+    "the response would take 9 bytes; the server allows 8", "the response could take 9 bytes; the server allows 8",
+    "the request would take 9 bytes with its response; the server has 8 for all requests (--memory-limit-bytes)"])
 def test_halves_replace_what_is_too_large(message):
     requests = Kept(list("abcde"))
     assert requests.take(StreamAnswer(0, error=InvalidArgument(message))) == 0

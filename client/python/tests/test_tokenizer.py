@@ -22,7 +22,7 @@ def test_a_tokenizer_that_the_package_cannot_read_is_named(monkeypatch, content,
     monkeypatch.setitem(sys.modules, "tokenizers", types.SimpleNamespace(Tokenizer=_Tokenizer))
     found = messages.GetTokenizerResponse(tokenizer_json=content)
     tokenizer = ModelTokenizer(found, messages.GetModelResponse(name="org/m"))
-    with pytest.raises(FailedPrecondition, match=f"model org/m takes no texts: its tokenizer.json cannot be read: .*{reason}"):
+    with pytest.raises(FailedPrecondition, match=f"model org/m does not accept texts: its tokenizer.json cannot be read: .*{reason}"):
         tokenizer.ids(["a text"], "right")
 
 

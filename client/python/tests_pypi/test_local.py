@@ -105,7 +105,7 @@ def test_letters_become_small_where_the_model_says_so(client):
 def test_a_tokenizer_of_an_unknown_kind_is_named():
     found = messages.GetTokenizerResponse(tokenizer_json=b'{"version": "1.0", "model": {"type": "Nothing"}}')
     tokenizer = ModelTokenizer(found, messages.GetModelResponse(name="org/m"))
-    with pytest.raises(FailedPrecondition, match="model org/m takes no texts: its tokenizer.json cannot be read: "):
+    with pytest.raises(FailedPrecondition, match="model org/m does not accept texts: its tokenizer.json cannot be read: "):
         tokenizer.ids(["a"], None)
 
 

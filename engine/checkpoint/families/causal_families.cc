@@ -97,7 +97,7 @@ Family Gemma3() {
   family.keys.last_of_period = {"sliding_window_pattern"};
   family.keys.local_rotary_theta = {"rope_local_base_freq"};
   family.fixed_keys = {{"partial_rotary_factor", 1},
-                       {"attn_logit_softcapping", nullptr, "scores are not capped here"},
+                       {"attn_logit_softcapping", nullptr, "scores are not capped"},
                        {"is_causal", true, "use_bidirectional_attention decides in this family"}};
   family.harmless_keys = {"attention_bias", "cache_implementation", "final_logit_softcapping",
                           "max_position_embeddings"};
@@ -130,7 +130,7 @@ Family EuroBert() {
   family.classifier_activation = Activation::kGelu;
   family.token_head_names = {{"token_head.dense", "/classifier"}};
   family.keys.classifier_pooling = {"classifier_pooling", "clf_pooling"};
-  family.fixed_keys.push_back({"is_causal", false, "its tokens see those after them"});
+  family.fixed_keys.push_back({"is_causal", false, "its tokens attend to later tokens"});
   family.harmless_keys.push_back("hidden_dropout");
   return family;
 }

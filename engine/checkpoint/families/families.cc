@@ -41,14 +41,14 @@ struct RefusedFamily {
 
 constexpr RefusedFamily kRefusedFamilies[] = {
     {"sesamebert",
-     "SesameBERT weighs the outputs of all layers by squeeze-and-excitation and blurs its "
-     "attention, in research code without a checkpoint format"},
+     "SesameBERT weights the outputs of all layers by squeeze-and-excitation and blurs its "
+     "attention; it exists only as research code without a checkpoint format"},
     {"sembert",
-     "SemBERT joins an encoder with the semantic roles that another model labels, in research code "
-     "without a checkpoint format; its encoder by itself is a plain BERT"},
+     "SemBERT combines an encoder with semantic roles from another model; it exists only as "
+     "research code without a checkpoint format; its encoder is a plain BERT"},
     {"siglip2",
-     "it is NaFlex: images have any number of patches, with positions that are resized for "
-     "each; checkpoints of SigLIP 2 for one size of images have the model_type siglip"},
+     "it is NaFlex: images have any number of patches, and positions are resized for each image; "
+     "SigLIP 2 checkpoints for one image size have the model_type siglip"},
 };
 
 bool IsArchitecture(const Family& family, absl::string_view architecture) {

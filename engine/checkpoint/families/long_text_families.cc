@@ -96,7 +96,7 @@ Family ModernBert() {
                .rotary_parameters = {"rope_parameters"},
                .rotary_scaling = {"rope_scaling"}},
       .fixed_keys = {{"partial_rotary_factor", 1},
-                     {"sliding_window", nullptr, "local_attention says how wide the window is"}},
+                     {"sliding_window", nullptr, "local_attention sets the width of the window"}},
       .harmless_keys =
           Words("attention_bias classifier_bias decoder_bias deterministic_flash_attn "
                 "embedding_dropout layer_norm_eps max_position_embeddings mlp_bias mlp_dropout "

@@ -66,8 +66,8 @@ std::string PatternFor(const std::string& name) {
 absl::Status RefuseExport(const std::string& folder, const std::string& name) {
   return InvalidArgument(
       folder, ": only safetensors are read; got ", Quoted(name),
-      "; save the model that it was made from: python3 -c \"from transformers import AutoModel; "
-      "AutoModel.from_pretrained('ORG/REPO').save_pretrained('FOLDER')\"");
+      "; save the original model: python3 -c \"from transformers import AutoModel; "
+      "AutoModel.from_pretrained('ORG/REPO').save_pretrained('DIRECTORY')\"");
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ bool IsPickle(const std::string& name) {
 absl::Status RefusePickle(const std::string& folder, const std::string& name) {
   return InvalidArgument(
       folder, ": only safetensors are read; got ", Quoted(name),
-      ", a pickle, which can run code when it is read; convert it in its folder: python3 -c "
+      ", a pickle, which can run code when it is read; convert it in its directory: python3 -c "
       "\"import glob, torch, safetensors.torch as st; st.save_file({k: v.clone().contiguous() for "
       "f in glob.glob('",
       PatternFor(name),

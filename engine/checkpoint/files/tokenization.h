@@ -66,7 +66,7 @@ struct Tokenization {
   std::map<std::string, std::string> files = {};
   std::string tokenizer_json;  // the file as transformers reads it; empty if there is none
   std::string why_no_tokenizer =
-      "it does not come from a folder of Hugging Face's";  // if tokenizer_json is empty
+      "it was not loaded from a Hugging Face directory";  // if tokenizer_json is empty
   // Tokens of the longest sequence that the model is meant for, special tokens included; 0: the
   // folder says nothing. Embeddings may have positions for more.
   int64_t max_sequence_length = 0;

@@ -64,7 +64,7 @@ absl::Status SetTextLengths(const TextLengths& lengths, const Json& tokenizer_co
   const std::optional<std::string> token = FindToken(asked.token, tokenizer_config, read);
   if (!token) {
     return InvalidArgument(path, ": query_expansion: the tokenizer has ",
-                           asked.token.empty() ? "no mask token and no token that ends texts"
+                           asked.token.empty() ? "neither a mask token nor an end-of-text token"
                                                : absl::StrCat("no token ", Quoted(asked.token)));
   }
   if (TextAt(tokenizer_config, "padding_side") == "left") {

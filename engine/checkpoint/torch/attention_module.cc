@@ -65,7 +65,7 @@ void CheckSharing(const AttentionModule& read, Problems& problems) {
   if (!read.kind.collaborates()) return;
   if (!read.has_input_projection() || read.query == read.key || read.key == read.value ||
       absl::StrContains(read.query, kHead) || absl::StrContains(read.key, kHead)) {
-    problems.Add("mixing: requires a query and a key that all heads share, and a value of its own");
+    problems.Add("mixing: requires a query and a key that all heads share, and a separate value");
   }
 }
 

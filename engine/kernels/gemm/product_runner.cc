@@ -74,7 +74,7 @@ void ProductRunner::Execute(const Panel& panel, const TileKernel& kernel, int64_
   const dnnl_status_t status =
       dnnl_primitive_execute(product.primitive.get(), stream_.get(), count, arguments);
   if (status == dnnl_out_of_memory) throw std::bad_alloc();
-  dnnl::error::wrap_c_api(status, "oneDNN does not execute a product");
+  dnnl::error::wrap_c_api(status, "oneDNN failed to execute a matrix product");
 }
 
 namespace {

@@ -1,15 +1,15 @@
-// The answer of a request that asked for attention: maps of its heads, the numbers of one, and context rows if there are any.
+// The response with attention: maps of its heads, the probabilities of one head, and context rows, if any.
 import {byId, element, explainMap, labelledMap, MOST_LABELS, paintMap} from "./drawing.js";
 import {markScrolling, table} from "./charts.js";
 
 const MOST_NUMBERS = 32;  // tokens whose probabilities are shown as a table
 const MOST_COLUMNS = 16;  // of context rows
 
-let last = null;  // what showAnswer was given
+let last = null;  // the arguments of showAnswer
 
 const shown = value => value === null ? "not finite" : value.toFixed(3);
 
-// Probabilities of all heads, [heads, length, length] in one list.
+// The probabilities of all heads: [heads, length, length] in one list.
 class Maps {
   constructor({shape, data}, labels) {
     [, this.heads, this.side] = shape;
@@ -24,14 +24,14 @@ class Maps {
     }
     return most;
   }
-  // The colour is the root of the probability, and that of the largest is the darkest.
+  // Colors show the square root of the probability; the largest is the darkest.
   level(head) {
     const most = this.most(head) || 1;
     return (row, column) => Math.sqrt((this.at(head, row, column) || 0) / most);
   }
   explain(map, head) {
     explainMap(map, this.side, (row, column) => (
-      `${this.labels[row]} looks at ${this.labels[column]}: ${shown(this.at(head, row, column))}`));
+      `${this.labels[row]} attends to ${this.labels[column]}: ${shown(this.at(head, row, column))}`));
   }
 }
 
@@ -41,7 +41,7 @@ function showHead(maps, head, layer) {
   const place = byId("head-map");
   place.replaceChildren();
   if (maps.side <= MOST_LABELS) {
-    maps.explain(labelledMap(place, maps.labels, maps.level(head), `${name}; its numbers are in the table below`), head);
+    maps.explain(labelledMap(place, maps.labels, maps.level(head), `${name}; the table below contains its probabilities`), head);
   } else {
     const canvas = element("canvas", place, null, {role: "img", "aria-label": name, class: "large"});
     paintMap(canvas, maps.side, maps.level(head));
@@ -50,7 +50,7 @@ function showHead(maps, head, layer) {
   markScrolling(place);
   byId("numbers-part").hidden = maps.side > MOST_NUMBERS;
   if (maps.side > MOST_NUMBERS) return;
-  table(byId("numbers"), [["looks at →", ...maps.labels], ...maps.labels.map((label, row) => (
+  table(byId("numbers"), [["attends to →", ...maps.labels], ...maps.labels.map((label, row) => (
     [label, ...maps.labels.map((_, column) => shown(maps.at(head, row, column)))]))]);
 }
 
@@ -86,23 +86,23 @@ function showVector(output) {
   byId("vector").hidden = !output;
   if (!output) return;
   const first = output.data.slice(0, 8).map(shown).join(", ");
-  byId("vector").textContent = `Its vector has ${output.data.length} numbers: ${first}${output.data.length > 8 ? ", …" : ""}`;
+  byId("vector").textContent = `Vector of ${output.data.length} numbers: ${first}${output.data.length > 8 ? ", …" : ""}`;
 }
 
-// Returns the label of each of `length` rows. A model may put rows of its own before those that it was given.
+// Returns labels for `length` rows. A model may put prefix rows before the rows of the request.
 export function labelsOf(length, given, texts) {
   const own = length - given.length;
-  return Array.from({length}, (_, i) => texts[i - own] || (i < own ? `own ${i}` : given[i - own]));
+  return Array.from({length}, (_, i) => texts[i - own] || (i < own ? `prefix ${i}` : given[i - own]));
 }
 
-// `given` are names of the rows of the request; `texts` has a text for each, or is empty.
+// `given` contains the names of the request's rows; `texts` contains a label for each, or is empty.
 export function showAnswer(answer, {layer, given, texts, milliseconds}) {
   last = {answer, layer, given, texts, milliseconds};
   byId("answer").hidden = false;
   drawAnswer();
 }
 
-// Also when the colours have changed.
+// Called again when the color scheme changes.
 export function drawAnswer() {
   if (last === null) return;
   const {answer, layer, given, texts, milliseconds} = last;
@@ -111,7 +111,7 @@ export function drawAnswer() {
   const labels = labelsOf(attention.shape[2], given, texts);
   const maps = new Maps(attention, labels);
   byId("facts").textContent = `${maps.side} tokens, layer ${layer}, ${maps.heads === 1 ? "1 head" : `${maps.heads} heads`}; ` +
-    `answered in ${milliseconds.toFixed(0)} ms.`;
+    `response in ${milliseconds.toFixed(0)} ms.`;
   showHeads(maps, layer);
   showVector(output("sentence_embedding"));
   showContext(output("context_layer"), labels);

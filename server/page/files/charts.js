@@ -1,4 +1,4 @@
-// Small drawings of numbers.
+// Small charts.
 import {drawing, element} from "./drawing.js";
 
 const WIDTH = 400, HEIGHT = 170, LEFT = 52, RIGHT = 8, TOP = 8, BOTTOM = 22;
@@ -24,7 +24,7 @@ export function bytes(value) {
 
 export const percent = share => share === null ? "–" : `${number(100 * share)} %`;
 
-// The least of 1, 2 and 5 times a power of ten that is not less.
+// The smallest 1, 2 or 5 times a power of ten that is at least `value`.
 function roundUp(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].find(factor => factor * power >= value * 0.9999) * power;
@@ -37,7 +37,7 @@ function linear(values) {
   return {ticks: [0, most / 2, most], share: value => value / most};
 }
 
-// From one power of ten to another; what is not above 0 lies at the bottom.
+// From one power of ten to another; values of 0 or less are at the bottom.
 function logarithmic(values) {
   const positive = values.filter(value => value > 0);
   if (positive.length === 0) return linear([1]);
@@ -70,7 +70,7 @@ function legend(place, lines, show) {
   });
 }
 
-// Where a line without gaps goes; nulls are gaps.
+// The path of a line; nulls are gaps.
 function pathOf(values, x, y) {
   let pen = "M";
   return values.map((value, i) => {
@@ -84,8 +84,8 @@ function pathOf(values, x, y) {
   }).join("");
 }
 
-// Lines over time: `ages` are the seconds since each value was taken, of `span` that the chart shows; `show` makes a text of
-// a value. Values of many magnitudes have a scale by powers of ten (`log`).
+// Lines over time: `ages` contains the seconds since each value was taken; the chart shows the last `span` seconds; `show`
+// formats a value. `log` selects a logarithmic scale.
 export function lineChart(place, {lines, ages, span, show, log}) {
   const values = lines.flatMap(line => line.values).filter(value => value !== null);
   const now = lines.map(line => `${line.name} ${show(line.values.length ? line.values[line.values.length - 1] : null)}`);
@@ -102,7 +102,7 @@ export function lineChart(place, {lines, ages, span, show, log}) {
   legend(place, lines, show);
 }
 
-// Bars side by side, of [{name, value}].
+// Draws a bar for each of [{name, value}].
 export function barChart(place, bars) {
   const sum = bars.reduce((all, bar) => all + bar.value, 0);
   const {svg, y} = frame(linear(bars.map(bar => bar.value / sum)), percent, `${place.dataset.name}: ${bars.filter(bar => bar.value > 0)
@@ -121,13 +121,13 @@ export function barChart(place, bars) {
   place.replaceChildren(svg);
 }
 
-// A bar within a row of a table, for a share of 1.
+// A bar in a table row, for a share from 0 to 1.
 export function rowBar(cell, share) {
   const svg = drawing("svg", cell, {viewBox: "0 0 100 10", preserveAspectRatio: "none", class: "row-bar", "aria-hidden": "true"});
   drawing("rect", svg, {width: 100 * Math.min(Math.max(share, 0), 1), height: 10, class: "bar"});
 }
 
-// A table of the rows, whose first is its head; what is no text is made by a function that gets the cell.
+// A table of rows, of which the first is the header. A cell is a text, or a function that fills the cell.
 export function table(place, [head, ...rows]) {
   const made = element("table");
   const titles = element("tr", element("thead", made));
@@ -145,5 +145,5 @@ export function table(place, [head, ...rows]) {
   markScrolling(place);
 }
 
-// What does not fit its place can be scrolled with the keyboard; all else is no stop on its way.
+// Makes content that overflows scrollable with the keyboard; other content is not a tab stop.
 export function markScrolling(place) { place.tabIndex = place.scrollWidth > place.clientWidth ? 0 : -1; }

@@ -1,6 +1,6 @@
-// Calls of the server that the page comes from.
+// Calls to the server of the page.
 
-// Kept nowhere but here, and so forgotten with the page.
+// Kept only in memory, and therefore forgotten with the page.
 const tokens = {metrics: "", infer: ""};
 
 export function useTokens(metrics, infer) {
@@ -8,7 +8,7 @@ export function useTokens(metrics, infer) {
   tokens.infer = infer;
 }
 
-// An answer that is not what was asked for.
+// The server returned an error.
 export class Refused extends Error {
   constructor(status, message, headers) {
     super(message);
@@ -24,7 +24,7 @@ export class Refused extends Error {
   }
 }
 
-// There is no answer.
+// There was no response.
 export class Unreachable extends Error {
   needsToken = false;
   sentence = "The server cannot be reached.";
@@ -33,13 +33,13 @@ export class Unreachable extends Error {
 function messageIn(text) {
   try {
     const {error} = JSON.parse(text);
-    return (error && error.message) || error || text;  // as the API of the path has it
+    return (error && error.message) || error || text;  // depending on the API of the path
   } catch {
     return text;
   }
 }
 
-// Returns the text of the answer. With `body`, an object, it is a POST. `scope` is that of the token to show.
+// Returns the text of the response. With `body`, an object, the call is a POST. `scope` selects the token to send.
 export async function ask(path, scope, body) {
   const headers = {};
   if (tokens[scope]) headers.Authorization = `Bearer ${tokens[scope]}`;

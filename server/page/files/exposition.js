@@ -1,11 +1,11 @@
-// Prometheus' text format, as /metrics has it.
+// Parses Prometheus' text format, as returned by /metrics.
 
 const SAMPLE = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)/;
 const LABEL = /([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 const ESCAPES = {"\\\\": "\\", "\\\"": "\"", "\\n": "\n"};
 const unescaped = text => text.replace(/\\[\\"n]/g, found => ESCAPES[found]);
 
-// Returns {name: [{labels, value}]} of the lines that are samples.
+// Returns {name: [{labels, value}]} for all sample lines.
 export function parseExposition(text) {
   const series = {};
   for (const line of text.split("\n")) {
@@ -34,7 +34,7 @@ export function totalsBy(series, name, label, wanted) {
   return totals;
 }
 
-// Returns {bounds, counts, sum}, all histograms of this name added up; counts are those up to each bound.
+// Returns {bounds, counts, sum}: the sum of all histograms with this name. Counts are cumulative.
 export function histogram(series, name, wanted) {
   const byBound = new Map();
   for (const {labels, value} of series[`${name}_bucket`] || []) {

@@ -1,10 +1,10 @@
-// The last minutes of /metrics: what of each scrape the page draws, and what lies between two of them.
+// The last minutes of /metrics: the values that the page draws, and the differences between scrapes.
 import {histogram, total, totalsBy} from "./exposition.js";
 
 export const KEPT_SECONDS = 300;
-export const RATE_SECONDS = 10;  // over which rates and percentiles are taken
+export const RATE_SECONDS = 10;  // the period of rates and percentiles
 
-// What the page draws of one scrape, made at `at` in seconds.
+// Returns the values of one scrape that the page draws. `at`: its time in seconds.
 export function summarise(series, at) {
   const gauge = name => total(series, `attendant_${name}`);
   return {
@@ -26,18 +26,18 @@ export function summarise(series, at) {
   };
 }
 
-// Differences of counters. A label that was not there before began at 0.
+// The difference of a counter. A new label started at 0.
 export const added = (before, after, label) => (after[label] || 0) - (before[label] || 0);
 
-// Returns how many were added to each bucket, and to the sum, in between.
+// Returns the difference of each bucket and of the sum.
 export function addedTo(before, after) {
   const old = new Map(before.bounds.map((bound, i) => [bound, before.counts[i]]));
   const counts = after.bounds.map((bound, i) => after.counts[i] - (old.get(bound) || 0));
   return {bounds: after.bounds, counts, sum: after.sum - before.sum, count: counts.length ? counts[counts.length - 1] : 0};
 }
 
-// As Prometheus' histogram_quantile: evenly spread within a bucket, and the last finite bound for what lies above it. Null
-// if nothing was added.
+// Like Prometheus' histogram_quantile: interpolates linearly within a bucket; returns the last finite bound for larger
+// values, and null if nothing was added.
 export function quantile(share, {bounds, counts, count}) {
   if (!(count > 0)) return null;
   const rank = share * count;
@@ -52,7 +52,7 @@ export function quantile(share, {bounds, counts, count}) {
 export class History {
   scrapes = [];
 
-  // A server that was started anew counts from 0, and has no history.
+  // A restarted server counts from 0 and has no history.
   add(scrape) {
     if (this.scrapes.length && this.last.started !== scrape.started) this.scrapes = [];
     this.scrapes.push(scrape);
@@ -63,8 +63,7 @@ export class History {
   get last() { return this.scrapes[this.scrapes.length - 1]; }
   get seconds() { return this.scrapes.length ? this.last.at - this.first.at : 0; }
 
-  // Returns [before, after] for each scrape, with about RATE_SECONDS between them, less at the beginning. The first scrape has
-  // none before it.
+  // Returns [before, after] for each scrape except the first, about RATE_SECONDS apart, less at the beginning.
   pairs() {
     let from = 0;
     return this.scrapes.slice(1).map(after => {

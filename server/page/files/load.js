@@ -1,38 +1,38 @@
-// What the server does now and did in the last minutes, drawn from its metrics.
+// Draws the current and recent load of the server from its metrics.
 import {added, addedTo, KEPT_SECONDS, quantile, rate, sumOf} from "./history.js";
 import {barChart, bytes, count, lineChart, number, percent, rowBar, seconds, table} from "./charts.js";
 import {byId, element} from "./drawing.js";
 import {total} from "./exposition.js";
 
 const OWNERS = [
-  ["weights of models", "attendant_model_bytes", {part: "weights"}],
-  ["activations of batches", "attendant_model_bytes", {part: "activations"}],
-  ["requests that arrive", "attendant_receiving_bytes"],
-  ["requests that wait or are computed", "attendant_request_bytes"],
-  ["answers on their way out", "attendant_answer_bytes"],
+  ["model weights", "attendant_model_bytes", {part: "weights"}],
+  ["batch activations", "attendant_model_bytes", {part: "activations"}],
+  ["arriving requests", "attendant_receiving_bytes"],
+  ["waiting and running requests", "attendant_request_bytes"],
+  ["unsent responses", "attendant_answer_bytes"],
   ["registered memories", "attendant_registered_memory_bytes"],
-  ["sequences that come in parts", "attendant_stream_sequence_bytes"],
-  ["results in the cache", "attendant_cache_bytes"],
+  ["sequences in chunks", "attendant_stream_sequence_bytes"],
+  ["cached results", "attendant_cache_bytes"],
 ];
 
 const REASONS = {
   slots: "requests in flight (--max-inflight)",
   streams: "open streams (--max-streams)",
-  memory: "memory for requests and answers (--memory-limit-bytes)",
-  peer_share: "the share of the caller (its token, or else its address)",
+  memory: "memory for requests and responses (--memory-limit-bytes)",
+  peer_share: "share of the client (token, or else address)",
   queue_jobs: "requests in the queue (--max-queue-requests)",
   queue_tokens: "tokens in the queue (--max-queue-tokens)",
-  queue_seconds: "predicted time of the queue (--max-queue-seconds)",
-  deadline_hopeless: "time until the caller’s deadline",
-  registered: "what is kept between requests (--max-registered-bytes)",
-  draining: "the server’s time: it stops",
+  queue_seconds: "predicted time in the queue (--max-queue-seconds)",
+  deadline_hopeless: "time until the client’s deadline",
+  registered: "memory kept between requests (--max-registered-bytes)",
+  draining: "none: the server is stopping",
 };
 
 const answered = scrape => scrape.ended.OK || 0;
 const failed = scrape => sumOf(scrape.ended) - answered(scrape);
 const percentile = (share, name) => ([before, after]) => quantile(share, addedTo(before[name], after[name]));
 
-// The share of padding among all tokens between two scrapes.
+// The share of padding in all tokens between two scrapes.
 function paddingShare([before, after]) {
   const avoided = after.padding - before.padding;
   const all = avoided + after.tokens - before.tokens;
@@ -54,7 +54,7 @@ function showTiles(history) {
   byId("quiet").hidden = sumOf(history.last.ended) > 0;
 }
 
-// Lines of [name, value of a pair of scrapes].
+// `lines`: [name, function from a pair of scrapes to a value].
 function draw(id, history, show, lines) {
   const pairs = history.pairs();
   const minutes = Math.max(1, Math.ceil((history.seconds - 1) / 60));
@@ -69,7 +69,7 @@ const rateOf = pick => ([before, after]) => rate(before, after, pick);
 const gaugeOf = pick => ([, after]) => pick(after);
 
 function showLines(history) {
-  draw("chart-requests", history, number, [["answered", rateOf(answered)], ["refused or failed", rateOf(failed)]]);
+  draw("chart-requests", history, number, [["successful", rateOf(answered)], ["refused or failed", rateOf(failed)]]);
   draw("chart-tokens", history, number,
     [["computed", rateOf(scrape => scrape.tokens)], ["padding, not computed", rateOf(scrape => scrape.padding)]]);
   draw("chart-latency", history, seconds,
@@ -77,13 +77,13 @@ function showLines(history) {
   draw("chart-queue", history, number,
     [["waiting", gaugeOf(scrape => scrape.waiting)], ["in flight", gaugeOf(scrape => scrape.inflight)]]);
   draw("chart-queue-time", history, seconds, [["p50", percentile(0.5, "queued")], ["p99", percentile(0.99, "queued")],
-    ["predicted for what waits", gaugeOf(scrape => scrape.waitingSeconds)]]);
+    ["predicted for waiting requests", gaugeOf(scrape => scrape.waitingSeconds)]]);
 }
 
 function showBatches(history, id, noteId, name, what) {
   const {bounds, counts, sum, count: batches} = addedTo(history.first[name], history.last[name]);
   byId(noteId).textContent = batches > 0 ? `${count(batches)} batches, ${number(sum / batches)} ${what} on average.`
-    : "No batch in this time.";
+    : "No batches in this period.";
   byId(id).hidden = !(batches > 0);
   if (!(batches > 0)) return;
   const bars = bounds.map((bound, i) => (
@@ -97,8 +97,8 @@ function showMemory(series) {
   const most = Math.max(...owners.map(([, size]) => size), 1);
   table(byId("memory"), [["Owner", "Memory", ""],
     ...owners.map(([name, size]) => [name, bytes(size), cell => rowBar(cell, size / most)])]);
-  byId("memory-note").textContent = `${bytes(total(series, "process_resident_memory_bytes"))} are resident, all else of the process ` +
-    "among them; activations become so when they are first used. Requests, answers, registered memories and sequences may take " +
+  byId("memory-note").textContent = `The process has ${bytes(total(series, "process_resident_memory_bytes"))} of resident memory; ` +
+    "activations become resident when they are first used. Requests, responses, registered memories and sequences may use " +
     `${bytes(total(series, "attendant_budget_bytes"))} together.`;
 }
 
@@ -109,13 +109,13 @@ function showRefusals(history) {
   byId("refusals-none").hidden = reasons.length + codes.length > 0;
   const show = (id, title, names, counts) => {
     byId(id).hidden = names.length === 0;
-    table(byId(id), [[title, "Last minutes", "Since the start"], ...names.map(name => [cell => {
+    table(byId(id), [[title, "Last 5 minutes", "Since startup"], ...names.map(name => [cell => {
       element("b", cell, name);
       if (REASONS[name]) element("small", cell, REASONS[name]);
     }, count(added(first[counts], last[counts], name)), count(last[counts][name])])]);
   };
-  show("refusals", "Refused, for want of", reasons, "refusals");
-  show("failures", "Ended with the status", codes, "ended");
+  show("refusals", "Refused because of", reasons, "refusals");
+  show("failures", "Failed with status", codes, "ended");
 }
 
 function showServer(series) {

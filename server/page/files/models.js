@@ -1,4 +1,4 @@
-// The models that are served: what they are, what they compute in, and what they cost.
+// The served models, their compute types and costs.
 import {added} from "./history.js";
 import {bytes, number, seconds, table} from "./charts.js";
 import {byId} from "./drawing.js";
@@ -22,11 +22,11 @@ export function showModels(history, series) {
   const models = series.attendant_model_info || [];
   byId("models-none").hidden = models.length > 0;
   byId("models").hidden = models.length === 0;
-  table(byId("models"), [["Model", "Version", "Family", "Computes in", "Layers", "Weights", "Tokens a second", "Matrix products",
-    "Attention", "Constant of a layer", "Correction"], ...models.map(model => rowOf(model, history, series))]);
+  table(byId("models"), [["Model", "Version", "Family", "Compute type", "Layers", "Weights", "Tokens per second", "Matrix products",
+    "Attention", "Constant per layer", "Correction"], ...models.map(model => rowOf(model, history, series))]);
 }
 
-// Returns what /metrics says of the model that /v2 serves under this name; nothing if it says nothing.
+// Returns the labels in /metrics of the model with this name in /v2; empty if there are none.
 export function labelsOfModel(series, name) {
   const models = series.attendant_model_info || [];
   const named = name => models.find(one => one.labels.model === name);

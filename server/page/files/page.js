@@ -1,4 +1,4 @@
-// Starts the page: asks for /metrics every two seconds and hands them to the parts that draw them.
+// Starts the page: requests /metrics every two seconds and passes them to the parts that draw them.
 import {drawAnswer} from "./answer.js";
 import {markScrolling} from "./charts.js";
 import {ask, askForJson, useTokens} from "./connection.js";
@@ -18,13 +18,13 @@ let polls = 0;
 let servedBefore = null;
 
 function say(id, text) {
-  if (byId(id).textContent !== text) byId(id).textContent = text;  // or readers would hear it each time
+  if (byId(id).textContent !== text) byId(id).textContent = text;  // otherwise screen readers would repeat it
 }
 
-// Why one of the two parts has nothing to show, and the form for tokens if one is wanted.
+// Shows why a part has nothing to show, and the form for tokens if a token is required.
 function showRefusal(id, error) {
   if (error.needsToken) byId("access").hidden = false;
-  say(id, error.sentence || `The page has failed: ${error.message}.`);
+  say(id, error.sentence || `The page failed: ${error.message}.`);
   if (!error.sentence) throw error;
 }
 
@@ -37,7 +37,7 @@ async function tryForm() {
   }
 }
 
-// Models come and go.
+// Updates the form when the served models change.
 function followModels(series) {
   const served = (series.attendant_model_info || []).map(one => `${one.labels.model} ${one.labels.version}`).join("\n");
   if (servedBefore !== null && served !== servedBefore && facts.rest) tryForm();
@@ -49,7 +49,7 @@ async function poll() {
   const mine = ++polls;
   try {
     const series = parseExposition(await ask("metrics", "metrics"));
-    if (mine !== polls) return;  // another one was begun meanwhile, by a button
+    if (mine !== polls) return;  // a button has started another poll
     history.add(summarise(series, performance.now() / 1000));
     byId("live").hidden = false;
     showLoad(history, series);
@@ -60,12 +60,12 @@ async function poll() {
   } catch (error) {
     if (mine !== polls) return;
     showRefusal("status", error);
-    if (error.needsToken) return;  // until there is another one
+    if (error.needsToken) return;  // until there is a new token
   }
   if (!paused) timer = setTimeout(poll, POLL_MILLISECONDS);
 }
 
-// The form shows what /metrics says of the models.
+// The form uses what /metrics says about the models.
 async function pollAndTry() {
   await poll();
   if (facts.rest) await tryForm();
@@ -80,7 +80,7 @@ function takeTokens(event) {
 
 function togglePause() {
   paused = !paused;
-  byId("pause").textContent = paused ? "Go on" : "Pause";
+  byId("pause").textContent = paused ? "Resume" : "Pause";
   if (paused) clearTimeout(timer);
   else poll();
 }
@@ -97,8 +97,8 @@ async function start() {
   byId("rest-off").hidden = facts.rest;
   if (facts.tokens) {
     byId("access").hidden = false;
-    say("status", "This server shows its load to callers with a token.");
-    if (facts.rest) say("try-status", "This server wants a token for that.");
+    say("status", "This server requires a token to show its load.");
+    if (facts.rest) say("try-status", "This server requires a token to try models.");
     return;
   }
   pollAndTry();

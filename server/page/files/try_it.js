@@ -1,25 +1,25 @@
-// The form that sends a text, or one sequence of another kind, to a model, as any other client of /v2 would, and shows what its
-// attention did.
+// The form that sends a text, or one sequence of another kind, to a model through /v2, like any other client, and shows the
+// attention.
 import {askForJson} from "./connection.js";
 import {byId, element} from "./drawing.js";
 import {showAnswer} from "./answer.js";
 import {labelsOfModel} from "./models.js";
 
-const MOST_TOKENS = 256;  // more are a matter for attendant-client inspect
+const MOST_TOKENS = 256;  // attendant-client inspect draws more
 const WORKED_EXAMPLE = {input: "1, 0, 1, 0\n0, 2, 0, 2\n1, 1, 1, 1", texts: ""};
 const SENTENCE = {input: "101, 7592, 2088, 102", texts: "[CLS] hello world [SEP]"};
 const HAS_ITS_WORDS = /^(synthetic:)?(bert|minilm|distilbert|electra|mobilebert)/;  // families with BERT's vocabulary, mostly
 const TEXT = {input: "The cat sits on the mat.", texts: ""};
 const KINDS = {
-  text: {label: "Text", hint: "The server tokenizes it, as the files of the model say."},
-  input_ids: {label: "Token ids", hint: "Of one sequence, with commas or spaces between them."},
+  text: {label: "Text", hint: "The server tokenizes it with the model’s files."},
+  input_ids: {label: "Token ids", hint: "One sequence, separated by commas or spaces."},
   hidden_states: {label: "Hidden states",
-    hint: "A line for each token, with commas or spaces between its numbers."},
-  features: {label: "Features", hint: "A line for each patch or frame, with commas or spaces between its numbers."},
+    hint: "One line per token; numbers separated by commas or spaces."},
+  features: {label: "Features", hint: "One line per patch or frame; numbers separated by commas or spaces."},
 };
 
 let metrics = {};   // the last series of /metrics
-let chosen = null;  // {name, inputs: metadata of those that the form can send, input: one of them, outputs: names}
+let chosen = null;  // {name, inputs: metadata of the inputs that the form can send, input: one of them, outputs: names}
 
 export function followMetrics(series) {
   metrics = series;
@@ -36,7 +36,7 @@ const pathOf = (name, call) => `models/${encodeURIComponent(name)}${call}`;
 
 function whereTextsGo() {
   if (chosen.inputs.length > 1) return " To send a text, choose “Text” below.";
-  return chosen.input.name === "input_ids" ? ` ${chosen.name} takes no texts, as it is served without a tokenizer.` : "";
+  return chosen.input.name === "input_ids" ? ` ${chosen.name} does not accept texts, because it has no tokenizer.` : "";
 }
 
 function numbers(text, what) {
@@ -58,14 +58,14 @@ function readRows(text, width, what) {
   const rows = text.split(/[\n;]/).filter(line => line.trim() !== "").map(line => numbers(line, what));
   const wrong = rows.findIndex(row => row.length !== width);
   if (wrong >= 0) {
-    throw new Mistake(`${what}: line ${wrong + 1} has ${rows[wrong].length} numbers, and ${chosen.name} takes ${width}.`);
+    throw new Mistake(`${what}: line ${wrong + 1} has ${rows[wrong].length} numbers; ${chosen.name} expects ${width}.`);
   }
   return {rows, datatype: "FP32", shape: [1, rows.length, width], given: rows.map((_, i) => `row ${i}`)};
 }
 
 // The tokens label the rows.
 async function readText(text) {
-  if (text.trim() === "") throw new Mistake("Text: give one.");
+  if (text.trim() === "") throw new Mistake("Text: enter a text.");
   const [tokens] = await askForJson(pathOf(chosen.name, "/tokenize"), "infer", {inputs: text});
   return {rows: [[text]], datatype: "BYTES", shape: [1, 1], given: tokens.map(token => String(token.id)),
     texts: tokens.map(token => token.text)};
@@ -76,9 +76,9 @@ async function readInput() {
   const text = byId("input").value;
   const read = kind === "text" ? await readText(text) : kind === "input_ids" ? readIds(text) :
     readRows(text, chosen.input.shape[2], KINDS[kind].label);
-  if (read.rows.length === 0) throw new Mistake(`${KINDS[kind].label}: give at least one.`);
+  if (read.rows.length === 0) throw new Mistake(`${KINDS[kind].label}: enter at least one.`);
   if (read.given.length > MOST_TOKENS) {
-    throw new Mistake(`${read.given.length} tokens: the page draws at most ${MOST_TOKENS}, attendant-client inspect more.`);
+    throw new Mistake(`${read.given.length} tokens: the page draws at most ${MOST_TOKENS}; use attendant-client inspect for more.`);
   }
   return read;
 }
@@ -86,13 +86,13 @@ async function readInput() {
 function readTexts(rows) {
   const texts = byId("texts").value.split(/\s+/).filter(text => text !== "");
   if (texts.length > 0 && texts.length !== rows) {
-    throw new Mistake(`Texts of the tokens: ${texts.length} for ${rows} tokens. Give one for each, or none.`);
+    throw new Mistake(`Token labels: ${texts.length} for ${rows} tokens. Enter one for each token, or none.`);
   }
   return texts;
 }
 
-// The stage of one layer takes hidden states. A text has its vector, too, if the model makes one; for all else the layers up to
-// that one are computed.
+// Hidden states are sent to one layer's stage. For a text, the vector is requested too, if the model has one; for all other
+// inputs, only the layers up to `layer` are computed.
 function requestFor(read, layer) {
   const inputs = [{name: chosen.input.name, datatype: read.datatype, shape: read.shape, data: read.rows.flat()}];
   if (chosen.input.name === "hidden_states") {
@@ -105,7 +105,7 @@ function requestFor(read, layer) {
 }
 
 function showProblem(error) {
-  byId("problem").textContent = error.sentence || `The page has failed: ${error.message}.`;
+  byId("problem").textContent = error.sentence || `The page failed: ${error.message}.`;
   if (!error.sentence) throw error;
 }
 
@@ -119,7 +119,7 @@ async function send(event) {
     const read = await readInput();
     const texts = read.texts || readTexts(read.rows.length);
     const layer = byId("layer").value === "" ? NaN : Number(byId("layer").value);
-    if (!Number.isSafeInteger(layer) || layer < 0) throw new Mistake("Layer: give a number from 0 on.");
+    if (!Number.isSafeInteger(layer) || layer < 0) throw new Mistake("Layer: enter a number of at least 0.");
     const begin = performance.now();
     const answer = await askForJson(`v2/${pathOf(chosen.name, "/infer")}`, "infer", requestFor(read, layer));
     showAnswer(answer, {layer, given: read.given, texts, milliseconds: performance.now() - begin});
@@ -137,7 +137,7 @@ function boundLayer() {
   if (layers) byId("layer").max = layers - 1;
 }
 
-// An input that the model takes, where it can be told without asking for more.
+// Returns an example input for the model, if it can be guessed without another request.
 function exampleFor({name, shape}) {
   if (name === "text") return TEXT;
   if (name !== "input_ids") return shape[2] === 4 ? WORKED_EXAMPLE : {input: "", texts: ""};
@@ -148,7 +148,7 @@ function showInput(input) {
   chosen.input = input;
   const kind = KINDS[input.name];
   byId("input-label").textContent = kind.label;
-  byId("input-hint").textContent = kind.hint + (input.shape[2] ? ` ${chosen.name} takes ${input.shape[2]} in a line.` : "");
+  byId("input-hint").textContent = kind.hint + (input.shape[2] ? ` ${chosen.name} expects ${input.shape[2]} per line.` : "");
   byId("texts-field").hidden = input.name === "text";
   const example = exampleFor(input);
   byId("input").value = example.input;
@@ -156,10 +156,10 @@ function showInput(input) {
   byId("answer").hidden = true;
 }
 
-// What was typed stays if it is for the same input.
+// Keeps the typed text if the model and its inputs are unchanged.
 async function choose(name) {
   const {inputs: [own, ...others], outputs} = await askForJson(`v2/${pathOf(name, "")}`, "infer");
-  if (byId("model").value !== name) return;  // another was chosen meanwhile
+  if (byId("model").value !== name) return;  // another model has been chosen
   const inputs = [...others.filter(input => input.name === "text"), own];
   const same = chosen && chosen.name === name && JSON.stringify(chosen.inputs) === JSON.stringify(inputs);
   chosen = {name, inputs, outputs: outputs.map(output => output.name), input: same ? chosen.input : null};
@@ -171,13 +171,13 @@ async function choose(name) {
   boundLayer();
 }
 
-// The first of the models that takes texts, if any does.
+// Returns the first model that accepts texts, if any.
 async function firstOfTexts(names) {
   const {data} = await askForJson("v1/models", "infer");
   return names.find(name => data.some(model => model.id === name));
 }
 
-// Asks for the models. Throws Refused.
+// Requests the models. Throws Refused.
 export async function showForm() {
   const models = (await askForJson("v2/repository/index", "infer", {})).filter(model => model.state === "READY");
   const names = [...new Set(models.map(model => model.name))];

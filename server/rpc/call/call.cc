@@ -5,6 +5,7 @@
 
 #include "server/account/peer.h"
 #include "server/base/clock.h"
+#include "server/metrics/refusal.h"
 #include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {

@@ -34,13 +34,9 @@ absl::Time DeadlineOf(const grpc::ServerContextBase& call, const Clock& clock) {
   return clock.Now() + absl::FromChrono(deadline - std::chrono::system_clock::now());
 }
 
-absl::Status DrainingError() {
-  return Refused(Refusal::kDraining, "the server is draining; retry on another server");
-}
-
 absl::Status LostCallerError(const grpc::ServerContextBase& call, const ServiceContext& context) {
   if (call.deadline() <= std::chrono::system_clock::now()) {
-    return absl::DeadlineExceededError("the deadline passed before the answer was ready");
+    return absl::DeadlineExceededError("the deadline passed before the response was ready");
   }
   if (context.admission.closed()) return DrainingError();
   return absl::CancelledError("the client has disconnected");

@@ -23,9 +23,6 @@ grpc::Status EndOf(const absl::Status& status, const ServiceContext& context,
 // Returns the client's deadline by `clock`.
 absl::Time DeadlineOf(const grpc::ServerContextBase& call, const Clock& clock);
 
-// UNAVAILABLE "the server is draining …".
-absl::Status DrainingError();
-
 // Returns the error of a call whose client no longer waits: DEADLINE_EXCEEDED, UNAVAILABLE (while
 // draining, the server may have ended the call) or CANCELLED.
 absl::Status LostCallerError(const grpc::ServerContextBase& call, const ServiceContext& context);

@@ -106,7 +106,15 @@ TEST_F(CommandLineTest, TheMeanOverTheHeadsIsNoListOfKeys) {
 }
 
 TEST_F(CommandLineTest, ExplainRefusesWhatItCannotShow) {
-  EXPECT_EQ(Run({"explain", "--values", "1,2;3,4", "--lengths", "2"}).exit_code, 2);
+  const auto packed = Run({"explain", "--values", "1,2;3,4", "--lengths", "2"});
+  EXPECT_EQ(packed.exit_code, 2);
+  EXPECT_THAT(packed.err,
+              HasSubstr("explain: expected hidden states [B, S, E], not packed; got [2, 2]"));
+  const std::string bias = ScratchPath("bias.npy");
+  ASSERT_TRUE(WriteTensors(bias, {{"", FloatTensor({1, 1, 1, 1}, {0.0f})}}).ok());
+  const auto biased = Run({"explain", "--values", "1,2", "--bias", bias});
+  EXPECT_EQ(biased.exit_code, 2);
+  EXPECT_THAT(biased.err, HasSubstr("explain: cannot be combined with --bias"));
   EXPECT_EQ(Run({"explain", "--values", "1,2", "--round", "7"}).exit_code, 2);
   EXPECT_EQ(Run({"explain", "--values", "1,2"}).exit_code, 1);  // the answer is not attention
 }
@@ -332,9 +340,9 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
         "heads of layer 3         1\n", "heads of layer 5         none left\n",
         "FLOPs                    96 per token, 8 per pair of query and key, 32 per sequence\n",
         "  attention.qkv          96 per token\n", "  attention.scores       8 per pair\n",
-        "  pooling.dense          32 per sequence\n",
-        "rows per thread          from 512 tokens on\n", "unused tensors           cls.bias\n",
-        "texts                    none: its directory has no tokenizer.json\n"}) {
+        "  pooling.dense          32 per sequence\n", "rows per thread          from 512 tokens\n",
+        "unused tensors           cls.bias\n",
+        "texts                    no: its directory has no tokenizer.json\n"}) {
     EXPECT_THAT(one.out, HasSubstr(line));
   }
   const json document = RunJson({"models"});

@@ -33,7 +33,7 @@ TEST_F(LoadTestCommandTest, ClosedLoopPrintsATable) {
   const Outcome outcome = Run({"--requests", "20", "--concurrency", "3", "--lengths", "5..12"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(server_.encoded().size(), 20u);
-  EXPECT_THAT(outcome.out, HasSubstr("loop               closed, 3 under way\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("loop               closed, 3 in flight\n"));
   EXPECT_THAT(outcome.out, HasSubstr("20 ok, 0 errors"));
   EXPECT_THAT(outcome.out, HasSubstr("queue 1.500  copy 0.250  compute 8.000"));
 }
@@ -107,10 +107,10 @@ TEST_F(LoadTestCommandTest, AnObjectiveForErrorsAllowsThem) {
 TEST_F(LoadTestCommandTest, StepsOfAListAndOfARampAreInOneReport) {
   const Outcome closed = Run({"--requests", "5", "--concurrency", "1,3", "--require", "max<1ns"});
   EXPECT_EQ(closed.exit_code, 4);
-  EXPECT_THAT(closed.out, HasSubstr("loop               closed, 1,3 under way\n"));
-  EXPECT_THAT(closed.out, HasSubstr("\n1 under way "));
-  EXPECT_THAT(closed.out, HasSubstr("\n3 under way "));
-  EXPECT_THAT(closed.err, HasSubstr("at 3 under way: --require max<1ns: expected below"));
+  EXPECT_THAT(closed.out, HasSubstr("loop               closed, 1,3 in flight\n"));
+  EXPECT_THAT(closed.out, HasSubstr("\n1 in flight "));
+  EXPECT_THAT(closed.out, HasSubstr("\n3 in flight "));
+  EXPECT_THAT(closed.err, HasSubstr("at 3 in flight: --require max<1ns: expected below"));
   const Outcome open = Run({"--requests", "5", "--rate", "1000..3000:3", "--json"});
   EXPECT_EQ(open.exit_code, 0) << open.err;
   const json steps = json::parse(open.out)["steps"];
@@ -136,7 +136,7 @@ TEST_F(LoadTestCommandTest, FindRateReportsEachOfItsSteps) {
            "100%", "--concurrency", "2", "--json"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const json document = json::parse(outcome.out);
-  EXPECT_EQ(document["plan"]["loop"], "open, search of the highest rate, constant");
+  EXPECT_EQ(document["plan"]["loop"], "open, search for the highest rate, constant");
   EXPECT_EQ(document["search"]["objectives"], json({"p50<1h", "errors<1%"}));
   EXPECT_EQ(document["search"]["width"], 1.0);
   EXPECT_GT(document["search"]["rate"], 0.0);
@@ -185,11 +185,11 @@ TEST_F(LoadTestCommandTest, ReportsAreSavedShownAndCompared) {
   EXPECT_THAT(FileBytes(page), HasSubstr("<title>Load test</title>"));
   const Outcome shown = RunWith({"load-report", saved, "--html", page});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_THAT(shown.out, HasSubstr("\n4 under way "));
+  EXPECT_THAT(shown.out, HasSubstr("\n4 in flight "));
   EXPECT_THAT(FileBytes(page), HasSubstr("\"name\":\"a.json\""));
   const Outcome compared = RunWith({"load-report", saved, saved, "--html", page});
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
-  EXPECT_THAT(compared.out, HasSubstr("4 under way              p99 ms "));
+  EXPECT_THAT(compared.out, HasSubstr("4 in flight              p99 ms "));
   EXPECT_THAT(compared.out, HasSubstr("  x 1.000\n"));
   EXPECT_EQ(json::parse(RunWith({"load-report", saved, saved, "--json"}).out).size(), 2u);
 }
@@ -245,7 +245,7 @@ TEST_F(LoadTestCommandTest, VerifyCountsAnswersThatDiffer) {
   const Outcome differs = Run({"--method", "attend", "--requests", "20", "--lengths", "2",
                                "--verify", "--json", "--require", "errors<100%"});
   EXPECT_EQ(differs.exit_code, 4);
-  EXPECT_THAT(differs.err, HasSubstr("at 4 under way: 20 responses differ from the responses to "
+  EXPECT_THAT(differs.err, HasSubstr("at 4 in flight: 20 responses differ from the responses to "
                                      "the same requests by themselves\n"));
   EXPECT_EQ(json::parse(differs.out)["steps"][0]["mismatches"], 20);
   EXPECT_EQ(json::parse(differs.out)["steps"][0]["errors"]["DATA_LOSS"], 20);

@@ -219,9 +219,10 @@ TEST_F(TextCommandsTest, AModelThatTakesNoTextsSaysWhy) {
   for (const char* command : {"embed", "classify", "tokenize"}) {
     const Outcome outcome = Run({command, "hello", "--model", "b"});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err,
-                HasSubstr("FAILED_PRECONDITION: model \"b\" takes no texts: its directory has no "
-                          "tokenizer.json; `attendant-client encode --token-ids` sends token ids"));
+    EXPECT_THAT(
+        outcome.err,
+        HasSubstr("FAILED_PRECONDITION: model \"b\" does not take texts: its directory has no "
+                  "tokenizer.json; `attendant-client encode --token-ids` sends token ids"));
   }
 }
 

@@ -63,8 +63,8 @@ TEST(ReadSafetensorsTest, NarrowsFloat64) {
 
 TEST(ReadSafetensorsTest, AsksForANameAndListsThem) {
   const std::string bytes = File(kTwo, std::string(7, '\0'));
-  EXPECT_THAT(Refusal(bytes), HasSubstr("holds 2 tensors; name one as FILE:NAME. It has x, y"));
-  EXPECT_THAT(Refusal(bytes, "z"), HasSubstr("has no tensor 'z'. It has x, y"));
+  EXPECT_THAT(Refusal(bytes), HasSubstr("holds 2 tensors; name one as FILE:NAME: x, y"));
+  EXPECT_THAT(Refusal(bytes, "z"), HasSubstr("has no tensor 'z'; it has x, y"));
   EXPECT_THAT(Refusal(bytes, "__metadata__"), HasSubstr("has no tensor '__metadata__'"));
   EXPECT_THAT(Refusal(File("{}", "")), HasSubstr("holds 0 tensors"));
 }
@@ -83,7 +83,7 @@ TEST(ReadSafetensorsTest, RefusesHeadersThatAreNoObject) {
 }
 
 TEST(ReadSafetensorsTest, RefusesDeepNesting) {
-  EXPECT_THAT(Refusal(File(std::string(100000, '['), "")), HasSubstr("nests too deep"));
+  EXPECT_THAT(Refusal(File(std::string(100000, '['), "")), HasSubstr("nested too deeply"));
   // Brackets in names do not nest.
   EXPECT_TRUE(
       Read(File(R"({"[[[[\"[[":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "a")).ok());
@@ -119,8 +119,10 @@ TEST(ReadSafetensorsTest, RefusesExtents) {
         File(R"({"a":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}",
              "abcdefgh"));
   };
-  EXPECT_THAT(refusal("[1]", "[4,0]"), HasSubstr("tensor 'a' lies at 4..0 of 8 bytes"));
-  EXPECT_THAT(refusal("[1]", "[8,12]"), HasSubstr("tensor 'a' lies at 8..12 of 8 bytes"));
+  EXPECT_THAT(refusal("[1]", "[4,0]"),
+              HasSubstr("tensor 'a' has data_offsets 4..0 in 8 bytes of data"));
+  EXPECT_THAT(refusal("[1]", "[8,12]"),
+              HasSubstr("tensor 'a' has data_offsets 8..12 in 8 bytes of data"));
   EXPECT_THAT(refusal("[1]", "[0,9223372036854775807]"), HasSubstr("of 8 bytes"));
   EXPECT_THAT(refusal("[1]", "[0,8]"),
               HasSubstr("tensor 'a' has 8 bytes, which do not match shape [1] of F32"));

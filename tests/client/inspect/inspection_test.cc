@@ -61,7 +61,7 @@ TEST(InspectorTest, NamesTheRowsThatTheModelAdds) {
   ASSERT_TRUE(inspector.ok()) << inspector.status();
   ASSERT_TRUE(inspector->NameTokens({{"left", "right"}}).ok());
   EXPECT_THAT(inspector->inspection().sequences[0].token_texts,
-              ElementsAre("own 0", "left", "right"));
+              ElementsAre("prefix 0", "left", "right"));
 }
 
 TEST(InspectorTest, RefusesTextsThatAreNotThoseOfTheTokens) {
@@ -202,9 +202,8 @@ TEST(InspectorTest, RefusesOwnRowsThatCannotBe) {
   for (const int64_t count : {int64_t{-1}, int64_t{1} << 40}) {
     ModelInfo model = TwoHeads();
     model.mutable_front()->set_own_rows(count);
-    EXPECT_THAT(
-        Inspector::Create(request, model, 128).status().message(),
-        HasSubstr(absl::StrCat("the server says that ", count, " prefix tokens come before it")));
+    EXPECT_THAT(Inspector::Create(request, model, 128).status().message(),
+                HasSubstr(absl::StrCat("the server reports ", count, " prefix tokens before it")));
   }
 }
 

@@ -57,7 +57,7 @@ TEST(ToInt64sTest, ReadsEveryIntegerType) {
 TEST(ToInt64sTest, RefusesBeyondInt64) {
   const Tensor tensor{DataType::kUInt64, {1}, std::string(8, '\xFF')};
   EXPECT_EQ(ToInt64s(tensor).status().message(),
-            "element 0 is 18446744073709551615, more than int64 holds");
+            "element 0 is 18446744073709551615, which exceeds int64");
 }
 
 uint16_t Bits(float value, DataType dtype) {

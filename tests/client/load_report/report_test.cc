@@ -14,7 +14,7 @@ using testing::Not;
 TEST(ReportTableTest, HasEveryFigure) {
   const std::string table = ReportTable(SomeReport());
   EXPECT_THAT(table, HasSubstr("method             encode\nlengths            5..512\n"));
-  EXPECT_THAT(table, HasSubstr("200 ok, 4 errors in 2.00 s; 7 more to warm up\n"));
+  EXPECT_THAT(table, HasSubstr("200 ok, 4 errors in 2.00 s; 7 more during warm-up\n"));
   EXPECT_THAT(table, HasSubstr("RESOURCE_EXHAUSTED: 4\n"));
   EXPECT_THAT(table, HasSubstr("1000.0 kept tokens/s, 100.00 requests/s\n"));
   EXPECT_THAT(table, HasSubstr("queue 1.000  copy 0.500  compute 3.000\n"));
@@ -45,15 +45,15 @@ TEST(ReportTableTest, SeveralStepsHaveALineEach) {
   report.steps[1].load = {.rate = 150};
   const std::string table = ReportTable(report);
   EXPECT_THAT(table,
-              HasSubstr("8 under way                  100.00      75.00    104.412    102."));
+              HasSubstr("8 in flight                  100.00      75.00    104.412    102."));
   EXPECT_THAT(table, HasSubstr("150 requests/s               100.00      75.00"));
   EXPECT_THAT(table, HasSubstr(" 1.961     0.000\n"));
-  EXPECT_THAT(table, Not(HasSubstr("held")));
+  EXPECT_THAT(table, Not(HasSubstr("  met\n")));
 }
 
 TEST(ReportTableTest, ASearchSaysWhatHeldAndWhatItFound) {
   LoadReport report = SomeSearch();
-  EXPECT_THAT(ReportTable(report), HasSubstr("late %  held\n"));
+  EXPECT_THAT(ReportTable(report), HasSubstr("late %   met\n"));
   EXPECT_THAT(ReportTable(report), HasSubstr(" 1.961     0.000\n50 requests/s"));
   EXPECT_THAT(ReportTable(report), HasSubstr("0.000   yes\n75 requests/s"));
   EXPECT_THAT(

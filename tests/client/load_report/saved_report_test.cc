@@ -45,7 +45,7 @@ TEST(SavedReportTest, NamesTheFileThatHoldsSomethingElse) {
 TEST(SavedReportTest, ATableHasEachStep) {
   const std::string table = SavedTable(Document());
   EXPECT_THAT(table, HasSubstr("load                       answered/s    goodput/s      mean ms"));
-  EXPECT_THAT(table, HasSubstr("8 under way                   100.000       75.000      104.412"));
+  EXPECT_THAT(table, HasSubstr("8 in flight                   100.000       75.000      104.412"));
   EXPECT_THAT(table, HasSubstr("50 requests/s                 100.000       75.000"));
 }
 

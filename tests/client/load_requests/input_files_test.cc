@@ -26,7 +26,7 @@ TEST(InputFilesTest, LengthsAreOneALine) {
     EXPECT_THAT(Refusal(ReadLengths, absl::StrCat("7\n\n", line)),
                 HasSubstr("line 3: expected a length from 1 to 16777216"));
   }
-  EXPECT_THAT(Refusal(ReadLengths, "\n \n"), HasSubstr("has no lines; expected a length"));
+  EXPECT_THAT(Refusal(ReadLengths, "\n \n"), HasSubstr("has no lines; each must be a length"));
 }
 
 TEST(InputFilesTest, IdsAreAListOrAnObjectALine) {

@@ -167,7 +167,7 @@ TEST(WorkloadBoundsTest, Refuses) {
   EXPECT_EQ(Refusal(attend_pooled, "5", SomeModel()), "attend: pooled vectors not supported");
   ModelInfo no_ids = SomeModel();
   no_ids.clear_embeddings();
-  EXPECT_EQ(Refusal({.model = "", .token_ids = true}, "5", no_ids), "m takes no token ids");
+  EXPECT_EQ(Refusal({.model = "", .token_ids = true}, "5", no_ids), "m does not accept token ids");
   EXPECT_THAT(Refusal({.model = "", .batch = 65536}, "16777216", SomeModel()),
               HasSubstr("is too large"));
   EXPECT_THAT(Refusal({.model = ""}, "5", ModelInfo()), HasSubstr("0 wide, is too large"));

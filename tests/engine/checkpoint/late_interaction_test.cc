@@ -97,7 +97,8 @@ TEST_F(LateInteraction, TheTokenIsTheMaskOrElseTheEndOfTexts) {
   folder_.Write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
   EXPECT_THAT(
       Refusal(),
-      HasSubstr("query_expansion: the tokenizer has no mask token and no token that ends texts"));
+      HasSubstr(
+          "query_expansion: the tokenizer has neither a mask token nor an end-of-text token"));
   WriteSettings(R"({"query_expansion": {"strategy": "min", "length": 3, "token": "[X]"}})");
   EXPECT_THAT(Refusal(), HasSubstr("query_expansion: the tokenizer has no token '[X]'"));
 }
@@ -108,7 +109,7 @@ TEST_F(LateInteraction, WithoutTokenizerJsonTheVocabularyIsLookedThrough) {
   folder_.Write("vocab.txt", "[UNK]\na\n[MASK]\n");
   EXPECT_EQ(Read().query_expansion->token, "[MASK]");
   folder_.Write("vocab.txt", "[UNK]\na\n");
-  EXPECT_THAT(Refusal(), HasSubstr("query_expansion: the tokenizer has no mask token"));
+  EXPECT_THAT(Refusal(), HasSubstr("query_expansion: the tokenizer has neither a mask token"));
 }
 
 TEST_F(LateInteraction, RefusesExpansionsThatItDoesNotKnow) {

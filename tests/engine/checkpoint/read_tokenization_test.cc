@@ -47,7 +47,7 @@ class ReadTokenizationTest : public ::testing::Test {
 TEST_F(ReadTokenizationTest, NothingIsRequired) {
   const Tokenization read = Read();
   EXPECT_EQ(read.tokenizer_json, "");
-  EXPECT_EQ(read.why_no_tokenizer, "its folder has no tokenizer.json");
+  EXPECT_EQ(read.why_no_tokenizer, "its directory has no tokenizer.json");
   EXPECT_EQ(read.max_sequence_length, 0);
   EXPECT_FALSE(read.lower_case);
   EXPECT_THAT(read.prompts, IsEmpty());

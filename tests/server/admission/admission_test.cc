@@ -26,9 +26,16 @@ TEST(AdmissionTest, RefusesWithTheReason) {
   const absl::Status no_memory = admission.Charge({"b", 21, HeldFor::kRequest}, other);
   EXPECT_EQ(no_memory.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(no_memory.message(),
-            "the memory for requests is full (--memory-limit-bytes); this request with its answer "
-            "needs 21 bytes; retry later");
+            "the memory for requests is full (80 of 100 bytes, --memory-limit-bytes); this request "
+            "with its response needs 21; retry later");
   EXPECT_EQ(ReasonOf(no_memory), "memory");
+  EXPECT_TRUE(admission.Charge({"b", 15, HeldFor::kReceiving}, other).ok());
+  EXPECT_EQ(admission.Charge({"b", 30, HeldFor::kRequest}, other).message(),
+            "the memory for requests is full (80 of 100 bytes, --memory-limit-bytes); this request "
+            "with its response needs 30; retry later");
+  EXPECT_EQ(admission.ChargeReceived({"b", 30, HeldFor::kReceiving}, 0, other).message(),
+            "the memory for requests is full (80 of 100 bytes, --memory-limit-bytes); the "
+            "unfinished requests of this connection need 30; retry later");
 }
 
 TEST(AdmissionTest, WhatCanNeverFitIsTheCallersMistake) {
@@ -41,7 +48,7 @@ TEST(AdmissionTest, WhatCanNeverFitIsTheCallersMistake) {
     const absl::Status status = admission.Charge({"a", 101, HeldFor::kRequest}, memory);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(status.message(),
-              "the request would take 101 bytes with its answer; the server has 100 for all "
+              "the request would take 101 bytes with its response; the server has 100 for all "
               "requests (--memory-limit-bytes)");
     EXPECT_EQ(ReasonOf(status), "");
   }

@@ -151,7 +151,9 @@ TEST_F(CrossKvStoreTest, HoldsRoomForSequencesAndMemories) {
   EXPECT_EQ(store_.counts().sequences, 2);
   EXPECT_EQ(store_.counts().sequence_bytes, 1100);
   EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
-  EXPECT_EQ(store_.Hold(2001).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(store_.Hold(2001).status(),
+            absl::InvalidArgumentError("this sequence state needs 2001 bytes; the server has 2000 "
+                                       "for all of them (--max-registered-bytes)"));
   const absl::Status full = store_.Hold(105).status();
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(full.message(),
@@ -195,9 +197,10 @@ TEST(CrossKvStoreLifeTest, WhatIsKeptIsOfTheServersMemory) {
   EXPECT_EQ(memory.counts().held_for(HeldFor::kRegistered), kBytesOfOneRow);
   const absl::Status full = store.Hold(300).status();
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(full.message(),
-            "the memory for requests is full (--memory-limit-bytes); the sequence state needs 300 "
-            "bytes; retry later");
+  EXPECT_EQ(
+      full.message(),
+      "the memory for requests is full (796 of 1000 bytes, --memory-limit-bytes); this sequence "
+      "state needs 300; retry later");
   EXPECT_EQ(ReasonOf(full), "memory");
   EXPECT_EQ(store.counts().sequences, 0);
   kept->reset();

@@ -57,7 +57,8 @@ TEST(ReportTextTest, DescribesTheModel) {
   const std::vector<std::string> lines = Lines(SmallReport());
   EXPECT_THAT(lines, Contains("source              /m"));
   EXPECT_THAT(lines, Contains("family              a family"));
-  EXPECT_THAT(lines, Contains("heads               1, keys 4 and values 4 wide; scores times 0.5"));
+  EXPECT_THAT(lines,
+              Contains("heads               1, keys 4 and values 4 wide; scores scaled by 0.5"));
   EXPECT_THAT(lines, Contains("feed-forward        none"));
   EXPECT_THAT(lines, Contains("embeddings          none: takes hidden states"));
 }
@@ -72,13 +73,13 @@ TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
   model.patch_embedding = {.has_class = true, .positions = 10, .needs_every = true};
   model.classifier = {.modes = {PoolingMode::kFirstToken}, .dense_width = 3};
   const std::vector<std::string> lines = Lines(report);
-  EXPECT_THAT(lines, Contains("window              64 tokens either way, in 1 layers"));
+  EXPECT_THAT(lines, Contains("window              64 tokens on either side, in 1 layers"));
   EXPECT_THAT(lines, Contains("features            of width 4; 1 prefix tokens; 9"));
   model.layer.attention.pattern = {
       .block = 16, .first_global = 1, .last_global = 2, .full_up_to = 70};
   const std::vector<std::string> in_blocks = Lines(report);
   EXPECT_THAT(in_blocks,
-              Contains("window              64 blocks of 16 tokens either way, in 1 layers"));
+              Contains("window              64 blocks of 16 tokens on either side, in 1 layers"));
   EXPECT_THAT(in_blocks,
               Contains("global              the first 1 and the last 2 blocks of 16 tokens"));
   EXPECT_THAT(in_blocks, Contains("no window           up to 70 tokens"));
@@ -148,8 +149,8 @@ TEST(ReportTextTest, ShowsRanksIfThereAreAny) {
   ModelReport report = SmallReport();
   EXPECT_THAT(ToText(report), Not(HasSubstr("Singular")));
   report.ranks = {{{3, 2}, 4}};
-  EXPECT_THAT(Lines(report), Contains("Singular values that hold 90 % of W_Q^T W_K: of each head, "
-                                      "out of 4; of all together, out of 4"));
+  EXPECT_THAT(Lines(report), Contains("Singular values that hold 90 % of W_Q^T W_K: for each head, "
+                                      "out of 4; for all heads together, out of 4"));
   EXPECT_THAT(Lines(report), Contains("  weight set 0: 3 2; together 4"));
   report.ranks.clear();
   report.no_ranks = "too wide";
@@ -211,7 +212,7 @@ TEST(ReportTextTest, ListsTheWeightsOfAModelWithoutFiles) {
   ModelReport report = SmallReport();
   report.model.checkpoint.tensors.clear();
   const std::vector<std::string> lines = Lines(report);
-  EXPECT_THAT(lines, Contains("Weights, which come from no file"));
+  EXPECT_THAT(lines, Contains("Weights without a file"));
   EXPECT_THAT(lines, Contains("    layer.0.output.bias [4] -> bias of layer.0.output from 0, f32"));
   EXPECT_THAT(lines, Contains("    layer.0.attention_norm.weight [4] -> norm "
                               "layer.0.attention_norm.weight, f32"));
@@ -226,7 +227,7 @@ TEST(ReportTextTest, BeginsWithTheReasonsAndEndsWithTheVerdict) {
                     EndsWith("\nwarning: a warning\nThis server would refuse it.\n"),
                     HasSubstr("\nTensors of the files\n")));
   report.model.checkpoint.tensors.clear();
-  EXPECT_THAT(ToText(report), Not(HasSubstr("Weights, which come from no file")));
+  EXPECT_THAT(ToText(report), Not(HasSubstr("Weights without a file")));
 }
 
 TEST(ReportTextTest, IsShortWhenNothingIsKnown) {

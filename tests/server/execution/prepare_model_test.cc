@@ -78,12 +78,12 @@ TEST_F(PrepareModelTest, APolicyThatIsSetIsNeitherTimedNorLogged) {
 }
 
 TEST(DescribeRowPlanTest, SaysWhatWasChosenAndByWhat) {
-  EXPECT_EQ(Describe(RowPlan{}), "one team for each product; nothing was timed");
+  EXPECT_EQ(Describe(RowPlan{}), "one team for each product; not timed");
   const RowPlan plan = {.rows_from = 512,
                         .trials = {{256, absl::Milliseconds(97), absl::Milliseconds(100)},
                                    {512, absl::Milliseconds(104), absl::Milliseconds(100)}}};
   EXPECT_EQ(Describe(plan),
-            "one team for each product below 512 tokens, rows for each thread from there; rows "
+            "one team for each product below 512 tokens, separate rows for each thread above; rows "
             "against team: 256 tokens 0.97x, 512 tokens 1.04x");
 }
 

@@ -95,7 +95,7 @@ TEST(LoggingTest, DropsLinesWhileNobodyReads) {
   spdlog::info("kept");
   spdlog::info("too");
   dup2(saved, STDERR_FILENO);
-  EXPECT_THAT(ReadAll(ends[0]), MatchesRegex("[^ ]+ warning 2 lines of the log were dropped\n"
+  EXPECT_THAT(ReadAll(ends[0]), MatchesRegex("[^ ]+ warning 2 log lines were dropped\n"
                                              "[^ ]+ info kept\n[^ ]+ info too\n"));
   for (const int fd : {saved, ends[0], ends[1]}) close(fd);
 }

@@ -140,7 +140,7 @@ TEST(NumaPlanTest, InstancesLargerThanANodeSpan) {
   machine.Expect(machine.Make(0, 20), 1, 20, {});
   machine.Expect(machine.Make(2, 17), 2, 17, {});
   EXPECT_EQ(machine.Describe(machine.Make(1, 0)),
-            "2 NUMA nodes; none has the CPUs for 32 threads: instances span them, with one copy of "
+            "2 NUMA nodes; none has CPUs for 32 threads, so instances span them, with one copy of "
             "the weights");
 }
 

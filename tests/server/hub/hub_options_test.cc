@@ -59,7 +59,7 @@ TEST(HubOptionsTest, TheCacheIsWhereTheFirstOfTheseSays) {
   environment["HF_HUB_CACHE"] = "~/newer";
   EXPECT_EQ(Read(environment).cache, "/h/newer");
   EXPECT_EQ(Read(environment, "setting").cache, "setting");
-  EXPECT_THAT(Error({}), HasSubstr("--model-cache: expected a folder"));
+  EXPECT_THAT(Error({}), HasSubstr("--model-cache: expected a directory"));
 }
 
 TEST(HubOptionsTest, IsOfflineByTheSettingOrTheVariable) {
@@ -105,7 +105,7 @@ TEST(HubOptionsTest, RefusesATokenThatIsNoneAndDoesNotShowIt) {
   EXPECT_THAT(Error({{"HOME", "/h"}, {"HF_TOKEN", "secret\r\nX-Header: 1"}}),
               AllOf(HasSubstr("HF_TOKEN: expected one line"), Not(HasSubstr("secret"))));
   EXPECT_THAT(Error({{"HOME", "/h"}, {"HF_TOKEN_PATH", "/nowhere/token"}}),
-              HasSubstr("token of the Hub: /nowhere/token: no such file"));
+              HasSubstr("Hub token: /nowhere/token: no such file"));
 }
 
 TEST(HubOptionsTest, TakesOtherAuthorities) {

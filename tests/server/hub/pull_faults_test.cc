@@ -36,12 +36,12 @@ class PullFaultsTest : public HubTest {
 
 TEST_F(PullFaultsTest, ARepositoryThatDoesNotExist) {
   EXPECT_THAT(Refusal(absl::StatusCode::kUnauthenticated, {"no/where"}),
-              AllOf(StartsWith("hf:no/where: no such repository, or a private one, HTTP 401 "),
+              AllOf(StartsWith("hf:no/where: no such repository, or it is private, HTTP 401 "),
                     HasSubstr("set HF_TOKEN")));
   options_.token = "t";
   hub_.Set(R"({"token": "t"})");
   EXPECT_THAT(Refusal(absl::StatusCode::kNotFound, {"no/where"}),
-              AllOf(HasSubstr("no such repository, or a private one, HTTP 404"),
+              AllOf(HasSubstr("no such repository, or it is private, HTTP 404"),
                     Not(HasSubstr("set HF_TOKEN"))));
   EXPECT_THAT(Refusal(absl::StatusCode::kNotFound, {"org/tiny", "v9"}),
               AllOf(StartsWith("hf:org/tiny@v9: no such revision, HTTP 404"), HasSubstr("v9)")));
@@ -60,7 +60,7 @@ TEST_F(PullFaultsTest, ATokenThatIsNotAccepted) {
   hub_.Fail(R"({"path": "^hub/api", "status": 401, )"
             R"("headers": {"X-Error-Message": "Invalid credentials in Authorization header"}})");
   EXPECT_THAT(Refusal(absl::StatusCode::kUnauthenticated),
-              AllOf(HasSubstr("the Hub does not accept the token, HTTP 401 (Invalid credentials"),
+              AllOf(HasSubstr("the Hub rejected the token, HTTP 401 (Invalid credentials"),
                     Not(HasSubstr("old"))));
 }
 
@@ -94,15 +94,15 @@ TEST_F(PullFaultsTest, TriesAgainWhatFailsForNow) {
   MustPull();
   EXPECT_THAT(notes_,
               ElementsAre(HasSubstr("HTTP 503; trying again"),
-                          HasSubstr("tokenizer.json: the Hub cannot answer now, HTTP 500"),
-                          HasSubstr("tokenizer.json: the Hub cannot answer now, HTTP 500"),
-                          HasSubstr("model.safetensors: the Hub cannot answer now, HTTP 429")));
+                          HasSubstr("tokenizer.json: the Hub is unavailable, HTTP 500"),
+                          HasSubstr("tokenizer.json: the Hub is unavailable, HTTP 500"),
+                          HasSubstr("model.safetensors: the Hub is unavailable, HTTP 429")));
 }
 
 TEST_F(PullFaultsTest, GivesUpWhatFailsForever) {
   hub_.Fail(R"({"path": "^cdn/", "status": 502})");
   EXPECT_THAT(Refusal(absl::StatusCode::kUnavailable),
-              HasSubstr("hf:org/tiny: model.safetensors: the Hub cannot answer now, HTTP 502"));
+              HasSubstr("hf:org/tiny: model.safetensors: the Hub is unavailable, HTTP 502"));
   EXPECT_THAT(hub_.ValuesOf("path", "?signature=x").size(), 5u);
   ExpectNoSnapshot();
 }
@@ -199,7 +199,7 @@ TEST_F(PullFaultsTest, SizesBeyondTheBoundsAreRefusedBeforeAByteComes) {
   options_.max_weight_bytes = huge;
   EXPECT_THAT(Refusal(absl::StatusCode::kResourceExhausted),
               AllOf(HasSubstr("needs 1073741824.0 MiB in " + cache_.path() + ", which has "),
-                    HasSubstr("left; free space, or name another folder with --model-cache")));
+                    HasSubstr("left; free space, or choose another directory with --model-cache")));
   hub_.Set(absl::StrCat(R"({"size": {"tokenizer.json": )", (64 << 20) + 1, R"(}})"));
   EXPECT_THAT(Refusal(absl::StatusCode::kInvalidArgument),
               HasSubstr("tokenizer.json: expected at most 67108864 bytes; got 67108865"));
@@ -218,8 +218,9 @@ TEST_F(PullFaultsTest, AFullDisk) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   const std::string refusal = Refusal(absl::StatusCode::kResourceExhausted);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  EXPECT_THAT(refusal, AllOf(HasSubstr("model.safetensors: cannot write "),
-                             HasSubstr("; free space, or name another folder with --model-cache")));
+  EXPECT_THAT(refusal,
+              AllOf(HasSubstr("model.safetensors: cannot write "),
+                    HasSubstr("; free space, or choose another directory with --model-cache")));
   ExpectNoSnapshot();
   EXPECT_EQ(SnapshotFile("model.safetensors"), weights_);
 }
@@ -228,7 +229,7 @@ TEST_F(PullFaultsTest, WithoutANetworkTheCacheDoes) {
   options_.connect_timeout = absl::Seconds(5);
   options_.endpoint = "http://127.0.0.1:1";
   EXPECT_THAT(Refusal(absl::StatusCode::kUnavailable),
-              HasSubstr("hf:org/tiny: the Hub cannot be reached: http://127.0.0.1:1: "));
+              HasSubstr("hf:org/tiny: cannot reach the Hub: http://127.0.0.1:1: "));
   options_.endpoint = "http://no.such.name.invalid";
   EXPECT_THAT(Refusal(absl::StatusCode::kUnavailable), HasSubstr("no.such.name.invalid"));
   options_.endpoint = hub_.endpoint();

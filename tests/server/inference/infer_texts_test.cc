@@ -127,12 +127,12 @@ TEST_F(InferTextsTest, AreRefusedByName) {
   InferRequest request = RawRequest({"hello"});
   request.mutable_raw_input_contents(0)->pop_back();
   ExpectRefused(request,
-                "text: expected a length in 4 bytes and that many bytes for each text; got 8 bytes "
-                "left at text 0");
+                "text: expected each text as a 4-byte length and its bytes; got 8 bytes left at "
+                "text 0");
   request.mutable_raw_input_contents(0)->resize(3);
   ExpectRefused(request,
-                "text: expected a length in 4 bytes and that many bytes for each text; got 3 bytes "
-                "left at text 0");
+                "text: expected each text as a 4-byte length and its bytes; got 3 bytes left at "
+                "text 0");
   request = RawRequest({"hello"});
   request.mutable_inputs(0)->set_datatype("INT64");
   ExpectRefused(request, "text.datatype: expected BYTES; got");

@@ -213,9 +213,9 @@ TEST_F(InferenceMethodsTest, ThereIsNoSharedMemoryToForget) {
 
 TEST_F(InferenceMethodsTest, MethodsThatAreMissingSayWhy) {
   const std::pair<const char*, const char*> refused[] = {
-      {"ModelStreamInfer", "there is no streaming inference"},
-      {"SystemSharedMemoryRegister", "registers no shared memory"},
-      {"CudaSharedMemoryRegister", "registers no shared memory"},
+      {"ModelStreamInfer", "streaming inference is not supported"},
+      {"SystemSharedMemoryRegister", "shared memory is not supported"},
+      {"CudaSharedMemoryRegister", "shared memory is not supported"},
       {"RepositoryModelLoad", "--model-repository"},
       {"RepositoryModelUnload", "--model-repository"},
       {"TraceSetting", "does not trace"},

@@ -99,7 +99,7 @@ TEST_F(OverlayTest, RefusesToLeaveOutHeadsOfAPrunedBase) {
   EXPECT_EQ(
       OpenModels(settings).status(),
       absl::InvalidArgumentError(
-          "model b: prune: expected a base with all of its heads; got a, which is pruned itself"));
+          "model b: prune: expected a base with all of its heads; got a, which is already pruned"));
   settings.models[1].prune_file.clear();
   folder_.Write("prune.json", R"({"1": [2]})");
   const absl::Status status = OpenModels(settings).status();
@@ -176,7 +176,7 @@ TEST(OpenModelsTest, NamesTheFormOfARepositoryOfTheHub) {
     return std::string(OpenModels(settings).status().message());
   };
   EXPECT_THAT(refusal("BAAI/bge-small-en-v1.5"),
-              testing::EndsWith("; for that repository of the Hub: --model "
+              testing::EndsWith("; to serve that Hub repository: --model "
                                 "m=hf:BAAI/bge-small-en-v1.5"));
   EXPECT_THAT(refusal("/nowhere/model"), testing::Not(testing::HasSubstr("hf:")));
 }

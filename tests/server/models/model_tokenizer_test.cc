@@ -65,11 +65,11 @@ TEST(ModelTokenizerTest, NeedsAVocabularyAlone) {
 }
 
 TEST(ModelTokenizerTest, IsMissingForAReason) {
-  EXPECT_EQ(Load({}).tokenizer->why_none, "it does not come from a folder with a tokenizer");
+  EXPECT_EQ(Load({}).tokenizer->why_none, "it was not loaded from a directory with a tokenizer");
   EXPECT_EQ(Load({{"config.json", "{}"}}).tokenizer->why_none,
-            "its folder has no tokenizer.json, vocab.txt, or vocab.json and merges.txt");
+            "its directory has no tokenizer.json, vocab.txt, or vocab.json and merges.txt");
   EXPECT_EQ(Load({{"vocab.txt", kVocabulary}}, {}).tokenizer->why_none,
-            "it has no embeddings of tokens");
+            "it has no token embeddings");
   const Loaded loaded = Load({{"tokenizer.json", R"({"model":{"type":"Other"}})"}});
   EXPECT_EQ(loaded.tokenizer->tokenizer, nullptr);
   EXPECT_THAT(loaded.tokenizer->why_none, HasSubstr("its tokenizer cannot be used: "));

@@ -56,9 +56,9 @@ TEST_F(RepositoryScanTest, AModelMayBeOfAnOrganization) {
               UnorderedElementsAre(Pair("org/a", ElementsAre(2, 1)), Pair("org/b", ElementsAre(1)),
                                    Pair("c", ElementsAre(1))));
   EXPECT_EQ(Scan().models.at("org/a").front().path, folder_.File("org/a/2"));
-  EXPECT_THAT(Scan().ignored, UnorderedElementsAre(HasSubstr("/org/README: expected a folder"),
-                                                   HasSubstr("/org/e/*: expected a folder"),
-                                                   HasSubstr("/c/d: expected a folder")));
+  EXPECT_THAT(Scan().ignored, UnorderedElementsAre(HasSubstr("/org/README: expected a directory"),
+                                                   HasSubstr("/org/e/*: expected a directory"),
+                                                   HasSubstr("/c/d: expected a directory")));
 }
 
 TEST_F(RepositoryScanTest, AModelWithoutAVersionIsOneLine) {
@@ -66,9 +66,10 @@ TEST_F(RepositoryScanTest, AModelWithoutAVersionIsOneLine) {
     folder_.Write(name, "x");
   }
   EXPECT_THAT(Scan().models, IsEmpty());
-  EXPECT_THAT(Scan().ignored,
-              UnorderedElementsAre(HasSubstr("/a/*: expected a folder named by a positive integer"),
-                                   HasSubstr("/a/1_Pooling/*: expected a folder named by")));
+  EXPECT_THAT(
+      Scan().ignored,
+      UnorderedElementsAre(HasSubstr("/a/*: expected a directory whose name is a positive integer"),
+                           HasSubstr("/a/1_Pooling/*: expected a directory whose name is")));
 }
 
 TEST_F(RepositoryScanTest, IgnoresWhatIsNoVersionAndSaysSo) {
@@ -86,8 +87,8 @@ TEST_F(RepositoryScanTest, IgnoresWhatIsNoModelAndSaysSo) {
   std::filesystem::create_directories(folder_.File("empty"));
   EXPECT_THAT(Scan().models, IsEmpty());
   EXPECT_THAT(Scan().ignored,
-              UnorderedElementsAre(HasSubstr("/README: expected a folder with a model name"),
-                                   HasSubstr("/a b: expected a folder with a model name")));
+              UnorderedElementsAre(HasSubstr("/README: expected a directory with a model name"),
+                                   HasSubstr("/a b: expected a directory with a model name")));
 }
 
 TEST_F(RepositoryScanTest, FilesTellEveryChange) {

@@ -129,7 +129,7 @@ TEST_F(VersionLoaderTest, RefusesWhatRequestsHoldTheMemoryOf) {
   const auto model = Load(*loader);
   EXPECT_EQ(model.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(model.status().message(),
-              AllOf(HasSubstr("needs "), HasSubstr(" for requests, but they hold more now")));
+              AllOf(HasSubstr("needs "), HasSubstr(" for requests, which currently use more")));
   EXPECT_THAT(budgets_, IsEmpty());
   held_ = 0;
   EXPECT_TRUE(Load(*loader).ok());
@@ -148,7 +148,7 @@ TEST_F(VersionLoaderTest, RefusesRequestsThatTheServerCannotReceive) {
   const auto model = Load(*Loader());
   EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(model.status().message(), HasSubstr("but the server receives at most 1000, which "
-                                                  "--repository-width fixed at the start"));
+                                                  "--repository-width fixed at startup"));
 }
 
 TEST_F(VersionLoaderTest, AVersionThatCannotBeReadLeavesTheMemoryAsItWas) {

@@ -272,15 +272,15 @@ const AttendRule kMemoryRules[] = {
      [](Request& r) {
        SetMemory(r, {1, 251, 32});
      },
-     "memory.hidden_states.shape: expected at most 250 tokens (--max-request-tokens); got [1, "
-     "251]"},
+     "memory.hidden_states.shape: expected at most 250 tokens (--max-request-tokens minus the rows "
+     "of hidden_states); got [1, 251]"},
     {"MemoryAndValuesOfManyRows",
      [](Request& r) {
        SetMemory(r, {1, 126, 32});
        *r.mutable_memory()->mutable_values() = r.memory().hidden_states();
      },
-     "memory: expected at most 250 rows (--max-request-tokens less the rows of hidden_states); got "
-     "252"},
+     "memory: expected at most 250 rows (--max-request-tokens minus the rows of hidden_states); "
+     "got 252"},
     {"MemoryOfRelativePositions",
      [](Request& r) {
        r.set_model("patches");
@@ -332,7 +332,7 @@ TEST(AttendLimitTest, RefusesAnAnswerThatWouldBeTooLarge) {
   const grpc::Status fits = server.Attend(request, &response);
   EXPECT_EQ(fits.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(fits.error_message(),
-            "the answer would take 1024 bytes; the server allows 1000 (--max-answer-bytes)");
+            "the response would take 1024 bytes; the server allows 1000 (--max-answer-bytes)");
   request.set_output_dtype(v1::FLOAT16);
   EXPECT_TRUE(server.Attend(request, &response).ok());
   request.set_return_attention_probabilities(true);

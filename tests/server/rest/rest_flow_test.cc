@@ -92,8 +92,7 @@ TEST(RestFlowTest, RefusesWhenThePortHasNoPlace) {
   rest.server().AwaitInflight(1);
   const RestResult second = rest.Infer("tiny", IdsBody());
   EXPECT_EQ(second.status, 429);
-  EXPECT_EQ(second.error(),
-            "all places for calls of the HTTP port are taken (1 of 1); retry later");
+  EXPECT_EQ(second.error(), "all call slots of the HTTP port are taken (1 of 1); retry later");
   EXPECT_EQ(second.header("attendant-reason"), "slots");
   EXPECT_EQ(second.header("retry-after"), "1");
   rest.server().ExpectMetrics(

@@ -91,12 +91,12 @@ TEST_F(RestMethodsTest, HasNoSharedMemory) {
   EXPECT_EQ(Get("/v2/cudasharedmemory/region/r/status"), Json::array());
   EXPECT_EQ(rest_->Post("/v2/cudasharedmemory/unregister", "").status, 200);
   ExpectError(rest_->Post("/v2/systemsharedmemory/region/r/register", "{}"), 501,
-              "the server registers no shared memory: send tensors as raw_input_contents");
+              "shared memory is not supported; send tensors as raw_input_contents");
 }
 
 TEST_F(RestMethodsTest, RefusesWhatTheServerDoesNotDo) {
   ExpectError(rest_->Post("/v2/repository/models/tiny/load", "{}"), 501,
-              "models come and go with the folders of --model-repository, not by calls");
+              "models are loaded and unloaded by changing --model-repository, not by calls");
   EXPECT_EQ(rest_->Post("/v2/repository/models/tiny/unload", "").status, 501);
   EXPECT_EQ(rest_->Post("/v2/models/tiny/generate", "{}").status, 501);
   EXPECT_EQ(rest_->Post("/v2/models/tiny/versions/1/generate_stream", "{}").status, 501);
@@ -223,7 +223,7 @@ TEST_F(RestTokensTest, CallsNeedATokenForInfer) {
     EXPECT_EQ(result.header("www-authenticate"), "Bearer");
   }
   EXPECT_EQ(call("alpha").status, 403);
-  EXPECT_EQ(call("alpha").error(), "the bearer token is not for scope infer");
+  EXPECT_EQ(call("alpha").error(), "the bearer token lacks the scope infer");
   for (const char* path : {"/v2", "/v2/models/tiny", "/v2/models/tiny/ready", "/v2/models/stats"}) {
     EXPECT_EQ(rest.Get(path).status, 401) << path;
     EXPECT_EQ(rest.Get(path, "Authorization: Bearer test\r\n").status, 200) << path;

@@ -71,11 +71,11 @@ TEST_F(RestTextsTest, MayBeLongIfTheirTypeComesFirst) {
   EXPECT_EQ(result.json()["outputs"][0]["data"].get<std::vector<float>>(), Expected({text}));
   result = rest_->Post(path, absl::StrCat(head, data, ",", type, tail));
   EXPECT_EQ(result.status, 400);
-  EXPECT_THAT(result.error(), HasSubstr("texts and numbers of at most 4096 bytes"));
+  EXPECT_THAT(result.error(), HasSubstr("strings and numbers of at most 4096 bytes"));
   result =
       rest_->Post(path, absl::StrCat(head, type, ",", data, ", \"more\": \"", text, "\"", tail));
   EXPECT_EQ(result.status, 400);
-  EXPECT_THAT(result.error(), HasSubstr("texts and numbers of at most 4096 bytes"));
+  EXPECT_THAT(result.error(), HasSubstr("strings and numbers of at most 4096 bytes"));
 }
 
 TEST_F(RestTextsTest, AreBinaryToo) {
@@ -100,7 +100,7 @@ TEST(RestTextRoomTest, MemoryIsChargedBeforeTextsAreTokenized) {
                    std::string(50'000, 'x'), "\"]}]}");
   const RestResult result = rest.Post("/v2/models/tiny/infer", body);
   EXPECT_EQ(result.status, 400);
-  EXPECT_THAT(result.error(), HasSubstr("bytes with its answer; the server has 4194304"));
+  EXPECT_THAT(result.error(), HasSubstr("bytes with its response; the server has 4194304"));
 }
 
 TEST_F(RestTextsTest, AreRefusedByName) {
@@ -109,11 +109,11 @@ TEST_F(RestTextsTest, AreRefusedByName) {
     EXPECT_EQ(result.status, 400);
     EXPECT_THAT(result.error(), HasSubstr(message));
   };
-  expect_refused(Body({"a", 7}, {2}), "inputs[0].data[1]: expected a text; got 7");
+  expect_refused(Body({"a", 7}, {2}), "inputs[0].data[1]: expected a string; got 7");
   expect_refused(Body({"a"}, {2}),
                  "inputs[0]: expected data with as many elements as shape [2]; got 1");
   expect_refused(Body(std::vector<std::string>(1025, ""), {1025}),
-                 "expected at most 1024 texts; got more");
+                 "expected at most 1024 strings; got more");
   const RestResult result = rest_->Post(
       "/v2/models/tiny/infer",
       R"({"inputs": [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["\ud800"]}]})");

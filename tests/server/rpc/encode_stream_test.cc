@@ -139,7 +139,7 @@ TEST_F(EncodeStreamTest, TakesAPlaceAmongTheStreamsAndNoSlot) {
   const grpc::Status refused = second.Finish();
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(refused.error_message(),
-            "all stream places are taken (1 of 1, --max-streams); retry later");
+            "all stream slots are taken (1 of 1, --max-streams); retry later");
   EXPECT_EQ(second.Trailer("attendant-reason"), "streams");
   for (uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
   stream_->WritesDone();
@@ -214,7 +214,7 @@ TEST_F(EncodeStreamTest, AnItemAloneWithoutMemoryIsRefusedAndTheStreamGoesOn) {
   v1::EncodeStreamResponse answer;
   ASSERT_TRUE(stream_->Read(&answer));
   EXPECT_EQ(answer.error().code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(answer.error().message(), HasSubstr("; this request with its answer needs "));
+  EXPECT_THAT(answer.error().message(), HasSubstr("; this request with its response needs "));
   EXPECT_EQ(answer.error().reason(), "memory");
   EXPECT_GT(answer.error().retry_pushback_ms(), 0);
   taken.Release();

@@ -51,7 +51,7 @@ TEST(HealthTest, CheckTellsTheStateNow) {
   EXPECT_EQ(NextStatus(*call), std::nullopt);
   const grpc::Status status = call->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(status.error_message(), "the server has no service or model of that name");
+  EXPECT_EQ(status.error_message(), "the server has no service or model with that name");
 }
 
 TEST(HealthTest, WatchTellsEachChangeOnce) {

@@ -266,6 +266,14 @@ const PutRule kRules[] = {
      },
      "memory.hidden_states.shape: expected at most 256 tokens (--max-request-tokens); got [1, "
      "257]"},
+    {"ManyRowsWithValues",
+     [](Request& r) {
+       r.mutable_memory()->clear_attention_mask();
+       *r.mutable_memory()->mutable_hidden_states() =
+           FloatTensor({1, 129, kE}, SomeValues(129 * kE, 1));
+       *r.mutable_memory()->mutable_values() = r.memory().hidden_states();
+     },
+     "memory: expected at most 256 rows (--max-request-tokens); got 258"},
 };
 INSTANTIATE_TEST_SUITE_P(Fields, PutMemoryRuleTest, ::testing::ValuesIn(kRules),
                          NameOfRule<Request>);

@@ -193,10 +193,10 @@ TEST_F(SequenceChunksTest, KeepTheVersionThatBeganThem) {
   const std::string text =
       "sequence: the version of model \"fast\" that made it is no longer served; sequence ";
   EXPECT_EQ(Error(Chunk(1, request), grpc::StatusCode::FAILED_PRECONDITION),
-            text + "1 stays as it was, at 8 tokens");
+            text + "1 is unchanged, at 8 tokens");
   old.reset();  // sequences do not hold it
   EXPECT_EQ(Error(Chunk(2, request), grpc::StatusCode::FAILED_PRECONDITION),
-            text + "2 stays as it was, at 4 tokens");
+            text + "2 is unchanged, at 4 tokens");
   EXPECT_EQ(Ask(Chunk(3, request)).response().execution().model_version(), 2);
   EXPECT_EQ(Ask(Chunk(4, request)).response().execution().model_version(), 2);
 }
@@ -216,7 +216,7 @@ TEST_F(SequenceChunksTest, OfFeaturesGetThePositionsBehindThoseBefore) {
   EXPECT_EQ(Rows(Chunk(1, features(7, 5))), server::Rows(whole, kE, 7, 5));
   EXPECT_EQ(Error(Chunk(1, features(0, 9))),
             "features: expected at most 20 rows in a sequence (the model's positions); got 21 in "
-            "sequence 0; sequence 1 stays as it was, at 12 tokens");
+            "sequence 0; sequence 1 is unchanged, at 12 tokens");
 }
 
 TEST_F(SequenceChunksTest, OfHiddenStatesGoOnThroughSomeLayersAndBeyondEveryLimit) {
@@ -241,7 +241,7 @@ TEST_F(SequenceChunksTest, OfHiddenStatesGoOnThroughSomeLayersAndBeyondEveryLimi
   other.clear_layers();
   EXPECT_EQ(Error(Chunk(9, other)),
             "sequence: expected layers 1..1 of fast (as in its earlier chunks); got layers 0..1 of "
-            "fast; sequence 9 stays as it was, at 180 tokens");
+            "fast; sequence 9 is unchanged, at 180 tokens");
 }
 
 TEST_F(SequenceChunksTest, OfTwoSequencesMayAlternateWithOtherItemsBetween) {
@@ -290,13 +290,13 @@ TEST_F(SequenceChunksTest, ThatFailLeaveTheSequenceAsItWas) {
   const std::vector<int64_t> ids = SomeIds(8);
   const std::vector<float> whole = Whole(Ids(ids));
   EXPECT_EQ(Error(Chunk(1, Ids({100}))),
-            "token_ids[0, 0]: expected 0..99; got 100; sequence 1 stays as it was, at 0 tokens");
+            "token_ids[0, 0]: expected 0..99; got 100; sequence 1 is unchanged, at 0 tokens");
   EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
   EXPECT_EQ(Rows(Chunk(1, Ids(Cut(ids, 0, 5)))), server::Rows(whole, kE, 0, 5));
   v1::EncodeStreamRequest last = Chunk(1, Ids({7, 100}));
   last.set_ends(true);
   EXPECT_EQ(Error(last),
-            "token_ids[0, 1]: expected 0..99; got 100; sequence 1 stays as it was, at 5 tokens");
+            "token_ids[0, 1]: expected 0..99; got 100; sequence 1 is unchanged, at 5 tokens");
   // This part fails after the queue, when its rows are read.
   v1::EncodeRequest rows;
   rows.set_model("fast");
@@ -346,7 +346,7 @@ TEST_F(SequenceChunksTest, TakeNoMoreMemoryThanIsRegistered) {
   EXPECT_EQ(Error(Chunk(2, Ids({1})), grpc::StatusCode::RESOURCE_EXHAUSTED),
             "the space for registered memories and sequence states is full (8704 of 8804 bytes, "
             "--max-registered-bytes); this sequence state needs 8704; retry later; sequence 2 "
-            "stays as it was, at 0 tokens");
+            "is unchanged, at 0 tokens");
   ASSERT_TRUE(stream_->Write(Chunk(2, Ids({1}))));
   v1::EncodeStreamResponse answer;
   ASSERT_TRUE(stream_->Read(&answer));
@@ -458,25 +458,25 @@ INSTANTIATE_TEST_SUITE_P(
         BadChunk{"Softmax",
                  [](v1::EncodeStreamRequest& item) { item.mutable_request()->set_model("tiny"); },
                  "sequence: not supported by model \"tiny\": its attention is softmax, not "
-                 "causal_linear; sequence 5 stays as it was, at 0 tokens"},
+                 "causal_linear; sequence 5 is unchanged, at 0 tokens"},
         BadChunk{"TwoSequences",
                  [](v1::EncodeStreamRequest& item) {
                    *item.mutable_request()->mutable_token_ids() = IntegerTensor({2, 1}, {1, 2});
                  },
                  "sequence: expected one sequence in a chunk, without padding before a token; got "
-                 "2 sequences; sequence 5 stays as it was, at 0 tokens"},
+                 "2 sequences; sequence 5 is unchanged, at 0 tokens"},
         BadChunk{
             "PaddingBefore",
             [](v1::EncodeStreamRequest& item) {
               *item.mutable_request()->mutable_attention_mask() = IntegerTensor({1, 2}, {0, 1});
             },
             "sequence: expected one sequence in a chunk, without padding before a token; got "
-            "padding before a token; sequence 5 stays as it was, at 0 tokens"},
+            "padding before a token; sequence 5 is unchanged, at 0 tokens"},
         BadChunk{"Truncation",
                  [](v1::EncodeStreamRequest& item) {
                    item.mutable_request()->set_truncation(v1::TRUNCATE_LEFT);
                  },
-                 "truncation: cannot be combined with sequence; sequence 5 stays as it was, at 0 "
+                 "truncation: cannot be combined with sequence; sequence 5 is unchanged, at 0 "
                  "tokens"},
         BadChunk{"EndsAlone",
                  [](v1::EncodeStreamRequest& item) {
@@ -493,9 +493,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadChunk{"FirstTokenOfNothing",
                  [](v1::EncodeStreamRequest& item) { item.set_first_token(3); },
                  "first_token: expected 0 (the tokens of sequence 5 so far); got 3; sequence 5 "
-                 "stays as it was, at 0 tokens"},
+                 "is unchanged, at 0 tokens"},
         BadChunk{"NoRequest", [](v1::EncodeStreamRequest& item) { item.clear_request(); },
-                 "request: expected an EncodeRequest; got none; sequence 5 stays as it was, at 0 "
+                 "request: expected an EncodeRequest; got none; sequence 5 is unchanged, at 0 "
                  "tokens"}}),
     [](const auto& tested) { return tested.param.name; });
 
@@ -504,7 +504,7 @@ TEST_F(SequenceChunksTest, EndWhereTheTableOfPositionsEnds) {
   Rows(Chunk(1, Ids(SomeIds(60))));
   EXPECT_EQ(Error(Chunk(1, Ids(SomeIds(5)))),
             "token_ids: expected at most 64 positions in a sequence; got 65 in sequence 0; "
-            "sequence 1 stays as it was, at 60 tokens");
+            "sequence 1 is unchanged, at 60 tokens");
   Rows(Chunk(1, Ids(SomeIds(4))));
 }
 

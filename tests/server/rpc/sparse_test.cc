@@ -211,7 +211,7 @@ TEST(SparseLimitTest, AnAnswerCountsAsIfNoWeightWereZero) {
   const grpc::Status status = server.Encode(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
-            "the answer would take 2767 bytes; the server allows 2000 (--max-answer-bytes)");
+            "the response would take 2767 bytes; the server allows 2000 (--max-answer-bytes)");
 }
 
 }  // namespace sparse_test

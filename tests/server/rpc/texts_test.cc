@@ -257,9 +257,10 @@ TEST_F(TextsTest, AreRefusedByName) {
   for (int i = 0; i < 63; ++i) longest += "hello ";
   ExpectRefused(Texts({"hello", longest}),
                 "texts[1]: expected at most 64 tokens; got 65; set truncation to cut longer texts");
-  ExpectRefused(Texts(std::vector<std::string>(90, "hello")),
-                "texts: expected at most 256 tokens in all (--max-request-tokens); got more, up to "
-                "texts[85]");
+  ExpectRefused(
+      Texts(std::vector<std::string>(90, "hello")),
+      "texts: expected at most 256 tokens in total (--max-request-tokens); got more, up to "
+      "texts[85]");
   request = Texts(std::vector<std::string>(70, "hello"));
   request.add_texts("hello world");
   request.set_pad_texts(true);
@@ -342,7 +343,7 @@ TEST(TextRoomTest, MemoryIsChargedBeforeTextsAreTokenized) {
   v1::EncodeResponse response;
   const grpc::Status status = server.Encode(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("bytes with its answer; the server has 4194304"));
+  EXPECT_THAT(status.error_message(), HasSubstr("bytes with its response; the server has 4194304"));
   request.set_texts(0, "hello");
   EXPECT_TRUE(server.Encode(request, &response).ok());
 }
@@ -387,7 +388,7 @@ TEST_F(TextsTest, AreToldInTheModel) {
   request.set_model("patches");
   ASSERT_TRUE(server_.stub().GetModel(&other, request, &model).ok());
   EXPECT_FALSE(model.takes_texts());
-  EXPECT_EQ(model.why_no_texts(), "it does not come from a folder with a tokenizer");
+  EXPECT_EQ(model.why_no_texts(), "it was not loaded from a directory with a tokenizer");
 }
 
 }  // namespace texts_test

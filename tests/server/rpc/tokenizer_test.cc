@@ -87,7 +87,7 @@ TEST_F(TokenizerTest, SaysWhatIsMissing) {
   const grpc::Status none = Get("bare", &response);
   EXPECT_EQ(none.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(none.error_message(),
-            "model bare has no tokenizer: it does not come from a folder of Hugging Face's");
+            "model bare has no tokenizer: it was not loaded from a Hugging Face directory");
   const grpc::Status unknown = Get("other", &response);
   EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_THAT(unknown.error_message(), HasSubstr("other"));

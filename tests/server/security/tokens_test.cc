@@ -35,7 +35,7 @@ TEST(TokensTest, KnowTheirScopes) {
                                            "  # of the gateway\r\nmetrics,infer\t", kAlpha, "\n"));
   EXPECT_TRUE(tokens.Identify("Bearer test", TokenScope::kInfer).ok());
   EXPECT_EQ(tokens.Identify("Bearer test", TokenScope::kMetrics).status(),
-            absl::PermissionDeniedError("the bearer token is not for scope metrics"));
+            absl::PermissionDeniedError("the bearer token lacks the scope metrics"));
   EXPECT_TRUE(tokens.Identify("Bearer alpha", TokenScope::kInfer).ok());
   EXPECT_TRUE(tokens.Identify("bearer  alpha ", TokenScope::kMetrics).ok());
 }

@@ -255,8 +255,8 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
 #endif
   EXPECT_EQ(Error({"--isa=sse"}), "--isa: expected one of " + caps + "; got \"sse\"");
   EXPECT_EQ(Error({"--row-plan=columns"}),
-            "--row-plan: expected one of auto team rows; got \"columns\"");
-  EXPECT_EQ(Error({"--log-format=xml"}), "--log-format: expected one of text json; got \"xml\"");
+            "--row-plan: expected one of auto, team, rows; got \"columns\"");
+  EXPECT_EQ(Error({"--log-format=xml"}), "--log-format: expected one of text, json; got \"xml\"");
   const ConfigFile file("port = x\n");
   EXPECT_EQ(
       Error({"--config", file.path(), "--port", "1"}),
@@ -299,7 +299,7 @@ TEST(SettingsTest, RestIsSwitchedOnAndOff) {
   EXPECT_TRUE(Read({}).rest);
   EXPECT_FALSE(Read({"--rest=off"}).rest);
   EXPECT_TRUE(Read({"--rest=on"}, {{"ATTENDANT_REST", "off"}}).rest);
-  EXPECT_EQ(Error({"--rest=1"}), "--rest: expected one of on off; got \"1\"");
+  EXPECT_EQ(Error({"--rest=1"}), "--rest: expected one of on, off; got \"1\"");
 }
 
 TEST(SettingsTest, RefusesValuesThatDoNotFitTogether) {
@@ -348,7 +348,8 @@ TEST(SettingsTest, RefusesBadModels) {
   EXPECT_EQ(Error({"--model", "b=a,overlay=n,adapter=/x", "--model", "a=x"}),
             "--model: adapter and task cannot be combined with overlay; got "
             "\"b=a,overlay=n,adapter=/x\"; set them on the base");
-  EXPECT_EQ(Error({"--model", "a=x,adapter="}), "--model: expected a folder for adapter; got \"\"");
+  EXPECT_EQ(Error({"--model", "a=x,adapter="}),
+            "--model: expected a directory for adapter; got \"\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=f16"}),
             "--model: expected f32, bf16x3, bf16 or int8 for dtype; got \"f16\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=int8,emulate=1"}),
@@ -395,17 +396,17 @@ TEST(SettingsTest, AnswersABareNameWithItsForm) {
   const std::string expected = "--model: expected NAME=SOURCE[,key=value...]; got \"";
   EXPECT_EQ(Error({"--model", "BAAI/bge-small-en-v1.5"}),
             expected +
-                "BAAI/bge-small-en-v1.5\"; to serve that repository of the Hub: --model "
+                "BAAI/bge-small-en-v1.5\"; to serve that Hub repository: --model "
                 "hf:BAAI/bge-small-en-v1.5");
   EXPECT_EQ(Error({"--model", "org/repo@v1,dtype=int8"}),
             expected +
-                "org/repo@v1,dtype=int8\"; to serve that repository of the Hub: --model "
+                "org/repo@v1,dtype=int8\"; to serve that Hub repository: --model "
                 "hf:org/repo@v1,dtype=int8");
   EXPECT_EQ(Error({"--model", "synthetic:tiny"}), expected + "synthetic:tiny\"");
   const std::string folder = testing::TempDir() + "attendant_models/minilm";
   std::filesystem::create_directories(folder);
   EXPECT_EQ(Error({"--model", folder}),
-            expected + folder + "\"; to serve that folder: --model minilm=" + folder);
+            expected + folder + "\"; to serve that directory: --model minilm=" + folder);
 }
 
 TEST(SettingsTest, ASwitchMayStandAlone) {
@@ -415,7 +416,7 @@ TEST(SettingsTest, ASwitchMayStandAlone) {
   EXPECT_TRUE(Read({"--offline", "on"}).offline);
   EXPECT_TRUE(Read({}, {{"ATTENDANT_OFFLINE", "on"}}).offline);
   EXPECT_FALSE(Read({"--offline=off"}, {{"ATTENDANT_OFFLINE", "on"}}).offline);
-  EXPECT_EQ(Error({"--offline", "yes"}), "--offline: expected one of on off; got \"yes\"");
+  EXPECT_EQ(Error({"--offline", "yes"}), "--offline: expected one of on, off; got \"yes\"");
   EXPECT_EQ(Error({"--rest"}), "--rest: expected a value; see --help");
 }
 
@@ -471,7 +472,7 @@ TEST(SettingsTest, RefusesOverlaysWithoutBase) {
             "--model: dtype, emulate, gemm and weights cannot be combined with overlay; got "
             "\"b=a,overlay=f,weights=f32\"; set them on the base");
   EXPECT_EQ(Error({"--describe", "a,overlay=f"}),
-            "--describe: expected a source of its own; got an overlay");
+            "--describe: expected a base model; got an overlay");
 }
 
 TEST(SettingsTest, DescribesOneModelWithTheOtherSettings) {

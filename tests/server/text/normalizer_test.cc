@@ -141,7 +141,7 @@ TEST(NormalizerTest, RefusesWhatItDoesNotKnow) {
             "normalizer.pattern.Regex: \"a+\" not supported; use a String, \" {2,}\", "
             "\"\\\\s+\", \"\\\\s{2,}|[\\\\n\\\\r\\\\t]\" or single characters in brackets");
   EXPECT_EQ(ShowNormalized(R"({"type":"Replace","pattern":{"String":""},"content":""})", ""),
-            "normalizer.pattern.String: expected a text; got \"\"");
+            "normalizer.pattern.String: expected a string; got \"\"");
   EXPECT_EQ(ShowNormalized(R"({"type":"NFC","form":1})", ""),
             "normalizer.form: this key is not supported; use type,");
   EXPECT_EQ(

@@ -268,8 +268,8 @@ TEST(TokenizerFilesTest, LinesAreAVocabularyOfBert) {
               ElementsAre(2, 5, 6, 4, 1, 3));
   EXPECT_EQ(effective.tokenizer->id_limit(), 7u);
   EXPECT_EQ(effective.tokenizer->TokenId("##able"), 6u);
-  EXPECT_THAT(effective.notes, ElementsAre("there is no tokenizer.json; transformers' "
-                                           "BertTokenizer is made of vocab.txt"));
+  EXPECT_THAT(effective.notes, ElementsAre("no tokenizer.json: transformers' "
+                                           "BertTokenizer is built from vocab.txt"));
 }
 
 TEST(TokenizerFilesTest, LinesFollowTheSettingsOfTheirClass) {
@@ -306,7 +306,7 @@ TEST(TokenizerFilesTest, PairsAreAVocabularyOfTheirClass) {
             .config_json = R"({"model_type":"roberta"})"});
   EXPECT_THAT(effective.tokenizer->Encode("ab ab##", {})->ids, ElementsAre(0, 7, 9, 11, 2));
   EXPECT_THAT(effective.notes,
-              ElementsAre("there is no tokenizer.json; transformers' RobertaTokenizer is made of "
+              ElementsAre("no tokenizer.json: transformers' RobertaTokenizer is built from "
                           "vocab.json and merges.txt"));
 }
 
@@ -339,7 +339,7 @@ TEST(TokenizerFilesTest, RefusesClassesWithCodeOfTheirOwn) {
                .tokenizer_config_json = R"({"tokenizer_class":"RoFormerTokenizerFast"})"});
   EXPECT_EQ(named.code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(named.message(),
-            "tokenizer_class: RoFormerTokenizer not supported: it splits texts by code of its own; "
+            "tokenizer_class: RoFormerTokenizer not supported: it splits texts with custom code; "
             "send token ids");
   const absl::Status of_type = refusal({.config_json = R"({"model_type":"esm"})"});
   EXPECT_THAT(std::string(of_type.message()),

@@ -158,7 +158,7 @@ TEST(TokenizerTest, TemplatesSayWhatIsAddedAndItsTypes) {
               HasSubstr("post_processor.type: \"Odd\" not supported"));
   EXPECT_THAT(
       refusal(absl::StrCat(R"({"type":"Sequence","processors":[)", kBert, ",", kBert, "]}")),
-      HasSubstr("a second one that adds tokens is not supported"));
+      HasSubstr("a second processor that adds tokens is not supported"));
 }
 
 // Pairs of lengths, cut to 10 tokens of which 3 are added.

@@ -34,7 +34,7 @@ TEST(JsonBoundsTest, Depth) {
 
 TEST(JsonBoundsTest, Values) {
   const std::string refused =
-      "the body: expected fewer lists, objects, texts and numbers; got too many";
+      "the body: expected fewer lists, objects, strings and numbers; got too many";
   EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("{},", 97) + "{}]}"), "");
   EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("{},", 98) + "{}]}"), refused);
   EXPECT_EQ(MessageOf("{" + Repeated("\"a\":null,", 98) + "\"a\":null}"), "");

@@ -23,17 +23,18 @@ std::string Answer(ErrorStyle style, const absl::Status& error) {
 
 TEST(TextErrorsTest, HaveTheFormOfEachApi) {
   const absl::Status error = InvalidMember("input[2]", "a text", "7");
-  EXPECT_EQ(error, TextError(TextErrorKind::kInvalid, "input[2]: expected a text; got 7"));
+  EXPECT_EQ(error, TextError(TextErrorKind::kInvalid, "input[2]: expected a string; got 7"));
   EXPECT_EQ(error.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Answer(ErrorStyle::kOpenAi, error),
-            R"(400 {"error":{"message":"input[2]: expected a text; got 7",)"
+            R"(400 {"error":{"message":"input[2]: expected a string; got 7",)"
             R"("type":"invalid_request_error","param":"input","code":null}})");
   EXPECT_EQ(Answer(ErrorStyle::kTei, error),
-            R"(422 {"error":"input[2]: expected a text; got 7","error_type":"Validation"})");
+            R"(422 {"error":"input[2]: expected a string; got 7","error_type":"Validation"})");
   EXPECT_EQ(Answer(ErrorStyle::kCohere, error),
-            R"(400 {"message":"input[2]: expected a text; got 7"})");
-  EXPECT_EQ(Answer(ErrorStyle::kJina, error), R"(400 {"detail":"input[2]: expected a text; got 7",)"
-                                              R"("message":"input[2]: expected a text; got 7"})");
+            R"(400 {"message":"input[2]: expected a string; got 7"})");
+  EXPECT_EQ(Answer(ErrorStyle::kJina, error),
+            R"(400 {"detail":"input[2]: expected a string; got 7",)"
+            R"("message":"input[2]: expected a string; got 7"})");
 }
 
 TEST(TextErrorsTest, HaveAStatusATypeAndACodeForEachKind) {

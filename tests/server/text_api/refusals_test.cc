@@ -45,14 +45,16 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Refused{kE, "{}", "422 Validation inputs: expected a value; got none"},
         Refused{kE, R"({"inputs": null})", "422 Validation inputs: expected a value; got null"},
-        Refused{kE, R"({"inputs": []})",
-                "400 Empty inputs: expected a text, a list of texts, or token ids; got an empty "
-                "list"},
+        Refused{
+            kE, R"({"inputs": []})",
+            "400 Empty inputs: expected a string, a list of strings, or token ids; got an empty "
+            "list"},
         Refused{kE, R"({"inputs": 7})",
-                "422 Validation inputs: expected a text, a list of texts, or token ids; got 7"},
-        Refused{kE, R"({"inputs": ["a", 7]})", "422 Validation inputs[1]: expected a text; got 7"},
+                "422 Validation inputs: expected a string, a list of strings, or token ids; got 7"},
+        Refused{kE, R"({"inputs": ["a", 7]})",
+                "422 Validation inputs[1]: expected a string; got 7"},
         Refused{kE, R"({"inputs": ["a", {"x": 1}]})",
-                "422 Validation inputs[1].text: expected a text; got null"},
+                "422 Validation inputs[1].text: expected a string; got null"},
         Refused{kE, R"({"inputs": ["a", []]})",
                 "400 Empty inputs[1]: expected at least one token id; got an empty list"},
         Refused{kE, R"({"inputs": [1, true]})",
@@ -74,56 +76,56 @@ INSTANTIATE_TEST_SUITE_P(
                 "400 input[1]: expected a token id, an integer in 0..2147483647; got a number of "
                 "many digits"},
         Refused{kO, R"({"input": [1, 1e999]})",
-                "400 input[1]: expected a number within float64; got 1e999"},
+                "400 input[1]: expected a number in the range of float64; got 1e999"},
         Refused{kO, R"({"input": {"text": "a"}})",
-                "400 input: expected a text, a list of texts, or token ids; got an object"}));
+                "400 input: expected a string, a list of strings, or token ids; got an object"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Lists, RefusalsTest,
     ::testing::Values(
         Refused{kR, R"({"query": null, "documents": ["a"]})",
                 "400 query: expected a value; got null"},
-        Refused{kR, R"({"query": 7, "documents": ["a"]})", "400 query: expected a text; got 7"},
+        Refused{kR, R"({"query": 7, "documents": ["a"]})", "400 query: expected a string; got 7"},
         Refused{kR, R"({"query": "q", "documents": []})",
-                "400 documents: expected a list of texts, or of objects with \"text\"; got an "
+                "400 documents: expected a list of strings, or of objects with \"text\"; got an "
                 "empty list"},
         Refused{kR, R"({"query": "q", "documents": "one"})",
-                "400 documents: expected a list of texts, or of objects with \"text\"; got "
+                "400 documents: expected a list of strings, or of objects with \"text\"; got "
                 "\"one\""},
         Refused{kR, R"({"query": "q", "documents": [5, 6]})",
-                "400 documents[0]: expected a text; got 5"},
+                "400 documents[0]: expected a string; got 5"},
         Refused{"/v2/rerank", R"({"query": "q", "documents": ["a", {"title": "b"}]})",
-                "400 documents[1].text: expected a text; got null"},
+                "400 documents[1].text: expected a string; got null"},
         Refused{"/v2/rerank", R"({"query": "q", "documents": ["a", ["b"]]})",
-                "400 documents[1]: expected a text; got a list of 1"},
-        Refused{kC, R"({"texts": "a"})", "400 texts: expected a list of texts; got \"a\""},
-        Refused{kC, R"({"texts": []})", "400 texts: expected a list of texts; got an empty list"},
+                "400 documents[1]: expected a string; got a list of 1"},
+        Refused{kC, R"({"texts": "a"})", "400 texts: expected a list of strings; got \"a\""},
+        Refused{kC, R"({"texts": []})", "400 texts: expected a list of strings; got an empty list"},
         Refused{"/predict", R"({"inputs": ["a", "b", "c"]})",
-                "422 Validation inputs: expected a list of one or two texts; got a list of 3"},
+                "422 Validation inputs: expected a list of one or two strings; got a list of 3"},
         Refused{"/predict", R"({"inputs": [["a"], "b"]})",
-                "422 Validation inputs[1]: expected a list of one or two texts; got \"b\""},
+                "422 Validation inputs[1]: expected a list of one or two strings; got \"b\""},
         Refused{"/predict", R"({"inputs": [["a"], ["b", null]]})",
-                "422 Validation inputs[1][1]: expected a text; got null"},
+                "422 Validation inputs[1][1]: expected a string; got null"},
         Refused{"/predict", R"({"inputs": [3]})",
-                "422 Validation inputs[0]: expected a text; got 3"},
+                "422 Validation inputs[0]: expected a string; got 3"},
         Refused{"/rerank", R"({"query": "a", "texts": []})",
-                "400 Empty texts: expected a list of texts; got an empty list"},
+                "400 Empty texts: expected a list of strings; got an empty list"},
         Refused{"/rerank", R"({"query": "a"})", "422 Validation texts: expected a value; got none"},
         Refused{"/similarity", R"({"inputs": "a"})",
                 "422 Validation inputs: expected an object; got \"a\""},
         Refused{"/similarity", R"({"inputs": {"sentences": ["a"]}})",
                 "422 Validation inputs.source_sentence: expected a value; got none"},
         Refused{"/similarity", R"({"inputs": {"source_sentence": "a", "sentences": [{}]}})",
-                "422 Validation inputs.sentences[0]: expected a text; got an object"},
+                "422 Validation inputs.sentences[0]: expected a string; got an object"},
         Refused{"/tokenize", R"({"inputs": [1, 2]})",
-                "422 Validation inputs[0]: expected a text; got 1"},
+                "422 Validation inputs[0]: expected a string; got 1"},
         Refused{"/entities", R"({"inputs": [["a"]]})",
-                "422 Validation inputs[0]: expected a text; got a list of 1"}));
+                "422 Validation inputs[0]: expected a string; got a list of 1"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Options, RefusalsTest,
     ::testing::Values(
-        Refused{kO, R"({"input": "a", "model": 3})", "400 model: expected a text; got 3"},
+        Refused{kO, R"({"input": "a", "model": 3})", "400 model: expected a string; got 3"},
         Refused{kO, R"({"input": "a", "encoding_format": "hex"})",
                 "400 encoding_format: expected \"float\" or \"base64\"; got \"hex\""},
         Refused{kO, R"({"input": "a", "embedding_type": ["float"]})",
@@ -131,9 +133,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{kO, R"({"input": "a", "late_chunking": true})",
                 "400 late_chunking: expected false; got true"},
         Refused{kO, R"({"input": "a", "dimensions": 0})",
-                "400 dimensions: expected an integer from 1; got 0"},
+                "400 dimensions: expected an integer of at least 1; got 0"},
         Refused{kO, R"({"input": "a", "dimensions": 1.5})",
-                "400 dimensions: expected an integer from 1; got 1.5"},
+                "400 dimensions: expected an integer of at least 1; got 1.5"},
         Refused{kO, R"({"input": "a", "truncate": "MIDDLE"})",
                 "400 truncate: expected \"none\" or \"start\" or \"end\"; got \"MIDDLE\""},
         Refused{kO, R"({"input": "a", "truncate": 1})",
@@ -141,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{kC, R"({"texts": ["a"], "embedding_types": ["float", "int8"]})",
                 "400 embedding_types[1]: expected \"float\" or \"base64\"; got \"int8\""},
         Refused{kC, R"({"texts": ["a"], "embedding_types": "float"})",
-                "400 embedding_types: expected a list of texts; got \"float\""},
+                "400 embedding_types: expected a list of strings; got \"float\""},
         Refused{kC, R"({"texts": ["a"], "images": ["data:"]})",
                 "400 images: expected no value (only texts are embedded); got a value"},
         Refused{kC, R"({"texts": ["a"], "input_type": "image"})",
@@ -150,15 +152,15 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"classification\" or \"clustering\" or \"separation\" or \"text-matching\"; got "
                 "\"image\""},
         Refused{kR, R"({"query": "q", "documents": ["a"], "top_n": true})",
-                "400 top_n: expected an integer from 1; got true"},
+                "400 top_n: expected an integer of at least 1; got true"},
         Refused{kR, R"({"query": "q", "documents": ["a"], "return_documents": "yes"})",
                 "400 return_documents: expected true or false; got \"yes\""},
         Refused{kR, R"({"query": "q", "documents": ["a"], "max_tokens_per_doc": -3})",
-                "400 max_tokens_per_doc: expected an integer from 1; got -3"},
+                "400 max_tokens_per_doc: expected an integer of at least 1; got -3"},
         Refused{kE, R"({"inputs": "a", "normalize": 1})",
                 "422 Validation normalize: expected true or false; got 1"},
         Refused{kE, R"({"inputs": "a", "prompt_name": {}})",
-                "422 Validation prompt_name: expected a text; got an object"},
+                "422 Validation prompt_name: expected a string; got an object"},
         Refused{kE, R"({"inputs": "a", "truncation_direction": "up"})",
                 "422 Validation truncation_direction: expected \"right\" or \"left\"; got "
                 "\"up\""},
@@ -170,18 +172,18 @@ INSTANTIATE_TEST_SUITE_P(
                 "422 Validation parameters.function_to_apply: expected \"none\"; got "
                 "\"sigmoid\""},
         Refused{"/predict", R"({"inputs": "a", "top_k": 0})",
-                "422 Validation top_k: expected an integer from 1; got 0"},
+                "422 Validation top_k: expected an integer of at least 1; got 0"},
         Refused{"/tokenize", R"({"inputs": "a", "add_special_tokens": "no"})",
                 "422 Validation add_special_tokens: expected true or false; got \"no\""},
         Refused{"/entities", R"({"inputs": "a", "aggregation_strategy": "first"})",
                 "422 Validation aggregation_strategy: expected \"simple\" or \"none\"; got "
                 "\"first\""},
         Refused{"/entities", R"({"inputs": "a", "ignore_labels": ["O", 1.5]})",
-                "422 Validation ignore_labels[1]: expected a text; got 1.5"},
+                "422 Validation ignore_labels[1]: expected a string; got 1.5"},
         Refused{"/", R"({"inputs": "a", "model": false})",
-                "422 Validation model: expected a text; got false"},
+                "422 Validation model: expected a string; got false"},
         Refused{"/", R"({"query": "a", "texts": 1})",
-                "422 Validation texts: expected a list of texts; got 1"}));
+                "422 Validation texts: expected a list of strings; got 1"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Bodies, RefusalsTest,
@@ -196,21 +198,24 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{kO, "[1]", "400 the body: expected a JSON object; got a list of 1"},
         Refused{kO, "null", "400 the body: expected a JSON object; got null"},
         Refused{kO, "\"text\"", "400 the body: expected a JSON object; got \"text\""},
-        Refused{kE, "{\"inputs\": [\"a\", \"b\xff\"]}",
-                "422 Tokenizer inputs[1]: expected a text of Unicode characters; got invalid UTF-8 "
-                "at byte 20 of the body"},
-        Refused{kE, R"({"inputs": "\ud800"})",
-                "422 Tokenizer inputs: expected a text of Unicode characters; got half a surrogate "
-                "pair at byte 19 of the body"},
+        Refused{
+            kE, "{\"inputs\": [\"a\", \"b\xff\"]}",
+            "422 Tokenizer inputs[1]: expected a string of Unicode characters; got invalid UTF-8 "
+            "at byte 20 of the body"},
+        Refused{
+            kE, R"({"inputs": "\ud800"})",
+            "422 Tokenizer inputs: expected a string of Unicode characters; got half a surrogate "
+            "pair at byte 19 of the body"},
         Refused{kE, R"({"inputs": ["a", "b", "c", "\udc00"]})",
-                "422 Tokenizer inputs[3]: expected a text of Unicode characters; got half a "
+                "422 Tokenizer inputs[3]: expected a string of Unicode characters; got half a "
                 "surrogate pair at byte 34 of the body"},
         Refused{kR, R"({"query": "a", "documents": [{"text": "b"}, {"text": "\ud800x"}]})",
-                "400 documents[1].text: expected a text of Unicode characters; got half a "
+                "400 documents[1].text: expected a string of Unicode characters; got half a "
                 "surrogate pair at byte 61 of the body"},
-        Refused{kE, "{\"\xff\": 1}",
-                "422 Tokenizer the body: expected a text of Unicode characters; got invalid UTF-8 "
-                "at byte 3 of the body"}));
+        Refused{
+            kE, "{\"\xff\": 1}",
+            "422 Tokenizer the body: expected a string of Unicode characters; got invalid UTF-8 "
+            "at byte 3 of the body"}));
 
 TEST(TextLimitsTest, AreNamed) {
   const auto refused = [](const std::string& path, const std::string& body) {
@@ -237,12 +242,12 @@ TEST(TextLimitsTest, AreNamed) {
 TEST(TextRefusalsTest, LongValuesAreCutInMessages) {
   std::string text;
   for (int i = 0; i < 30; ++i) text += "ä";
-  EXPECT_EQ(
-      FormCall("/embed", absl::StrCat("{\"inputs\": \"a\", \"dimensions\": \"", text, "\"}"))
-          .Read()
-          .status()
-          .message(),
-      absl::StrCat("dimensions: expected an integer from 1; got \"", text.substr(0, 40), "…\""));
+  EXPECT_EQ(FormCall("/embed", absl::StrCat("{\"inputs\": \"a\", \"dimensions\": \"", text, "\"}"))
+                .Read()
+                .status()
+                .message(),
+            absl::StrCat("dimensions: expected an integer of at least 1; got \"",
+                         text.substr(0, 40), "…\""));
 }
 
 }  // namespace refusals_test

@@ -186,7 +186,7 @@ TEST(SparseStaticModelsTest, CutsTextsWithoutSpecialTokens) {
 TEST(SparseStaticModelsTest, HasNoVectorOfATextAlone) {
   const TextFixture rest(ServingWeights());
   EXPECT_THAT(rest.Ask("/embed", {{"inputs", "w5"}}).body,
-              HasSubstr("model: expected a model that returns one vector for a text"));
+              HasSubstr("model: expected a model that returns one vector per text"));
 }
 
 }  // namespace static_models_test

@@ -35,9 +35,9 @@ TEST_F(TextRefusalsTest, ModelsThatAreNotThereOrCannotDoIt) {
   Expect(rest_->Ask("/v1/embeddings", {{"model", "none"}, {"input", "w7"}}), 404,
          "no model is named \\\"none\\\"");
   Expect(rest_->Ask("/v1/embeddings", {{"model", "ranker"}, {"input", "w7"}}), 400,
-         "model: expected a model that returns one vector for a text; got \\\"ranker\\\"");
+         "model: expected a model that returns one vector per text; got \\\"ranker\\\"");
   Expect(rest_->Ask("/models/bare/embed", {{"inputs", "w7"}}), 424,
-         "it does not take texts: it does not come from a folder with a tokenizer");
+         "it does not take texts: it was not loaded from a directory with a tokenizer");
   Expect(rest_->Ask("/predict", {{"inputs", "w7"}}), 422,
          "model: expected one of classes, ranker, in the body or as /models/NAME/");
   Expect(rest_->Ask("/models/classes/rerank", {{"query", "w7"}, {"texts", {"w8"}}}), 424,
@@ -98,7 +98,7 @@ TEST_F(TextRefusalsTest, AnAnswerBeyondTheLimit) {
   Json texts = Json::array();
   for (int i = 0; i < 2000; ++i) texts.push_back("w7");
   Expect(rest_->Ask("/v1/embeddings", {{"input", texts}}), 400,
-         "the answer: expected at most 1048576 bytes (--max-answer-bytes); got up to ");
+         "the response: expected at most 1048576 bytes (--max-answer-bytes); got up to ");
 }
 
 TEST_F(TextRefusalsTest, AreCounted) {

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class TextModel:
-    """A model that takes texts. Thread-safe.
+    """A model that accepts texts. Thread-safe.
 
     client: a Client, or the address of a server. model: its name; optional if the server has only one model.
 
@@ -48,7 +48,7 @@ class TextModel:
               progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> Any:
         """Returns the vectors of texts, [n, E] float32, or [E] for a single text, pooled as the model's files specify.
 
-        prompt: put before each text. prompt_name: use one of the model's own prompts instead. Default: its default prompt, if any.
+        prompt: prepended to each text. prompt_name: use one of the model's own prompts instead. Default: its default prompt, if any.
         normalize: scale vectors to length 1 even if the model does not. dimensions: return only the first numbers of each
             vector, rescaled to length 1 if it had length 1. truncation: truncate long texts on the "right" or "left"; None: refuse.
         progress: show a progress bar; None: for long lists, on a terminal. timeout: seconds in total.

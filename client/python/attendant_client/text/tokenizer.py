@@ -105,12 +105,12 @@ class ModelTokenizer:
         try:
             import tokenizers
         except ImportError as error:
-            raise ImportError(f"model {self._name} takes no texts in its server ({self._why}); to tokenize them here, install the "
+            raise ImportError(f"model {self._name} does not accept texts in its server ({self._why}); to tokenize them here, install the "
                               "package tokenizers: pip install 'attendant-client[tokenizers]'") from error
         try:
             made = tokenizers.Tokenizer.from_str(self._found.tokenizer_json.decode())
         except Exception as error:  # the package has none of its own
-            raise FailedPrecondition(f"model {self._name} takes no texts: its tokenizer.json cannot be read: {error}") from error
+            raise FailedPrecondition(f"model {self._name} does not accept texts: its tokenizer.json cannot be read: {error}") from error
         if self._found.lower_case:
             # In addition to the file's settings, as in sentence-transformers.
             lower = [tokenizers.normalizers.Lowercase()]

@@ -242,7 +242,7 @@ TEST(BartFamilies, HeadsThatNeedTheDecoderAreLeftOut) {
   ASSERT_TRUE(classifier.ok()) << classifier.status();
   EXPECT_FALSE(classifier->description.classifier.has_value());
   EXPECT_THAT(classifier->warnings,
-              Contains(HasSubstr("the head that scores classes is left out, because it is not "
+              Contains(HasSubstr("the classification head is ignored, because it is not "
                                  "computed for the family bart")));
   const absl::StatusOr<Checkpoint> answers =
       Open(With(files, "ForSequenceClassification", "ForQuestionAnswering"));

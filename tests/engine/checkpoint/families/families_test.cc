@@ -742,7 +742,7 @@ TEST(Families, CausalModelsMayBeBidirectional) {
   const ModelDescription eurobert = Describe(Tiny("eurobert"));
   EXPECT_FALSE(eurobert.layer.attention.causal);
   EXPECT_THAT(Refusal(With(Tiny("eurobert"), "\"mask_token_id\": 4", "\"is_causal\": true").config),
-              HasSubstr("is_causal: expected false (its tokens see those after them); got true"));
+              HasSubstr("is_causal: expected false (its tokens attend to later tokens); got true"));
 }
 
 TEST(Families, CausalWindowsAreInTheLayersThatTheConfigSays) {
@@ -794,7 +794,7 @@ TEST(Families, Gemma3HasNormsOnBothSidesOfItsBranches) {
   EXPECT_THAT(
       Refusal(
           With(gemma, "attn_logit_softcapping\": null", "attn_logit_softcapping\": 30.0").config),
-      HasSubstr("attn_logit_softcapping: expected null (scores are not capped here); got 30.0"));
+      HasSubstr("attn_logit_softcapping: expected null (scores are not capped); got 30.0"));
   EXPECT_THAT(
       Refusal(With(gemma, "\"rope_scaling\"", "\"is_causal\": false, \"rope_scaling\"").config),
       HasSubstr("is_causal: expected true (use_bidirectional_attention decides in this family); "

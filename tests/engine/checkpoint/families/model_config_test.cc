@@ -73,10 +73,10 @@ TEST(ModelConfig, W13RefusesHeadsThatDoNotFit) {
 // These models would load as plain BERT, and would answer something else than in their papers.
 TEST(ModelConfig, RefusesResearchModelsByName) {
   EXPECT_THAT(Refusal(With("architectures", R"(["SesameBertForSequenceClassification"])")),
-              HasSubstr("SesameBERT weighs the outputs of all layers"));
+              HasSubstr("SesameBERT weights the outputs of all layers"));
   EXPECT_THAT(Refusal(With("model_type", "\"sesame-bert\"")), HasSubstr("SesameBERT"));
   EXPECT_THAT(Refusal(With("model_type", "\"sem_bert\"")),
-              HasSubstr("SemBERT joins an encoder with the semantic roles"));
+              HasSubstr("SemBERT combines an encoder with semantic roles"));
 }
 
 TEST(ModelConfig, W13NamesTheFamilyOfAMisspellingAndAllForOthers) {

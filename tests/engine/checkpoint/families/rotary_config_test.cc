@@ -89,7 +89,7 @@ TEST(RotaryConfig, ModernBertWithUnknownScalingsIsRefused) {
   EXPECT_THAT(
       Refusal(ModernBert(R"({"sliding_window": 4})")),
       HasSubstr(
-          "sliding_window: expected null (local_attention says how wide the window is); got 4"));
+          "sliding_window: expected null (local_attention sets the width of the window); got 4"));
 }
 
 TEST(RotaryConfig, AnglesThatGrowWithTheLongestSequenceAreRefused) {
