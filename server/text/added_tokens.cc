@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/text/base/json_fields.h"
-#include "server/text/base/memory.h"
 #include "server/text/base/unicode.h"
 
 namespace attendant::text {
@@ -96,12 +95,6 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
     entries[tokens_[i].flags.normalized].emplace_back(std::move(content), i);
   }
   for (int i = 0; i < 2; ++i) tries_[i] = ByteTrie(std::move(entries[i]));
-}
-
-size_t AddedTokens::heap_bytes() const {
-  size_t bytes = HeapBytes(tokens_) + tries_[0].heap_bytes() + tries_[1].heap_bytes();
-  for (const AddedToken& token : tokens_) bytes += HeapBytes(token.content);
-  return bytes;
 }
 
 std::string AddedTokens::Text(uint32_t id) const {

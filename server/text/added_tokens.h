@@ -63,8 +63,6 @@ class AddedTokens {
   // there is none.
   std::string Text(uint32_t id) const;
 
-  size_t heap_bytes() const;
-
   bool empty(bool normalized) const { return tries_[normalized].size() == 0; }
 
  private:

@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/text/base/items.h"
-#include "server/text/base/memory.h"
 #include "server/text/normal_form.h"
 
 namespace attendant::text {
@@ -25,8 +24,6 @@ class Charsmap {
 
   // The maximum number of characters that replace one.
   uint32_t growth() const { return growth_; }
-
-  size_t heap_bytes() const { return HeapBytes(units_) + HeapBytes(strings_); }
 
  private:
   // Returns the replacement of the shortest key that is a prefix of `text`, if any.

@@ -66,14 +66,6 @@ absl::Status CheckVersion(const Fields& file) {
       "model");
 }
 
-TruncationSide ReadSide(const Fields& file) {
-  const std::optional<JsonValue> truncation = file.Find("truncation");
-  const std::optional<JsonValue> side =
-      truncation.has_value() ? truncation->Find("direction") : std::nullopt;
-  return side.has_value() && side->text() == "Left" ? TruncationSide::kLeft
-                                                    : TruncationSide::kRight;
-}
-
 absl::flat_hash_map<uint32_t, Padding> FindPadding(const Vocabulary& vocabulary) {
   absl::flat_hash_map<uint32_t, Padding> all;
   Items items;
@@ -237,7 +229,6 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(absl::string_view tok
   auto parts = std::make_unique<Parts>();
   Vocabulary vocabulary;
   ASSIGN_OR_RETURN(parts->model, LoadModel(fields, vocabulary));
-  parts->truncation_side = ReadSide(file);
   RETURN_IF_ERROR(Assemble(overrides, file, vocabulary, *parts, notes));
   return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(parts)));
 }

@@ -110,7 +110,6 @@ Normalizer InTurn(std::vector<Normalizer> steps) {
   for (const Normalizer& step : steps) {
     const uint64_t growth = uint64_t{all.growth} * step.growth;
     all.growth = static_cast<uint32_t>(std::min<uint64_t>(growth, 1 << 20));
-    all.memory_bytes += step.memory_bytes;
   }
   all.apply = [steps = std::move(steps)](Items& items) {
     for (const Normalizer& step : steps) step.apply(items);
@@ -165,8 +164,7 @@ NormalizerOr LoadCharsmap(const Fields& fields) {
   ASSIGN_OR_RETURN(const std::string base64, fields.String("precompiled_charsmap"));
   ASSIGN_OR_RETURN(Charsmap map, Charsmap::Parse(base64, fields.PathOf("precompiled_charsmap")));
   const uint32_t growth = map.growth();
-  const size_t bytes = map.heap_bytes();
-  return Normalizer{[map = std::move(map)](Items& items) { map.Apply(items); }, growth, bytes};
+  return Normalizer{[map = std::move(map)](Items& items) { map.Apply(items); }, growth};
 }
 
 template <void (*kApply)(Items&), uint32_t kGrowth = 1>

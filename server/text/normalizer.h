@@ -18,8 +18,7 @@ namespace attendant::text {
 struct Normalizer {
   // Changes a text in place, in linear time.
   std::function<void(Items& items)> apply = [](Items&) {};
-  uint32_t growth = 1;      // maximum number of items that replace one
-  size_t memory_bytes = 0;  // estimate of its tables
+  uint32_t growth = 1;  // maximum number of items that replace one
 };
 
 // The number of items that a code point becomes, computed when it first occurs. Thread-safe.
@@ -30,8 +29,6 @@ class CodeGrowth {
 
   // Returns the maximum number of items that `code` becomes, including intermediate forms.
   uint32_t Of(char32_t code) const;
-
-  size_t heap_bytes() const { return known_.size(); }
 
  private:
   uint32_t Measure(char32_t code) const;

@@ -7,7 +7,6 @@
 #include "server/text/added_tokens.h"
 #include "server/text/base/byte_characters.h"
 #include "server/text/base/items.h"
-#include "server/text/base/memory.h"
 #include "server/text/base/unicode.h"
 #include "server/text/models/model.h"
 #include "server/text/normalizer.h"
@@ -262,14 +261,6 @@ size_t Tokenizer::MaxEncodeBytes(absl::string_view text) const {
          text.size() * (sizeof(Item) + sizeof(uint32_t)) + 4096;
 }
 
-size_t Tokenizer::memory_bytes() const {
-  size_t bytes = sizeof(Parts) + parts_->model->memory_bytes() + parts_->normalizer.memory_bytes +
-                 parts_->added.heap_bytes() + parts_->growth->heap_bytes() +
-                 TableBytes(parts_->added_ids) + TableBytes(parts_->padding);
-  for (const auto& [token, id] : parts_->added_ids) bytes += HeapBytes(token);
-  return bytes;
-}
-
 size_t Tokenizer::special_tokens(bool is_pair) const {
   return parts_->post_processor.special_tokens(is_pair);
 }
@@ -285,6 +276,4 @@ std::string Tokenizer::TokenText(uint32_t id) const {
 }
 
 uint32_t Tokenizer::id_limit() const { return parts_->id_limit; }
-TruncationSide Tokenizer::truncation_side() const { return parts_->truncation_side; }
-
 }  // namespace attendant::text

@@ -104,9 +104,6 @@ class Tokenizer {
   // Returns the maximum memory for encoding a text, including the result.
   size_t MaxEncodeBytes(absl::string_view text) const;
 
-  // Returns an estimate of the tokenizer's memory.
-  size_t memory_bytes() const;
-
   // Returns the number of tokens added to a text or a pair.
   size_t special_tokens(bool is_pair) const;
 
@@ -119,9 +116,6 @@ class Tokenizer {
 
   // Returns the largest possible id of a result + 1.
   uint32_t id_limit() const;
-
-  // Returns the truncation side set in the file.
-  TruncationSide truncation_side() const;
 
   struct Parts;  // internal
 

@@ -15,14 +15,6 @@
 namespace attendant::text {
 namespace {
 
-size_t MaxLength(const TokenizerSettings& settings) {
-  if (const size_t own = settings.sentence.Length("max_seq_length"); own > 0) return own;
-  size_t length = settings.tokenizer.Length("model_max_length");
-  if (length == 0) length = settings.tokenizer.Length("max_len");
-  const size_t positions = settings.model.Length("max_position_embeddings");
-  return length == 0 || positions == 0 ? std::max(length, positions) : std::min(length, positions);
-}
-
 absl::StatusOr<TokenizerSettings> ReadSettings(const TokenizerFiles& files) {
   ASSIGN_OR_RETURN(auto tokenizer,
                    Settings::Read(files.tokenizer_config_json, "tokenizer_config.json"));
@@ -157,11 +149,6 @@ absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& file
     status = LoadVocabulary(files, settings, effective);
   }
   if (!status.ok()) return status;
-  effective.max_length = MaxLength(settings);
-  effective.truncation_side = effective.tokenizer->truncation_side();
-  if (const auto side = settings.tokenizer.Text("truncation_side")) {
-    effective.truncation_side = *side == "left" ? TruncationSide::kLeft : TruncationSide::kRight;
-  }
   return effective;
 }
 

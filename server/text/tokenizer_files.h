@@ -28,9 +28,6 @@ struct TokenizerFiles {
 
 struct EffectiveTokenizer {
   std::unique_ptr<Tokenizer> tokenizer;
-  // Tokens at which texts are truncated, including special ones; 0 if not set.
-  size_t max_length = 0;
-  TruncationSide truncation_side = TruncationSide::kRight;
   // Changes that settings made to tokenizer.json, for the log: one sentence each.
   std::vector<std::string> notes;
 };

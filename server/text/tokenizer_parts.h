@@ -26,7 +26,6 @@ struct Tokenizer::Parts {
   // For vocabulary tokens that begin or end with whitespace, if places are trimmed.
   absl::flat_hash_map<uint32_t, Padding> padding;
   uint32_t id_limit = 0;
-  TruncationSide truncation_side = TruncationSide::kRight;
 };
 
 // Returns the whitespace at the ends of a text.

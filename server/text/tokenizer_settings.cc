@@ -48,11 +48,6 @@ std::optional<std::string> Settings::Text(absl::string_view key) const {
   return std::string(value->text());
 }
 
-size_t Settings::Length(absl::string_view key) const {
-  const std::optional<JsonValue> value = Find(key);
-  return value.has_value() ? value->AsId().value_or(0) : 0;
-}
-
 absl::StatusOr<std::optional<std::vector<AddedTokenSetting>>> TokenizerSettings::AddedTokens()
     const {
   constexpr char kField[] = "tokenizer_config.json.added_tokens_decoder";

@@ -27,9 +27,6 @@ class Settings {
   // Returns a string, or the content of a token that is an object.
   std::optional<std::string> Text(absl::string_view key) const;
 
-  // Returns a length; values that stand for "none", such as 1e30, are unlimited.
-  size_t Length(absl::string_view key) const;
-
  private:
   Settings(std::unique_ptr<JsonTree> tree, std::string file)
       : tree_(std::move(tree)), file_(std::move(file)) {}

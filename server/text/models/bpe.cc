@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "server/text/base/byte_characters.h"
-#include "server/text/base/memory.h"
 #include "server/text/models/bpe_merges.h"
 #include "server/text/models/model.h"
 
@@ -46,8 +45,6 @@ class CharacterIds {
     const auto found = high_.find(code);
     return found == high_.end() ? Model::kNoId : found->second;
   }
-
-  size_t heap_bytes() const { return TableBytes(high_); }
 
  private:
   std::array<uint32_t, 512> low_;  // which all characters for bytes are among
@@ -91,12 +88,6 @@ class Bpe : public Model {
     return found == texts_.end() || found->first != id ? "" : *found->second;
   }
   uint32_t size() const override { return static_cast<uint32_t>(ids_.size()); }
-  size_t memory_bytes() const override {
-    size_t bytes = sizeof(*this) + TableBytes(ids_) + HeapBytes(texts_) + merges_.heap_bytes();
-    for (const auto& [token, id] : ids_) bytes += HeapBytes(token);
-    for (const CharacterIds& characters : characters_) bytes += characters.heap_bytes();
-    return bytes;
-  }
   size_t tokens_of_item() const override { return options_.byte_fallback ? 4 : 1; }
   size_t scratch_bytes() const override {
     return 2 * sizeof(BpeSymbol) + 4 * sizeof(MergeScratch::Waiting) + sizeof(MergeScratch::Link);

@@ -37,8 +37,6 @@ class BpeMerges {
 
   explicit BpeMerges(size_t most_merges);
 
-  size_t heap_bytes() const { return slots_.size() * sizeof(Slot); }
-
   // A pair that is added again gets its last rank.
   void Add(uint32_t left, uint32_t right, const Merge& merge);
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "server/text/base/memory.h"
-
 namespace attendant::text {
 
 ByteTrie::ByteTrie(std::vector<std::pair<std::string, uint32_t>> entries) {
@@ -48,10 +46,6 @@ ByteTrie::ByteTrie(std::vector<std::pair<std::string, uint32_t>> entries) {
   std::sort(ends_.begin(), ends_.end());
   states_.shrink_to_fit();
   labels_.shrink_to_fit();
-}
-
-size_t ByteTrie::heap_bytes() const {
-  return HeapBytes(states_) + HeapBytes(labels_) + HeapBytes(ends_);
 }
 
 ByteTrie::Node ByteTrie::Parent(Node node) const {

@@ -26,7 +26,6 @@ class ByteTrie {
 
   Node root() const { return 0; }
   uint32_t size() const { return size_; }  // distinct strings
-  size_t heap_bytes() const;
 
   // Returns the node reached by `byte`, or kNone.
   Node Child(Node node, unsigned char byte) const {

@@ -50,9 +50,6 @@ class Model {
   // Returns whether a token's text is its piece's; otherwise it is the vocabulary's.
   virtual bool has_surface_text() const { return false; }
 
-  // Returns an estimate of the model's memory.
-  virtual size_t memory_bytes() const = 0;
-
   // Returns the maximum of scratch bytes, including tokens, per byte of a piece.
   virtual size_t scratch_bytes() const = 0;
 
@@ -71,15 +68,6 @@ absl::StatusOr<Vocabulary> LoadVocabulary(const Fields& fields);
 // Loads a model of any type and fills `vocabulary` with its tokens. Returns INVALID_ARGUMENT with
 // an invalid key, and UNIMPLEMENTED for unsupported features.
 absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields, Vocabulary& vocabulary);
-
-struct WordPieceOptions {
-  std::string unk_token = "[UNK]";
-  std::string continuing_subword_prefix = "##";
-  uint32_t max_input_chars_per_word = 100;
-};
-
-absl::StatusOr<std::unique_ptr<Model>> MakeWordPiece(const WordPieceOptions& options,
-                                                     const Vocabulary& vocabulary);
 
 // Loaders for each type, used by LoadModel.
 absl::StatusOr<std::unique_ptr<Model>> LoadWordPiece(const Fields& fields, Vocabulary& vocabulary);

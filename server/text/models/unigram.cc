@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/text/base/memory.h"
 #include "server/text/models/byte_trie.h"
 #include "server/text/models/model.h"
 #include "server/text/models/score.h"
@@ -51,9 +50,6 @@ class Unigram : public Model {
   // As the original counts them: equal tokens each.
   uint32_t size() const override { return static_cast<uint32_t>(scores_.size()); }
   bool has_surface_text() const override { return true; }
-  size_t memory_bytes() const override {
-    return sizeof(*this) + HeapBytes(scores_) + trie_.heap_bytes();
-  }
   size_t scratch_bytes() const override { return 5 + sizeof(Step); }
   size_t tokens_of_item() const override { return byte_ids_[0] == kNoId ? 1 : 4; }
 

@@ -27,7 +27,6 @@ class WordModel : public Model {
   uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
   std::string Text(uint32_t id) const override { return trie_.Text(id); }
   uint32_t size() const override { return trie_.size(); }
-  size_t memory_bytes() const override { return sizeof(*this) + trie_.heap_bytes(); }
   size_t scratch_bytes() const override { return 5; }
 
  protected:
@@ -37,10 +36,11 @@ class WordModel : public Model {
 
 class WordPiece : public WordModel {
  public:
-  WordPiece(const WordPieceOptions& options, uint32_t unk_id, Vocabulary vocabulary)
+  WordPiece(uint32_t unk_id, absl::string_view continuing_prefix, uint32_t max_characters,
+            Vocabulary vocabulary)
       : WordModel(unk_id, std::move(vocabulary)),
-        max_characters_(options.max_input_chars_per_word),
-        continued_(trie_.Walk(trie_.root(), options.continuing_subword_prefix)) {}
+        max_characters_(max_characters),
+        continued_(trie_.Walk(trie_.root(), continuing_prefix)) {}
 
   void Tokenize(ItemSpan piece, ModelScratch& scratch,
                 std::vector<ModelToken>& tokens) const override {
@@ -101,17 +101,6 @@ absl::StatusOr<uint32_t> FindUnknown(absl::string_view token, const std::string&
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Model>> MakeWordPiece(const WordPieceOptions& options,
-                                                     const Vocabulary& vocabulary) {
-  ASSIGN_OR_RETURN(const uint32_t unk,
-                   FindUnknown(options.unk_token, "model.unk_token", vocabulary));
-  if (options.max_input_chars_per_word > kMaxWordCharacters) {
-    return Unexpected("model.max_input_chars_per_word", absl::StrCat("0..", kMaxWordCharacters),
-                      absl::StrCat(options.max_input_chars_per_word));
-  }
-  return std::make_unique<WordPiece>(options, unk, vocabulary);
-}
-
 absl::StatusOr<std::unique_ptr<Model>> LoadWordPiece(const Fields& fields, Vocabulary& vocabulary) {
   RETURN_IF_ERROR(
       fields.RequireKnown("unk_token,continuing_subword_prefix,max_input_chars_per_word,vocab"));
@@ -119,7 +108,12 @@ absl::StatusOr<std::unique_ptr<Model>> LoadWordPiece(const Fields& fields, Vocab
   ASSIGN_OR_RETURN(const std::string prefix, fields.String("continuing_subword_prefix"));
   ASSIGN_OR_RETURN(const uint32_t longest, fields.Id("max_input_chars_per_word"));
   ASSIGN_OR_RETURN(vocabulary, LoadVocabulary(fields));
-  return MakeWordPiece({unk, prefix, longest}, vocabulary);
+  ASSIGN_OR_RETURN(const uint32_t unk_id, FindUnknown(unk, fields.PathOf("unk_token"), vocabulary));
+  if (longest > kMaxWordCharacters) {
+    return Unexpected(fields.PathOf("max_input_chars_per_word"),
+                      absl::StrCat("0..", kMaxWordCharacters), absl::StrCat(longest));
+  }
+  return std::make_unique<WordPiece>(unk_id, prefix, longest, vocabulary);
 }
 
 absl::StatusOr<std::unique_ptr<Model>> LoadWordLevel(const Fields& fields, Vocabulary& vocabulary) {

@@ -47,8 +47,6 @@ TEST(TokenizerFilesTest, AFileOfNoKnownClassIsUsedAsItIs) {
   const EffectiveTokenizer effective = Load({.tokenizer_json = CasedBert()});
   EXPECT_THAT(effective.tokenizer->Encode("A é", {})->ids, ElementsAre(1, 3, 5, 2));
   EXPECT_THAT(effective.notes, IsEmpty());
-  EXPECT_EQ(effective.max_length, 0u);
-  EXPECT_EQ(effective.truncation_side, TruncationSide::kLeft);
 }
 
 TEST(TokenizerFilesTest, BertsClassLowercasesUnlessToldNotTo) {
@@ -236,18 +234,9 @@ TEST(TokenizerFilesTest, SomeModelTypesOverruleTheClass) {
   EXPECT_THAT(ids("nomic_bert"), ElementsAre(1, 4, 2));
 }
 
-TEST(TokenizerFilesTest, LengthsComeFromThreeFiles) {
-  TokenizerFiles files = {.tokenizer_json = CasedBert(),
-                          .tokenizer_config_json = R"({"model_max_length":1e30})"};
-  EXPECT_EQ(Load(files).max_length, 0u);
-  files.config_json = R"({"max_position_embeddings":512})";
-  EXPECT_EQ(Load(files).max_length, 512u);
-  files.tokenizer_config_json = R"({"model_max_length":128,"truncation_side":"right"})";
-  EXPECT_EQ(Load(files).max_length, 128u);
-  EXPECT_EQ(Load(files).truncation_side, TruncationSide::kRight);
-  files.sentence_bert_config_json = R"({"max_seq_length":1024,"do_lower_case":true})";
-  const EffectiveTokenizer effective = Load(files);
-  EXPECT_EQ(effective.max_length, 1024u);
+TEST(TokenizerFilesTest, SentenceTransformersLowercasesFirst) {
+  const EffectiveTokenizer effective = Load(
+      {.tokenizer_json = CasedBert(), .sentence_bert_config_json = R"({"do_lower_case":true})"});
   EXPECT_THAT(effective.tokenizer->Encode("A", {})->ids, ElementsAre(1, 4, 2));
 }
 
