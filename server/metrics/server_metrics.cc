@@ -233,8 +233,6 @@ struct ServerMetrics::Series {
 
   SeriesCache<std::string, ModelSeries> by_model;
   SeriesCache<std::tuple<std::string, std::string, absl::StatusCode>, EndSeries> by_end;
-  SeriesCache<std::tuple<std::string, std::string>, Counter*> by_refusal;  // method, reason
-  SeriesCache<std::tuple<std::string, std::string>, Counter*> by_close;    // model, close
 };
 
 ServerMetrics::ServerMetrics(const std::string& version, const std::string& isa,
@@ -258,13 +256,7 @@ void ServerMetrics::RecordRequest(const RequestRecord& record) {
   if (record.code == absl::StatusCode::kOk) ++series_->answered;
   ends.seconds.Observe(absl::ToDoubleSeconds(record.elapsed));
   if (!record.reason.empty()) {
-    series_->by_refusal
-        .Get(
-            std::tie(record.method, record.reason),
-            [&] {
-              return &series_->refusals.Add({{"method", record.method}, {"reason", record.reason}});
-            })
-        ->Increment();
+    series_->refusals.Add({{"method", record.method}, {"reason", record.reason}}).Increment();
   }
   series_->figures.Add(record);
   if (record.code != absl::StatusCode::kOk || record.model.empty()) return;
@@ -285,12 +277,7 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
   for (const absl::Duration slack : record.slacks) {
     series.slack_seconds.Observe(absl::ToDoubleSeconds(slack));
   }
-  series_->by_close
-      .Get(std::tie(record.model, record.close),
-           [&] {
-             return &series_->batches.Add({{"model", record.model}, {"close", record.close}});
-           })
-      ->Increment();
+  series_->batches.Add({{"model", record.model}, {"close", record.close}}).Increment();
   series_->figures.Add(record);
   if (record.cost_ratio > 0) series.cost_ratio.Observe(record.cost_ratio);
   series.fully_masked_rows.Increment(static_cast<double>(record.fully_masked_rows));
