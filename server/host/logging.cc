@@ -13,11 +13,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "server/text/base/json_tree.h"
 
 namespace attendant::server {
 namespace {
@@ -31,7 +31,7 @@ class SafeMessage : public spdlog::custom_flag_formatter {
               spdlog::memory_buf_t& out) override {
     const std::string payload(message.payload.data(), message.payload.size());
     const std::string safe =
-        format_ == LogFormat::kJson ? QuoteJson(payload) : EscapeControls(payload);
+        format_ == LogFormat::kJson ? text::QuoteJson(payload) : EscapeControls(payload);
     out.append(safe.data(), safe.data() + safe.size());
   }
 
@@ -118,10 +118,6 @@ std::string EscapeControls(const std::string& message) {
     }
   }
   return out;
-}
-
-std::string QuoteJson(const std::string& message) {
-  return nlohmann::json(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace attendant::server

@@ -19,7 +19,4 @@ void StartLogging(LogFormat format, const std::string& level);
 // in hexadecimal digits, such as \x1b.
 std::string EscapeControls(const std::string& message);
 
-// Returns `message` as a quoted JSON string, replacing invalid UTF-8 by U+FFFD.
-std::string QuoteJson(const std::string& message);
-
 }  // namespace attendant::server

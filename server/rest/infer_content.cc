@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/http/json_answer.h"
-#include "server/rest/rest_answer.h"
+#include "server/text/base/json_tree.h"
 
 namespace attendant::server {
 namespace {
@@ -34,15 +34,16 @@ struct Piece {
 std::vector<Part> PartsOf(InferAnswer answer, const std::vector<bool>& binary) {
   const inference::ModelInferResponse& message = answer.message;
   std::string text = "{";
-  if (!message.id().empty()) absl::StrAppend(&text, "\"id\":", JsonText(message.id()), ",");
-  absl::StrAppend(&text, "\"model_name\":", JsonText(message.model_name()),
-                  ",\"model_version\":", JsonText(message.model_version()), ",\"outputs\":[");
+  if (!message.id().empty()) absl::StrAppend(&text, "\"id\":", text::QuoteJson(message.id()), ",");
+  absl::StrAppend(&text, "\"model_name\":", text::QuoteJson(message.model_name()),
+                  ",\"model_version\":", text::QuoteJson(message.model_version()),
+                  ",\"outputs\":[");
   std::vector<Part> parts, binary_parts;
   for (int i = 0; i < message.outputs_size(); ++i) {
     const auto& output = message.outputs(i);
     grpc::Slice& tensor = answer.raw[static_cast<size_t>(i)];
-    absl::StrAppend(&text, i == 0 ? "" : ",", "{\"name\":", JsonText(output.name()),
-                    ",\"datatype\":", JsonText(output.datatype()), ",\"shape\":[",
+    absl::StrAppend(&text, i == 0 ? "" : ",", "{\"name\":", text::QuoteJson(output.name()),
+                    ",\"datatype\":", text::QuoteJson(output.datatype()), ",\"shape\":[",
                     absl::StrJoin(output.shape(), ","), "],");
     if (binary[static_cast<size_t>(i)]) {
       absl::StrAppend(&text, "\"parameters\":{\"binary_data_size\":", tensor.size(), "}}");

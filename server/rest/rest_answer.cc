@@ -113,6 +113,4 @@ RestJson ToJson(const Message& message) {
   return document;
 }
 
-std::string JsonText(const std::string& text) { return Dump(text); }
-
 }  // namespace attendant::server

@@ -26,7 +26,4 @@ HttpAnswer ErrorAnswer(const absl::Status& status, absl::Duration retry_after = 
 // bytes and map fields, which the converted messages do not use, and unset messages.
 RestJson ToJson(const google::protobuf::Message& message);
 
-// Returns the text as a quoted JSON string.
-std::string JsonText(const std::string& text);
-
 }  // namespace attendant::server

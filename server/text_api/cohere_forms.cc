@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/http/json_answer.h"
+#include "server/text/base/json_tree.h"
 #include "server/text_api/json_form.h"
 
 namespace attendant::server {
@@ -54,7 +55,7 @@ TextWriter ReadCohereEmbed(Members& members, TextTask& task) {
       const bool text = list == types.size();
       if (index == 0) absl::StrAppend(to, "\"", text ? "texts" : types[list], "\":[");
       if (text) {
-        *to += QuoteJson(done->task.inputs[index].text);
+        *to += text::QuoteJson(done->task.inputs[index].text);
       } else if (types[list] == "base64") {
         AppendBase64(done->Row(index), to);
       } else {
@@ -82,7 +83,7 @@ TextWriter ReadRerank(Members& members, TextTask& task) {
   return [top_n, with_documents](const std::shared_ptr<const DoneText>& done) {
     const int64_t tokens = done->result.total_tokens();
     const std::string head = absl::StrCat(
-        "{\"id\":", NewId(), ",\"object\":\"list\",\"model\":", QuoteJson(done->result.model),
+        "{\"id\":", NewId(), ",\"object\":\"list\",\"model\":", text::QuoteJson(done->result.model),
         ",\"usage\":{\"prompt_tokens\":", tokens, ",\"total_tokens\":", tokens,
         "},\"meta\":{\"api_version\":{\"version\":\"2\"},\"billed_units\":{\"search_units\":1},",
         "\"tokens\":{\"input_tokens\":", tokens, "}},\"results\":[");
@@ -92,7 +93,7 @@ TextWriter ReadRerank(Members& members, TextTask& task) {
       absl::StrAppend(to, "{\"index\":", index, ",\"relevance_score\":");
       AppendNumber(done->result.numbers[index], to);
       if (with_documents) {
-        const std::string text = QuoteJson(done->task.inputs[index].text);
+        const std::string text = text::QuoteJson(done->task.inputs[index].text);
         absl::StrAppend(to, ",\"document\":{\"text\":", text, "}");
       }
       *to += '}';

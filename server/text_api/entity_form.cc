@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "server/http/json_answer.h"
+#include "server/text/base/json_tree.h"
 #include "server/text_api/json_form.h"
 
 namespace attendant::server {
@@ -87,12 +88,12 @@ void Append(const std::string& text, const v1::TextTokens& tokens, const Entity&
             bool joined, std::string* to) {
   const int first = static_cast<int>(entity.first_token);
   const int last = static_cast<int>(entity.last_token);
-  absl::StrAppend(to, joined ? "{\"entity_group\":" : "{\"entity\":", QuoteJson(entity.label),
+  absl::StrAppend(to, joined ? "{\"entity_group\":" : "{\"entity\":", text::QuoteJson(entity.label),
                   ",\"score\":");
   AppendNumber(entity.score, to);
   if (!joined) absl::StrAppend(to, ",\"index\":", first);
   const std::string word = joined ? WordOf(text, tokens, first, last) : tokens.tokens(first);
-  absl::StrAppend(to, ",\"word\":", QuoteJson(word), ",\"start\":", tokens.begins(first),
+  absl::StrAppend(to, ",\"word\":", text::QuoteJson(word), ",\"start\":", tokens.begins(first),
                   ",\"end\":", tokens.ends(last), "}");
 }
 

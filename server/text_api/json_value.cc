@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/text/base/json_tree.h"
 #include "server/text_api/text_error.h"
 
 namespace attendant::server {
@@ -182,21 +183,16 @@ std::string Describe(const JsonValue& value) {
     return number->text.size() > kMostShown ? "a number with many digits" : number->text;
   }
   if (const auto* text = value.As<std::string>()) {
-    if (text->size() <= kMostShown) return QuoteJson(*text);
+    if (text->size() <= kMostShown) return text::QuoteJson(*text);
     size_t end = kMostShown;
     while (end > 0 && ((*text)[end] & 0xc0) == 0x80) --end;  // not within a character
-    return QuoteJson(text->substr(0, end) + "…");
+    return text::QuoteJson(text->substr(0, end) + "…");
   }
   if (const auto* ids = value.As<JsonValue::Ids>()) return absl::StrCat("a list of ", ids->size());
   if (const auto* list = value.As<JsonValue::List>()) {
     return list->empty() ? "an empty list" : absl::StrCat("a list of ", list->size());
   }
   return value.is_null() ? "null" : "an object";
-}
-
-std::string QuoteJson(std::string_view text) {
-  using Json = nlohmann::json;
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace attendant::server

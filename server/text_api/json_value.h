@@ -46,7 +46,4 @@ absl::StatusOr<JsonValue::Object> ParseJsonObject(std::string_view body, size_t 
 // Describes a value for messages: "null", "\"a text\"", "a list of 3", "an object", "1.5".
 std::string Describe(const JsonValue& value);
 
-// Returns the text as a quoted JSON string, replacing invalid UTF-8 by U+FFFD.
-std::string QuoteJson(std::string_view text);
-
 }  // namespace attendant::server

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/http/json_answer.h"
+#include "server/text/base/json_tree.h"
 #include "server/text_api/json_form.h"
 
 namespace attendant::server {
@@ -21,7 +22,7 @@ TextWriter ReadOpenAiEmbeddings(Members& members, TextTask& task) {
   return [base64](const std::shared_ptr<const DoneText>& done) {
     const int64_t tokens = done->result.total_tokens();
     const std::string head = absl::StrCat(
-        "{\"object\":\"list\",\"model\":", QuoteJson(done->result.model),
+        "{\"object\":\"list\",\"model\":", text::QuoteJson(done->result.model),
         ",\"usage\":{\"prompt_tokens\":", tokens, ",\"total_tokens\":", tokens, "},\"data\":[");
     const auto write = base64 ? AppendBase64 : AppendNumbers;
     const auto append = [done, write](size_t index, std::string* to) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/http/json_answer.h"
+#include "server/text/base/json_tree.h"
 #include "server/text_api/json_form.h"
 
 namespace attendant::server {
@@ -14,7 +15,7 @@ namespace {
 void AppendToken(const std::string& text, const v1::TextTokens& tokens, int i, std::string* to) {
   const bool placed = tokens.byte_begins(i) < tokens.byte_ends(i);  // else added, or of a prompt
   const std::string shown = placed ? WordOf(text, tokens, i, i) : tokens.tokens(i);
-  absl::StrAppend(to, "{\"id\":", tokens.ids(i), ",\"text\":", QuoteJson(shown),
+  absl::StrAppend(to, "{\"id\":", tokens.ids(i), ",\"text\":", text::QuoteJson(shown),
                   ",\"special\":", tokens.sources(i) == 2 ? "true" : "false");
   if (placed) {
     absl::StrAppend(to, ",\"start\":", tokens.begins(i), ",\"stop\":", tokens.ends(i), "}");
@@ -47,7 +48,7 @@ TextWriter ReadTeiPredict(Members& members, TextTask& task) {
       for (const size_t place : BestFirst(scores, static_cast<size_t>(top_k))) {
         *to += to->back() == '[' ? "{\"score\":" : ",{\"score\":";
         AppendNumber(scores[place], to);
-        absl::StrAppend(to, ",\"label\":", QuoteJson(done->result.labels[place]), "}");
+        absl::StrAppend(to, ",\"label\":", text::QuoteJson(done->result.labels[place]), "}");
       }
       *to += ']';
     };
@@ -70,7 +71,8 @@ TextWriter ReadTeiRerank(Members& members, TextTask& task) {
       const size_t index = order[place];
       absl::StrAppend(to, "{\"index\":", index, ",\"score\":");
       AppendNumber(done->result.numbers[index], to);
-      if (with_text) absl::StrAppend(to, ",\"text\":", QuoteJson(done->task.inputs[index].text));
+      if (with_text)
+        absl::StrAppend(to, ",\"text\":", text::QuoteJson(done->task.inputs[index].text));
       *to += '}';
     };
     return ListAnswer("[", order.size(), append, "]");

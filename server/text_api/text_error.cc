@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <string_view>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -11,8 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "server/metrics/refusal.h"
-#include "server/text_api/json_value.h"
+#include "server/text/base/json_tree.h"
 
 namespace attendant::server {
 namespace {
@@ -67,22 +67,23 @@ Kind KindOfCode(Code code) {
 
 // Returns the member named in a message "inputs[3].text: expected …", without list indices, as a
 // JSON value.
-std::string MemberOf(std::string_view message) {
-  const std::string_view field = message.substr(0, message.find(": "));
+std::string MemberOf(absl::string_view message) {
+  const absl::string_view field = message.substr(0, message.find(": "));
   const auto named = [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("_.[]", c); };
   if (field.size() == message.size() || !absl::c_all_of(field, named)) {
     return "null";
   }
-  return QuoteJson(field.substr(0, field.find('[')));
+  return text::QuoteJson(field.substr(0, field.find('[')));
 }
 
-std::string BodyOf(ErrorStyle style, const KindRow& row, std::string_view message) {
-  const std::string quoted = QuoteJson(message);
+std::string BodyOf(ErrorStyle style, const KindRow& row, absl::string_view message) {
+  const std::string quoted = text::QuoteJson(message);
   switch (style) {
     case ErrorStyle::kOpenAi:
-      return absl::StrCat("{\"error\":{\"message\":", quoted, ",\"type\":\"", row.openai_type,
-                          "\",\"param\":", MemberOf(message), ",\"code\":",
-                          *row.openai_code == '\0' ? "null" : QuoteJson(row.openai_code), "}}");
+      return absl::StrCat(
+          "{\"error\":{\"message\":", quoted, ",\"type\":\"", row.openai_type,
+          "\",\"param\":", MemberOf(message),
+          ",\"code\":", *row.openai_code == '\0' ? "null" : text::QuoteJson(row.openai_code), "}}");
     case ErrorStyle::kTei:
       return absl::StrCat("{\"error\":", quoted, ",\"error_type\":\"", row.tei_type, "\"}");
     case ErrorStyle::kCohere:

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "server/http/json_answer.h"
+#include "server/text/base/json_tree.h"
 #include "server/text_api/json_form.h"
 #include "server/text_api/openapi_document.h"
 #include "server/text_api/text_form.h"
@@ -39,7 +40,7 @@ absl::StatusOr<decltype(TextRoute::read)> ReaderByModel(const TextRequest& reque
 std::string LabelsJson(const std::vector<std::string>& labels) {
   std::vector<std::string> by_id, by_label;
   for (const std::string& label : labels) {
-    const std::string name = QuoteJson(label);
+    const std::string name = text::QuoteJson(label);
     by_label.push_back(absl::StrCat(name, ":", by_id.size()));
     by_id.push_back(absl::StrCat("\"", by_id.size(), "\":", name));
   }
@@ -57,13 +58,13 @@ std::string TypeJson(const TextModelFacts& model) {
     case TextWish::kSparse:
       return "{\"embedding\":{\"pooling\":\"splade\"}}";
     default:
-      return absl::StrCat("{\"embedding\":{\"pooling\":", QuoteJson(model.pooling), "}}");
+      return absl::StrCat("{\"embedding\":{\"pooling\":", text::QuoteJson(model.pooling), "}}");
   }
 }
 
 // A model has no time of its own here; OpenAI's clients want a number.
 std::string ModelJson(const std::string& name) {
-  return absl::StrCat("{\"id\":", QuoteJson(name),
+  return absl::StrCat("{\"id\":", text::QuoteJson(name),
                       ",\"object\":\"model\",\"created\":0,\"owned_by\":\"attendant\"}");
 }
 
@@ -125,15 +126,15 @@ HttpAnswer ModelAnswer(const std::string& name) { return JsonBody(ModelJson(name
 
 HttpAnswer InfoAnswer(const TextModelFacts& model, const TextServerFacts& server,
                       const TextLimits& limits) {
-  const std::string name = QuoteJson(model.name);
+  const std::string name = text::QuoteJson(model.name);
   return JsonBody(absl::StrCat(
-      "{\"model_id\":", name, ",\"model_sha\":null,\"model_dtype\":", QuoteJson(model.dtype),
+      "{\"model_id\":", name, ",\"model_sha\":null,\"model_dtype\":", text::QuoteJson(model.dtype),
       ",\"served_model_name\":", name, ",\"model_type\":", TypeJson(model),
       ",\"max_concurrent_requests\":", server.max_concurrent_requests, ",\"max_input_length\":",
       model.max_input_length, ",\"max_batch_tokens\":", model.max_batch_tokens,
       ",\"max_batch_requests\":null,\"max_client_batch_size\":", limits.texts,
       ",\"auto_truncate\":", limits.truncate ? "true" : "false",
-      ",\"tokenization_workers\":1,\"version\":", QuoteJson(server.version),
+      ",\"tokenization_workers\":1,\"version\":", text::QuoteJson(server.version),
       ",\"sha\":null,\"docker_label\":null}"));
 }
 

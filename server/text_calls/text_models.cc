@@ -7,7 +7,8 @@
 #include "engine/model/model_facts.h"
 #include "server/models/model_lookup.h"
 #include "server/tensors/status_mapping.h"
-#include "server/text_api/json_value.h"
+#include "server/text/base/json_tree.h"
+#include "server/text_api/text_error.h"
 
 namespace attendant::server {
 namespace {
@@ -143,9 +144,9 @@ std::string ExampleOfTexts(const ModelTable& models, const std::string& url, boo
   const std::shared_ptr<const ServedModels> served = models.Snapshot();
   for (const auto& [name, model] : *served) {
     if (!Fits(*model, {TextWish::kVectors})) continue;
-    return absl::StrCat("curl ", url, "v1/embeddings",
-                        wants_token ? " -H 'Authorization: Bearer TOKEN'" : "",
-                        " -d '{\"model\": ", QuoteJson(name), ", \"input\": [\"hello world\"]}'");
+    return absl::StrCat(
+        "curl ", url, "v1/embeddings", wants_token ? " -H 'Authorization: Bearer TOKEN'" : "",
+        " -d '{\"model\": ", text::QuoteJson(name), ", \"input\": [\"hello world\"]}'");
   }
   return "";
 }

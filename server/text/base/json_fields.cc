@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -18,21 +17,6 @@ absl::Status Unexpected(absl::string_view field, absl::string_view what, JsonVal
 
 absl::Status Unsupported(absl::string_view field, absl::string_view value, absl::string_view what) {
   return absl::UnimplementedError(absl::StrCat(field, ": ", value, " not supported; use ", what));
-}
-
-std::string QuoteJson(absl::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted.push_back('\\');
-      quoted.push_back(c);
-    } else if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
-      absl::StrAppend(&quoted, "\\u", absl::Hex(c, absl::kZeroPad4));
-    } else {
-      quoted.push_back(c);
-    }
-  }
-  return quoted + "\"";
 }
 
 absl::StatusOr<Fields> Fields::Open(JsonValue json, const std::string& path) {

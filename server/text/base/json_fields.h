@@ -23,9 +23,6 @@ absl::Status Unexpected(absl::string_view field, absl::string_view what, JsonVal
 // UNIMPLEMENTED "FIELD: VALUE not supported; use WHAT".
 absl::Status Unsupported(absl::string_view field, absl::string_view value, absl::string_view what);
 
-// Returns the text, which must be UTF-8, as a quoted JSON string.
-std::string QuoteJson(absl::string_view text);
-
 // An object of tokenizer.json, and its path.
 class Fields {
  public:

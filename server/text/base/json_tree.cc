@@ -172,4 +172,9 @@ std::string JsonValue::Describe() const {
   return absl::StrCat("a string of ", text().size(), " bytes");
 }
 
+std::string QuoteJson(absl::string_view text) {
+  using Json = nlohmann::json;
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace attendant::text

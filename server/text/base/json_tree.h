@@ -12,6 +12,9 @@
 
 namespace attendant::text {
 
+// Returns the text as a quoted JSON string, replacing invalid UTF-8 by U+FFFD.
+std::string QuoteJson(absl::string_view text);
+
 class JsonTree;
 
 // A value in a JsonTree, which must outlive it. Copyable; thread-safe.
