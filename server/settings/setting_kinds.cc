@@ -50,36 +50,6 @@ SettingKind BoundedInteger(T Settings::*member, T least, T most) {
       [=](const Settings& settings) { return absl::StrCat(settings.*member); });
 }
 
-std::string ModelToText(const ModelSetting& model) {
-  std::string text = absl::StrCat(model.name, "=", model.source);
-  if (!model.overlay.empty()) absl::StrAppend(&text, ",overlay=", model.overlay);
-  if (!model.adapter.empty()) absl::StrAppend(&text, ",adapter=", model.adapter);
-  if (!model.weights_sha256.empty())
-    absl::StrAppend(&text, ",weights-sha256=", model.weights_sha256);
-  if (model.allow_nonfinite_weights) absl::StrAppend(&text, ",allow-nonfinite-weights=true");
-  if (model.compute.type != ComputeType::kF32) {
-    absl::StrAppend(&text, ",dtype=", Name(model.compute.type));
-  }
-  if (model.compute.emulate) absl::StrAppend(&text, ",emulate=true");
-  if (model.compute.gemm != Gemm::kAuto) absl::StrAppend(&text, ",gemm=", Name(model.compute.gemm));
-  if (model.compute.weights != WeightType::kAuto) {
-    absl::StrAppend(&text, ",weights=", Name(model.compute.weights));
-  }
-  if (model.pooling != PoolingChoice::kAsFiles) {
-    absl::StrAppend(&text, ",pooling=", NameIn(kPoolingChoiceNames, model.pooling));
-  }
-  if (!model.route.empty()) absl::StrAppend(&text, ",route=", model.route);
-  if (model.tower != Tower::kOnly) {
-    absl::StrAppend(&text, ",tower=", NameIn(kTowerNames, model.tower));
-  }
-  if (!model.task.empty()) absl::StrAppend(&text, ",task=", model.task);
-  if (model.causal != CausalChoice::kAsFiles) {
-    absl::StrAppend(&text, ",causal=", model.causal == CausalChoice::kCausal ? "true" : "false");
-  }
-  if (!model.prune_file.empty()) absl::StrAppend(&text, ",prune=", model.prune_file);
-  return text;
-}
-
 // The parts of all texts between semicolons.
 std::vector<std::string> SplitTexts(const std::vector<std::string>& texts) {
   std::vector<std::string> parts;
@@ -251,7 +221,7 @@ SettingKind ModelsKind() {
   };
   auto show = [](const Settings& settings) {
     return absl::StrJoin(settings.models, ";", [](std::string* out, const ModelSetting& model) {
-      absl::StrAppend(out, ModelToText(model));
+      absl::StrAppend(out, FormatModelSetting(model));
     });
   };
   return {"NAME=SOURCE[,key=value...]", read, show};
