@@ -84,9 +84,8 @@ class SequenceSources {
     source_.Add(outputs.sparse ? 1 : 0);
     source_.Add(outputs.pooled ? 1 : 0);
     if (!outputs.pooled) return;
-    source_.Add(static_cast<int64_t>(outputs.pooled->pooling.index()));
-    const auto* mode = std::get_if<PoolingMode>(&outputs.pooled->pooling);
-    source_.Add(mode == nullptr ? 0 : static_cast<int64_t>(*mode));
+    source_.Add(static_cast<int64_t>(outputs.pooled->head));
+    source_.Add(static_cast<int64_t>(outputs.pooled->mode));
     source_.Add(outputs.pooled->normalize ? 1 : 0);
   }
 

@@ -12,7 +12,7 @@ namespace attendant::server {
 void EntryRun::AppendHeadRows(HeadKind head, std::vector<HeadRow>& rows) {
   const ComputeRequest& compute = request();
   if (head == HeadKind::kTokenHead) return AppendTokens(rows);
-  if (pooled_ == nullptr || compute.outputs.pooled->head() != head) return;
+  if (pooled_ == nullptr || compute.outputs.pooled->head != head) return;
   const int64_t width = pooled_->dim(1);
   if (pools_late(head)) {
     late_ = AlignedBuffer<float>(compute.layout.tokens() * width);
@@ -67,8 +67,8 @@ void EntryRun::FillHeadRow(HeadKind head, int64_t index, MatrixView<const float>
   if (!layout.leading || tokens.first > 0) {
     positions = layout.positions_of(index).subspan(tokens.first, tokens.count);
   }
-  if (const PoolingMode* mode = std::get_if<PoolingMode>(&pooled.pooling)) {
-    Pool(absl::MakeConstSpan(mode, 1), own, positions, input);
+  if (head == HeadKind::kNone) {
+    Pool({pooled.mode}, own, positions, input);
   } else {
     request().span.model->encoder->Pool(head, own, positions, input);
   }

@@ -81,14 +81,9 @@ bool ComputeRequest::AppendSelectedRows(int64_t first_row, std::vector<int32_t>&
 }
 
 bool ComputeRequest::AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const {
-  const auto& pooling = outputs.pooled->pooling;
-  absl::Span<const PoolingMode> modes;
-  if (const PoolingMode* mode = std::get_if<PoolingMode>(&pooling)) {
-    modes = absl::MakeConstSpan(mode, 1);
-  } else {
-    modes = std::holds_alternative<ClassifierPooling>(pooling) ? description().classifier->modes
-                                                               : description().pooling->modes;
-  }
+  absl::Span<const PoolingMode> modes = absl::MakeConstSpan(&outputs.pooled->mode, 1);
+  if (outputs.pooled->head == HeadKind::kPooling) modes = description().pooling->modes;
+  if (outputs.pooled->head == HeadKind::kClassifier) modes = description().classifier->modes;
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const TokenRange own = PooledTokens(b);
     if (!AppendPooledRows(modes, first_row + layout.cu_seqlens[b] + own.first, own.count, rows)) {
@@ -103,9 +98,7 @@ TokenRange ComputeRequest::PooledTokens(int64_t sequence) const {
   const int64_t skipped = outputs.pooled->PromptOf(sequence, length);
   TokenRange range{skipped, length - skipped};
   const KeptIds* ids = std::get_if<KeptIds>(&input);
-  if (ids == nullptr || !std::holds_alternative<DescribedPooling>(outputs.pooled->pooling)) {
-    return range;
-  }
+  if (ids == nullptr || outputs.pooled->head != HeadKind::kPooling) return range;
   range.count = TokensToEnd(*description().pooling,
                             absl::MakeConstSpan(ids->words)
                                 .subspan(layout.cu_seqlens[sequence] + range.first, range.count));
@@ -163,11 +156,9 @@ std::vector<int64_t> ComputeRequest::weighted_values_shape(int64_t layer) const 
 }
 
 std::vector<int64_t> ComputeRequest::pooled_shape() const {
-  const auto& pooling = outputs.pooled->pooling;
   int64_t columns = width();
-  if (std::holds_alternative<DescribedPooling>(pooling)) {
-    columns = description().pooling->width(columns);
-  } else if (std::holds_alternative<ClassifierPooling>(pooling)) {
+  if (outputs.pooled->head == HeadKind::kPooling) columns = description().pooling->width(columns);
+  if (outputs.pooled->head == HeadKind::kClassifier) {
     columns = description().classifier->width(columns);
   }
   return {layout.sequences, columns};
@@ -201,7 +192,7 @@ CheckedSize ScratchBytes(const ComputeRequest& request) {
   if (outputs.attention.weighted_values) {
     add_floats(tokens, request.description().layer.context_width());
   }
-  if (outputs.pooled && outputs.pooled->head() == HeadKind::kClassifier &&
+  if (outputs.pooled && outputs.pooled->head == HeadKind::kClassifier &&
       request.description().classifier->is_late()) {
     add_floats(tokens, request.pooled_shape().back());
   }

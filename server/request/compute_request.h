@@ -84,24 +84,13 @@ struct AttentionOutput {
   bool weighted_values = false;
 };
 
-// As defined by the checkpoint.
-struct DescribedPooling {};
-
-// With the checkpoint's classification head.
-struct ClassifierPooling {};
-
 struct PooledOutput {
-  std::variant<DescribedPooling, ClassifierPooling, PoolingMode> pooling = {};
+  // The checkpoint's head, with its pooling: kPooling or kClassifier. kNone only pools, by `mode`.
+  HeadKind head = HeadKind::kPooling;
+  PoolingMode mode = PoolingMode::kMean;
   bool normalize = false;
   // [B]: how many leading kept tokens of each sequence to exclude, at most; empty excludes none.
   std::vector<int64_t> prompt_tokens = {};
-
-  // The head applied to the pooled rows.
-  HeadKind head() const {
-    if (std::holds_alternative<PoolingMode>(pooling)) return HeadKind::kNone;
-    return std::holds_alternative<ClassifierPooling>(pooling) ? HeadKind::kClassifier
-                                                              : HeadKind::kPooling;
-  }
 
   // Returns the number of prompt tokens in a sequence of this length.
   int64_t PromptOf(int64_t sequence, int64_t length) const {

@@ -71,9 +71,10 @@ absl::Status ParsePooling(const Request& request, ComputeRequest& compute) {
       return NotSupported("pooling", "CLASSIFIER", compute.span.model->name,
                           "it has no classification head; use another mode such as MEAN");
     }
-    pooled.pooling = ClassifierPooling();
+    pooled.head = HeadKind::kClassifier;
   } else if (std::optional<PoolingMode> mode = ModeOf(request.pooling())) {
-    pooled.pooling = *mode;
+    pooled.head = HeadKind::kNone;
+    pooled.mode = *mode;
   } else {
     return InvalidField("pooling", "a Pooling value",
                         absl::StrCat(static_cast<int>(request.pooling())));

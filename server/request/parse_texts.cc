@@ -94,7 +94,7 @@ absl::Status CheckExpansion(const Request& request, const ComputeRequest& comput
 absl::Status ExcludePrompt(const Request& request, const TokenizedTexts& tokenized,
                            ComputeRequest& compute) {
   if (tokenized.prompt_tokens == 0 || !compute.outputs.pooled) return absl::OkStatus();
-  const bool by_model = std::holds_alternative<DescribedPooling>(compute.outputs.pooled->pooling) &&
+  const bool by_model = compute.outputs.pooled->head == HeadKind::kPooling &&
                         compute.description().pooling->excludes_prompt;
   if (!by_model) return absl::OkStatus();
   if (request.truncation() == v1::TRUNCATE_LEFT) {
