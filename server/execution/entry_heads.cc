@@ -114,7 +114,7 @@ void EntryRun::ScoreSequence(int64_t sequence) {
   const TokenLayout& layout = request().layout;
   const int64_t width = request().token_vectors_width();
   const TokenVectorsOutput& wanted = *request().outputs.token_vectors;
-  const std::vector<float>& query = wanted.query->numbers;
+  const std::vector<float>& query = *wanted.query;
   const auto query_rows = static_cast<int64_t>(query.size()) / width;
   const auto bound = [&](int32_t row) {
     return absl::c_lower_bound(scored_tokens_, row) - scored_tokens_.begin();

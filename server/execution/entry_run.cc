@@ -213,14 +213,14 @@ void EntryRun::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilitie
       },
       shape, outputs.dtype);
   if (target == nullptr) return;
-  if (outputs.attention.form == AttentionForm::kTopKeys) {
+  if (outputs.attention.form == v1::TOP_KEYS) {
     ResponseTensor* keys = MakeOnce(
         [&](Response& response) -> ResponseTensor& {
           return LayerTensorIn(response.attention_keys, layers, index, layer);
         },
         shape, DataType::kInt32);
     if (keys != nullptr) ScatterTopKeys(dense, *target, *keys);
-  } else if (outputs.attention.form == AttentionForm::kHeadMean) {
+  } else if (outputs.attention.form == v1::HEAD_MEAN) {
     ScatterProbabilities(AverageHeads(dense), *target);
   } else {
     ScatterProbabilities(dense, *target);

@@ -138,15 +138,10 @@ std::vector<int64_t> ComputeRequest::scores_shape() const {
 std::vector<int64_t> ComputeRequest::probabilities_shape(int64_t layer) const {
   const int64_t queries = layout.padded_length;
   const int64_t all_keys = key_layout().padded_length;
-  switch (outputs.attention.form) {
-    case AttentionForm::kPerHead:
-      return {layout.sequences, description().heads_at(layer), queries, all_keys};
-    case AttentionForm::kHeadMean:
-      return {layout.sequences, queries, all_keys};
-    case AttentionForm::kTopKeys:
-      return {layout.sequences, description().heads_at(layer), queries, outputs.attention.top_k};
-  }
-  return {};
+  const AttentionOutput& attention = outputs.attention;
+  if (attention.form == v1::HEAD_MEAN) return {layout.sequences, queries, all_keys};
+  return {layout.sequences, description().heads_at(layer), queries,
+          attention.form == v1::TOP_KEYS ? attention.top_k : all_keys};
 }
 
 std::vector<int64_t> ComputeRequest::weighted_values_shape(int64_t layer) const {
@@ -199,7 +194,7 @@ CheckedSize ScratchBytes(const ComputeRequest& request) {
   if (outputs.token_vectors) {
     add_floats(tokens, request.token_vectors_width());
     const auto& query = outputs.token_vectors->query;
-    if (query) add_floats(static_cast<int64_t>(query->numbers.size()) + tokens, 1);
+    if (query) add_floats(static_cast<int64_t>(query->size()) + tokens, 1);
   }
   if (outputs.sparse) {
     const std::vector<int64_t> shape = request.sparse_shape();
@@ -224,7 +219,7 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
   const AttentionOutput& attention = outputs.attention;
   for (const int64_t layer : attention.layers) {
     if (attention.probabilities) add_tensor(request.probabilities_shape(layer));
-    if (attention.probabilities && attention.form == AttentionForm::kTopKeys) {
+    if (attention.probabilities && attention.form == v1::TOP_KEYS) {
       add(request.probabilities_shape(layer), DataType::kInt32);
     }
     if (attention.weighted_values) add_tensor(request.weighted_values_shape(layer));

@@ -12,6 +12,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/time/time.h"
+#include "attendant/v1/encoder_service.pb.h"
 #include "engine/layers/encoder.h"
 #include "engine/model/model_description.h"
 #include "server/batching/job.h"
@@ -73,14 +74,12 @@ struct HiddenStatesOutput {
   std::optional<std::vector<int32_t>> tokens;
 };
 
-enum class AttentionForm { kPerHead, kHeadMean, kTopKeys };
-
 // Outputs of the attention of some layers.
 struct AttentionOutput {
   std::vector<int64_t> layers;
   bool probabilities = true;
-  AttentionForm form = AttentionForm::kPerHead;  // of the probabilities
-  int64_t top_k = 0;                             // for kTopKeys
+  v1::AttentionForm form = v1::PER_HEAD;  // of the probabilities
+  int64_t top_k = 0;                      // for TOP_KEYS
   bool weighted_values = false;
 };
 
@@ -98,16 +97,12 @@ struct PooledOutput {
   }
 };
 
-// The vectors of a query's tokens, back to back, without zero vectors.
-struct QueryVectors {
-  std::vector<float> numbers;  // [Q, P]
-};
-
 // The output of the checkpoint's token head for each token.
 struct TokenVectorsOutput {
   bool returned = true;
-  // If not null, scores each sequence against these; see EncodeRequest.query_vectors.
-  std::shared_ptr<const QueryVectors> query = nullptr;
+  // If not null, scores each sequence against these vectors [Q, P] of a query's tokens, without
+  // zero vectors; see EncodeRequest.query_vectors.
+  std::shared_ptr<const std::vector<float>> query = nullptr;
   bool normalize = false;
   bool takes_mean = false;   // divide scores by the number of query vectors
   bool skips_first = false;  // return zeros for each sequence's first token

@@ -94,12 +94,13 @@ absl::Status ParseTruncation(const Request& request, ComputeRequest& compute) {
   }
   if (!request.has_token_ids()) return MissingFor("truncation", "token_ids or texts");
   if (request.has_position_ids()) return CannotCombine("truncation", "position_ids");
-  const TruncationSide side =
-      request.truncation() == v1::TRUNCATE_LEFT ? TruncationSide::kLeft : TruncationSide::kRight;
+  const bool from_left = request.truncation() == v1::TRUNCATE_LEFT;
   const EmbeddingShape& embeddings = *compute.description().embeddings;
   const int64_t max_length = MaxSequenceLength(embeddings, *compute.span.model->tokenization);
-  TokenLayout kept = Truncate(compute.layout, embeddings, max_length, side);
-  if (compute.outputs.pooled && side == TruncationSide::kLeft) {
+  TokenLayout kept =
+      Truncate(compute.layout, embeddings, max_length,
+               from_left ? text::TruncationSide::kLeft : text::TruncationSide::kRight);
+  if (compute.outputs.pooled && from_left) {
     std::vector<int64_t>& prompts = compute.outputs.pooled->prompt_tokens;
     for (size_t b = 0; b < prompts.size(); ++b) {
       const int64_t cut = compute.layout.length(b) - kept.length(b);

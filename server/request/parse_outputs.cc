@@ -122,12 +122,12 @@ absl::Status ParseQueryVectors(const Request& request, const RequestPayloads& pa
   }
   const absl::StatusOr<CheckedTensor> checked = CheckTensor(tensor, ElementKind::kFloat);
   if (!checked.ok()) return checked.status();
-  auto query = std::make_shared<QueryVectors>();
+  auto query = std::make_shared<std::vector<float>>();
   std::vector<float> row(width);
   for (int64_t r = 0; r < checked->dim(0); ++r) {
     checked->data.ReadFloats(checked->dtype, r * width, width, row.data());
     if (absl::c_all_of(row, [](float number) { return number == 0; })) continue;
-    query->numbers.insert(query->numbers.end(), row.begin(), row.end());
+    query->insert(query->end(), row.begin(), row.end());
   }
   compute.outputs.token_vectors->query = std::move(query);
   return absl::OkStatus();

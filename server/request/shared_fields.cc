@@ -145,9 +145,7 @@ absl::Status ParseAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeR
   if (attention.weighted_values && compute.attends_cross_kv()) {
     return CannotCombine("return_weighted_values", "memory or memory_handle");
   }
-  attention.form = form == v1::TOP_KEYS    ? AttentionForm::kTopKeys
-                   : form == v1::HEAD_MEAN ? AttentionForm::kHeadMean
-                                           : AttentionForm::kPerHead;
+  attention.form = form;
   attention.top_k = top_k;
   for (const int64_t layer : attention.layers) {
     if (compute.description().heads_at(layer) > 0) continue;

@@ -154,7 +154,7 @@ int64_t CountedTokens(const KeptIds& ids, const EmbeddingShape& embeddings) {
 }
 
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
-                     int64_t max_length, TruncationSide side) {
+                     int64_t max_length, text::TruncationSide side) {
   return WithRangesKept(layout, [&](int64_t sequence) {
     const absl::Span<const int32_t> positions = layout.positions_of(sequence);
     int64_t first = 0, end = layout.length(sequence);
@@ -162,7 +162,7 @@ TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings
       return max_length == 0 || first == end ||
              RelativePosition(embeddings, positions, end - 1, first) < max_length;
     };
-    while (!fits()) side == TruncationSide::kRight ? --end : ++first;
+    while (!fits()) side == text::TruncationSide::kRight ? --end : ++first;
     return TokenRange{first, end - first};
   });
 }

@@ -11,6 +11,7 @@
 #include "engine/model/model_description.h"
 #include "server/tensors/tensor_check.h"
 #include "server/tensors/token_layout.h"
+#include "server/text/tokenizer.h"
 
 namespace attendant::server {
 
@@ -43,12 +44,10 @@ struct IdTensors {
 // are not padding ids.
 int64_t CountedTokens(const KeptIds& ids, const EmbeddingShape& embeddings);
 
-enum class TruncationSide { kRight, kLeft };
-
 // Returns the layout without the tokens on `side` that exceed `max_length` by default positions. A
 // `max_length` of 0 keeps everything.
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
-                     int64_t max_length, TruncationSide side);
+                     int64_t max_length, text::TruncationSide side);
 
 // The layouts that locate ids in a request.
 struct IdLayout {
