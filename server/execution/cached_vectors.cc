@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/status_macros.h"
 #include "server/base/fault.h"
 #include "server/models/compute_dtype.h"
 
@@ -175,8 +176,7 @@ absl::StatusOr<Response> CachedVectors::Complete(Response computed) {
   computed.execution.set_tokens(tokens_);
   computed.execution.set_cached_sequences(cached);
   if (cached == 0) return computed;
-  absl::Status status = Join(computed);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Join(computed));
   return computed;
 }
 
@@ -194,13 +194,12 @@ absl::StatusOr<Response> CachedVectors::Answer(const ComputeRequest& request) {
 absl::Status CachedVectors::Join(Response& response) const {
   const auto sequences = std::ssize(results_);
   if (width_ > 0) {
-    absl::StatusOr<ResponseTensor> pooled = ResponseTensor::Make({sequences, width_}, dtype_);
-    if (!pooled.ok()) return pooled.status();
+    ASSIGN_OR_RETURN(ResponseTensor pooled, ResponseTensor::Make({sequences, width_}, dtype_));
     const auto bytes = static_cast<size_t>(width_ * ByteWidth(dtype_));
     for (int64_t b = 0; b < sequences; ++b) {
-      pooled->WriteBytes(b * width_, absl::string_view(*results_[b]).substr(0, bytes));
+      pooled.WriteBytes(b * width_, absl::string_view(*results_[b]).substr(0, bytes));
     }
-    response.pooled = *std::move(pooled);
+    response.pooled = std::move(pooled);
   }
   return sparse_ ? JoinSparse(response) : absl::OkStatus();
 }
@@ -208,24 +207,19 @@ absl::Status CachedVectors::Join(Response& response) const {
 absl::Status CachedVectors::JoinSparse(Response& response) const {
   const int64_t before = width_ * ByteWidth(dtype_);
   std::vector<int64_t> counts;
-  int64_t sum = 0;
   for (const ResultCache::Result& result : results_) {
     counts.push_back(ElementsOf(result, before, dtype_));
-    sum += counts.back();
   }
-  absl::StatusOr<ResponseTensor> indices = ResponseTensor::Make({sum}, DataType::kInt32);
-  if (!indices.ok()) return indices.status();
-  absl::StatusOr<ResponseTensor> weights = ResponseTensor::Make({sum}, dtype_);
-  if (!weights.ok()) return weights.status();
+  SparseResponse& sparse = response.sparse.emplace(0);
+  RETURN_IF_ERROR(sparse.Allocate(counts, dtype_));
   int64_t first = 0;
   for (size_t b = 0; b < results_.size(); ++b) {
     const absl::string_view bytes = absl::string_view(*results_[b]).substr(before);
     const auto of_indices = static_cast<size_t>(counts[b] * ByteWidth(DataType::kInt32));
-    indices->WriteBytes(first, bytes.substr(0, of_indices));
-    weights->WriteBytes(first, bytes.substr(of_indices));
+    sparse.indices().WriteBytes(first, bytes.substr(0, of_indices));
+    sparse.weights().WriteBytes(first, bytes.substr(of_indices));
     first += counts[b];
   }
-  response.sparse.emplace(std::move(counts), *std::move(indices), *std::move(weights));
   return absl::OkStatus();
 }
 

@@ -131,7 +131,7 @@ void EntryRun::ScoreSequence(int64_t sequence) {
 void EntryRun::PlaceTokenVectors() {
   const std::vector<int64_t> shape = job_->request().token_vectors_shape();
   PlaceRows({token_vectors_.data(), request().layout.tokens(), shape.back(), shape.back()}, shape,
-            [](Response& response) -> ResponseTensor& { return TensorIn(response.token_vectors); });
+            TensorIn(&Response::token_vectors));
 }
 
 void EntryRun::AppendVocabularySequences(std::vector<VocabularySequence>& sequences) {

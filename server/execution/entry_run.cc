@@ -18,14 +18,6 @@ std::optional<size_t> IndexOf(const std::vector<int64_t>& layers, int64_t layer)
   return found - layers.begin();
 }
 
-// The tensor of one of the layers that were asked for.
-ResponseTensor& LayerTensorIn(std::vector<std::pair<int64_t, ResponseTensor>>& tensors,
-                              size_t layers, size_t index, int64_t layer) {
-  tensors.resize(layers);  // once: no slice finds its tensor moved
-  tensors[index].first = layer;
-  return tensors[index].second;
-}
-
 // Sums up the executions of all slices so far: their times, the wait of the first, and the largest
 // batch.
 void AddEarlierSlices(const v1::Execution& earlier, v1::Execution& sum) {
@@ -194,9 +186,9 @@ void EntryRun::PlaceAttention(int64_t layer, size_t index) {
     const AttentionBlockShape& attention = compute.description().layer.attention;
     const int64_t of_values = attention.key_value_heads > 0 ? attention.key_value_heads : heads;
     const int64_t width = of_values * attention.value_width;
-    ResponseTensor* target = MakeOnce(
-        [](Response& response) -> ResponseTensor& { return TensorIn(response.weighted_values); },
-        job_->request().weighted_values_shape(layer), compute.outputs.dtype);
+    ResponseTensor* target =
+        MakeOnce(TensorIn(&Response::weighted_values), job_->request().weighted_values_shape(layer),
+                 compute.outputs.dtype);
     if (target == nullptr) return;
     ScatterWeightedValues(dense, {values_.data(), compute.layout.tokens(), width, width}, *target);
   }
@@ -207,18 +199,12 @@ void EntryRun::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilitie
   const Outputs& outputs = request().outputs;
   const std::vector<int64_t> shape = job_->request().probabilities_shape(layer);
   const size_t layers = outputs.attention.layers.size();
-  ResponseTensor* target = MakeOnce(
-      [&](Response& response) -> ResponseTensor& {
-        return LayerTensorIn(response.probabilities, layers, index, layer);
-      },
-      shape, outputs.dtype);
+  ResponseTensor* target =
+      MakeOnce(TensorIn(&Response::probabilities, layers, index, layer), shape, outputs.dtype);
   if (target == nullptr) return;
   if (outputs.attention.form == v1::TOP_KEYS) {
-    ResponseTensor* keys = MakeOnce(
-        [&](Response& response) -> ResponseTensor& {
-          return LayerTensorIn(response.attention_keys, layers, index, layer);
-        },
-        shape, DataType::kInt32);
+    ResponseTensor* keys = MakeOnce(TensorIn(&Response::attention_keys, layers, index, layer),
+                                    shape, DataType::kInt32);
     if (keys != nullptr) ScatterTopKeys(dense, *target, *keys);
   } else if (outputs.attention.form == v1::HEAD_MEAN) {
     ScatterProbabilities(AverageHeads(dense), *target);
@@ -233,9 +219,7 @@ void EntryRun::TakeIntermediate(int64_t layer, MatrixView<const float> batch_row
   if (!index) return;
   Take([&] {
     PlaceRows(RowsOf(batch_rows), job_->request().rows_shape(),
-              [&](Response& response) -> ResponseTensor& {
-                return LayerTensorIn(response.intermediate, layers.size(), *index, layer);
-              });
+              TensorIn(&Response::intermediate, layers.size(), *index, layer));
   });
 }
 
@@ -247,22 +231,16 @@ void EntryRun::PlaceResult(MatrixView<const float> batch_rows) {
   const ComputeRequest& whole = job_->request();
   const DataType dtype = whole.outputs.dtype;
   if (whole.outputs.pooled) {
-    pooled_ =
-        MakeOnce([](Response& response) -> ResponseTensor& { return TensorIn(response.pooled); },
-                 whole.pooled_shape(), dtype);
+    pooled_ = MakeOnce(TensorIn(&Response::pooled), whole.pooled_shape(), dtype);
   }
   if (whole.outputs.token_vectors) {
     token_vectors_ = AlignedBuffer<float>(request().layout.tokens() * whole.token_vectors_width());
     if (whole.outputs.token_vectors->query) {
-      scores_ =
-          MakeOnce([](Response& response) -> ResponseTensor& { return TensorIn(response.scores); },
-                   {whole.layout.sequences}, dtype);
+      scores_ = MakeOnce(TensorIn(&Response::scores), {whole.layout.sequences}, dtype);
     }
   }
   if (!whole.outputs.hidden_states) return;
-  const auto hidden_states = [](Response& response) -> ResponseTensor& {
-    return TensorIn(response.hidden_states);
-  };
+  const auto hidden_states = TensorIn(&Response::hidden_states);
   if (const auto& tokens = request().outputs.hidden_states->tokens) {
     ResponseTensor* target = MakeOnce(hidden_states, whole.hidden_shape(), dtype, true);
     if (target != nullptr) WriteSelectedRows(*tokens, RowsOf(batch_rows), *target);

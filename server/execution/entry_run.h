@@ -111,9 +111,21 @@ class EntryRun {
   void Take(Step step) {
     if (status_.ok()) status_.Update(Guarded(step));
   }
-  // Returns the tensor in an optional that is empty at first.
-  static ResponseTensor& TensorIn(std::optional<ResponseTensor>& tensor) {
-    return tensor ? *tensor : tensor.emplace();
+  // Return functions that find a tensor of a response: a member that is not set at first, and the
+  // tensor of one of the `layers` layers that were asked for.
+  static auto TensorIn(std::optional<ResponseTensor> Response::*member) {
+    return [member](Response& response) -> ResponseTensor& {
+      std::optional<ResponseTensor>& tensor = response.*member;
+      return tensor ? *tensor : tensor.emplace();
+    };
+  }
+  static auto TensorIn(LayerTensors Response::*member, size_t layers, size_t index, int64_t layer) {
+    return [=](Response& response) -> ResponseTensor& {
+      LayerTensors& tensors = response.*member;
+      tensors.resize(layers);  // once: no slice finds its tensor moved
+      tensors[index].first = layer;
+      return tensors[index].second;
+    };
   }
   void AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
   // Returns the tensor that `find` selects in the job's response. The first slice allocates it for

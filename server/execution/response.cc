@@ -23,8 +23,7 @@ std::vector<int> Join(std::vector<int> prefix, std::initializer_list<int> rest) 
 }
 
 // A repeated LayerTensor; `path` leads to the field.
-void PlaceAll(std::vector<std::pair<int64_t, ResponseTensor>>& tensors,
-              const std::vector<int>& path,
+void PlaceAll(LayerTensors& tensors, const std::vector<int>& path,
               google::protobuf::RepeatedPtrField<v1::LayerTensor>& field, Payloads& payloads) {
   for (auto& [layer, tensor] : tensors) {
     const int index = field.size();
@@ -47,22 +46,14 @@ void FillTexts(Response& response, v1::EncodeResponse& message) {
 void Fill(Response& response, const std::vector<int>& prefix, v1::EncodeResponse& message,
           Payloads& payloads) {
   using Message = v1::EncodeResponse;
-  if (response.hidden_states) {
-    Place(*response.hidden_states, Join(prefix, {Message::kHiddenStatesFieldNumber}),
-          *message.mutable_hidden_states(), payloads);
-  }
-  if (response.pooled) {
-    Place(*response.pooled, Join(prefix, {Message::kPooledFieldNumber}), *message.mutable_pooled(),
-          payloads);
-  }
-  if (response.token_vectors) {
-    Place(*response.token_vectors, Join(prefix, {Message::kTokenVectorsFieldNumber}),
-          *message.mutable_token_vectors(), payloads);
-  }
-  if (response.scores) {
-    Place(*response.scores, Join(prefix, {Message::kScoresFieldNumber}), *message.mutable_scores(),
-          payloads);
-  }
+  const auto place = [&](std::optional<ResponseTensor>& tensor, int field,
+                         v1::Tensor* (Message::*head)()) {
+    if (tensor) Place(*tensor, Join(prefix, {field}), *(message.*head)(), payloads);
+  };
+  place(response.hidden_states, Message::kHiddenStatesFieldNumber, &Message::mutable_hidden_states);
+  place(response.pooled, Message::kPooledFieldNumber, &Message::mutable_pooled);
+  place(response.token_vectors, Message::kTokenVectorsFieldNumber, &Message::mutable_token_vectors);
+  place(response.scores, Message::kScoresFieldNumber, &Message::mutable_scores);
   if (response.sparse) {
     using Sparse = v1::SparseVectors;
     Sparse& sparse = *message.mutable_sparse();

@@ -16,12 +16,14 @@
 
 namespace attendant::server {
 
+// Tensors with their layers, in the requested order.
+using LayerTensors = std::vector<std::pair<int64_t, ResponseTensor>>;
+
 struct Response {
   std::optional<ResponseTensor> hidden_states;
-  std::vector<std::pair<int64_t, ResponseTensor>>
-      intermediate;  // with their layers, in the requested order
-  std::vector<std::pair<int64_t, ResponseTensor>> probabilities;   // likewise
-  std::vector<std::pair<int64_t, ResponseTensor>> attention_keys;  // likewise, or empty
+  LayerTensors intermediate;
+  LayerTensors probabilities;
+  LayerTensors attention_keys;  // or empty
   std::optional<ResponseTensor> weighted_values;
   std::optional<ResponseTensor> pooled;
   std::optional<ResponseTensor> token_vectors;

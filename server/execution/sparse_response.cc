@@ -1,7 +1,11 @@
 #include "server/execution/sparse_response.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <utility>
+
+#include "engine/base/status_macros.h"
 
 namespace attendant::server {
 
@@ -25,28 +29,28 @@ absl::Status SparseResponse::Take(int64_t first, std::vector<std::vector<SparseE
   return left_ == 0 ? MakeTensors(dtype) : absl::OkStatus();
 }
 
+absl::Status SparseResponse::Allocate(std::vector<int64_t> counts, DataType dtype) {
+  const int64_t sum = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  ASSIGN_OR_RETURN(indices_, ResponseTensor::Make({sum}, DataType::kInt32));
+  ASSIGN_OR_RETURN(weights_, ResponseTensor::Make({sum}, dtype));
+  counts_ = std::move(counts);
+  return absl::OkStatus();
+}
+
 absl::Status SparseResponse::MakeTensors(DataType dtype) {
-  int64_t sum = 0;
-  for (const std::vector<SparseElement>& vector : vectors_) {
-    counts_.push_back(static_cast<int64_t>(vector.size()));
-    sum += counts_.back();
-  }
-  absl::StatusOr<ResponseTensor> indices = ResponseTensor::Make({sum}, DataType::kInt32);
-  if (!indices.ok()) return indices.status();
-  absl::StatusOr<ResponseTensor> weights = ResponseTensor::Make({sum}, dtype);
-  if (!weights.ok()) return weights.status();
+  std::vector<int64_t> counts;
+  for (const std::vector<SparseElement>& vector : vectors_) counts.push_back(std::ssize(vector));
+  RETURN_IF_ERROR(Allocate(std::move(counts), dtype));
   int64_t next = 0;
   for (std::vector<SparseElement>& vector : vectors_) {
     for (const SparseElement& element : vector) {
-      indices->Write(next, &element.word, 1);
-      weights->Write(next, &element.weight, 1);
+      indices_.Write(next, &element.word, 1);
+      weights_.Write(next, &element.weight, 1);
       ++next;
     }
     vector = {};
   }
   vectors_.clear();
-  indices_ = *std::move(indices);
-  weights_ = *std::move(weights);
   return absl::OkStatus();
 }
 

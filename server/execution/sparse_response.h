@@ -19,16 +19,13 @@ std::vector<std::vector<SparseElement>> NonZeros(MatrixView<const float> rows);
 class SparseResponse {
  public:
   explicit SparseResponse(int64_t sequences) : vectors_(sequences), left_(sequences) {}
-  // Holds the vectors of all sequences.
-  SparseResponse(std::vector<int64_t> counts, ResponseTensor indices, ResponseTensor weights)
-      : left_(0),
-        counts_(std::move(counts)),
-        indices_(std::move(indices)),
-        weights_(std::move(weights)) {}
 
   // Takes the vectors of the sequences from `first`, each once. The last call builds the tensors,
   // with weights of this type. Returns RESOURCE_EXHAUSTED without memory for them.
   absl::Status Take(int64_t first, std::vector<std::vector<SparseElement>> vectors, DataType dtype);
+
+  // Instead of Take: makes tensors for the caller to fill.
+  absl::Status Allocate(std::vector<int64_t> counts, DataType dtype);
 
   // After all vectors are taken: the number of elements per sequence, and the tensors [their sum].
   const std::vector<int64_t>& counts() const { return counts_; }
