@@ -212,10 +212,16 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(absl::string_view tok
                                                            std::vector<std::string>* notes) {
   ASSIGN_OR_RETURN(const std::unique_ptr<JsonTree> tree,
                    JsonTree::Parse(tokenizer_json, "tokenizer.json"));
-  if (!tree->root().is_object()) {
-    return Unexpected("tokenizer.json", "an object", tree->root());
+  return Load(tree->root(), overrides, notes);
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(JsonValue tokenizer_json,
+                                                           const TokenizerOverrides& overrides,
+                                                           std::vector<std::string>* notes) {
+  if (!tokenizer_json.is_object()) {
+    return Unexpected("tokenizer.json", "an object", tokenizer_json);
   }
-  const Fields file(tree->root(), "");
+  const Fields file(tokenizer_json, "");
   RETURN_IF_ERROR(CheckVersion(file));
   ASSIGN_OR_RETURN(const JsonValue json, file.Get("model"));
   ASSIGN_OR_RETURN(Fields fields, Fields::Open(json, "model"));

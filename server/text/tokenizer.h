@@ -15,6 +15,7 @@
 namespace attendant::text {
 
 class Fields;
+class JsonValue;
 
 enum class TruncationSide { kRight, kLeft };
 
@@ -85,12 +86,14 @@ class Tokenizer {
   static constexpr uint32_t kNoId = 0xFFFFFFFF;
 
   // Loads tokenizer.json. Returns INVALID_ARGUMENT with an invalid key, and UNIMPLEMENTED with an
-  // unsupported one. Ignores the file's truncation and padding, like transformers, except for
-  // truncation_side(). Adds to `notes`, unless null, a sentence for each part of the file that the
-  // overrides change.
+  // unsupported one. Ignores the file's truncation and padding, like transformers. Adds to
+  // `notes`, unless null, a sentence for each part of the file that the overrides change.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Load(absl::string_view tokenizer_json,
                                                          const TokenizerOverrides& overrides = {},
                                                          std::vector<std::string>* notes = nullptr);
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Load(JsonValue tokenizer_json,
+                                                         const TokenizerOverrides& overrides,
+                                                         std::vector<std::string>* notes);
 
   ~Tokenizer();
 

@@ -55,7 +55,7 @@ const TokenizerClass* ClassFor(const TokenizerSettings& settings, const std::str
 }
 
 // Loads the file with the changes made by its class; null changes nothing.
-absl::Status LoadAs(const TokenizerClass* known, const std::string& json, const Fields& file,
+absl::Status LoadAs(const TokenizerClass* known, const Fields& file,
                     const TokenizerSettings& settings, std::vector<std::string>* notes,
                     EffectiveTokenizer& effective) {
   TokenizerOverrides overrides;
@@ -66,7 +66,7 @@ absl::Status LoadAs(const TokenizerClass* known, const std::string& json, const 
   }
   RETURN_IF_ERROR(SetAddedTokens(settings, known, overrides));
   ASSIGN_OR_RETURN(overrides.lowercase, settings.sentence.fields().Bool("do_lower_case", false));
-  ASSIGN_OR_RETURN(effective.tokenizer, Tokenizer::Load(json, overrides, notes));
+  ASSIGN_OR_RETURN(effective.tokenizer, Tokenizer::Load(file.json(), overrides, notes));
   return absl::OkStatus();
 }
 
@@ -112,7 +112,7 @@ absl::Status LoadFile(const std::string& json, const TokenizerSettings& settings
                       EffectiveTokenizer& effective) {
   ASSIGN_OR_RETURN(const Settings file, Settings::Read(json, "tokenizer.json"));
   const TokenizerClass* known = ClassOf(json, file, settings);
-  return LoadAs(known, json, file.fields(), settings, &effective.notes, effective);
+  return LoadAs(known, file.fields(), settings, &effective.notes, effective);
 }
 
 // Of vocab.json and merges.txt, or of vocab.txt.
@@ -131,7 +131,7 @@ absl::Status LoadVocabulary(const TokenizerFiles& files, const TokenizerSettings
   ASSIGN_OR_RETURN(const Settings file, Settings::Read(json, name));
   effective.notes.push_back(
       absl::StrCat("no tokenizer.json: transformers' ", known->name, " is built from ", name));
-  return LoadAs(known, json, file.fields(), settings, nullptr, effective);
+  return LoadAs(known, file.fields(), settings, nullptr, effective);
 }
 
 }  // namespace
