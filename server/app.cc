@@ -234,9 +234,8 @@ class App::Impl {
   }
 
   absl::Status CheckLimits(const std::vector<OpenedModel>& opened) {
-    absl::Status status = CheckMemory(opened, settings_, plan_, memory_limit_);
-    if (status.ok()) status = CheckRepository(settings_.model_repository, settings_.models);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckMemory(opened, settings_, plan_, memory_limit_));
+    RETURN_IF_ERROR(CheckRepository(settings_.model_repository, settings_.models));
     memory_need_ = *PredictMemory(opened, settings_, plan_);
     request_budget_ = RequestBudget(memory_need_, memory_limit_);
     SetRequestBudget(request_budget_);
@@ -274,9 +273,8 @@ class App::Impl {
                        plan_, Secrets(), cache_.get()});
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
     for (const auto& [name, model] : *models) dispatcher_->health().Set(name, true);
-    absl::Status status = StartRepository();
-    if (status.ok()) status = CheckAliases(models_, !settings_.model_repository.empty());
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(StartRepository());
+    RETURN_IF_ERROR(CheckAliases(models_, !settings_.model_repository.empty()));
     KeepStopSignal();  // from here on there may be requests to drain
     instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [this](int instance) {
       return MakeRunner(dispatcher_->context(), instance);

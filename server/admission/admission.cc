@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/metrics/refusal.h"
 
 namespace attendant::server {
@@ -45,7 +46,7 @@ Admission::Admission(AdmissionLimits limits, std::function<int64_t()> resident_b
       memory_(limits.memory) {}
 
 absl::Status Admission::TakeSlot(const std::string& peer, Budget::Reservation& slot) {
-  if (absl::Status status = CheckOpen(); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckOpen());
   const auto full = [&] {
     return AllTaken(Refusal::kSlots, "request", limits_.slots.total, "--max-inflight");
   };
@@ -53,13 +54,13 @@ absl::Status Admission::TakeSlot(const std::string& peer, Budget::Reservation& s
 }
 
 absl::Status Admission::TakeSlotIfFree(const std::string& peer, Budget::Reservation& slot) {
-  if (absl::Status status = CheckOpen(); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckOpen());
   slots_.TryTake({peer, 1}, slot);
   return absl::OkStatus();
 }
 
 absl::Status Admission::TakeStream(const std::string& peer, Budget::Reservation& stream) {
-  if (absl::Status status = CheckOpen(); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckOpen());
   const auto full = [&] {
     return AllTaken(Refusal::kStreams, "stream", limits_.streams.total, "--max-streams");
   };

@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/status_macros.h"
 #include "server/admission/admission.h"
 #include "server/metrics/refusal.h"
 #include "server/models/model_lookup.h"
@@ -91,7 +92,7 @@ absl::StatusOr<std::unique_ptr<HeldBytes>> CrossKvStore::Hold(int64_t bytes) {
   EvictExpired();
   Budget::Reservation room;
   absl::MutexLock lock(&mutex_);
-  if (absl::Status status = TakeRoom("sequence state", bytes, room); !status.ok()) return status;
+  RETURN_IF_ERROR(TakeRoom("sequence state", bytes, room));
   return std::make_unique<HeldBytes>(bytes, sequences_, std::move(room));
 }
 
@@ -100,7 +101,7 @@ absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> CrossKvStore::Reserve(CrossKv
   EvictExpired();
   Budget::Reservation room;
   absl::MutexLock lock(&mutex_);
-  if (absl::Status status = TakeRoom("memory", bytes, room); !status.ok()) return status;
+  RETURN_IF_ERROR(TakeRoom("memory", bytes, room));
   try {
     return std::make_shared<RegisteredCrossKv>(std::move(origin), registered_, std::move(room));
   } catch (const std::bad_alloc&) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/status_macros.h"
 #include "engine/kernels/row_tiles.h"
 #include "server/base/fault.h"
 #include "server/execution/batch_observer.h"
@@ -95,16 +96,15 @@ absl::Status BatchExecutor::ProjectCrossKv(const Entries& entries, EncoderRun& r
   cross_kv_.clear();
   const ComputeRequest& leader = entries.front()->request();
   if (!leader.attends_cross_kv()) return absl::OkStatus();
-  const absl::StatusOr<CrossKv> projected =
-      run.ProjectCrossKv(leader.span.first_layer, cross_kv_rows_);
-  if (!projected.ok()) return projected.status();
+  ASSIGN_OR_RETURN(const CrossKv projected,
+                   run.ProjectCrossKv(leader.span.first_layer, cross_kv_rows_));
   for (EntryRun* entry : entries) {
     if (leader.registration()) {
-      entry->TakeCrossKv(*projected);
+      entry->TakeCrossKv(projected);
       continue;
     }
     for (int64_t b = 0; b < entry->request().layout.sequences; ++b) {
-      cross_kv_.push_back(entry->CrossKvOf(*projected, b));
+      cross_kv_.push_back(entry->CrossKvOf(projected, b));
     }
   }
   return absl::OkStatus();
@@ -146,7 +146,7 @@ void BatchExecutor::Describe(const Entries& entries) {
 absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Entries& entries,
                                                                  EncoderRun& run) {
   Describe(entries);
-  if (absl::Status status = ProjectCrossKv(entries, run); !status.ok()) return status;
+  RETURN_IF_ERROR(ProjectCrossKv(entries, run));
   const ComputeRequest& leader = entries.front()->request();
   if (leader.registration()) return MatrixView<const float>();
   BatchObserver observer(entries, context_.clock);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "engine/base/status_macros.h"
 #include "server/base/fault.h"
 #include "server/request/request_slice.h"
 
@@ -47,10 +48,8 @@ absl::Status EntryRun::Gather(EncoderRun& run, int64_t first_row, const CrossKvR
   first_row_ = first_row;
   const ComputeRequest& compute = request();
   if (compute.bias) {
-    absl::StatusOr<GatheredBias> bias =
-        GatheredBias::Gather(*compute.bias, compute.layout, compute.first_sequence);
-    if (!bias.ok()) return bias.status();
-    bias_ = *std::move(bias);
+    ASSIGN_OR_RETURN(bias_,
+                     GatheredBias::Gather(*compute.bias, compute.layout, compute.first_sequence));
   }
   if (const KeptIds* ids = std::get_if<KeptIds>(&compute.input)) {
     TokenIds view = ids->view();
@@ -62,10 +61,9 @@ absl::Status EntryRun::Gather(EncoderRun& run, int64_t first_row, const CrossKvR
   if (const FeatureRows* features = std::get_if<FeatureRows>(&compute.input)) {
     const int64_t count = features->layout.tokens();
     const PatchEmbeddingShape& patches = *compute.description().patch_embedding;
-    absl::Status status = gatherer_.Gather(
+    RETURN_IF_ERROR(gatherer_.Gather(
         {"features", features->tensor, features->layout, features->are_pixels ? &patches : nullptr},
-        run.FeatureRows(first_row_, count));
-    if (!status.ok()) return status;
+        run.FeatureRows(first_row_, count)));
     run.ProjectFeatures(first_row_, count);
     AddPrefixTokens(features->layout, rows, run);
     return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/models/model_lookup.h"
 #include "server/request/parse_texts.h"
 #include "server/request/tokenized_texts.h"
@@ -32,9 +33,8 @@ template <typename Request>
 absl::StatusOr<Received<Request>> Receive(const grpc::ByteBuffer& message,
                                           const ServiceContext& context) {
   Received<Request> received;
-  auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), received.request);
-  if (!payloads.ok()) return payloads.status();
-  received.payloads = *std::move(payloads);
+  ASSIGN_OR_RETURN(received.payloads,
+                   ParseRequest(message, MaxHeadBytes(context.limits), received.request));
   received.bytes = static_cast<int64_t>(message.Length());
   return received;
 }
@@ -62,11 +62,10 @@ absl::StatusOr<Preparation> ParseAndPrepare(const grpc::ByteBuffer& message,
   }
   preparation.prepare = [received = *std::move(received),
                          &context](const std::string& client) -> absl::StatusOr<Prepared> {
-    absl::StatusOr<PreparedCompute> prepared =
-        PrepareRequest(Parse(received, client, context), received.bytes, context);
-    if (!prepared.ok()) return prepared.status();
-    prepared->to_message = ToMessage;
-    return *std::move(prepared);
+    ASSIGN_OR_RETURN(PreparedCompute prepared,
+                     PrepareRequest(Parse(received, client, context), received.bytes, context));
+    prepared.to_message = ToMessage;
+    return prepared;
   };
   return preparation;
 }
@@ -111,9 +110,8 @@ absl::StatusOr<PreparedCompute> PrepareRequest(absl::StatusOr<ComputeRequest> co
                                                int64_t message_bytes,
                                                const ServiceContext& context) {
   if (!compute.ok()) return compute.status();
-  absl::StatusOr<RequestBytes> bytes = PredictBytes(*compute, context.limits.max_answer_bytes);
-  if (!bytes.ok()) return bytes.status();
-  return PreparedCompute{*std::move(compute), message_bytes + bytes->response + bytes->scratch};
+  ASSIGN_OR_RETURN(RequestBytes bytes, PredictBytes(*compute, context.limits.max_answer_bytes));
+  return PreparedCompute{*std::move(compute), message_bytes + bytes.response + bytes.scratch};
 }
 
 absl::StatusOr<Preparation> PrepareAttend(const grpc::ByteBuffer& message,
@@ -133,12 +131,11 @@ absl::StatusOr<Preparation> PreparePutMemory(const grpc::ByteBuffer& message,
 
 absl::StatusOr<Preparation> PrepareTokenize(const grpc::ByteBuffer& message,
                                             const ServiceContext& context) {
-  const auto received = Receive<v1::TokenizeRequest>(message, context);
-  if (!received.ok()) return received.status();
-  FoundModel model = FindModel(*context.models.Snapshot(), received->request.model());
+  ASSIGN_OR_RETURN(const auto received, Receive<v1::TokenizeRequest>(message, context));
+  FoundModel model = FindModel(*context.models.Snapshot(), received.request.model());
   if (!model.ok()) return model.status();
-  TextFields fields = ReadTextFields(received->request, RequestPayloads(received->payloads, {}));
-  fields.add_special_tokens = !received->request.omit_special_tokens();
+  TextFields fields = ReadTextFields(received.request, RequestPayloads(received.payloads, {}));
+  fields.add_special_tokens = !received.request.omit_special_tokens();
   fields.places = true;
   fields.most_tokens = context.limits.max_request_tokens;
   Preparation preparation;
@@ -146,9 +143,8 @@ absl::StatusOr<Preparation> PrepareTokenize(const grpc::ByteBuffer& message,
   preparation.tokenizing_bytes = std::max<int64_t>(1, 3 * TokenizingBytes(fields, **model));
   preparation.prepare = [fields = std::move(fields), model = *std::move(model),
                          &context](const std::string&) -> absl::StatusOr<Prepared> {
-    absl::StatusOr<grpc::ByteBuffer> answer = Tokenize(fields, *model, context);
-    if (!answer.ok()) return answer.status();
-    return *std::move(answer);
+    ASSIGN_OR_RETURN(grpc::ByteBuffer answer, Tokenize(fields, *model, context));
+    return answer;
   };
   return preparation;
 }
@@ -163,9 +159,8 @@ absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
                                        const ServiceContext& context) {
   StreamItem item;
   item.arrived = context.clock.Now();
-  auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), item.message);
-  if (!payloads.ok()) return payloads.status();
-  item.payloads = *std::move(payloads);
+  ASSIGN_OR_RETURN(item.payloads,
+                   ParseRequest(message, MaxHeadBytes(context.limits), item.message));
   item.bytes = static_cast<int64_t>(message.Length());
   return item;
 }

@@ -112,9 +112,8 @@ absl::StatusOr<std::vector<std::string>> ParseModuleFolders(absl::string_view te
 }
 
 absl::StatusOr<std::vector<std::string>> ParseRouterFolders(absl::string_view text) {
-  const absl::StatusOr<Json> json = ParseJson(text, JsonLimits(), "router_config.json");
-  if (!json.ok()) return json.status();
-  const Json* types = Member(*json, "types");
+  ASSIGN_OR_RETURN(const Json json, ParseJson(text, JsonLimits(), "router_config.json"));
+  const Json* types = Member(json, "types");
   if (types == nullptr || !types->is_object() || types->size() > kMostFolders) {
     return Unlike(absl::StrCat("an object types of at most ", kMostFolders,
                                " modules in router_config.json"));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "proto/byte_text.h"
 #include "server/hub/blob_download.h"
@@ -43,13 +44,13 @@ class Pull {
                   {report.note, [this](int64_t bytes) { CountReceived(bytes); }}) {}
 
   absl::StatusOr<PulledModel> Run() {
-    if (absl::Status status = List(); !status.ok()) return status;
-    const absl::StatusOr<std::vector<std::string>> chosen =
-        ChooseFiles(listing_, [this](const std::string& path) { return ReadText(path); });
-    if (!chosen.ok()) return chosen.status();
-    absl::Status status = CheckSizes(*chosen);
-    for (size_t i = 0; status.ok() && i < chosen->size(); ++i) status = Fetch((*chosen)[i]);
-    for (size_t i = 0; status.ok() && i < chosen->size(); ++i) status = Link((*chosen)[i]);
+    RETURN_IF_ERROR(List());
+    ASSIGN_OR_RETURN(
+        const std::vector<std::string> chosen,
+        ChooseFiles(listing_, [this](const std::string& path) { return ReadText(path); }));
+    absl::Status status = CheckSizes(chosen);
+    for (size_t i = 0; status.ok() && i < chosen.size(); ++i) status = Fetch(chosen[i]);
+    for (size_t i = 0; status.ok() && i < chosen.size(); ++i) status = Link(chosen[i]);
     if (!status.ok()) return status;
     status = cache_.WriteRef(reference_.revision, listing_.commit);
     if (!status.ok()) report_.note(absl::StrCat("cannot record the revision: ", status.message()));
@@ -119,9 +120,9 @@ class Pull {
   }
 
   absl::StatusOr<std::string> ReadText(const std::string& path) {
-    if (absl::Status status = CheckSideFile(path); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckSideFile(path));
     const bool linked = IsThere(path);
-    if (absl::Status status = Fetch(path); !status.ok()) return status;
+    RETURN_IF_ERROR(Fetch(path));
     return ReadSmallFile(linked ? absl::StrCat(cache_.SnapshotFolder(listing_.commit), "/", path)
                                 : cache_.BlobPath(listing_.files.at(path).etag),
                          kMostSideFileBytes);
@@ -158,7 +159,7 @@ class Pull {
   }
 
   absl::Status CheckFreeSpace() const {
-    if (absl::Status status = cache_.Prepare(); !status.ok()) return status;
+    RETURN_IF_ERROR(cache_.Prepare());
     struct statvfs disk = {};
     if (statvfs(cache_.blobs_folder().c_str(), &disk) != 0) return absl::OkStatus();
     const auto free = static_cast<int64_t>(

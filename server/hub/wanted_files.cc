@@ -127,11 +127,9 @@ class Choice {
   absl::Status AddRoutes(const std::string& folder, std::set<std::string>& modules) {
     const std::string path = PathIn(folder, kRouter);
     if (!Has(path)) return absl::OkStatus();
-    const absl::StatusOr<std::string> text = read_(path);
-    if (!text.ok()) return text.status();
-    const absl::StatusOr<std::vector<std::string>> routes = ParseRouterFolders(*text);
-    if (!routes.ok()) return routes.status();
-    for (const std::string& route : *routes) modules.insert(PathIn(folder, route));
+    ASSIGN_OR_RETURN(const std::string text, read_(path));
+    ASSIGN_OR_RETURN(const std::vector<std::string> routes, ParseRouterFolders(text));
+    for (const std::string& route : routes) modules.insert(PathIn(folder, route));
     chosen_.push_back(path);
     return absl::OkStatus();
   }

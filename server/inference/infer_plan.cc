@@ -31,13 +31,12 @@ class Planner {
       : request_(request), model_(model), description_(model.model->encoder->description()) {}
 
   absl::StatusOr<InferPlan> Plan() {
-    absl::Status status = CheckReserved(request_.parameters());
-    if (status.ok()) status = ReadTimeout();
-    if (status.ok()) status = ReadStage();
-    if (status.ok()) status = plan_.attend ? ReadLayer() : ReadSpan();
-    if (status.ok()) status = ReadOutputs();
-    if (status.ok()) status = ReadDatatype();
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckReserved(request_.parameters()));
+    RETURN_IF_ERROR(ReadTimeout());
+    RETURN_IF_ERROR(ReadStage());
+    RETURN_IF_ERROR(plan_.attend ? ReadLayer() : ReadSpan());
+    RETURN_IF_ERROR(ReadOutputs());
+    RETURN_IF_ERROR(ReadDatatype());
     return std::move(plan_);
   }
 
@@ -109,9 +108,8 @@ class Planner {
   absl::Status ReadOutputs() {
     plan_.encode.set_omit_hidden_states(true);
     for (const auto& output : request_.outputs()) {
-      absl::Status status = Add(output.name());
-      if (status.ok()) status = CheckNotShared(output.name(), output.parameters());
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(Add(output.name()));
+      RETURN_IF_ERROR(CheckNotShared(output.name(), output.parameters()));
       if (output.parameters().contains("classification")) {
         return absl::InvalidArgumentError(absl::StrCat(
             output.name(),

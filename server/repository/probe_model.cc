@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/layers/encoder.h"
 
 namespace attendant::server {
@@ -41,11 +42,11 @@ Rows Compute(EncoderRun& run, int64_t layer, int64_t length, const Neighbors& ne
   add(0, length);
   add(2000, neighbors.after);
   RunObserver no_observer;
-  const auto result = run.Encode(layer, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, no_observer);
-  if (!result.ok()) return result.status();
+  ASSIGN_OR_RETURN(const auto result,
+                   run.Encode(layer, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, no_observer));
   std::vector<float> rows;
   for (int64_t r = 0; r < length; ++r) {
-    rows.insert(rows.end(), result->row(first + r), result->row(first + r) + result->cols);
+    rows.insert(rows.end(), result.row(first + r), result.row(first + r) + result.cols);
   }
   return rows;
 }
@@ -75,12 +76,10 @@ absl::Status ProbeModel(const ServedModel& model) {
               {"on one thread", one, none},
               {"with others on one thread", one, others}};
   for (int64_t layer = 0; layer < description.layers; ++layer) {
-    const Rows expected = Compute(all, layer, length, none);
-    if (!expected.ok()) return expected.status();
+    ASSIGN_OR_RETURN(const auto expected, Compute(all, layer, length, none));
     for (const auto& [name, run, neighbors] : ways) {
-      const Rows rows = Compute(run, layer, length, neighbors);
-      if (!rows.ok()) return rows.status();
-      if (SameBits(*expected, *rows)) continue;
+      ASSIGN_OR_RETURN(const auto rows, Compute(run, layer, length, neighbors));
+      if (SameBits(expected, rows)) continue;
       return absl::InternalError(absl::StrCat("layer ", layer, " of ", description.layers,
                                               " returns different bits when computed ", name));
     }

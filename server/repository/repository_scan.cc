@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/settings/model_name.h"
 
 namespace attendant::server {
@@ -75,11 +76,10 @@ bool IsHidden(const std::string& name) { return name[0] == '.' || name == "lost+
 absl::Status ScanFolder(const std::string& repository, const std::string& name,
                         RepositoryScan& scan) {
   const std::string folder = repository + "/" + name;
-  const Names entries = List(folder);
-  if (!entries.ok()) return entries.status();
+  ASSIGN_OR_RETURN(const auto entries, List(folder));
   std::vector<VersionFolder> versions;
   std::vector<std::string> members, others;
-  for (const std::string& entry : *entries) {
+  for (const std::string& entry : entries) {
     if (IsHidden(entry)) continue;
     const std::string path = folder + "/" + entry;
     const bool is_folder = IsFolder(path);
@@ -92,8 +92,7 @@ absl::Status ScanFolder(const std::string& repository, const std::string& name,
   const size_t models_before = scan.models.size();
   if (versions.empty() && !absl::StrContains(name, '/')) {
     for (const std::string& member : std::exchange(members, {})) {
-      absl::Status status = ScanFolder(repository, name + "/" + member, scan);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(ScanFolder(repository, name + "/" + member, scan));
     }
   }
   others.insert(others.end(), members.begin(), members.end());
@@ -120,17 +119,16 @@ std::string ListFiles(const std::string& folder) {
 }
 
 absl::StatusOr<RepositoryScan> ScanRepository(const std::string& repository) {
-  const Names names = List(repository);
-  if (!names.ok()) return names.status();
+  ASSIGN_OR_RETURN(const auto names, List(repository));
   RepositoryScan scan;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     if (IsHidden(name)) continue;
     const std::string path = repository + "/" + name;
     if (!IsModelName(name) || !IsFolder(path)) {
       scan.ignored.push_back(absl::StrCat(path, ": expected a directory with ", kModelNameRule));
       continue;
     }
-    if (absl::Status status = ScanFolder(repository, name, scan); !status.ok()) return status;
+    RETURN_IF_ERROR(ScanFolder(repository, name, scan));
   }
   return scan;
 }

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/request/parse_own_fields.h"
 #include "server/request/shared_fields.h"
 #include "server/tensors/status_mapping.h"
@@ -42,16 +43,15 @@ absl::Status CheckSequences(const ComputeRequest& compute) {
 
 absl::Status ParseRegistered(const std::string& handle, CrossKvStore& store,
                              ComputeRequest& compute) {
-  auto found = store.Find(handle);
-  if (!found.ok()) return found.status();
-  const CrossKvOrigin& origin = (*found)->origin();
+  ASSIGN_OR_RETURN(auto found, store.Find(handle));
+  const CrossKvOrigin& origin = found->origin();
   if (origin.model != compute.span.model || origin.layer != compute.span.first_layer) {
     return InvalidField("memory_handle",
                         absl::StrCat("a memory of model ", compute.span.model->name, ", layer ",
                                      compute.span.first_layer),
                         absl::StrCat("model ", origin.model->name, ", layer ", origin.layer));
   }
-  compute.keys = RegisteredKeys{*std::move(found)};
+  compute.keys = RegisteredKeys{std::move(found)};
   return CheckSequences(compute);
 }
 
@@ -64,13 +64,12 @@ absl::Status ParseKeys(const v1::AttendRequest& request, const RequestPayloads& 
     return ParseRegistered(request.memory_handle(), context.cross_kv, compute);
   }
   if (!request.has_memory()) return CheckNeedsNoCrossKv(layer);
-  absl::StatusOr<CrossKvRows> rows =
+  ASSIGN_OR_RETURN(
+      compute.keys,
       CheckCrossKvRows(request.memory(), payloads.Inside(v1::AttendRequest::kMemoryFieldNumber),
                        {layer, context.limits.max_request_tokens - compute.layout.rows,
                         "--max-request-tokens minus the rows of hidden_states",
-                        request.layout() == v1::SEQUENCE_FIRST});
-  if (!rows.ok()) return rows.status();
-  compute.keys = *std::move(rows);
+                        request.layout() == v1::SEQUENCE_FIRST}));
   return CheckSequences(compute);
 }
 

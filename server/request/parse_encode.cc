@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/model/model_facts.h"
 #include "server/request/parse_own_fields.h"
 #include "server/request/parse_texts.h"
@@ -17,7 +18,7 @@ using Request = v1::EncodeRequest;
 absl::Status ParseSpan(const Request& request, ComputeRequest& compute) {
   const ModelDescription& model = compute.description();
   const LayerShape& layer = model.layer;
-  if (absl::Status status = CheckNeedsNoCrossKv(layer); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckNeedsNoCrossKv(layer));
   compute.span.layers = model.layers;
   if (request.has_layers()) {
     const int64_t first = request.layers().first();
@@ -78,11 +79,9 @@ absl::StatusOr<std::optional<CheckedTensor>> ParseOtherIds(const WireTensor& ten
                                                            const std::string& model) {
   if (!present) return std::optional<CheckedTensor>();
   if (table_rows == 0) return NotSupported(tensor.field, "", model, "it has no table for them");
-  absl::Status status = CheckShape(tensor, token_ids.shape, "the shape of token_ids, ");
-  if (!status.ok()) return status;
-  absl::StatusOr<CheckedTensor> checked = CheckTensor(tensor, ElementKind::kInteger);
-  if (!checked.ok()) return checked.status();
-  return std::optional<CheckedTensor>(*std::move(checked));
+  RETURN_IF_ERROR(CheckShape(tensor, token_ids.shape, "the shape of token_ids, "));
+  ASSIGN_OR_RETURN(CheckedTensor checked, CheckTensor(tensor, ElementKind::kInteger));
+  return std::optional<CheckedTensor>(std::move(checked));
 }
 
 // Cuts the layout as the request asks.
@@ -159,30 +158,28 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
                         shared.sequence_first ? "[S, B]" : "[B, S], or [T] with lengths",
                         ShapeText({dims.data(), static_cast<size_t>(dims.size())}));
   }
-  absl::StatusOr<CheckedTensor> token_ids = CheckTensor(words, ElementKind::kInteger);
-  if (!token_ids.ok()) return token_ids.status();
+  ASSIGN_OR_RETURN(CheckedTensor token_ids, CheckTensor(words, ElementKind::kInteger));
   const EmbeddingShape& embeddings = *compute.description().embeddings;
   const std::string& model = compute.span.model->name;
-  auto types = ParseOtherIds(
-      payloads.Of("token_type_ids", request.token_type_ids(), Request::kTokenTypeIdsFieldNumber),
-      request.has_token_type_ids(), *token_ids, embeddings.token_types, model);
-  if (!types.ok()) return types.status();
-  auto positions = ParseOtherIds(
-      payloads.Of("position_ids", request.position_ids(), Request::kPositionIdsFieldNumber),
-      request.has_position_ids(), *token_ids, embeddings.positions, model);
-  if (!positions.ok()) return positions.status();
-  auto layout = LayOutTokens({"token_ids", token_ids->shape, shared.lengths, shared.attention_mask,
-                              shared.scope, shared.sequence_first},
-                             context.limits.max_request_tokens);
-  if (!layout.ok()) return layout.status();
-  compute.layout = *layout;
-  absl::Status status = ParsePromptTokens(request, compute);
-  if (status.ok()) status = ParseTruncation(request, compute);
-  if (!status.ok()) return status;
-  auto kept = ReadKeptIds({*std::move(token_ids), *std::move(types), *std::move(positions)},
-                          embeddings, {compute.layout, *layout, TokensBefore(compute).counted});
-  if (!kept.ok()) return kept.status();
-  compute.input = *std::move(kept);
+  const WireTensor type_ids =
+      payloads.Of("token_type_ids", request.token_type_ids(), Request::kTokenTypeIdsFieldNumber);
+  ASSIGN_OR_RETURN(auto types, ParseOtherIds(type_ids, request.has_token_type_ids(), token_ids,
+                                             embeddings.token_types, model));
+  const WireTensor position_ids =
+      payloads.Of("position_ids", request.position_ids(), Request::kPositionIdsFieldNumber);
+  ASSIGN_OR_RETURN(auto positions, ParseOtherIds(position_ids, request.has_position_ids(),
+                                                 token_ids, embeddings.positions, model));
+  ASSIGN_OR_RETURN(const TokenLayout layout,
+                   LayOutTokens({"token_ids", token_ids.shape, shared.lengths,
+                                 shared.attention_mask, shared.scope, shared.sequence_first},
+                                context.limits.max_request_tokens));
+  compute.layout = layout;
+  RETURN_IF_ERROR(ParsePromptTokens(request, compute));
+  RETURN_IF_ERROR(ParseTruncation(request, compute));
+  ASSIGN_OR_RETURN(
+      compute.input,
+      ReadKeptIds({std::move(token_ids), std::move(types), std::move(positions)}, embeddings,
+                  {compute.layout, layout, TokensBefore(compute).counted}));
   return absl::OkStatus();
 }
 
@@ -215,17 +212,16 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
     return InvalidField("layers.first", "0 with features", absl::StrCat(compute.span.first_layer));
   }
   const bool are_pixels = patches->patch_size > 0 && tensor.head.shape_size() == 4;
-  absl::StatusOr<TokenRows> rows =
+  ASSIGN_OR_RETURN(
+      TokenRows rows,
       are_pixels ? CheckPixels(tensor, *patches, shared, max_tokens)
                  : CheckTokenRows(tensor, patches->width(compute.description().layer.hidden_size),
-                                  shared, max_tokens);
-  if (!rows.ok()) return rows.status();
-  compute.layout = std::move(rows->layout);
+                                  shared, max_tokens));
+  compute.layout = std::move(rows.layout);
   const int64_t before = TokensBefore(compute).all;
-  absl::Status status = CheckChunk(compute);
-  if (status.ok()) status = CheckTablePositions(compute.layout, before, *patches);
-  if (!status.ok()) return status;
-  FeatureRows features{std::move(rows->tensor), std::move(compute.layout), are_pixels};
+  RETURN_IF_ERROR(CheckChunk(compute));
+  RETURN_IF_ERROR(CheckTablePositions(compute.layout, before, *patches));
+  FeatureRows features{std::move(rows.tensor), std::move(compute.layout), are_pixels};
   compute.layout = WithRowsBefore(features.layout, patches->prefix_tokens());
   if (patches->positions > 0) {
     for (int32_t& position : features.layout.positions) {
@@ -256,7 +252,7 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
                         absl::StrCat(inputs));
   }
   if (has_texts) return ParseTexts(request, payloads, context, compute);
-  if (absl::Status status = CheckNoTextFields(request, payloads); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckNoTextFields(request, payloads));
   if (request.has_token_ids()) {
     return ParseTokenIds(request, payloads, shared, context, compute);
   }
@@ -266,7 +262,7 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
   if (request.has_position_ids()) {
     return MissingFor("position_ids", "token_ids");
   }
-  if (absl::Status status = ParseTruncation(request, compute); !status.ok()) return status;
+  RETURN_IF_ERROR(ParseTruncation(request, compute));
   if (request.has_features()) {
     if (!request.prompt_tokens().empty()) return CannotCombine("prompt_tokens", "features");
     return ParseFeatures(payloads.Of("features", request.features(), Request::kFeaturesFieldNumber),
@@ -283,12 +279,11 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
 absl::Status ParseOwnFields(const Request& request, const RequestPayloads& payloads,
                             const SharedTensors& shared, const ServiceContext& context,
                             ComputeRequest& compute) {
-  absl::Status status = ParseSpan(request, compute);
-  if (status.ok()) status = CheckTakesChunks(request, compute);
-  if (status.ok()) status = ParseOutputs(request, payloads, compute);
-  if (status.ok()) status = ParseInput(request, payloads, shared, context, compute);
-  if (status.ok()) status = CheckChunk(compute);
-  return status;
+  RETURN_IF_ERROR(ParseSpan(request, compute));
+  RETURN_IF_ERROR(CheckTakesChunks(request, compute));
+  RETURN_IF_ERROR(ParseOutputs(request, payloads, compute));
+  RETURN_IF_ERROR(ParseInput(request, payloads, shared, context, compute));
+  return CheckChunk(compute);
 }
 
 }  // namespace attendant::server

@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/request/parse_own_fields.h"
 #include "server/tensors/status_mapping.h"
 
@@ -120,12 +121,11 @@ absl::Status ParseQueryVectors(const Request& request, const RequestPayloads& pa
         absl::StrCat("[Q, P] with Q at most ", kMostQueryVectors, " and P = ", width),
         ShapeText({shape.data(), static_cast<size_t>(shape.size())}));
   }
-  const absl::StatusOr<CheckedTensor> checked = CheckTensor(tensor, ElementKind::kFloat);
-  if (!checked.ok()) return checked.status();
+  ASSIGN_OR_RETURN(const CheckedTensor checked, CheckTensor(tensor, ElementKind::kFloat));
   auto query = std::make_shared<std::vector<float>>();
   std::vector<float> row(width);
-  for (int64_t r = 0; r < checked->dim(0); ++r) {
-    checked->data.ReadFloats(checked->dtype, r * width, width, row.data());
+  for (int64_t r = 0; r < checked.dim(0); ++r) {
+    checked.data.ReadFloats(checked.dtype, r * width, width, row.data());
     if (absl::c_all_of(row, [](float number) { return number == 0; })) continue;
     query->insert(query->end(), row.begin(), row.end());
   }
@@ -150,14 +150,12 @@ absl::Status ParseSparse(const Request& request, ComputeRequest& compute) {
 
 absl::Status ParseOutputs(const Request& request, const RequestPayloads& payloads,
                           ComputeRequest& compute) {
-  auto intermediate =
-      ParseLayerList("intermediate_layers", request.intermediate_layers(), compute.span);
-  if (!intermediate.ok()) return intermediate.status();
-  auto attention = ParseLayerList("attention_layers", request.attention_layers(), compute.span);
-  if (!attention.ok()) return attention.status();
+  ASSIGN_OR_RETURN(
+      compute.outputs.intermediate_layers,
+      ParseLayerList("intermediate_layers", request.intermediate_layers(), compute.span));
+  ASSIGN_OR_RETURN(compute.outputs.attention.layers,
+                   ParseLayerList("attention_layers", request.attention_layers(), compute.span));
   if (!request.omit_hidden_states()) compute.outputs.hidden_states.emplace();
-  compute.outputs.intermediate_layers = *std::move(intermediate);
-  compute.outputs.attention.layers = *std::move(attention);
   absl::Status status = ParseTokenVectors(request, compute);
   if (status.ok()) status = ParseQueryVectors(request, payloads, compute);
   if (!status.ok()) return status;

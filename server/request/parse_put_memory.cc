@@ -25,10 +25,9 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
                                             const ServiceContext& context) {
   ASSIGN_OR_RETURN(auto model, FindModel(context.models, request.model()));
   LayerSpan span{std::move(model)};
-  absl::Status status = CheckRequestId(request.request_id());
-  if (status.ok()) status = CheckLayout(request.layout());
-  if (status.ok()) status = ParseLayer(request.layer(), span);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckRequestId(request.request_id()));
+  RETURN_IF_ERROR(CheckLayout(request.layout()));
+  RETURN_IF_ERROR(ParseLayer(request.layer(), span));
   ASSIGN_OR_RETURN(const absl::Duration age,
                    CheckAge(request.time_to_live_ms(), context.cross_kv.limits().max_age));
   if (!request.has_memory()) return InvalidField("memory", "a memory", "none");

@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "engine/base/status_macros.h"
 #include "server/models/model_lookup.h"
 #include "server/request/parse_own_fields.h"
 #include "server/request/shared_fields.h"
@@ -37,26 +38,19 @@ absl::StatusOr<ComputeRequest> ParseEither(const Request& request, const Request
   ComputeRequest compute;
   compute.client = std::move(origin.client);
   if (origin.sequence != nullptr) compute.keys = Chunk{std::move(origin.sequence)};
-  FoundModel maker = MakerOf(request, compute, context);
-  if (!maker.ok()) return maker.status();
-  FoundModel model = FindModel(context.models, request.model(), *std::move(maker));
-  if (!model.ok()) return model.status();
-  compute.span.model = *std::move(model);
+  ASSIGN_OR_RETURN(auto maker, MakerOf(request, compute, context));
+  ASSIGN_OR_RETURN(compute.span.model,
+                   FindModel(context.models, request.model(), std::move(maker)));
   const SharedTensors shared = CollectShared(request, payloads);
-  absl::Status status = CheckRequestId(request.request_id());
-  if (status.ok()) status = CheckLayout(request.layout());
-  if (status.ok()) status = ParseOwnFields(request, payloads, shared, context, compute);
-  if (status.ok()) {
-    status = ParseAttentionForm(request.attention_form(), request.attention_top_k(), compute);
-  }
-  if (status.ok()) status = ParseBias(shared, compute);
-  if (status.ok()) status = ParseGates(shared, compute);
-  if (status.ok()) status = ParseQueryRows(shared, compute);
-  if (!status.ok()) return status;
-  absl::StatusOr<DataType> dtype =
-      CheckOutputDtype(request.output_dtype(), DefaultDtype(compute.input));
-  if (!dtype.ok()) return dtype.status();
-  compute.outputs.dtype = *dtype;
+  RETURN_IF_ERROR(CheckRequestId(request.request_id()));
+  RETURN_IF_ERROR(CheckLayout(request.layout()));
+  RETURN_IF_ERROR(ParseOwnFields(request, payloads, shared, context, compute));
+  RETURN_IF_ERROR(ParseAttentionForm(request.attention_form(), request.attention_top_k(), compute));
+  RETURN_IF_ERROR(ParseBias(shared, compute));
+  RETURN_IF_ERROR(ParseGates(shared, compute));
+  RETURN_IF_ERROR(ParseQueryRows(shared, compute));
+  ASSIGN_OR_RETURN(compute.outputs.dtype,
+                   CheckOutputDtype(request.output_dtype(), DefaultDtype(compute.input)));
   compute.request_id = request.request_id();
   return compute;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/models/model_lookup.h"
 #include "server/request/tokenized_texts.h"
 #include "server/tensors/status_mapping.h"
@@ -140,9 +141,8 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
   if (!status.ok()) return status;
   TextFields fields = FieldsOf(request, payloads, context);
   if (!compute.client.empty()) fields.cache = {context.cache, compute.client};
-  absl::StatusOr<TokenizedTexts> made = TokenizeTexts(fields, *compute.span.model, context.clock);
-  if (!made.ok()) return made.status();
-  auto tokenized = std::make_shared<const TokenizedTexts>(*std::move(made));
+  ASSIGN_OR_RETURN(TokenizedTexts made, TokenizeTexts(fields, *compute.span.model, context.clock));
+  auto tokenized = std::make_shared<const TokenizedTexts>(std::move(made));
   std::vector<int64_t> lengths;
   for (const text::Encoding& text : tokenized->texts) {
     lengths.push_back(static_cast<int64_t>(text.ids.size()));
@@ -157,18 +157,14 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
     shape = {static_cast<int64_t>(lengths.size()),
              std::max<int64_t>(1, *std::max_element(lengths.begin(), lengths.end()))};
   }
-  auto layout =
-      LayOutTokens({"texts", shape, lengths, std::nullopt}, context.limits.max_request_tokens);
-  if (!layout.ok()) return layout.status();
-  compute.layout = *std::move(layout);
+  ASSIGN_OR_RETURN(compute.layout, LayOutTokens({"texts", shape, lengths, std::nullopt},
+                                                context.limits.max_request_tokens));
   const EmbeddingShape& embeddings = *compute.description().embeddings;
   IdTensors ids{TensorOf(*tokenized, &text::Encoding::ids, compute.layout)};
   if (embeddings.token_types > 1) {
     ids.token_type_ids = TensorOf(*tokenized, &text::Encoding::type_ids, compute.layout);
   }
-  auto kept = ReadKeptIds(ids, embeddings, {compute.layout, compute.layout});
-  if (!kept.ok()) return kept.status();
-  compute.input = *std::move(kept);
+  ASSIGN_OR_RETURN(compute.input, ReadKeptIds(ids, embeddings, {compute.layout, compute.layout}));
   if (!tokenized->attended.empty()) compute.bias = MaskAddedTokens(*tokenized, compute.layout);
   compute.outputs.tokens = request.return_tokens();
   status = ExcludePrompt(request, *tokenized, compute);

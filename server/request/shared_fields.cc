@@ -1,6 +1,7 @@
 #include "server/request/shared_fields.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/request/attention_bias.h"
 #include "server/request/token_rows.h"
 #include "server/tensors/status_mapping.h"
@@ -38,10 +39,9 @@ absl::Status ParseLayer(uint32_t layer, LayerSpan& span) {
 
 absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
                        int64_t max_tokens, ComputeRequest& compute) {
-  absl::StatusOr<TokenRows> taken = CheckTokenRows(rows, width, shared, max_tokens);
-  if (!taken.ok()) return taken.status();
-  compute.layout = std::move(taken->layout);
-  compute.input = std::move(taken->tensor);
+  ASSIGN_OR_RETURN(TokenRows taken, CheckTokenRows(rows, width, shared, max_tokens));
+  compute.layout = std::move(taken.layout);
+  compute.input = std::move(taken.tensor);
   return absl::OkStatus();
 }
 
@@ -73,7 +73,7 @@ absl::Status CheckMixedPositions(const ComputeRequest& compute) {
 }  // namespace
 
 absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute) {
-  if (absl::Status status = CheckMixedPositions(compute); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckMixedPositions(compute));
   const AttentionKind kind = compute.description().layer.attention.kind;
   if (!ScoresPairs(kind) && (shared.attention_bias || !compute.outputs.attention.layers.empty())) {
     return NotSupported(shared.attention_bias ? "attention_bias" : AttentionField(compute), "",
@@ -86,10 +86,8 @@ absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute) {
                          "texts of the task \"query\" (the model adds tokens to queries that "
                          "nothing attends to)");
   }
-  absl::StatusOr<CheckedTensor> bias =
-      CheckBias(*shared.attention_bias, compute.scores_shape(), compute.attends_cross_kv());
-  if (!bias.ok()) return bias.status();
-  compute.bias = *std::move(bias);
+  ASSIGN_OR_RETURN(compute.bias, CheckBias(*shared.attention_bias, compute.scores_shape(),
+                                           compute.attends_cross_kv()));
   return absl::OkStatus();
 }
 

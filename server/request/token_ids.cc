@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -171,22 +172,17 @@ absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingSha
                                     const IdLayout& of) {
   const TokenLayout& layout = of.layout;
   KeptIds kept;
-  auto words = ReadIds("token_ids", tensors.token_ids, embeddings.vocabulary, layout);
-  if (!words.ok()) return words.status();
-  kept.words = *std::move(words);
+  ASSIGN_OR_RETURN(kept.words,
+                   ReadIds("token_ids", tensors.token_ids, embeddings.vocabulary, layout));
   if (tensors.token_type_ids) {
-    auto types = ReadIds("token_type_ids", *tensors.token_type_ids, embeddings.token_types, layout);
-    if (!types.ok()) return types.status();
-    kept.token_types = *std::move(types);
+    ASSIGN_OR_RETURN(kept.token_types, ReadIds("token_type_ids", *tensors.token_type_ids,
+                                               embeddings.token_types, layout));
   }
   if (tensors.position_ids) {
-    auto given = ReadIds("position_ids", *tensors.position_ids, embeddings.positions, layout);
-    if (!given.ok()) return given.status();
-    kept.positions = *std::move(given);
+    ASSIGN_OR_RETURN(kept.positions,
+                     ReadIds("position_ids", *tensors.position_ids, embeddings.positions, layout));
   } else if (embeddings.positions > 0) {
-    auto defaults = DefaultPositions(tensors.token_ids, embeddings, of);
-    if (!defaults.ok()) return defaults.status();
-    kept.positions = *std::move(defaults);
+    ASSIGN_OR_RETURN(kept.positions, DefaultPositions(tensors.token_ids, embeddings, of));
   }
   if (embeddings.has_neighbours) kept.ordinals = OrdinalsOf(layout);
   return kept;

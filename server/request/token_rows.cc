@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -19,14 +20,13 @@ absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
                             : absl::StrCat("[B, S, ", width, "], or [T, ", width, "] with lengths"),
                         ShapeText(shape));
   }
-  absl::StatusOr<CheckedTensor> tensor = CheckTensor(rows, ElementKind::kFloat);
-  if (!tensor.ok()) return tensor.status();
-  absl::StatusOr<TokenLayout> layout =
+  ASSIGN_OR_RETURN(CheckedTensor tensor, CheckTensor(rows, ElementKind::kFloat));
+  ASSIGN_OR_RETURN(
+      TokenLayout layout,
       LayOutTokens({rows.field, shape.first(shape.size() - 1), shared.lengths,
                     shared.attention_mask, shared.scope, shared.sequence_first, shared.token_limit},
-                   max_tokens);
-  if (!layout.ok()) return layout.status();
-  return TokenRows{*std::move(layout), *std::move(tensor)};
+                   max_tokens));
+  return TokenRows{std::move(layout), std::move(tensor)};
 }
 
 absl::StatusOr<TokenRows> CheckPixels(const WireTensor& images, const PatchEmbeddingShape& patches,
@@ -41,13 +41,12 @@ absl::StatusOr<TokenRows> CheckPixels(const WireTensor& images, const PatchEmbed
   if (shared.sequence_first) {
     return InvalidField("layout", "BATCH_FIRST with pixels", "SEQUENCE_FIRST");
   }
-  absl::StatusOr<CheckedTensor> tensor = CheckTensor(images, ElementKind::kFloat);
-  if (!tensor.ok()) return tensor.status();
+  ASSIGN_OR_RETURN(CheckedTensor tensor, CheckTensor(images, ElementKind::kFloat));
   const int64_t rows[] = {shape[0], patches.grid() * patches.grid()};
-  absl::StatusOr<TokenLayout> layout = LayOutTokens(
-      {images.field, rows, shared.lengths, shared.attention_mask, shared.scope}, max_tokens);
-  if (!layout.ok()) return layout.status();
-  return TokenRows{*std::move(layout), *std::move(tensor)};
+  ASSIGN_OR_RETURN(TokenLayout layout, LayOutTokens({images.field, rows, shared.lengths,
+                                                     shared.attention_mask, shared.scope},
+                                                    max_tokens));
+  return TokenRows{std::move(layout), std::move(tensor)};
 }
 
 }  // namespace attendant::server

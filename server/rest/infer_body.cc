@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/data_type.h"
+#include "engine/base/status_macros.h"
 #include "server/rest/infer_elements.h"
 #include "server/rest/infer_json_reader.h"
 #include "server/tensors/status_mapping.h"
@@ -36,9 +37,8 @@ class InferBodyReader final : public InferJsonReader {
 
   absl::StatusOr<InferBody> Read(const std::shared_ptr<const MessageSlices>& slices,
                                  int64_t json_bytes) {
-    absl::Status status = InferJsonReader::Read(*slices, json_bytes);
-    if (status.ok()) status = AddData(slices, json_bytes);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(InferJsonReader::Read(*slices, json_bytes));
+    RETURN_IF_ERROR(AddData(slices, json_bytes));
     for (const std::optional<bool>& binary : outputs_) {
       body_.binary_outputs.push_back(binary.value_or(body_.binary_by_default));
     }
@@ -182,7 +182,7 @@ class InferBodyReader final : public InferJsonReader {
     const int64_t most =
         again ? elements().count() : std::min(ElementsOf(input().shape()), text().left() / 2 + 1);
     body_.packed_bytes += most * ByteWidth(*FromWire(type->wire));
-    if (absl::Status status = reserve_(body_.packed_bytes); !status.ok()) return status;
+    RETURN_IF_ERROR(reserve_(body_.packed_bytes));
     elements().PackAs(*type, most);
     return absl::OkStatus();
   }
@@ -190,7 +190,7 @@ class InferBodyReader final : public InferJsonReader {
   // The parser holds a text up to three times, and packed texts are hardly longer than the JSON.
   absl::Status BeginTexts() {
     body_.packed_bytes += 4 * std::min(text().left(), kMostTextBytes) + 2 * text().left();
-    if (absl::Status status = reserve_(body_.packed_bytes); !status.ok()) return status;
+    RETURN_IF_ERROR(reserve_(body_.packed_bytes));
     elements().PackTexts();
     text().SetMostTokenBytes(kMostTextBytes);
     return absl::OkStatus();
@@ -212,7 +212,7 @@ class InferBodyReader final : public InferJsonReader {
     if (!has_data || (type != kTextDatatype && FindDatatype(type) == nullptr)) {
       return absl::OkStatus();
     }
-    if (absl::Status status = elements().CheckFit(input().shape()); !status.ok()) return status;
+    RETURN_IF_ERROR(elements().CheckFit(input().shape()));
     if (!elements().is_packed()) ReadAgain("data", read.data_begin, read.data_end);
     return absl::OkStatus();
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/rpc/calls.h"
 
 namespace attendant::server {
@@ -87,7 +88,7 @@ absl::Status StreamReactor::OnMessage(grpc::ByteBuffer message, Budget::Reservat
 absl::Status StreamReactor::Admit(int64_t bytes, bool alone, Held& held) {
   Admission& admission = context_.admission;
   if (held.slot.empty() && !alone) {
-    if (absl::Status status = admission.TakeSlot(peer_, held.slot); !status.ok()) return status;
+    RETURN_IF_ERROR(admission.TakeSlot(peer_, held.slot));
   }
   return admission.Charge({peer_, bytes, HeldFor::kRequest}, held.memory);
 }
@@ -193,14 +194,13 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
     status = Admit(taken.item.bytes + taken.tokenizing_bytes, alone, taken.held);
     if (!status.ok()) return status;
   }
-  auto prepared = PrepareItem(taken.item, {peer_, taken.sequence}, context_);
-  if (!prepared.ok()) return prepared.status();
-  status = Admit(prepared->bytes, alone, taken.held);
+  ASSIGN_OR_RETURN(auto prepared, PrepareItem(taken.item, {peer_, taken.sequence}, context_));
+  status = Admit(prepared.bytes, alone, taken.held);
   if (!status.ok()) return status;
-  pending.account.Describe(prepared->request);
-  pending.tokens = prepared->request.chunk_tokens();
+  pending.account.Describe(prepared.request);
+  pending.tokens = prepared.request.chunk_tokens();
   JobTerms terms = {peer_, deadline_, /*patient=*/true, cancelled_, std::move(taken.held)};
-  return SubmitJob(context_, std::move(prepared->request), std::move(terms),
+  return SubmitJob(context_, std::move(prepared.request), std::move(terms),
                    [this, self = shared_from_this(), pending](ComputeJob::End result) {
                      React([&] { Work(Respond(pending, std::move(result))); });
                    });

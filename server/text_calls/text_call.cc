@@ -77,10 +77,9 @@ HttpAnswer TextCall::AnswerOf(const absl::Status& error) const {
 }
 
 absl::Status TextCall::OnMessage(MessageSlices body) {
-  absl::Status status = ReadTask(std::move(body));
-  if (status.ok()) status = FindModel();
-  if (status.ok()) status = BeginResult();
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ReadTask(std::move(body)));
+  RETURN_IF_ERROR(FindModel());
+  RETURN_IF_ERROR(BeginResult());
   Divide();
   return Work();
 }
