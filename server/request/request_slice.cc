@@ -1,31 +1,36 @@
 #include "server/request/request_slice.h"
 
-#include <utility>
+#include <numeric>
 #include <variant>
 #include <vector>
 
 namespace attendant::server {
 namespace {
 
-Input InputOf(const ComputeRequest& request, int64_t first, int64_t count) {
+Input InputOf(const ComputeRequest& request, absl::Span<const int64_t> sequences) {
   if (const KeptIds* ids = std::get_if<KeptIds>(&request.input)) {
-    const TokenLayout& layout = request.layout;
-    const int64_t first_token = layout.cu_seqlens[first];
-    return ids->Tokens(first_token, layout.cu_seqlens[first + count] - first_token);
+    return ids->OfSequences(request.layout, sequences);
   }
   if (const FeatureRows* features = std::get_if<FeatureRows>(&request.input)) {
-    return FeatureRows{features->tensor, SequencesOf(features->layout, first, count),
+    return FeatureRows{features->tensor, SequencesAt(features->layout, sequences),
                        features->are_pixels};
   }
   return request.input;
 }
 
-Keys KeysOf(const ComputeRequest& request, int64_t first, int64_t count) {
+std::vector<int64_t> PromptsOf(const PooledOutput& pooled, absl::Span<const int64_t> sequences) {
+  std::vector<int64_t> prompts;
+  if (pooled.prompt_tokens.empty()) return prompts;
+  for (const int64_t b : sequences) prompts.push_back(pooled.prompt_tokens[b]);
+  return prompts;
+}
+
+Keys KeysOf(const ComputeRequest& request, absl::Span<const int64_t> sequences) {
   if (const CrossKvRows* rows = request.cross_kv_rows()) {
-    return CrossKvRows{SequencesOf(rows->layout, first, count), rows->hidden_states, rows->values};
+    return CrossKvRows{SequencesAt(rows->layout, sequences), rows->hidden_states, rows->values};
   }
   if (const RegisteredKeys* registered = std::get_if<RegisteredKeys>(&request.keys)) {
-    return RegisteredKeys{registered->cross_kv, request.key_sequence(first)};
+    return RegisteredKeys{registered->cross_kv, request.key_sequence(sequences.front())};
   }
   return request.keys;
 }
@@ -40,34 +45,28 @@ bool CanBeSliced(const ComputeRequest& request) {
 }
 
 ComputeRequest SequencesAt(ComputeRequest request, absl::Span<const int64_t> sequences) {
-  if (auto* ids = std::get_if<KeptIds>(&request.input)) {
-    request.input = ids->OfSequences(request.layout, sequences);
-  } else if (auto* features = std::get_if<FeatureRows>(&request.input)) {
-    features->layout = SequencesAt(features->layout, sequences);
-  }
+  request.input = InputOf(request, sequences);
   request.layout = SequencesAt(request.layout, sequences);
-  if (!request.outputs.pooled || request.outputs.pooled->prompt_tokens.empty()) return request;
-  std::vector<int64_t> prompts;
-  for (const int64_t b : sequences) prompts.push_back(request.outputs.pooled->prompt_tokens[b]);
-  request.outputs.pooled->prompt_tokens = std::move(prompts);
+  auto& pooled = request.outputs.pooled;
+  if (pooled) pooled->prompt_tokens = PromptsOf(*pooled, sequences);
   return request;
 }
 
 ComputeRequest SequencesOf(const ComputeRequest& request, int64_t first, int64_t count) {
+  std::vector<int64_t> sequences(count);
+  std::iota(sequences.begin(), sequences.end(), first);
   ComputeRequest slice;
   slice.span = request.span;
   slice.operation = request.operation;
-  slice.layout = SequencesOf(request.layout, first, count);
+  slice.layout = SequencesAt(request.layout, sequences);
   slice.first_sequence = first;
-  slice.input = InputOf(request, first, count);
-  slice.keys = KeysOf(request, first, count);
+  slice.input = InputOf(request, sequences);
+  slice.keys = KeysOf(request, sequences);
   slice.bias = request.bias;
   slice.head_gates = request.head_gates;
   slice.outputs = request.outputs;
-  if (slice.outputs.pooled && !slice.outputs.pooled->prompt_tokens.empty()) {
-    const auto whole = request.outputs.pooled->prompt_tokens.begin();
-    slice.outputs.pooled->prompt_tokens.assign(whole + first, whole + first + count);
-  }
+  auto& pooled = slice.outputs.pooled;
+  if (pooled) pooled->prompt_tokens = PromptsOf(*pooled, sequences);
   if (!slice.outputs.hidden_states || !slice.outputs.hidden_states->tokens) return slice;
   const int32_t first_token = request.layout.cu_seqlens[first];
   for (int32_t& token : *slice.outputs.hidden_states->tokens) {

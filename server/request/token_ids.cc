@@ -127,14 +127,6 @@ std::vector<int64_t> OrdinalsOf(const TokenLayout& layout) {
 
 }  // namespace
 
-KeptIds KeptIds::Tokens(int64_t first, int64_t count) const {
-  const auto part = [&](auto ids) {
-    if (!ids.empty()) ids = {ids.begin() + first, ids.begin() + first + count};
-    return ids;
-  };
-  return {part(words), part(positions), part(token_types), part(ordinals)};
-}
-
 KeptIds KeptIds::OfSequences(const TokenLayout& layout, absl::Span<const int64_t> sequences) const {
   const auto part = [&](const auto& ids) {
     std::decay_t<decltype(ids)> own;

@@ -23,8 +23,6 @@ struct KeptIds {
   std::vector<int64_t> ordinals = {};  // see TokenIds
 
   TokenIds view() const { return {words, positions, token_types, ordinals}; }
-  // Returns the ids of `count` tokens from `first`.
-  KeptIds Tokens(int64_t first, int64_t count) const;
   // Returns the ids of these sequences, in this order. `layout` holds all sequences.
   KeptIds OfSequences(const TokenLayout& layout, absl::Span<const int64_t> sequences) const;
   int64_t bytes() const {

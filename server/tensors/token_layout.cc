@@ -192,29 +192,6 @@ absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_
   return claims.shape.size() == 1 ? LayOutPacked(claims, max_tokens) : LayOutPadded(claims);
 }
 
-TokenLayout SequencesOf(const TokenLayout& layout, int64_t first, int64_t count) {
-  TokenLayout part;
-  part.packed = layout.packed;
-  part.sequence_first = layout.sequence_first;
-  part.sequences = count;
-  part.padded_length = layout.padded_length;
-  part.rows = layout.rows;
-  part.leading = layout.leading;
-  const int32_t begin = layout.cu_seqlens[first], end = layout.cu_seqlens[first + count];
-  for (int64_t b = first + 1; b <= first + count; ++b) {
-    part.cu_seqlens.push_back(layout.cu_seqlens[b] - begin);
-  }
-  part.positions.assign(layout.positions.begin() + begin, layout.positions.begin() + end);
-  int64_t kept = 0;  // tokens of the runs before
-  for (const RowRun& run : layout.runs) {
-    const int64_t from = std::max<int64_t>(begin, kept);
-    const int64_t to = std::min<int64_t>(end, kept + run.count);
-    if (from < to) part.runs.push_back({run.first + from - kept, to - from});
-    kept += run.count;
-  }
-  return part;
-}
-
 TokenLayout SequencesAt(const TokenLayout& layout, absl::Span<const int64_t> sequences) {
   TokenLayout part{.packed = layout.packed,
                    .sequence_first = layout.sequence_first,
@@ -222,6 +199,9 @@ TokenLayout SequencesAt(const TokenLayout& layout, absl::Span<const int64_t> seq
                    .padded_length = layout.padded_length,
                    .rows = layout.rows,
                    .leading = layout.leading};
+  int64_t tokens = 0;
+  for (const int64_t b : sequences) tokens += layout.length(b);
+  part.positions.reserve(tokens);
   const std::vector<int64_t> rows = RowsOfTokens(layout);
   for (const int64_t b : sequences) {
     for (int32_t token = layout.cu_seqlens[b]; token < layout.cu_seqlens[b + 1]; ++token) {

@@ -41,9 +41,7 @@ struct TokenLayout {
 // space for them in the others. Positions count from the first of those rows.
 TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows);
 
-// Returns the layout of some of the sequences, with rows as in the whole.
-TokenLayout SequencesOf(const TokenLayout& layout, int64_t first, int64_t count);
-// Likewise for any sequences, in ascending order.
+// Returns the layout of some of the sequences, in ascending order, with rows as in the whole.
 TokenLayout SequencesAt(const TokenLayout& layout, absl::Span<const int64_t> sequences);
 
 // The fields of a request that define its tokens.

@@ -257,7 +257,7 @@ TEST(TokenLayoutTest, RefusesWhatDoesNotFit) {
   }
 }
 
-TEST(SequencesOfTest, KeepsTheRowsOfTheWhole) {
+TEST(SequencesAtTest, KeepTheRowsOfTheWhole) {
   TokenLayout packed;
   packed.packed = true;
   packed.sequences = 3;
@@ -266,7 +266,7 @@ TEST(SequencesOfTest, KeepsTheRowsOfTheWhole) {
   packed.cu_seqlens = {0, 3, 4, 8};
   packed.positions = {0, 1, 2, 0, 0, 1, 2, 3};
   packed.runs = {{0, 5}, {6, 3}};  // a run may have tokens of several sequences
-  const TokenLayout part = SequencesOf(packed, 1, 2);
+  const TokenLayout part = SequencesAt(packed, {1, 2});
   EXPECT_EQ(part.sequences, 2);
   EXPECT_EQ(part.cu_seqlens, (std::vector<int32_t>{0, 1, 5}));
   EXPECT_EQ(part.positions, (std::vector<int32_t>{0, 0, 1, 2, 3}));
@@ -275,7 +275,7 @@ TEST(SequencesOfTest, KeepsTheRowsOfTheWhole) {
   EXPECT_EQ(part.runs[0].count, 2);
   EXPECT_EQ(part.runs[1].first, 6);
   EXPECT_EQ(part.runs[1].count, 3);
-  EXPECT_TRUE(SequencesOf(packed, 0, 3).cu_seqlens == packed.cu_seqlens);
+  EXPECT_TRUE(SequencesAt(packed, {0, 1, 2}).cu_seqlens == packed.cu_seqlens);
 }
 
 TEST(SequencesAtTest, AreThoseSequencesOneAfterTheOther) {
@@ -287,14 +287,17 @@ TEST(SequencesAtTest, AreThoseSequencesOneAfterTheOther) {
       *LayOutTokens({"ids", {3, 4}, lengths, std::nullopt, "", /*sequence_first=*/true}, 99));
   for (const TokenLayout& layout : layouts) {
     for (int64_t b = 0; b < layout.sequences; ++b) {
-      const TokenLayout one = SequencesAt(layout, {b}), same = SequencesOf(layout, b, 1);
+      const TokenLayout one = SequencesAt(layout, {b});
+      const absl::Span<const int32_t> positions = layout.positions_of(b);
+      const std::vector<int64_t> all = RowsOfTokens(layout);
+      const int32_t first = layout.cu_seqlens[b], end = layout.cu_seqlens[b + 1];
       EXPECT_EQ(one.sequences, 1);
       EXPECT_EQ(one.rows, layout.rows);
       EXPECT_EQ(one.packed, layout.packed);
       EXPECT_EQ(one.sequence_first, layout.sequence_first);
-      EXPECT_EQ(one.cu_seqlens, same.cu_seqlens);
-      EXPECT_EQ(one.positions, same.positions);
-      EXPECT_EQ(RowsOfTokens(one), RowsOfTokens(same));
+      EXPECT_EQ(one.cu_seqlens, (std::vector<int32_t>{0, end - first}));
+      EXPECT_EQ(one.positions, std::vector<int32_t>(positions.begin(), positions.end()));
+      EXPECT_EQ(RowsOfTokens(one), std::vector<int64_t>(all.begin() + first, all.begin() + end));
     }
     const TokenLayout two = SequencesAt(layout, {0, 2});
     EXPECT_EQ(two.cu_seqlens, (std::vector<int32_t>{0, 2, 5}));
