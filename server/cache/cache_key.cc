@@ -47,48 +47,35 @@ char* KeySource::AddBytes(int64_t size) {
   return bytes_.data() + before;
 }
 
+void KeyMaker::Free::operator()(EVP_MAC* algorithm) const { EVP_MAC_free(algorithm); }
+void KeyMaker::Free::operator()(EVP_MAC_CTX* mac) const { EVP_MAC_CTX_free(mac); }
+
 // SipHash with 128 bits: made for keyed tables, and an order of magnitude faster than hashes that
 // are safe without a secret.
-class KeyMaker::Secret {
- public:
-  Secret() {
-    const std::unique_ptr<EVP_MAC, Free> algorithm(EVP_MAC_fetch(nullptr, "SIPHASH", nullptr));
-    if (algorithm != nullptr) mac_.reset(EVP_MAC_CTX_new(algorithm.get()));
-    unsigned char secret[16];
-    size_t bytes = sizeof(CacheKey);
-    const OSSL_PARAM options[] = {OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_SIZE, &bytes),
-                                  OSSL_PARAM_construct_end()};
-    // All kernels and all versions of OpenSSL that the server runs on have these.
-    if (getentropy(secret, sizeof secret) != 0 || mac_ == nullptr ||
-        EVP_MAC_init(mac_.get(), secret, sizeof secret, options) != 1) {
-      std::abort();
-    }
+KeyMaker::KeyMaker() {
+  const std::unique_ptr<EVP_MAC, Free> algorithm(EVP_MAC_fetch(nullptr, "SIPHASH", nullptr));
+  if (algorithm != nullptr) mac_.reset(EVP_MAC_CTX_new(algorithm.get()));
+  unsigned char secret[16];
+  size_t bytes = sizeof(CacheKey);
+  const OSSL_PARAM options[] = {OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_SIZE, &bytes),
+                                OSSL_PARAM_construct_end()};
+  // All kernels and all versions of OpenSSL that the server runs on have these.
+  if (getentropy(secret, sizeof secret) != 0 || mac_ == nullptr ||
+      EVP_MAC_init(mac_.get(), secret, sizeof secret, options) != 1) {
+    std::abort();
   }
+}
 
-  CacheKey Make(absl::string_view source) const {
-    CacheKey key;
-    size_t size = 0;
-    const std::unique_ptr<EVP_MAC_CTX, Free> mac(EVP_MAC_CTX_dup(mac_.get()));
-    const auto* bytes = reinterpret_cast<const unsigned char*>(source.data());
-    if (mac == nullptr || EVP_MAC_update(mac.get(), bytes, source.size()) != 1 ||
-        EVP_MAC_final(mac.get(), key.data(), &size, key.size()) != 1) {
-      throw std::bad_alloc();  // the only reason that there is
-    }
-    return key;
+CacheKey KeyMaker::Make(absl::string_view source) const {
+  CacheKey key;
+  size_t size = 0;
+  const std::unique_ptr<EVP_MAC_CTX, Free> mac(EVP_MAC_CTX_dup(mac_.get()));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(source.data());
+  if (mac == nullptr || EVP_MAC_update(mac.get(), bytes, source.size()) != 1 ||
+      EVP_MAC_final(mac.get(), key.data(), &size, key.size()) != 1) {
+    throw std::bad_alloc();  // the only reason that there is
   }
-
- private:
-  struct Free {
-    void operator()(EVP_MAC* algorithm) const { EVP_MAC_free(algorithm); }
-    void operator()(EVP_MAC_CTX* mac) const { EVP_MAC_CTX_free(mac); }
-  };
-
-  std::unique_ptr<EVP_MAC_CTX, Free> mac_;  // has the secret, and no data
-};
-
-KeyMaker::KeyMaker() : secret_(std::make_unique<Secret>()) {}
-KeyMaker::~KeyMaker() = default;
-
-CacheKey KeyMaker::Make(absl::string_view source) const { return secret_->Make(source); }
+  return key;
+}
 
 }  // namespace attendant::server

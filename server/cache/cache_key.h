@@ -1,6 +1,8 @@
 // Keys of cached results: digests of everything on which a result depends.
 #pragma once
 
+#include <openssl/types.h>
+
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -38,14 +40,17 @@ class KeySource {
 class KeyMaker {
  public:
   KeyMaker();
-  ~KeyMaker();
 
   // Throws std::bad_alloc.
   CacheKey Make(absl::string_view source) const;
 
  private:
-  class Secret;
-  const std::unique_ptr<const Secret> secret_;
+  struct Free {
+    void operator()(EVP_MAC* algorithm) const;
+    void operator()(EVP_MAC_CTX* mac) const;
+  };
+
+  std::unique_ptr<EVP_MAC_CTX, Free> mac_;  // has the secret, and no data
 };
 
 // Keys are already random.
