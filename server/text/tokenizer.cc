@@ -125,7 +125,7 @@ class Tokenizer::Run {
   }
 
   void ApplyModel(TruncationSide side, size_t enough) {
-    const std::unique_ptr<ModelScratch> scratch = parts_.model->MakeScratch();
+    ModelScratch scratch;
     std::vector<ModelToken> model_tokens;
     const std::vector<Piece>& pieces = pieces_.pieces;
     tokens_.reserve(pieces.size() + pieces.size() / 2);
@@ -133,7 +133,7 @@ class Tokenizer::Run {
     for (size_t i = 0; i < pieces.size(); ++i) {
       const Piece& piece = pieces[from_right ? pieces.size() - 1 - i : i];
       const size_t before = tokens_.size();
-      AddTokens(piece, *scratch, model_tokens);
+      AddTokens(piece, scratch, model_tokens);
       if (from_right) std::reverse(tokens_.begin() + before, tokens_.end());
       if (tokens_.size() > enough) break;
     }

@@ -51,11 +51,6 @@ class CharacterIds {
   absl::flat_hash_map<char32_t, uint32_t> high_;
 };
 
-struct BpeScratch : public ModelScratch {
-  std::vector<BpeSymbol> symbols;
-  MergeScratch merging;
-};
-
 class Bpe : public Model {
  public:
   Bpe(const BpeOptions& options, TokenIds ids, BpeMerges merges)
@@ -74,9 +69,6 @@ class Bpe : public Model {
     }
   }
 
-  std::unique_ptr<ModelScratch> MakeScratch() const override {
-    return std::make_unique<BpeScratch>();
-  }
   uint32_t Find(absl::string_view token) const override {
     const auto found = ids_.find(token);
     return found == ids_.end() ? kNoId : found->second;
@@ -101,11 +93,10 @@ class Bpe : public Model {
         return;
       }
     }
-    auto& [symbols, merging] = static_cast<BpeScratch&>(scratch);
-    symbols.clear();
-    AddSymbols(piece, symbols);
-    merges_.Apply(symbols, merging);
-    AddTokens(piece, symbols, tokens);
+    scratch.symbols.clear();
+    AddSymbols(piece, scratch.symbols);
+    merges_.Apply(scratch.symbols, scratch.merging);
+    AddTokens(piece, scratch.symbols, tokens);
   }
 
  private:

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "server/text/base/items.h"
 #include "server/text/base/json_fields.h"
+#include "server/text/models/bpe_merges.h"
 
 namespace attendant::text {
 
@@ -19,10 +20,19 @@ struct ModelToken {
   uint32_t first, last;
 };
 
-// Memory reused from piece to piece.
-class ModelScratch {
- public:
-  virtual ~ModelScratch() = default;
+// A step of Unigram: the best way to a place in the piece, a token from `begin` to there.
+struct UnigramStep {
+  double score;
+  uint32_t begin;
+  uint32_t id;
+};
+
+// Memory that a model reuses from piece to piece.
+struct ModelScratch {
+  PieceBytes bytes;
+  std::vector<UnigramStep> steps;
+  std::vector<BpeSymbol> symbols;
+  MergeScratch merging;
 };
 
 // Immutable; thread-safe.
@@ -32,9 +42,7 @@ class Model {
 
   virtual ~Model() = default;
 
-  virtual std::unique_ptr<ModelScratch> MakeScratch() const = 0;
-
-  // Appends the tokens of a non-empty piece. `scratch` must be from this model's MakeScratch.
+  // Appends the tokens of a non-empty piece.
   virtual void Tokenize(ItemSpan piece, ModelScratch& scratch,
                         std::vector<ModelToken>& tokens) const = 0;
 

@@ -16,18 +16,7 @@ namespace {
 // The extra cost of an unknown character over the least likely token.
 constexpr double kUnknownPenalty = 10.0;
 
-// The best way to a place in the piece: a token from `begin` to there.
-struct Step {
-  double score;
-  uint32_t begin;
-  uint32_t id;
-};
 constexpr uint32_t kUnreached = 0xFFFFFFFF;
-
-struct UnigramScratch : public ModelScratch {
-  PieceBytes bytes;
-  std::vector<Step> steps;
-};
 
 class Unigram : public Model {
  public:
@@ -42,20 +31,18 @@ class Unigram : public Model {
     }
   }
 
-  std::unique_ptr<ModelScratch> MakeScratch() const override {
-    return std::make_unique<UnigramScratch>();
-  }
   uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
   std::string Text(uint32_t id) const override { return trie_.Text(id); }
   // As the original counts them: equal tokens each.
   uint32_t size() const override { return static_cast<uint32_t>(scores_.size()); }
   bool has_surface_text() const override { return true; }
-  size_t scratch_bytes() const override { return 5 + sizeof(Step); }
+  size_t scratch_bytes() const override { return 5 + sizeof(UnigramStep); }
   size_t tokens_of_item() const override { return byte_ids_[0] == kNoId ? 1 : 4; }
 
   void Tokenize(ItemSpan piece, ModelScratch& scratch,
                 std::vector<ModelToken>& tokens) const override {
-    auto& [bytes, steps] = static_cast<UnigramScratch&>(scratch);
+    PieceBytes& bytes = scratch.bytes;
+    std::vector<UnigramStep>& steps = scratch.steps;
     bytes.Assign(piece);
     FindBest(bytes.bytes(), steps);
     const size_t before = tokens.size();
@@ -79,11 +66,11 @@ class Unigram : public Model {
     return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   }
 
-  static void Improve(double score, uint32_t begin, uint32_t id, Step& step) {
+  static void Improve(double score, uint32_t begin, uint32_t id, UnigramStep& step) {
     if (step.begin == kUnreached || score > step.score) step = {score, begin, id};
   }
 
-  void FindBest(absl::string_view bytes, std::vector<Step>& steps) const {
+  void FindBest(absl::string_view bytes, std::vector<UnigramStep>& steps) const {
     steps.assign(bytes.size() + 1, {0.0, kUnreached, 0});
     for (size_t begin = 0; begin < bytes.size();) {
       const uint32_t first = static_cast<uint32_t>(begin);

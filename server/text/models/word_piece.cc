@@ -11,19 +11,12 @@ namespace {
 // Each of a word's bytes may take as many steps as the word is long.
 constexpr uint32_t kMaxWordCharacters = 1000;
 
-struct WordScratch : public ModelScratch {
-  PieceBytes bytes;
-};
-
 // A model that looks up parts of a word.
 class WordModel : public Model {
  public:
   WordModel(uint32_t unk_id, Vocabulary vocabulary)
       : unk_id_(unk_id), trie_(std::move(vocabulary)) {}
 
-  std::unique_ptr<ModelScratch> MakeScratch() const override {
-    return std::make_unique<WordScratch>();
-  }
   uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
   std::string Text(uint32_t id) const override { return trie_.Text(id); }
   uint32_t size() const override { return trie_.size(); }
@@ -52,7 +45,7 @@ class WordPiece : public WordModel {
 
  private:
   bool Split(ItemSpan piece, ModelScratch& scratch, std::vector<ModelToken>& tokens) const {
-    PieceBytes& word = static_cast<WordScratch&>(scratch).bytes;
+    PieceBytes& word = scratch.bytes;
     word.Assign(piece);
     const absl::string_view bytes = word.bytes();
     for (size_t begin = 0; begin < bytes.size();) {
@@ -84,7 +77,7 @@ class WordLevel : public WordModel {
 
   void Tokenize(ItemSpan piece, ModelScratch& scratch,
                 std::vector<ModelToken>& tokens) const override {
-    PieceBytes& word = static_cast<WordScratch&>(scratch).bytes;
+    PieceBytes& word = scratch.bytes;
     word.Assign(piece);
     const uint32_t id = trie_.Find(word.bytes());
     tokens.push_back({id == kNoId ? unk_id_ : id, 0, static_cast<uint32_t>(piece.size())});

@@ -77,7 +77,8 @@ std::string ShowTokens(const std::string& json, absl::string_view piece) {
   for (const auto& [token, id] : vocabulary) names[id] = token;
   std::vector<ModelToken> tokens;
   const Items items = ItemsOf(piece);
-  (*model)->Tokenize(items, *(*model)->MakeScratch(), tokens);
+  ModelScratch scratch;
+  (*model)->Tokenize(items, scratch, tokens);
   std::string shown;
   for (const ModelToken& token : tokens) {
     const std::string place = Place(piece, items[token.first].begin, items[token.last - 1].end);
