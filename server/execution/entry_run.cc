@@ -239,7 +239,7 @@ void EntryRun::PlaceResult(MatrixView<const float> batch_rows) {
   }
   if (!whole.outputs.hidden_states) return;
   const auto hidden_states = TensorIn(&Response::hidden_states);
-  if (const auto& tokens = request().outputs.hidden_states->tokens) {
+  if (const auto& tokens = request().outputs.hidden_tokens) {
     ResponseTensor* target = MakeOnce(hidden_states, whole.hidden_shape(), dtype, true);
     if (target != nullptr) WriteSelectedRows(*tokens, RowsOf(batch_rows), *target);
   } else {

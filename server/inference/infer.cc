@@ -108,14 +108,7 @@ absl::Status Translate(const absl::Status& status) {
                                              {"BFLOAT16", "BF16"}}));
 }
 
-struct AnswerHead {
-  std::string model_name;
-  std::string model_version;
-  std::string id;
-  std::vector<InferOutput> outputs;
-};
-
-ResponseTensor* Find(std::vector<std::pair<int64_t, ResponseTensor>>& tensors, int64_t layer) {
+ResponseTensor* Find(LayerTensors& tensors, int64_t layer) {
   for (auto& [of, tensor] : tensors) {
     if (of == layer) return &tensor;
   }
@@ -138,12 +131,11 @@ ResponseTensor& TensorOf(const InferOutput& output, Response& response) {
   return *response.hidden_states;
 }
 
-InferAnswer ToInferAnswer(const AnswerHead& head, Response response) {
-  InferAnswer answer;
-  answer.message.set_model_name(head.model_name);
-  answer.message.set_model_version(head.model_version);
-  answer.message.set_id(head.id);
-  for (const InferOutput& output : head.outputs) {
+// Adds the outputs to the head of an answer.
+InferAnswer ToInferAnswer(ModelInferResponse head, const std::vector<InferOutput>& outputs,
+                          Response response) {
+  InferAnswer answer{std::move(head), {}};
+  for (const InferOutput& output : outputs) {
     ResponseTensor& tensor = TensorOf(output, response);
     const v1::Tensor described = tensor.head();
     auto& told = *answer.message.add_outputs();
@@ -246,10 +238,12 @@ absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& reque
                     "send the request again");
   }
   prepared->timeout = plan.timeout;
-  AnswerHead head = {request.model_name(), VersionText(served), request.id(),
-                     std::move(plan.outputs)};
-  return PreparedInfer{*std::move(prepared), [head = std::move(head)](Response response) {
-                         return ToInferAnswer(head, std::move(response));
+  ModelInferResponse head;
+  head.set_model_name(request.model_name());
+  head.set_model_version(VersionText(served));
+  head.set_id(request.id());
+  return PreparedInfer{*std::move(prepared), [head, outputs = plan.outputs](Response response) {
+                         return ToInferAnswer(head, outputs, std::move(response));
                        }};
 }
 

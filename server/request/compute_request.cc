@@ -67,12 +67,11 @@ bool ComputeRequest::AppendSelectedRows(int64_t first_row, std::vector<int32_t>&
   const int64_t last_layer = span.first_layer + span.layers - 1;
   if (absl::c_linear_search(outputs.intermediate_layers, last_layer)) return false;
   if (outputs.token_vectors || outputs.sparse) return false;
-  const std::optional<HiddenStatesOutput>& hidden_states = outputs.hidden_states;
-  if (hidden_states ? !hidden_states->tokens : !outputs.pooled) return false;
+  if (outputs.hidden_states ? !outputs.hidden_tokens : !outputs.pooled) return false;
   const size_t begin = rows.size();
   if (outputs.pooled && !AppendRowsToPool(first_row, rows)) return false;
-  if (!hidden_states) return true;
-  for (const int32_t token : *hidden_states->tokens) {
+  if (!outputs.hidden_tokens) return true;
+  for (const int32_t token : *outputs.hidden_tokens) {
     if (token >= 0) rows.push_back(static_cast<int32_t>(first_row) + token);
   }
   std::sort(rows.begin() + begin, rows.end());
@@ -125,7 +124,7 @@ std::vector<int64_t> ComputeRequest::rows_shape() const {
 }
 
 std::vector<int64_t> ComputeRequest::hidden_shape() const {
-  const auto& tokens = outputs.hidden_states->tokens;
+  const auto& tokens = outputs.hidden_tokens;
   return tokens ? std::vector<int64_t>{static_cast<int64_t>(tokens->size()), width()}
                 : rows_shape();
 }

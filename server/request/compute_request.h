@@ -69,11 +69,6 @@ struct Chunk {
 // Keys that the queries attend to. Those of CrossKvRows are projected in the request's batch.
 using Keys = std::variant<OwnKeys, CrossKvRows, RegisteredKeys, Chunk>;
 
-struct HiddenStatesOutput {
-  // [R]: the kept tokens to return, -1 for padding. Returns all rows if not set.
-  std::optional<std::vector<int32_t>> tokens;
-};
-
 // Outputs of the attention of some layers.
 struct AttentionOutput {
   std::vector<int64_t> layers;
@@ -125,7 +120,9 @@ struct SparseElement {
 
 struct Outputs {
   DataType dtype = DataType::kFloat32;
-  std::optional<HiddenStatesOutput> hidden_states;
+  bool hidden_states = false;
+  // [R]: the kept tokens whose hidden states to return, -1 for padding. If not set, all rows.
+  std::optional<std::vector<int32_t>> hidden_tokens;
   std::vector<int64_t> intermediate_layers;
   AttentionOutput attention;
   std::optional<PooledOutput> pooled;

@@ -82,7 +82,7 @@ absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPaylo
   status.Update(ParseStage(request.stage(), compute));
   if (!status.ok()) return status;
   if (!request.has_hidden_states()) return InvalidField("hidden_states", "a tensor", "none");
-  compute.outputs.hidden_states.emplace();
+  compute.outputs.hidden_states = true;
   AttentionOutput& attention = compute.outputs.attention;
   attention.probabilities = request.return_attention_probabilities();
   attention.weighted_values = request.return_weighted_values();

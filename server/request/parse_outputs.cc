@@ -155,7 +155,7 @@ absl::Status ParseOutputs(const Request& request, const RequestPayloads& payload
       ParseLayerList("intermediate_layers", request.intermediate_layers(), compute.span));
   ASSIGN_OR_RETURN(compute.outputs.attention.layers,
                    ParseLayerList("attention_layers", request.attention_layers(), compute.span));
-  if (!request.omit_hidden_states()) compute.outputs.hidden_states.emplace();
+  compute.outputs.hidden_states = !request.omit_hidden_states();
   absl::Status status = ParseTokenVectors(request, compute);
   if (status.ok()) status = ParseQueryVectors(request, payloads, compute);
   if (!status.ok()) return status;

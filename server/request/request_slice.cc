@@ -67,9 +67,9 @@ ComputeRequest SequencesOf(const ComputeRequest& request, int64_t first, int64_t
   slice.outputs = request.outputs;
   auto& pooled = slice.outputs.pooled;
   if (pooled) pooled->prompt_tokens = PromptsOf(*pooled, sequences);
-  if (!slice.outputs.hidden_states || !slice.outputs.hidden_states->tokens) return slice;
+  if (!slice.outputs.hidden_tokens) return slice;
   const int32_t first_token = request.layout.cu_seqlens[first];
-  for (int32_t& token : *slice.outputs.hidden_states->tokens) {
+  for (int32_t& token : *slice.outputs.hidden_tokens) {
     token -= first_token;
     if (token < 0 || token >= slice.layout.tokens()) token = -1;
   }

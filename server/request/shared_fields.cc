@@ -124,7 +124,7 @@ absl::Status ParseQueryRows(const SharedTensors& shared, ComputeRequest& compute
     return InvalidField(absl::StrCat("query_rows[", i, "]"),
                         absl::StrCat("0..", compute.layout.rows - 1), absl::StrCat(row));
   }
-  compute.outputs.hidden_states->tokens = TokensOfRows(compute.layout, shared.query_rows);
+  compute.outputs.hidden_tokens = TokensOfRows(compute.layout, shared.query_rows);
   return absl::OkStatus();
 }
 

@@ -2,20 +2,18 @@
 
 #include <utility>
 
+#include "engine/base/names.h"
+
 namespace attendant::server {
 namespace {
 
 constexpr std::string_view kOfModel = "/models/", kModelPage = "/v1/models/";
 
-struct PageOf {
-  std::string_view path;
-  TextPage page;
-};
-constexpr PageOf kPages[] = {{"/v1/models", TextPage::kModels},
-                             {"/info", TextPage::kInfo},
-                             {"/health", TextPage::kHealth},
-                             {"/ping", TextPage::kHealth},
-                             {"/openapi.json", TextPage::kOpenApi}};
+constexpr Named<TextPage> kPages[] = {{"/v1/models", TextPage::kModels},
+                                      {"/info", TextPage::kInfo},
+                                      {"/health", TextPage::kHealth},
+                                      {"/ping", TextPage::kHealth},
+                                      {"/openapi.json", TextPage::kOpenApi}};
 
 bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() > end.size() && text.substr(text.size() - end.size()) == end;
@@ -24,7 +22,7 @@ bool EndsWith(std::string_view text, std::string_view end) {
 // Calls `found` with each path that there is.
 void ForEachPath(const std::function<void(std::string_view, TextPath)>& found) {
   for (const TextRoute& route : TextRoutes()) found(route.path, {&route});
-  for (const PageOf& page : kPages) found(page.path, {nullptr, page.page});
+  for (const Named<TextPage>& page : kPages) found(page.name, {nullptr, page.value});
 }
 
 // `rest` is a name and a path, or a name. Among several readings, the one with a served model wins;

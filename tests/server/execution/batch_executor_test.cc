@@ -40,7 +40,7 @@ class BatchExecutorTest : public ::testing::Test {
     request.layout.positions = {0, 1};
     request.layout.runs = {{0, 2}};
     request.input = KeptIds{{1, 2}, {0, 1}, {}};
-    request.outputs.hidden_states.emplace();
+    request.outputs.hidden_states = true;
     return request;
   }
 
