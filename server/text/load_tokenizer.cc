@@ -10,22 +10,6 @@
 namespace attendant::text {
 namespace {
 
-// Returns whether two values are equivalent; missing or null keys have defaults.
-bool Agree(JsonValue a, JsonValue b) {
-  if (a.is_null() || b.is_null()) return a.is_null() && b.is_null();
-  if (a.kind() != b.kind() || a.text() != b.text()) return false;
-  if (a.is_array() && a.size() != b.size()) return false;
-  bool agree = true;
-  const std::vector<JsonValue> elements = a.is_array() ? b.Elements() : std::vector<JsonValue>();
-  size_t next = 0;
-  a.ForEach([&](absl::string_view key, JsonValue value) {
-    const std::optional<JsonValue> other = a.is_array() ? elements[next++] : b.Find(key);
-    if (!other.has_value() || value.is_null() || other->is_null()) return;
-    agree = agree && Agree(value, *other);
-  });
-  return agree;
-}
-
 // A part of tokenizer.json, or the text that replaces it.
 class PartJson {
  public:
@@ -40,7 +24,7 @@ class PartJson {
     const std::optional<JsonValue> own = file.Find(key);
     if (!instead.has_value()) {
       part.value_ = own;
-    } else if (notes != nullptr && !Agree(own.value_or(part.Null()), part.tree_->root())) {
+    } else if (notes != nullptr && !Contains(part.tree_->root(), own.value_or(part.Null()), true)) {
       notes->push_back(absl::StrCat(reason, " replaces the ", key, " of tokenizer.json"));
     }
     return part;
@@ -228,7 +212,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(JsonValue tokenizer_j
   ASSIGN_OR_RETURN(const std::unique_ptr<JsonTree> options,
                    JsonTree::Parse(overrides.model.value_or("{}"), "model"));
   fields.Override(options->root());
-  if (notes != nullptr && !Agree(options->root(), json)) {
+  if (notes != nullptr && !Contains(json, options->root(), true)) {
     notes->push_back(
         absl::StrCat(overrides.reason, " replaces options of the model of tokenizer.json"));
   }

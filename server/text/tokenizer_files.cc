@@ -78,20 +78,6 @@ const TokenizerClass* ClassOf(const std::string& json, const Settings& file,
   return ClassFor(settings, json, type.has_value() ? type->text() : absl::string_view());
 }
 
-// Returns whether `found` contains `wanted`; objects in it may have further keys.
-bool SaysTheSame(JsonValue wanted, JsonValue found) {
-  if (wanted.kind() != found.kind() || wanted.text() != found.text()) return false;
-  if (wanted.is_array() && wanted.size() != found.size()) return false;
-  const std::vector<JsonValue> elements = found.Elements();
-  bool same = true;
-  size_t next = 0;
-  wanted.ForEach([&](absl::string_view key, JsonValue value) {
-    const std::optional<JsonValue> other = wanted.is_array() ? elements[next++] : found.Find(key);
-    same = same && other.has_value() && SaysTheSame(value, *other);
-  });
-  return same;
-}
-
 // Replaces each {{TOKEN}} in the JSON of a part by the id of that added token of the file. Returns
 // nullopt if there is no such token.
 std::optional<std::string> WithAddedIds(const std::string& part, const Settings& file) {
@@ -169,7 +155,7 @@ std::map<std::string, std::string> ReplacedParts(const TokenizerFiles& files) {
     if (!wanted.ok()) continue;
     const std::optional<JsonValue> found = file->Find(key);
     const bool is_same =
-        found ? SaysTheSame((*wanted)->root(), *found) : (*wanted)->root().is_null();
+        found ? Contains(*found, (*wanted)->root(), false) : (*wanted)->root().is_null();
     if (!is_same) replaced[key] = *json;
   }
   return replaced;

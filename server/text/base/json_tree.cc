@@ -172,6 +172,20 @@ std::string JsonValue::Describe() const {
   return absl::StrCat("a string of ", text().size(), " bytes");
 }
 
+bool Contains(JsonValue whole, JsonValue part, bool absent_agrees) {
+  if (part.kind() != whole.kind() || part.text() != whole.text()) return false;
+  if (part.is_array() && part.size() != whole.size()) return false;
+  const std::vector<JsonValue> elements = whole.Elements();
+  bool contains = true;
+  size_t next = 0;
+  part.ForEach([&](absl::string_view key, JsonValue value) {
+    const std::optional<JsonValue> own = part.is_array() ? elements[next++] : whole.Find(key);
+    if (absent_agrees && (!own || own->is_null() || value.is_null())) return;
+    contains = contains && own && Contains(*own, value, absent_agrees);
+  });
+  return contains;
+}
+
 std::string QuoteJson(absl::string_view text) {
   using Json = nlohmann::json;
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -87,6 +87,10 @@ class JsonTree {
   std::string text_;
 };
 
+// Returns whether `whole` has the values of `part`; its objects may have further keys. With
+// `absent_agrees`, a key that `whole` lacks or that is null agrees with any value.
+bool Contains(JsonValue whole, JsonValue part, bool absent_agrees);
+
 template <typename Visit>
 void JsonValue::ForEach(Visit visit) const {
   const JsonTree::Node& node = tree_->nodes_[node_];
