@@ -1,6 +1,7 @@
 // Activations: the buffers of a run.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "engine/base/aligned_buffer.h"
@@ -37,74 +38,79 @@ class Activations {
   static CheckedSize Bytes(const ModelDescription& model, int64_t max_tokens);
 
   // [., E], the input and output of a layer.
-  MatrixView<float> hidden() { return hidden_.view().Columns(0, hidden_size_); }
+  MatrixView<float> hidden() { return inputs().Columns(0, hidden_size_); }
   // The same rows as hidden(), with as many columns as the widest source row of queries, keys and
   // values.
-  MatrixView<float> inputs() { return hidden_.view(); }
-  MatrixView<float> qkv() { return qkv_.view(); }          // [., InputProjectionWidth]
-  MatrixView<float> context() { return context_.view(); }  // [., C]
+  MatrixView<float> inputs() { return view(kHidden); }
+  MatrixView<float> qkv() { return view(kQkv); }          // [., InputProjectionWidth]
+  MatrixView<float> context() { return view(kContext); }  // [., C]
   // [., E], or [., B] inside a bottleneck: the branch that is added to the residual, or the result
   // of a projection.
-  MatrixView<float> branch() { return branch_.view(); }
-  MatrixView<float> feed_forward() { return feed_forward_.view(); }  // [., F]
-  MatrixView<float> gate() { return gate_.view(); }                  // [., F]
+  MatrixView<float> branch() { return view(kBranch); }
+  MatrixView<float> feed_forward() { return view(kFeedForward); }  // [., F]
+  MatrixView<float> gate() { return view(kGate); }                 // [., F]
   // [., W], embeddings or features before their projection.
-  MatrixView<float> embedded() { return embedded_.view(); }
+  MatrixView<float> embedded() { return view(kEmbedded); }
   // For layers with a bottleneck of width B: the rows inside it, the input of queries and keys if
   // values are projected from outside it, and its output.
-  MatrixView<float> inner() { return inner_.view(); }                                 // [., B]
-  MatrixView<float> inner_queries() { return inner_queries_.view(); }                 // [., B]
-  MatrixView<float> outer() { return outer_.cols() > 0 ? outer_.view() : branch(); }  // [., E]
+  MatrixView<float> inner() { return view(kInner); }                 // [., B]
+  MatrixView<float> inner_queries() { return view(kInnerQueries); }  // [., B]
+  MatrixView<float> outer() {
+    return view(buffers_[kOuter].cols > 0 ? kOuter : kBranch);
+  }  // [., E]
   // For layers with a convolution: the gathered inputs of some rows, and the result.
-  MatrixView<float> convolution_taps() { return convolution_taps_.view(); }  // [., taps * E]
-  MatrixView<float> convolved() { return convolved_.view(); }                // [., E]
+  MatrixView<float> convolution_taps() { return view(kConvolutionTaps); }  // [., taps * E]
+  MatrixView<float> convolved() { return view(kConvolved); }               // [., E]
   // For layers with a mixture of experts, which compute kFeedForwardRows rows at a time: the chosen
   // experts, and their inputs, which their outputs replace.
   Routing& routing() { return routing_; }
-  MatrixView<float> expert_rows() { return expert_rows_.view(); }  // [Routing::MostPlaces, E]
+  MatrixView<float> expert_rows() { return view(kExpertRows); }  // [Routing::MostPlaces, E]
   // The input and the output of a linear layer of a head, as wide as the widest vector of the heads
   // and at least E.
-  MatrixView<float> head_inputs() { return head_inputs_.view(); }
-  MatrixView<float> head_outputs() { return head_outputs_.view(); }
+  MatrixView<float> head_inputs() { return view(kHeadInputs); }
+  MatrixView<float> head_outputs() { return view(kHeadOutputs); }
   // Logits of the MLM head: [., at most kVocabularyColumns].
-  MatrixView<float> vocabulary_logits() { return vocabulary_logits_.view(); }
+  MatrixView<float> vocabulary_logits() { return view(kVocabularyLogits); }
   int64_t bytes() const;
 
  private:
-  struct Shape;
-  class Matrix {
-   public:
-    explicit Matrix(const Shape& shape);
-    MatrixView<float> view() { return {buffer_.data(), rows_, cols_, cols_}; }
-    int64_t cols() const { return cols_; }
-    int64_t bytes() const { return buffer_.bytes(); }
-
-   private:
-    int64_t rows_;
-    int64_t cols_;
-    AlignedBuffer<float> buffer_;
+  enum Buffer {
+    kHidden,
+    kQkv,
+    kContext,
+    kBranch,
+    kFeedForward,
+    kGate,
+    kEmbedded,
+    kInner,
+    kInnerQueries,
+    kOuter,
+    kConvolutionTaps,
+    kConvolved,
+    kExpertRows,
+    kHeadInputs,
+    kHeadOutputs,
+    kVocabularyLogits,
+    kBuffers
   };
-  struct Shapes;
-  explicit Activations(const Shapes& shapes);
+  struct Shape {
+    CheckedSize rows;
+    CheckedSize cols;
+  };
+  using Shapes = std::array<Shape, kBuffers>;
+  struct Matrix {
+    int64_t rows;
+    int64_t cols;
+    AlignedBuffer<float> elements;
+  };
+
+  // Buffers that the model does not need have no rows.
+  static Shapes ShapesOf(const ModelDescription& model, int64_t max_tokens);
+  MatrixView<float> view(Buffer buffer);
 
   int64_t hidden_size_;
-  Matrix hidden_;
-  Matrix qkv_;
-  Matrix context_;
-  Matrix branch_;
-  Matrix feed_forward_;
-  Matrix gate_;
-  Matrix embedded_;
-  Matrix inner_;
-  Matrix inner_queries_;
-  Matrix outer_;
-  Matrix convolution_taps_;
-  Matrix convolved_;
   Routing routing_;
-  Matrix expert_rows_;
-  Matrix head_inputs_;
-  Matrix head_outputs_;
-  Matrix vocabulary_logits_;
+  std::array<Matrix, kBuffers> buffers_;
 };
 
 }  // namespace attendant
