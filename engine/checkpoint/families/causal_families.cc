@@ -7,20 +7,14 @@ namespace attendant {
 namespace {
 
 NamePatterns LlamaNames() {
-  return {
-      {"embeddings.word", "embed_tokens.weight"},
-      {"layer.{i}.query", "layers.{i}.self_attn.q_proj"},
-      {"layer.{i}.key", "layers.{i}.self_attn.k_proj"},
-      {"layer.{i}.value", "layers.{i}.self_attn.v_proj"},
-      {"layer.{i}.output", "layers.{i}.self_attn.o_proj"},
-      {"layer.{i}.attention_norm", "layers.{i}.input_layernorm"},
-      {"layer.{i}.feed_forward_gate", "layers.{i}.mlp.gate_proj"},
-      {"layer.{i}.feed_forward_in", "layers.{i}.mlp.up_proj"},
-      {"layer.{i}.feed_forward_out", "layers.{i}.mlp.down_proj"},
-      {"layer.{i}.feed_forward_norm", "layers.{i}.post_attention_layernorm"},
-      {"exit_norm", "norm"},
-      {"classifier.dense", "/score"},
-  };
+  return JoinNames(
+      {LayerNames("layers.{i}.",
+                  {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+                   "input_layernorm", "mlp.up_proj", "mlp.down_proj", "post_attention_layernorm"}),
+       {{"embeddings.word", "embed_tokens.weight"},
+        {"layer.{i}.feed_forward_gate", "layers.{i}.mlp.gate_proj"},
+        {"exit_norm", "norm"},
+        {"classifier.dense", "/score"}}});
 }
 
 // The norms of queries and keys of Qwen 3 and Gemma 3.
@@ -36,7 +30,6 @@ Family Llama() {
       .architectures = {"Llama"},
       .prefixes = {"model.", "transformer."},
       .parts = {"embed_tokens.", "layers.", "norm."},
-      .others = {},
       .classifier_modes = {PoolingMode::kLastToken},
       .keys = {.key_value_heads = {"num_key_value_heads"},
                .norm_epsilon = {"rms_norm_eps"},

@@ -109,8 +109,8 @@ struct Family {
   std::vector<std::string> architectures;
   std::vector<std::string> prefixes;  // of all tensors' names; names without prefix are tried first
   std::vector<std::string> parts;     // beginnings of the names of the encoder's tensors
-  std::vector<std::string> others;    // beginnings of names that do not belong to the encoder
-  std::string pooler = {};            // a layer after pooling; empty: none
+  std::vector<std::string> others = {};  // beginnings of names that do not belong to the encoder
+  std::string pooler = {};               // a layer after pooling; empty: none
   Activation pooler_activation = Activation::kTanh;
   PoolingMode pooler_mode = PoolingMode::kFirstToken;
   bool pooler_has_block = false;     // followed by a feed-forward block like the layers'

@@ -8,39 +8,35 @@ namespace {
 // layer and every table is the "original" of a parametrization; see task_adapters.h.
 NamePatterns JinaV3Names() {
   const std::string layer = "encoder.layers.{i}.", original = ".parametrizations.weight.original";
-  NamePatterns names = {
+  NamePatterns names =
+      LayerNames("layers.{i}.",
+                 {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+                  "post_attention_layernorm", "mlp.fc1", "mlp.fc2", "post_mlp_layernorm"});
+  const NamePatterns others = {
       {"embeddings.word", "embeddings.word_embeddings.weight"},
       {"embeddings.word", "embeddings.word_embeddings" + original},
       {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
       {"embeddings.token_type", "embeddings.token_type_embeddings" + original},
       {"embeddings.norm", "embeddings.LayerNorm"},
       {"embeddings.norm", "emb_ln"},
-      {"layer.{i}.query", "layers.{i}.self_attn.q_proj"},
-      {"layer.{i}.key", "layers.{i}.self_attn.k_proj"},
-      {"layer.{i}.value", "layers.{i}.self_attn.v_proj"},
-      {"layer.{i}.output", "layers.{i}.self_attn.o_proj"},
       {"layer.{i}.output", layer + "mixer.out_proj"},
       {"layer.{i}.output.weight", layer + "mixer.out_proj" + original},
-      {"layer.{i}.attention_norm", "layers.{i}.post_attention_layernorm"},
       {"layer.{i}.attention_norm", layer + "norm1"},
-      {"layer.{i}.feed_forward_in", "layers.{i}.mlp.fc1"},
       {"layer.{i}.feed_forward_in", layer + "mlp.fc1"},
       {"layer.{i}.feed_forward_in.weight", layer + "mlp.fc1" + original},
-      {"layer.{i}.feed_forward_out", "layers.{i}.mlp.fc2"},
       {"layer.{i}.feed_forward_out", layer + "mlp.fc2"},
       {"layer.{i}.feed_forward_out.weight", layer + "mlp.fc2" + original},
-      {"layer.{i}.feed_forward_norm", "layers.{i}.post_mlp_layernorm"},
       {"layer.{i}.feed_forward_norm", layer + "norm2"},
       {"pooling.dense", "pooler.dense"},
       {"pooling.dense.weight", "pooler.dense" + original},
       {"classifier.dense", "/classifier.dense"},
       {"classifier.output", "/classifier.out_proj"},
   };
-  for (const NamePatterns& stacked :
-       {StackedInputs(layer + "mixer.Wqkv"),
+  for (const NamePatterns& more :
+       {others, StackedInputs(layer + "mixer.Wqkv"),
         Stacked({"layer.{i}.query.weight", "layer.{i}.key.weight", "layer.{i}.value.weight"},
                 layer + "mixer.Wqkv" + original)}) {
-    names.insert(names.end(), stacked.begin(), stacked.end());
+    names.insert(names.end(), more.begin(), more.end());
   }
   return names;
 }
@@ -52,7 +48,6 @@ Family JinaV3() {
       .architectures = {"JinaEmbeddingsV3"},
       .prefixes = {"roberta."},
       .parts = {"embeddings.", "emb_ln.", "encoder.", "layers."},
-      .others = {},
       .pooler = "pooler.",
       .keys = {.positions = {},
                .token_types = {"type_vocab_size"},
@@ -64,7 +59,6 @@ Family JinaV3() {
                              "lora_dropout_p lora_main_params_trainable lora_prompts lora_rank "
                              "max_position_embeddings task_instructions truncate_dim "
                              "use_flash_attn"),
-      .position_embedding_types = {"absolute"},
       .own_transformer = "custom_st.Transformer",
       .norm_epsilon = 1e-5f,
       .relative_positions = {.kind = RelativePositions::kRotary},

@@ -1,6 +1,7 @@
 #include "engine/checkpoint/families/name_patterns.h"
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_split.h"
 
 namespace attendant {
 
@@ -29,6 +30,18 @@ NamePatterns StackedInputs(const std::string& in_file, RowUnit unit) {
   return Stacked({"layer.{i}.query", "layer.{i}.key", "layer.{i}.value"}, in_file, unit);
 }
 
+NamePatterns LayerNames(const std::string& layer, const std::array<const char*, 8>& names) {
+  static const auto& parts = *new std::vector<std::string>(
+      absl::StrSplit("query key value output attention_norm feed_forward_in feed_forward_out "
+                     "feed_forward_norm",
+                     ' '));
+  NamePatterns patterns;
+  for (size_t i = 0; i < names.size(); ++i) {
+    patterns.push_back({"layer.{i}." + parts[i], layer + names[i]});
+  }
+  return patterns;
+}
+
 NamePatterns BertEmbeddingNames() {
   return {{"embeddings.word", "embeddings.word_embeddings.weight"},
           {"embeddings.position", "embeddings.position_embeddings.weight"},
@@ -37,29 +50,21 @@ NamePatterns BertEmbeddingNames() {
 }
 
 NamePatterns BertNames() {
-  return JoinNames({BertEmbeddingNames(),
-                    {{"embeddings.projection", "embeddings_project"},
-                     {"layer.{i}.query", "encoder.layer.{i}.attention.self.query"},
-                     {"layer.{i}.key", "encoder.layer.{i}.attention.self.key"},
-                     {"layer.{i}.value", "encoder.layer.{i}.attention.self.value"},
-                     {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
-                     {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.output.LayerNorm"},
-                     {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
-                     {"layer.{i}.feed_forward_out", "encoder.layer.{i}.output.dense"},
-                     {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.output.LayerNorm"},
-                     {"pooling.dense", "pooler.dense"}}});
+  return JoinNames(
+      {BertEmbeddingNames(),
+       LayerNames("encoder.layer.{i}.",
+                  {"attention.self.query", "attention.self.key", "attention.self.value",
+                   "attention.output.dense", "attention.output.LayerNorm", "intermediate.dense",
+                   "output.dense", "output.LayerNorm"}),
+       {{"embeddings.projection", "embeddings_project"}, {"pooling.dense", "pooler.dense"}}});
 }
 
 NamePatterns BartLayerNames() {
-  return {{"layer.{i}.query", "encoder.layers.{i}.self_attn.q_proj"},
-          {"layer.{i}.key", "encoder.layers.{i}.self_attn.k_proj"},
-          {"layer.{i}.value", "encoder.layers.{i}.self_attn.v_proj"},
-          {"layer.{i}.output", "encoder.layers.{i}.self_attn.out_proj"},
-          {"layer.{i}.attention_norm", "encoder.layers.{i}.self_attn_layer_norm"},
-          {"layer.{i}.feed_forward_in", "encoder.layers.{i}.fc1"},
-          {"layer.{i}.feed_forward_out", "encoder.layers.{i}.fc2"},
-          {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.final_layer_norm"},
-          {"exit_norm", "encoder.layer_norm"}};
+  return JoinNames(
+      {LayerNames("encoder.layers.{i}.",
+                  {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj",
+                   "self_attn_layer_norm", "fc1", "fc2", "final_layer_norm"}),
+       {{"exit_norm", "encoder.layer_norm"}}});
 }
 
 NamePatterns ClassifierNames(const std::string& dense, const std::string& output) {

@@ -1,6 +1,7 @@
 // NamePattern: the name of a weight in a family's files, and names that families share.
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -34,6 +35,11 @@ NamePatterns Stacked(const std::vector<std::string>& weights, const std::string&
                      RowUnit unit = RowUnit::kTensor);
 // Does so for the projections of queries, keys and values.
 NamePatterns StackedInputs(const std::string& in_file, RowUnit unit = RowUnit::kTensor);
+
+// Returns patterns for the parts of a layer whose names in the file begin with `layer`. The names
+// are, in this order, of queries, keys, values, the output of attention, its norm, both linear
+// layers of the feed-forward block, and its norm.
+NamePatterns LayerNames(const std::string& layer, const std::array<const char*, 8>& names);
 
 // BERT's embedding tensors only, and all of its tensors except the heads'.
 NamePatterns BertEmbeddingNames();

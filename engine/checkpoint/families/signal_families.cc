@@ -6,22 +6,17 @@ namespace attendant {
 namespace {
 
 NamePatterns VitNames() {
-  return {
-      {"front.class", "embeddings.cls_token"},
-      {"front.distillation", "embeddings.distillation_token"},
-      {"front.positions", "embeddings.position_embeddings"},
-      {"layer.{i}.query", "encoder.layer.{i}.attention.attention.query"},
-      {"layer.{i}.key", "encoder.layer.{i}.attention.attention.key"},
-      {"layer.{i}.value", "encoder.layer.{i}.attention.attention.value"},
-      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
-      {"layer.{i}.attention_norm", "encoder.layer.{i}.layernorm_before"},
-      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
-      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.output.dense"},
-      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.layernorm_after"},
-      {"exit_norm", "layernorm"},
-      {"pooling.dense", "pooler.dense"},
-      {"classifier.dense", "/classifier"},
-  };
+  return JoinNames(
+      {LayerNames("encoder.layer.{i}.",
+                  {"attention.attention.query", "attention.attention.key",
+                   "attention.attention.value", "attention.output.dense", "layernorm_before",
+                   "intermediate.dense", "output.dense", "layernorm_after"}),
+       {{"front.class", "embeddings.cls_token"},
+        {"front.distillation", "embeddings.distillation_token"},
+        {"front.positions", "embeddings.position_embeddings"},
+        {"exit_norm", "layernorm"},
+        {"pooling.dense", "pooler.dense"},
+        {"classifier.dense", "/classifier"}}});
 }
 
 NamePatterns Dinov2Names() {
@@ -39,20 +34,14 @@ NamePatterns Dinov2Names() {
 }
 
 NamePatterns Wav2Vec2Names() {
-  return {
-      {"layer.{i}.query", "encoder.layers.{i}.attention.q_proj"},
-      {"layer.{i}.key", "encoder.layers.{i}.attention.k_proj"},
-      {"layer.{i}.value", "encoder.layers.{i}.attention.v_proj"},
-      {"layer.{i}.output", "encoder.layers.{i}.attention.out_proj"},
-      {"layer.{i}.attention_norm", "encoder.layers.{i}.layer_norm"},
-      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.feed_forward.intermediate_dense"},
-      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.feed_forward.output_dense"},
-      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.final_layer_norm"},
-      {"exit_norm", "encoder.layer_norm"},   // if norms come first
-      {"front.norm", "encoder.layer_norm"},  // if norms come last
-      {"classifier.dense", "/projector"},
-      {"classifier.output", "/classifier"},
-  };
+  return JoinNames(
+      {LayerNames("encoder.layers.{i}.",
+                  {"attention.q_proj", "attention.k_proj", "attention.v_proj", "attention.out_proj",
+                   "layer_norm", "feed_forward.intermediate_dense", "feed_forward.output_dense",
+                   "final_layer_norm"}),
+       {{"exit_norm", "encoder.layer_norm"},    // if norms come first
+        {"front.norm", "encoder.layer_norm"}},  // if norms come last
+       ClassifierNames("/projector", "/classifier")});
 }
 
 Family Vit() {

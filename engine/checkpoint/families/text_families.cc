@@ -16,7 +16,6 @@ Family BertFamily() {
       .architectures = {"Bert"},
       .prefixes = {"bert."},
       .parts = {"embeddings.", "encoder."},
-      .others = {},
       .pooler = "pooler.",
       .keys = {.token_types = {"type_vocab_size"}},
       .names = JoinNames({BertNames(), ClassifierNames("pooler.dense", "/classifier")}),
@@ -41,32 +40,23 @@ Family RobertaFamily() {
 namespace {
 
 NamePatterns DistilBertNames() {
-  return JoinNames({BertEmbeddingNames(),
-                    {{"layer.{i}.query", "transformer.layer.{i}.attention.q_lin"},
-                     {"layer.{i}.key", "transformer.layer.{i}.attention.k_lin"},
-                     {"layer.{i}.value", "transformer.layer.{i}.attention.v_lin"},
-                     {"layer.{i}.output", "transformer.layer.{i}.attention.out_lin"},
-                     {"layer.{i}.attention_norm", "transformer.layer.{i}.sa_layer_norm"},
-                     {"layer.{i}.feed_forward_in", "transformer.layer.{i}.ffn.lin1"},
-                     {"layer.{i}.feed_forward_out", "transformer.layer.{i}.ffn.lin2"},
-                     {"layer.{i}.feed_forward_norm", "transformer.layer.{i}.output_layer_norm"}},
-                    ClassifierNames("/pre_classifier", "/classifier")});
+  return JoinNames(
+      {BertEmbeddingNames(),
+       LayerNames("transformer.layer.{i}.",
+                  {"attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin",
+                   "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"}),
+       ClassifierNames("/pre_classifier", "/classifier")});
 }
 
 NamePatterns AlbertNames() {
-  const std::string layer = "encoder.albert_layer_groups.{i}.albert_layers.0.";
-  return JoinNames({BertEmbeddingNames(),
-                    {{"embeddings.projection", "encoder.embedding_hidden_mapping_in"},
-                     {"layer.{i}.query", layer + "attention.query"},
-                     {"layer.{i}.key", layer + "attention.key"},
-                     {"layer.{i}.value", layer + "attention.value"},
-                     {"layer.{i}.output", layer + "attention.dense"},
-                     {"layer.{i}.attention_norm", layer + "attention.LayerNorm"},
-                     {"layer.{i}.feed_forward_in", layer + "ffn"},
-                     {"layer.{i}.feed_forward_out", layer + "ffn_output"},
-                     {"layer.{i}.feed_forward_norm", layer + "full_layer_layer_norm"},
-                     {"pooling.dense", "pooler"}},
-                    ClassifierNames("pooler", "/classifier")});
+  return JoinNames(
+      {BertEmbeddingNames(),
+       LayerNames("encoder.albert_layer_groups.{i}.albert_layers.0.",
+                  {"attention.query", "attention.key", "attention.value", "attention.dense",
+                   "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm"}),
+       {{"embeddings.projection", "encoder.embedding_hidden_mapping_in"},
+        {"pooling.dense", "pooler"}},
+       ClassifierNames("pooler", "/classifier")});
 }
 
 NamePatterns MpNetNames() {
@@ -122,25 +112,19 @@ NamePatterns MobileBertNames() {
 }
 
 NamePatterns T5Names() {
-  const std::string attention = "encoder.block.{i}.layer.0.SelfAttention.";
-  const std::string feed_forward = "encoder.block.{i}.layer.1.DenseReluDense.";
-  return {
-      {"embeddings.word", "shared.weight"},
-      {"embeddings.word", "encoder.embed_tokens.weight"},
-      {"relative_positions",
-       "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"},
-      {"layer.{i}.query", attention + "q"},
-      {"layer.{i}.key", attention + "k"},
-      {"layer.{i}.value", attention + "v"},
-      {"layer.{i}.output", attention + "o"},
-      {"layer.{i}.attention_norm", "encoder.block.{i}.layer.0.layer_norm"},
-      {"layer.{i}.feed_forward_gate", feed_forward + "wi_0"},
-      {"layer.{i}.feed_forward_in", feed_forward + "wi"},
-      {"layer.{i}.feed_forward_in", feed_forward + "wi_1"},
-      {"layer.{i}.feed_forward_out", feed_forward + "wo"},
-      {"layer.{i}.feed_forward_norm", "encoder.block.{i}.layer.1.layer_norm"},
-      {"exit_norm", "encoder.final_layer_norm"},
-  };
+  const std::string layer = "encoder.block.{i}.layer.";
+  return JoinNames(
+      {LayerNames(layer, {"0.SelfAttention.q", "0.SelfAttention.k", "0.SelfAttention.v",
+                          "0.SelfAttention.o", "0.layer_norm", "1.DenseReluDense.wi",
+                          "1.DenseReluDense.wo", "1.layer_norm"}),
+       {{"embeddings.word", "shared.weight"},
+        {"embeddings.word", "encoder.embed_tokens.weight"},
+        {"relative_positions",
+         "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"},
+        {"layer.{i}.feed_forward_gate", layer + "1.DenseReluDense.wi_0"},
+        {"layer.{i}.feed_forward_in", layer + "1.DenseReluDense.wi"},
+        {"layer.{i}.feed_forward_in", layer + "1.DenseReluDense.wi_1"},
+        {"exit_norm", "encoder.final_layer_norm"}}});
 }
 
 Family Electra() {
@@ -167,7 +151,6 @@ Family DistilBert() {
       .architectures = {"DistilBert"},
       .prefixes = {"distilbert."},
       .parts = {"embeddings.", "transformer."},
-      .others = {},
       .classifier_activation = Activation::kRelu,
       .keys = {.hidden_size = {"dim", "hidden_size"},
                .heads = {"n_heads", "num_attention_heads"},
