@@ -83,9 +83,8 @@ int64_t BytesToRead(const ModelDescription& model, const WeightSource& source) {
 
 absl::StatusOr<int64_t> Encoder::PredictLoadBytes(const ModelDescription& description,
                                                   const ComputeMode& mode) {
-  absl::Status status = CheckDescription(description);
-  if (status.ok()) status = CheckComputeMode(mode);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckDescription(description));
+  RETURN_IF_ERROR(CheckComputeMode(mode));
   return LoadBytes(description, mode).value();
 }
 
@@ -93,15 +92,13 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
     const ModelDescription& description, WeightSource& weights,
     absl::FunctionRef<void(int64_t done, int64_t total)> progress, const ComputeMode& mode,
     int threads) {
-  absl::Status status = CheckDescription(description);
-  if (status.ok()) status = CheckComputeMode(mode);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckDescription(description));
+  RETURN_IF_ERROR(CheckComputeMode(mode));
   WeightLoader loader(weights, BytesToRead(description, weights), progress, mode, threads);
   auto impl = std::make_unique<Impl>();
   impl->description = description;
   impl->mode = mode;
-  status = LoadAll(description, loader, *impl);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(LoadAll(description, loader, *impl));
   impl->own_bytes = impl->bytes();
   impl->product_plans = loader.product_plans();
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));

@@ -17,9 +17,9 @@ namespace {
 using LoadedBody = absl::StatusOr<std::shared_ptr<const BlockBody>>;
 
 template <class Body>
-LoadedBody ShareBody(absl::StatusOr<Body> body) {
-  if (!body.ok()) return body.status();
-  return std::make_shared<const Body>(*std::move(body));
+LoadedBody ShareBody(absl::StatusOr<Body> loaded) {
+  ASSIGN_OR_RETURN(Body body, std::move(loaded));
+  return std::make_shared<const Body>(std::move(body));
 }
 
 // Loads the body of a block that follows the attention. The input layers of `bottleneck` are
@@ -55,13 +55,13 @@ absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const
                    MultiHeadAttention::Load(prefix, shape, loader, distances));
   EncoderLayer layer(std::move(attention));
   for (const ResidualBlockShape& block : ListBlocks(shape)) {
-    LoadedBody body = LoadBody(block, prefix, shape, bottleneck, loader);
-    if (!body.ok()) return body.status();
+    ASSIGN_OR_RETURN(std::shared_ptr<const BlockBody> body,
+                     LoadBody(block, prefix, shape, bottleneck, loader));
     ASSIGN_OR_RETURN(BlockNorms norms, BlockNorms::Load(prefix, block, shape.norms.kind, loader));
     if (block.body == BlockBodyKind::kAttention) {
       layer.attention_norms_ = std::move(norms);
     } else {
-      layer.blocks_.push_back({*std::move(body), std::move(norms)});
+      layer.blocks_.push_back({std::move(body), std::move(norms)});
     }
   }
   return layer;
@@ -103,9 +103,8 @@ PreparedRows EncoderLayer::AfterSelectedContext(MatrixView<float> residual,
 
 absl::Status EncoderLayer::ReplaceAttention(const std::string& prefix, const LayerShape& shape,
                                             WeightLoader& loader) {
-  absl::StatusOr<MultiHeadAttention> attention = MultiHeadAttention::Load(prefix, shape, loader);
-  if (attention.ok()) attention_ = std::move(*attention);
-  return attention.status();
+  ASSIGN_OR_RETURN(attention_, MultiHeadAttention::Load(prefix, shape, loader));
+  return absl::OkStatus();
 }
 
 void EncoderLayer::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {

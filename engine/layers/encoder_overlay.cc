@@ -63,9 +63,8 @@ absl::StatusOr<int64_t> ReplaceAttention(const ModelDescription& pruned, WeightL
 
 absl::StatusOr<int64_t> Encoder::PredictOverlayBytes(const ModelDescription& description,
                                                      const ComputeMode& mode) {
-  absl::Status status = CheckDescription(description);
-  if (status.ok()) status = CheckComputeMode(mode);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckDescription(description));
+  RETURN_IF_ERROR(CheckComputeMode(mode));
   return PrunedAttentionBytes(description, mode).value();
 }
 

@@ -187,9 +187,8 @@ MatrixView<float> EncoderRun::value_input() {
 
 absl::StatusOr<CrossKv> EncoderRun::ProjectCrossKv(int64_t layer, const CrossKvRange& rows) {
   const ModelDescription& model = impl_->model().description;
-  absl::Status status = CheckLayer(model, layer);
-  if (status.ok()) status = CheckTakesCrossKv(model.layer_at(layer));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckLayer(model, layer));
+  RETURN_IF_ERROR(CheckTakesCrossKv(model.layer_at(layer)));
   const int64_t room = impl_->workspace.activations.inputs().rows;
   bool fits = rows.rows >= 0 && rows.rows <= impl_->workspace.max_tokens;
   for (const int64_t first : {rows.first_key, rows.first_value}) {
@@ -208,18 +207,14 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
                                                            const PackedBatch& batch,
                                                            RunObserver& observer) {
   const Encoder::Impl& model = impl_->model();
-  absl::Status status = CheckLayer(model.description, layer);
-  if (status.ok()) {
-    status = CheckCrossKvUse(model.description.layer_at(layer), !batch.cross_kv.empty());
-  }
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckLayer(model.description, layer));
+  RETURN_IF_ERROR(CheckCrossKvUse(model.description.layer_at(layer), !batch.cross_kv.empty()));
   if (stage == AttendStage::kProjected &&
       !model.description.layer.attention.has_output_projection) {
     return absl::InvalidArgumentError(
         "stage: expected CONTEXT or BLOCK (the model has no output projection); got PROJECTED");
   }
-  status = impl_->batch_run.Begin(batch, layer, observer);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(impl_->batch_run.Begin(batch, layer, observer));
   LayerRun run = impl_->batch_run.Layer(layer, /*is_last=*/true);
   run.stage = stage;
   const MatrixView<float> x = run.Padded(impl_->workspace.activations.hidden());
@@ -230,16 +225,15 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
                                                            const PackedBatch& batch,
                                                            RunObserver& observer) {
   const Encoder::Impl& model = impl_->model();
-  absl::Status status = CheckSpan(model.description, first_layer, layers);
-  status.Update(CheckChain(model.description.layer, layers));
-  status.Update(CheckCrossKvUse(model.description.layer, false));
+  RETURN_IF_ERROR(CheckSpan(model.description, first_layer, layers));
+  RETURN_IF_ERROR(CheckChain(model.description.layer, layers));
+  RETURN_IF_ERROR(CheckCrossKvUse(model.description.layer, false));
   if (!batch.cross_kv.empty()) {
-    status.Update(absl::InvalidArgumentError(
+    return absl::InvalidArgumentError(
         "memory: not supported by Encode, in which tokens attend to their own sequence; use "
-        "Attend"));
+        "Attend");
   }
-  if (status.ok()) status = impl_->batch_run.Begin(batch, first_layer, observer);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(impl_->batch_run.Begin(batch, first_layer, observer));
 
   Workspace& workspace = impl_->workspace;
   PreparedRows x = workspace.activations.hidden().Rows(0, PaddedRows(batch.tokens()));

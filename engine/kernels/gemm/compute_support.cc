@@ -1,6 +1,7 @@
 #include "engine/kernels/gemm/compute_support.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/gemm/gemm_choice.h"
 #include "engine/kernels/gemm/kernel_table.h"
 #include "engine/kernels/gemm/product_plan.h"
@@ -8,16 +9,6 @@
 
 namespace attendant {
 namespace {
-
-// Returns the kernels of a panel of a typical int8 layer. Loading checks the kernels of the model's
-// layers.
-absl::StatusOr<const PanelKernels*> FindInt8Kernels() {
-  return FindPanelKernels({.in = 768,
-                           .width = kPanelWidth,
-                           .k_block = 768,
-                           .element = onednn::DataType::s8,
-                           .has_bias = false});
-}
 
 // Checks that the options of `mode` can be combined, on any CPU.
 absl::Status CheckCombination(const ComputeMode& mode) {
@@ -52,8 +43,8 @@ absl::Status CheckCombination(const ComputeMode& mode) {
 }  // namespace
 
 absl::Status CheckComputeMode(const ComputeMode& mode) {
-  if (absl::Status status = CheckCpu(); !status.ok()) return status;
-  if (absl::Status status = CheckCombination(mode); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckCpu());
+  RETURN_IF_ERROR(CheckCombination(mode));
   if (mode.emulate || UsesVectorGemm(mode)) return absl::OkStatus();
   const auto refuse = [&](const char* needed) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -68,9 +59,14 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
   if (mode.type == ComputeType::kBf16x3 && !HasAmxUnits()) return refuse("amx");
   if (mode.type == ComputeType::kBf16 && !HasBf16Units()) return refuse("avx512_bf16 or amx");
   if (mode.type != ComputeType::kInt8) return absl::OkStatus();
-  const absl::StatusOr<const PanelKernels*> kernels = FindInt8Kernels();
-  if (!kernels.ok()) return kernels.status();
-  if ((*kernels)->exact) return absl::OkStatus();
+  // The kernels of a typical layer. Loading checks those of the model's layers.
+  const PanelShape typical = {.in = 768,
+                              .width = kPanelWidth,
+                              .k_block = 768,
+                              .element = onednn::DataType::s8,
+                              .has_bias = false};
+  ASSIGN_OR_RETURN(const PanelKernels* kernels, FindPanelKernels(typical));
+  if (kernels->exact) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "compute type int8 with gemm=onednn requires a CPU with avx512_vnni or amx; got ",
       EffectiveIsa(), " (after any cap); use gemm=vector"));

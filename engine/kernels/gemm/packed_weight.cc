@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/data_type.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/convert.h"
 #include "engine/kernels/gemm/kernel_check.h"
 #include "engine/kernels/gemm/kernel_table.h"
@@ -80,8 +81,9 @@ WeightType TypeThatFits(MatrixView<const float> weight) {
 
 absl::StatusOr<int64_t> FindKBlock(const ComputeMode& mode, int64_t in) {
   return ChooseKBlock(KBlocks(mode, in), [&](int64_t block) -> absl::StatusOr<bool> {
-    const auto kernels = FindPanelKernels(ShapeOf(mode, in, kPanelWidth, block));
-    return kernels.ok() ? absl::StatusOr<bool>((*kernels)->all_agree) : kernels.status();
+    ASSIGN_OR_RETURN(const PanelKernels* kernels,
+                     FindPanelKernels(ShapeOf(mode, in, kPanelWidth, block)));
+    return kernels->all_agree;
   });
 }
 
@@ -95,8 +97,8 @@ absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
   packed->out = weight.rows;
   packed->in = weight.cols;
   try {
-    if (absl::Status status = packed->Choose(weight, team.size()); !status.ok()) return status;
-    if (absl::Status status = packed->FindKernels(); !status.ok()) return status;
+    RETURN_IF_ERROR(packed->Choose(weight, team.size()));
+    RETURN_IF_ERROR(packed->FindKernels());
     packed->LayOut(arena);
     for (int64_t i = 0; i < packed->out; ++i) packed->bias[i] = bias.empty() ? 0.0f : bias[i];
     packed->PackPanels(weight, team);
@@ -116,14 +118,10 @@ absl::StatusOr<const PanelKernels*> PackedWeight::KernelsOf(int64_t columns) con
 }
 
 absl::Status PackedWeight::Choose(MatrixView<const float> weight, int threads) {
-  const absl::StatusOr<int64_t> block = FindKBlock(mode, in);
-  if (!block.ok()) return block.status();
-  k_block = *block;
+  ASSIGN_OR_RETURN(k_block, FindKBlock(mode, in));
   panel_width = PanelWidth(out, 1);
-  const absl::StatusOr<GemmChoice> gemm = ChooseGemm(mode, {in, out, k_block});
-  if (!gemm.ok()) return gemm.status();
-  choice = *gemm;
-  if (absl::Status status = Narrow(PanelWidth(out, threads)); !status.ok()) return status;
+  ASSIGN_OR_RETURN(choice, ChooseGemm(mode, {in, out, k_block}));
+  RETURN_IF_ERROR(Narrow(PanelWidth(out, threads)));
   return ChooseStoredType(weight);
 }
 
@@ -133,10 +131,8 @@ absl::Status PackedWeight::ChooseStoredType(MatrixView<const float> weight) {
   if (stored == WeightType::kF32 || choice.gemm == Gemm::kVector) return absl::OkStatus();
   choice.gemm = Gemm::kVector;
   like_onednn_ = true;
-  const absl::StatusOr<bool> found = HasProductsLikeOneDnn();
-  if (!found.ok()) return found.status();
-  if (*found) return absl::OkStatus();
-  like_onednn_ = false;
+  ASSIGN_OR_RETURN(like_onednn_, HasProductsLikeOneDnn());
+  if (like_onednn_) return absl::OkStatus();
   if (mode.weights != WeightType::kAuto) return absl::OkStatus();
   choice.gemm = Gemm::kOneDnn;
   stored = WeightType::kF32;
@@ -145,9 +141,8 @@ absl::Status PackedWeight::ChooseStoredType(MatrixView<const float> weight) {
 
 absl::StatusOr<bool> PackedWeight::HasProductsLikeOneDnn() const {
   for (const int64_t columns : EndWidths()) {
-    const auto kernels = KernelsOf(columns);
-    if (!kernels.ok()) return kernels.status();
-    if ((*kernels)->sum_block == 0) return false;
+    ASSIGN_OR_RETURN(const PanelKernels* kernels, KernelsOf(columns));
+    if (kernels->sum_block == 0) return false;
   }
   return true;
 }
@@ -159,13 +154,11 @@ std::array<int64_t, 2> PackedWeight::EndWidths() const {
 // Uses narrower panels if this does not change any bit.
 absl::Status PackedWeight::Narrow(int64_t narrower) {
   if (narrower >= std::min(panel_width, out) || out % narrower != 0) return absl::OkStatus();
-  const auto narrow = KernelsOf(narrower);
-  if (!narrow.ok()) return narrow.status();
-  bool agree = (*narrow)->all_agree;
+  ASSIGN_OR_RETURN(const PanelKernels* narrow, KernelsOf(narrower));
+  bool agree = narrow->all_agree;
   for (const int64_t columns : EndWidths()) {
-    const auto wide = KernelsOf(columns);
-    if (!wide.ok()) return wide.status();
-    agree = agree && (*wide)->all_agree && GiveSameBits(**wide, **narrow);
+    ASSIGN_OR_RETURN(const PanelKernels* wide, KernelsOf(columns));
+    agree = agree && wide->all_agree && GiveSameBits(*wide, *narrow);
   }
   if (agree) panel_width = narrower;
   return absl::OkStatus();
@@ -173,9 +166,8 @@ absl::Status PackedWeight::Narrow(int64_t narrower) {
 
 absl::Status PackedWeight::FindKernels() {
   for (int64_t begin = 0; begin < out; begin += panel_width) {
-    const auto kernels = KernelsOf(std::min(panel_width, out - begin));
-    if (!kernels.ok()) return kernels.status();
-    panels.push_back({begin, *kernels});
+    ASSIGN_OR_RETURN(const PanelKernels* kernels, KernelsOf(std::min(panel_width, out - begin)));
+    panels.push_back({begin, kernels});
   }
   return absl::OkStatus();
 }
@@ -221,9 +213,8 @@ absl::StatusOr<int64_t> ChooseKBlock(
     absl::FunctionRef<absl::StatusOr<bool>(int64_t k_block)> is_clean) {
   if (k_blocks.size() == 1) return k_blocks.front();
   for (const int64_t k_block : k_blocks) {
-    const absl::StatusOr<bool> clean = is_clean(k_block);
-    if (!clean.ok()) return clean.status();
-    if (*clean) return k_block;
+    ASSIGN_OR_RETURN(const bool clean, is_clean(k_block));
+    if (clean) return k_block;
   }
   return k_blocks.front();
 }

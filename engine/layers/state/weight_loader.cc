@@ -90,9 +90,8 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFloat32Linear(const std::string& 
 
 absl::StatusOr<PackedLinear> WeightLoader::Pack(MatrixView<const float> weight,
                                                 absl::Span<const float> bias) {
-  absl::StatusOr<PackedLinear> packed = PackedLinear::Pack(weight, bias, mode_, team_, arena_);
-  if (!packed.ok()) return packed;
-  const ProductPlan plan = packed->plan();
+  ASSIGN_OR_RETURN(PackedLinear packed, PackedLinear::Pack(weight, bias, mode_, team_, arena_));
+  const ProductPlan plan = packed.plan();
   if (!plan.exact) {
     return absl::FailedPreconditionError(absl::StrCat(
         "oneDNN's int8 products of ", plan.in, " inputs by ", plan.out,
@@ -104,16 +103,15 @@ absl::StatusOr<PackedLinear> WeightLoader::Pack(MatrixView<const float> weight,
 }
 
 absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadBias(const LinearPart& part) {
-  absl::StatusOr<AlignedBuffer<float>> bias = ReadOptional(part.name + ".bias", part.out);
-  if (!bias.ok()) return bias;
-  if (bias->size() == 0) {
-    *bias = AlignedBuffer<float>(part.out);
-    std::fill_n(bias->data(), part.out, 0.0f);
+  ASSIGN_OR_RETURN(AlignedBuffer<float> bias, ReadOptional(part.name + ".bias", part.out));
+  if (bias.size() == 0) {
+    bias = AlignedBuffer<float>(part.out);
+    std::fill_n(bias.data(), part.out, 0.0f);
   }
   if (part.scale.empty()) return bias;
-  absl::StatusOr<AlignedBuffer<float>> scale = ReadTable(part.scale, part.out);
-  if (scale.ok()) ScaleRows(*scale, {nullptr, part.out, 0, 0}, bias->data());
-  return scale.ok() ? std::move(bias) : scale.status();
+  ASSIGN_OR_RETURN(const AlignedBuffer<float> scale, ReadTable(part.scale, part.out));
+  ScaleRows(scale, {nullptr, part.out, 0, 0}, bias.data());
+  return bias;
 }
 
 absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, int64_t width,
@@ -136,9 +134,8 @@ absl::Status WeightLoader::ReplaceNorm(NormParameters& norm) {
 
 absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadGamma(const std::string& name, int64_t width,
                                                              NormKind kind) {
-  absl::StatusOr<AlignedBuffer<float>> gamma = ReadTable(name + ".weight", width);
-  if (!gamma.ok() || kind != NormKind::kRmsPlusOne) return gamma;
-  for (int64_t i = 0; i < width; ++i) (*gamma)[i] += 1;
+  ASSIGN_OR_RETURN(AlignedBuffer<float> gamma, ReadTable(name + ".weight", width));
+  for (int64_t i = 0; kind == NormKind::kRmsPlusOne && i < width; ++i) gamma[i] += 1;
   return gamma;
 }
 
