@@ -11,8 +11,8 @@
 
 namespace attendant {
 
-// Every buffer passed to ApplyLinear has a multiple of this number of rows: T rounded up. The rows
-// beyond T must be readable and finite, for example zeros. Their results are not used.
+// Every buffer passed to GemmWorkspace::Apply has a multiple of this number of rows: T rounded up.
+// The rows beyond T must be readable and finite, for example zeros. Their results are not used.
 inline constexpr int64_t kRowTile = 16;
 constexpr int64_t PaddedRows(int64_t rows) { return RoundUp(rows, kRowTile); }
 

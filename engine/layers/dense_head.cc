@@ -33,20 +33,18 @@ absl::Status DenseHead::LoadLayers(const DenseHeadShape& head, const LayerShape&
   const PoolingDescription& shape = *head.shape;
   const std::string name = Name(head.kind);
   if (shape.dense_width == 0) return absl::OkStatus();
-  absl::Status status = Add(name + ".dense", shape.first_dense(), loader);
-  if (status.ok() && shape.has_dense_norm) {
-    absl::StatusOr<NormParameters> norm = loader.ReadNorm(name + ".dense_norm", shape.dense_width,
-                                                          layer.norms.kind, layer.norms.epsilon);
-    status = norm.status();
-    if (status.ok()) layers_.back().norm = *std::move(norm);
+  RETURN_IF_ERROR(Add(name + ".dense", shape.first_dense(), loader));
+  if (shape.has_dense_norm) {
+    ASSIGN_OR_RETURN(layers_.back().norm, loader.ReadNorm(name + ".dense_norm", shape.dense_width,
+                                                          layer.norms.kind, layer.norms.epsilon));
   }
-  if (status.ok() && shape.output_width > 0) {
-    status = Add(name + ".output", {shape.output_width}, loader);
+  if (shape.output_width > 0) {
+    RETURN_IF_ERROR(Add(name + ".output", {shape.output_width}, loader));
   }
-  for (size_t i = 0; status.ok() && i < shape.further_dense.size(); ++i) {
-    status = Add(absl::StrCat(name, ".further.", i), shape.further_dense[i], loader);
+  for (size_t i = 0; i < shape.further_dense.size(); ++i) {
+    RETURN_IF_ERROR(Add(absl::StrCat(name, ".further.", i), shape.further_dense[i], loader));
   }
-  return status;
+  return absl::OkStatus();
 }
 
 absl::Status DenseHead::LoadBlock(const DenseHeadShape& head, const LayerShape& layer,
@@ -68,9 +66,8 @@ absl::StatusOr<DenseHead> DenseHead::Load(const DenseHeadShape& head, const Laye
                                           WeightLoader& loader) {
   DenseHead loaded(head.kind, head.shape->input_width(layer.hidden_size));
   loaded.normalizes_ = head.shape->normalize;
-  absl::Status status = loaded.LoadLayers(head, layer, loader);
-  if (status.ok()) status = loaded.LoadBlock(head, layer, loader);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(loaded.LoadLayers(head, layer, loader));
+  RETURN_IF_ERROR(loaded.LoadBlock(head, layer, loader));
   return loaded;
 }
 
@@ -78,8 +75,8 @@ void DenseHead::ApplyBlock(MatrixView<float> x, MatrixView<float> y, Workspace& 
   const MatrixView<float> from = x.Columns(0, out_), to = y.Columns(0, out_);
   const MatrixView<float> inner = x.Columns(out_, block_->in.out_features());
   LayerNorm(workspace.team, from, block_->norm.view(), to);
-  workspace.Apply(block_->in, to, inner, block_->activation);
-  workspace.Apply(block_->out, inner, to, Activation::kIdentity);
+  workspace.gemm.Apply(block_->in, to, inner, block_->activation);
+  workspace.gemm.Apply(block_->out, inner, to, Activation::kIdentity);
   attendant::Add(workspace.team, to, from, to);
 }
 
@@ -89,7 +86,7 @@ void DenseHead::AddResidual(const Layer& layer, MatrixView<float> x, MatrixView<
   MatrixView<float> residual = input;
   if (layer.projection) {
     residual = room.Columns(y.cols, y.cols);
-    workspace.Apply(*layer.projection, input, residual);
+    workspace.gemm.Apply(*layer.projection, input, residual);
   }
   attendant::Add(workspace.team, y, residual, y);
 }
@@ -106,8 +103,8 @@ MatrixView<float> DenseHead::Forward(int64_t rows, HeadRowFunction fill,
   ZeroRows(x.Rows(rows, padded - rows));
   for (const Layer& layer : layers_) {
     const MatrixView<float> result = y.Columns(0, layer.linear.out_features());
-    workspace.Apply(layer.linear, x.Columns(0, layer.linear.in_features()), result,
-                    layer.activation);
+    workspace.gemm.Apply(layer.linear, x.Columns(0, layer.linear.in_features()), result,
+                         layer.activation);
     if (layer.residual != Residual::kNone) AddResidual(layer, x, y, result, workspace);
     const MatrixView<float> kept = result.Rows(0, rows);
     if (layer.norm) LayerNorm(team, kept, layer.norm->view(), kept);

@@ -38,19 +38,17 @@ MatrixView<float> FeedForward::Forward(const LinearInput& x, const LayerRun& run
 void FeedForward::Compute(const LinearInput& x, MatrixView<float> y, Workspace& workspace) const {
   const PreparedRows inner = {
       Narrow(workspace.activations.feed_forward(), y.rows, out_.in_features()),
-      workspace.gemm.PrepareInner(workspace.mode, out_.in_features(), y.rows)};
-  Expand(x, inner, workspace);
-  workspace.Apply(out_, inner, y);
-}
-
-void FeedForward::Expand(const LinearInput& x, const PreparedRows& inner,
-                         Workspace& workspace) const {
-  if (!gate_) return workspace.Apply(in_, x, inner, activation_);
-  const MatrixView<float> gate =
-      Narrow(workspace.activations.gate(), inner.rows.rows, inner.rows.cols);
-  workspace.Apply(*gate_, x, gate, activation_);
-  workspace.Apply(in_, x, inner.rows);
-  Multiply(workspace.team, inner.rows, gate, inner);
+      workspace.gemm.PrepareInner(out_.in_features(), y.rows)};
+  if (gate_) {
+    const MatrixView<float> gate =
+        Narrow(workspace.activations.gate(), inner.rows.rows, inner.rows.cols);
+    workspace.gemm.Apply(*gate_, x, gate, activation_);
+    workspace.gemm.Apply(in_, x, inner.rows);
+    Multiply(workspace.team, inner.rows, gate, inner);
+  } else {
+    workspace.gemm.Apply(in_, x, inner, activation_);
+  }
+  workspace.gemm.Apply(out_, inner, y);
 }
 
 void FeedForward::ReserveScratch(Workspace& workspace) const {

@@ -45,9 +45,6 @@ class FeedForward : public BlockBody {
   FeedForward(Activation activation, PackedLinear in, PackedLinear out)
       : activation_(activation), in_(std::move(in)), out_(std::move(out)) {}
 
-  // Computes the first half, from x [rows, E] to inner [rows, F].
-  void Expand(const LinearInput& x, const PreparedRows& inner, Workspace& workspace) const;
-
   Activation activation_;
   std::optional<PackedLinear> gate_;  // [F, E]
   PackedLinear in_;                   // [F, E]

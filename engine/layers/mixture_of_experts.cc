@@ -50,7 +50,7 @@ void MixtureOfExperts::Compute(MatrixView<const float> x, MatrixView<float> y,
 void MixtureOfExperts::Distribute(MatrixView<const float> x, int64_t rows,
                                   Workspace& workspace) const {
   Routing& routing = workspace.activations.routing();
-  workspace.Apply(router_, x, routing.scores(x.rows));
+  workspace.gemm.Apply(router_, x, routing.scores(x.rows));
   ForRowTiles(workspace.team, rows, [&](int, int64_t begin, int64_t count) {
     for (int64_t r = begin; r < begin + count; ++r) routing.Choose(r);
   });

@@ -43,9 +43,8 @@ absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoad
         norm, loader.ReadNorm(prefix + name, width, shape_.norms.kind, shape_.norms.epsilon));
     return absl::OkStatus();
   };
-  absl::Status status = read("query_norm", shape_.query_columns(), query_norm_);
-  if (status.ok()) status = read("key_norm", shape_.key_columns(), key_norm_);
-  return status;
+  RETURN_IF_ERROR(read("query_norm", shape_.query_columns(), query_norm_));
+  return read("key_norm", shape_.key_columns(), key_norm_);
 }
 
 // Fuses projections that read the same rows into one linear layer.
@@ -69,59 +68,48 @@ absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoa
 
 absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader& loader) {
   if (shape_.attention.heads == 0) {
-    absl::StatusOr<AlignedBuffer<float>> bias = loader.ReadBias(part);
-    if (bias.ok()) bias_alone_ = std::move(*bias);
-    return bias.status();
+    ASSIGN_OR_RETURN(bias_alone_, loader.ReadBias(part));
+  } else {
+    ASSIGN_OR_RETURN(output_, loader.ReadFusedLinear({part}, shape_.context_width()));
   }
-  absl::StatusOr<PackedLinear> output = loader.ReadFusedLinear({part}, shape_.context_width());
-  if (output.ok()) output_ = std::move(*output);
-  return output.status();
+  return absl::OkStatus();
 }
 
 PreparedRows MultiHeadAttention::Context(const LinearInput& x, const LayerRun& run) const {
-  AttentionInput input = ProjectRows(x, run);
+  const bool pairs = ProjectsToPairs(run);
+  const int64_t depth = pairs ? 2 : 1;
+  const MatrixView<const float> qkv = pairs ? ProjectToPairs(x, run) : ProjectInput(x, run);
+  AttentionInput input = {
+      .queries = qkv.Columns(0, shape_.query_columns() / depth),
+      .keys = qkv.Columns(shape_.key_column() / depth, shape_.key_columns() / depth),
+      .values = qkv.Columns(shape_.value_column() / depth, shape_.value_columns() / depth)};
+  input.are_pairs = pairs;
   input.distances = run.tables.distances();
   if (extra_ != nullptr) extra_->AddTo(input, run);
   if (run.WantsProbabilities() && !run.has_cross_kv) {
     run.observer->OnValues(run.layer, input.values);
   }
   Workspace& workspace = run.workspace;
-  const PreparedRows context = ContextRows(run);
+  const MatrixView<float> rows =
+      run.Narrow(workspace.activations.context(), shape_.context_width());
+  ZeroRows(rows.Rows(run.tokens, rows.rows - run.tokens));
+  // The attention writes the packed input head by head.
+  const bool packs = output_ && run.selected_rows.empty() && RoundsElementwise(workspace.mode);
+  const PreparedRows context = {rows, packs ? run.Prepare(rows.cols) : PackedInput()};
   workspace.fully_masked_rows +=
       Attention(workspace.team, AttentionShapeOf(shape_, workspace.mode), input, run.queries,
                 {run.Kept(context.rows), context.packed}, workspace.attention);
   return context;
 }
 
-PreparedRows MultiHeadAttention::ContextRows(const LayerRun& run) const {
-  const MatrixView<float> rows =
-      run.Narrow(run.workspace.activations.context(), shape_.context_width());
-  ZeroRows(rows.Rows(run.tokens, rows.rows - run.tokens));
-  const bool packs_input =
-      output_ && run.selected_rows.empty() && RoundsElementwise(run.workspace.mode);
-  return {rows, packs_input ? run.Prepare(rows.cols) : PackedInput()};
-}
-
-AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x, const LayerRun& run) const {
-  const bool pairs = ProjectsToPairs(run);
-  const int64_t depth = pairs ? 2 : 1;
-  MatrixView<const float> qkv = x.rows.Rows(0, run.tokens);
-  if (pairs) {
-    const PackedLinear& linear = inputs_.front().linear;
-    const MatrixView<float> rows =
-        run.Narrow(run.workspace.activations.qkv(), linear.out_features() / depth);
-    run.workspace.Apply(linear, {x.rows.Columns(0, linear.in_features()), x.packed},
-                        LinearOutput::Pairs(rows));
-    qkv = run.Kept(rows);
-  } else if (!inputs_.empty()) {
-    qkv = ProjectInput(x, run);
-  }
-  AttentionInput input = {
-      .queries = qkv.Columns(0, shape_.query_columns() / depth),
-      .keys = qkv.Columns(shape_.key_column() / depth, shape_.key_columns() / depth),
-      .values = qkv.Columns(shape_.value_column() / depth, shape_.value_columns() / depth)};
-  input.are_pairs = pairs;
-  return input;
+MatrixView<const float> MultiHeadAttention::ProjectToPairs(const LinearInput& x,
+                                                           const LayerRun& run) const {
+  const PackedLinear& linear = inputs_.front().linear;
+  const MatrixView<float> qkv =
+      run.Narrow(run.workspace.activations.qkv(), linear.out_features() / 2);
+  run.workspace.gemm.Apply(linear, {x.rows.Columns(0, linear.in_features()), x.packed},
+                           LinearOutput::Pairs(qkv));
+  return run.Kept(qkv);
 }
 
 bool MultiHeadAttention::ProjectsToPairs(const LayerRun& run) const {
@@ -133,6 +121,7 @@ bool MultiHeadAttention::ProjectsToPairs(const LayerRun& run) const {
 
 MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
                                                          const LayerRun& run) const {
+  if (inputs_.empty()) return x.rows.Rows(0, run.tokens);
   Workspace& workspace = run.workspace;
   const MatrixView<float> qkv =
       run.Narrow(workspace.activations.qkv(), InputProjectionWidth(shape_).value());
@@ -196,7 +185,7 @@ void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, const Linear
                                    std::min(out, end - input.column)};
     if (columns.begin >= columns.end) continue;
     const LinearInput read = {x.rows.Columns(0, input.linear.in_features()), x.packed};
-    workspace.Apply(columns, read, y.Columns(input.column, out));
+    workspace.gemm.Apply(columns, read, y.Columns(input.column, out));
   }
 }
 
@@ -228,7 +217,7 @@ MatrixView<float> MultiHeadAttention::Project(const PreparedRows& context,
                                               const LayerRun& run) const {
   const MatrixView<float> projected = run.Padded(run.workspace.activations.branch());
   if (output_) {
-    run.workspace.Apply(*output_, context, projected);
+    run.workspace.gemm.Apply(*output_, context, projected);
   } else if (bias_alone_.size() > 0) {
     for (int64_t r = 0; r < projected.rows; ++r) {
       std::copy_n(bias_alone_.data(), bias_alone_.size(), projected.row(r));

@@ -68,24 +68,19 @@ class MultiHeadAttention {
   absl::Status LoadNorms(const std::string& prefix, WeightLoader& loader);
   absl::Status LoadOutput(const LinearPart& part, WeightLoader& loader);
 
-  // Computes the queries, keys and values that the attention reads, as ProjectInput does, or as
-  // bf16 pairs (AcceptsBf16Pairs) if only the attention reads them.
-  AttentionInput ProjectRows(const LinearInput& x, const LayerRun& run) const;
-
-  // Whether the input projection can write bf16 pairs.
+  // Whether the attention accepts the queries, keys and values of the input projection as bf16
+  // pairs (AcceptsBf16Pairs) and nothing else reads them. Only then may ProjectToPairs be called.
   bool ProjectsToPairs(const LayerRun& run) const;
+  MatrixView<const float> ProjectToPairs(const LinearInput& x, const LayerRun& run) const;
 
   // Computes the queries of the kept rows, or only of the selected rows, and, unless the batch has
-  // cross_kv, the keys and values of all kept rows. Applies rotary positions to them.
+  // cross_kv, the keys and values of all kept rows. Applies rotary positions to them. Without an
+  // input projection, they are x itself.
   MatrixView<const float> ProjectInput(const LinearInput& x, const LayerRun& run) const;
 
   // Applies the norms of queries and keys, and their rotary positions, to some of the kept rows,
   // from `first` on. If the batch has cross_kv, only the norm of the queries.
   void NormalizeAndRotate(MatrixView<float> rows, int64_t first, const LayerRun& run) const;
-
-  // Returns the context buffer. If all rows are computed and the output projection can read a GEMM
-  // input that was written head by head, the result includes that input.
-  PreparedRows ContextRows(const LayerRun& run) const;
 
   // Whether computing only the selected queries multiplies fewer rows.
   bool CanNarrowQueries(MatrixView<const float> x, const LayerRun& run) const;

@@ -100,15 +100,14 @@ void VocabularyHead::WeighRows(int64_t rows, absl::Span<const Segment> segments,
   ZeroRows(inputs.Rows(rows, padded - rows));
   const MatrixView<float> dense =
       workspace.activations.head_outputs().Rows(0, padded).Columns(0, shape_.width);
-  workspace.Apply(dense_, inputs, dense, shape_.activation);
-  const PackedInput packed =
-      workspace.gemm.Prepare(workspace.mode, output_.front().in_features(), rows);
+  workspace.gemm.Apply(dense_, inputs, dense, shape_.activation);
+  const PackedInput packed = workspace.gemm.Prepare(output_.front().in_features(), rows);
   LayerNorm(workspace.team, dense.Rows(0, rows), norm_.view(), {dense.Rows(0, rows), packed});
   const MatrixView<float> logits = workspace.activations.vocabulary_logits().Rows(0, padded);
   int64_t first_word = 0;
   for (const PackedLinear& output : output_) {
     const MatrixView<float> own = logits.Columns(0, output.out_features());
-    workspace.Apply(output, LinearInput(dense, packed), own);
+    workspace.gemm.Apply(output, LinearInput(dense, packed), own);
     TakeLogits(own, first_word, segments, workspace.team);
     first_word += output.out_features();
   }

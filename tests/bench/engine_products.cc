@@ -14,12 +14,12 @@ namespace {
 
 // The rows of all layers of one width: x with its packed form, and y.
 struct Rows {
-  Rows(const Width& width, int64_t rows, int threads)
-      : x(rows, width.in), y(rows, width.out), workspace(threads) {}
+  Rows(const Width& width, int64_t rows, const ThreadTeam& team)
+      : x(rows, width.in), y(rows, width.out), workspace(team) {}
 
-  void Prepare(const ThreadTeam& team, const ComputeMode& mode, int64_t rows) {
+  void Prepare(const ThreadTeam& team, int64_t rows) {
     const int64_t in = x.view().cols;
-    packed = workspace.Prepare(mode, in, rows);
+    packed = workspace.Prepare(in, rows);
     team.ParallelFor(rows, [&](int worker, int64_t r) {
       packed.Write(worker, r, {x.view().row(r), static_cast<size_t>(in)});
     });
@@ -41,7 +41,7 @@ class EngineProducts::Impl {
   absl::Status Pack(int64_t most_tokens) {
     const std::vector<Width> widths = ProductWidths(plan_.model.layer);
     const int64_t rows = PaddedRows(most_tokens);
-    for (const Width& width : widths) rows_.emplace_back(width, rows, plan_.threads);
+    for (const Width& width : widths) rows_.emplace_back(width, rows, team_);
     for (int64_t layer = 0; layer < plan_.model.layers; ++layer) {
       for (size_t i = 0; i < widths.size(); ++i) {
         Matrix weight(widths[i].out, widths[i].in);
@@ -61,13 +61,13 @@ class EngineProducts::Impl {
   void Run(int64_t tokens) {
     const int64_t rows = PaddedRows(tokens);
     for (size_t i = 0; i < rows_.size() && rows != prepared_rows_; ++i) {
-      rows_[i].Prepare(team_, mode_, rows);
+      rows_[i].Prepare(team_, rows);
     }
     prepared_rows_ = rows;
     for (size_t i = 0; i < linears_.size(); ++i) {
       Rows& of_width = rows_[i % rows_.size()];
-      ApplyLinear(team_, linears_[i], {of_width.x.view().Rows(0, rows), of_width.packed},
-                  of_width.y.view().Rows(0, rows), Activation::kIdentity, of_width.workspace);
+      of_width.workspace.Apply(linears_[i], {of_width.x.view().Rows(0, rows), of_width.packed},
+                               of_width.y.view().Rows(0, rows));
     }
   }
 

@@ -65,7 +65,7 @@ struct LinearShape {
 // level of the memory hierarchy as in a model.
 class Linears {
  public:
-  Linears(int count, const LinearShape& shape) : workspace_(Team().size()) {
+  Linears(int count, const LinearShape& shape) : workspace_(Team()) {
     Matrix weight(shape.out, shape.in);
     const std::vector<float> bias(static_cast<size_t>(shape.out), 0.1f);
     for (int i = 0; i < count; ++i) {
@@ -78,7 +78,7 @@ class Linears {
 
   // Returns the next layer.
   void Apply(MatrixView<float> x, MatrixView<float> y, Activation activation) {
-    ApplyLinear(Team(), layers_[next_], x, y, activation, workspace_);
+    workspace_.Apply(layers_[next_], x, y, activation);
     next_ = (next_ + 1) % layers_.size();
   }
 

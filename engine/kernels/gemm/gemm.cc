@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/base/status_macros.h"
 #include "engine/kernels/gemm/packed_input_buffer.h"
 #include "engine/kernels/gemm/packed_weight.h"
 #include "engine/kernels/gemm/product_blocks.h"
@@ -27,71 +28,42 @@ void WriteRows(const ThreadTeam& team, MatrixView<const float> x, const PackedIn
 
 }  // namespace
 
-class GemmWorkspace::Impl {
- public:
-  explicit Impl(int workers) : runners_(workers), entry_(workers), inner_(workers) {}
+struct GemmWorkspace::Impl {
+  explicit Impl(const ThreadTeam& threads)
+      : team(threads), runners(threads.size()), entry(threads.size()), inner(threads.size()) {}
 
-  void Reserve(const PackedWeight& linear, int64_t rows) {
-    ReserveProducts(linear);
-    entry_.Reserve(LayoutOf(linear), rows);
-  }
-  void ReserveInner(const PackedWeight& linear, int64_t rows) {
-    ReserveProducts(linear);
-    inner_.Reserve(LayoutOf(linear), rows);
-  }
-
-  PackedInput Prepare(const ComputeMode& mode, int64_t in, int64_t rows) {
-    return entry_.Begin(mode, in, rows);
-  }
-  PackedInput PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows) {
-    return inner_.Begin(mode, in, rows);
-  }
-
-  int64_t packed_input_bytes() const { return entry_.bytes() + inner_.bytes(); }
-
-  void ShareRowsFrom(int64_t rows) { share_rows_from_ = rows; }
-  bool SharesRows(int64_t rows) const { return rows >= share_rows_from_; }
-
-  // Returns x as `linear` reads it: its rows, or its packed form, which is written if x lacks it.
-  PackedInputView PackedInputOf(const ThreadTeam& team, const PackedWeight& linear,
-                                const LinearInput& x);
-
-  ProductRunner& runner(int worker) { return runners_[worker]; }
-
- private:
   void ReserveProducts(const PackedWeight& linear) {
-    for (ProductRunner& runner : runners_) {
+    for (ProductRunner& runner : runners) {
       for (const Panel& panel : linear.panels) runner.Reserve(*panel.kernels);
     }
   }
 
-  int64_t share_rows_from_ = kNeverShareRows;
-  std::vector<ProductRunner> runners_;  // one per worker
-  PackedInputBuffer entry_;
-  PackedInputBuffer inner_;  // for the rows between two layers
-};
-
-PackedInputView GemmWorkspace::Impl::PackedInputOf(const ThreadTeam& team,
-                                                   const PackedWeight& linear,
-                                                   const LinearInput& x) {
-  if (linear.mode.type == ComputeType::kF32) {
-    const int64_t stride = x.rows.stride * static_cast<int64_t>(sizeof(float));
-    return {reinterpret_cast<const char*>(x.rows.data), stride, 0, nullptr};
+  // Returns x as `linear` reads it: its rows, or its packed form, which is written if x lacks it.
+  PackedInputView PackedInputOf(const PackedWeight& linear, const LinearInput& x) {
+    if (linear.mode.type == ComputeType::kF32) {
+      const int64_t stride = x.rows.stride * static_cast<int64_t>(sizeof(float));
+      return {reinterpret_cast<const char*>(x.rows.data), stride, 0, nullptr};
+    }
+    const PackedInputLayout layout = LayoutOf(linear);
+    if (const std::optional<PackedInputView> ready = x.packed.Find(layout)) return *ready;
+    WriteRows(team, x.rows, entry.Begin(layout, x.rows.rows));
+    return entry.Rows(0);
   }
-  const PackedInputLayout layout = LayoutOf(linear);
-  if (const std::optional<PackedInputView> ready = x.packed.Find(layout)) return *ready;
-  WriteRows(team, x.rows, entry_.Begin(layout, x.rows.rows));
-  return entry_.Rows(0);
-}
+
+  const ThreadTeam& team;
+  int64_t share_rows_from = kNeverShareRows;
+  std::vector<ProductRunner> runners;  // one per worker
+  PackedInputBuffer entry;
+  PackedInputBuffer inner;  // for the rows between two layers
+};
 
 absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
                                                 absl::Span<const float> bias,
                                                 const ComputeMode& mode, const ThreadTeam& team,
                                                 PageArena arena) {
-  absl::StatusOr<std::unique_ptr<const PackedWeight>> packed =
-      PackedWeight::Pack(weight, bias, mode, team, arena);
-  if (!packed.ok()) return packed.status();
-  return PackedLinear(*std::move(packed));
+  ASSIGN_OR_RETURN(std::unique_ptr<const PackedWeight> packed,
+                   PackedWeight::Pack(weight, bias, mode, team, arena));
+  return PackedLinear(std::move(packed));
 }
 
 int64_t PackedLinear::in_features() const { return weight_->in; }
@@ -99,23 +71,33 @@ int64_t PackedLinear::out_features() const { return weight_->out; }
 int64_t PackedLinear::bytes() const { return weight_->bytes(); }
 ProductPlan PackedLinear::plan() const { return weight_->plan(); }
 
-GemmWorkspace::GemmWorkspace(int workers) : impl_(std::make_unique<Impl>(workers)) {}
+GemmWorkspace::GemmWorkspace(const ThreadTeam& team) : impl_(std::make_unique<Impl>(team)) {}
 GemmWorkspace::GemmWorkspace(GemmWorkspace&&) noexcept = default;
 GemmWorkspace::~GemmWorkspace() = default;
+
 void GemmWorkspace::Reserve(const PackedLinear& linear, int64_t rows) {
-  impl_->Reserve(linear.weight(), rows);
+  impl_->ReserveProducts(linear.weight());
+  impl_->entry.Reserve(LayoutOf(linear.weight()), rows);
 }
+
 void GemmWorkspace::ReserveInner(const PackedLinear& linear, int64_t rows) {
-  impl_->ReserveInner(linear.weight(), rows);
+  impl_->ReserveProducts(linear.weight());
+  impl_->inner.Reserve(LayoutOf(linear.weight()), rows);
 }
-PackedInput GemmWorkspace::Prepare(const ComputeMode& mode, int64_t in, int64_t rows) {
-  return impl_->Prepare(mode, in, rows);
+
+PackedInput GemmWorkspace::Prepare(int64_t in, int64_t rows) {
+  return impl_->entry.Begin(in, rows);
 }
-PackedInput GemmWorkspace::PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows) {
-  return impl_->PrepareInner(mode, in, rows);
+
+PackedInput GemmWorkspace::PrepareInner(int64_t in, int64_t rows) {
+  return impl_->inner.Begin(in, rows);
 }
-void GemmWorkspace::ShareRowsFrom(int64_t rows) { impl_->ShareRowsFrom(rows); }
-int64_t GemmWorkspace::packed_input_bytes() const { return impl_->packed_input_bytes(); }
+
+void GemmWorkspace::ShareRowsFrom(int64_t rows) { impl_->share_rows_from = rows; }
+
+int64_t GemmWorkspace::packed_input_bytes() const {
+  return impl_->entry.bytes() + impl_->inner.bytes();
+}
 
 namespace {
 
@@ -191,22 +173,21 @@ void Finish(int worker, const Epilogue& epilogue, const Panel& panel, int64_t fi
 
 }  // namespace
 
-void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const LinearInput& x,
-                 const LinearOutput& y, Activation activation, GemmWorkspace& workspace) {
+void GemmWorkspace::Apply(const LinearColumns& columns, const LinearInput& x, const LinearOutput& y,
+                          Activation activation) {
   const PackedWeight& linear = columns.linear.weight();
   const int64_t rows = x.rows.rows;
   assert(0 <= columns.begin && columns.begin < columns.end && columns.end <= linear.out);
   assert(x.rows.cols == linear.in && y.rows.cols * (y.is_pairs ? 2 : 1) == linear.out);
   assert(y.rows.rows == rows && rows % kRowTile == 0);
-  const PackedInputView packed = workspace.impl().PackedInputOf(team, linear, x);
+  const PackedInputView packed = impl_->PackedInputOf(linear, x);
   const Epilogue epilogue = {linear, packed, activation};
-  ForBlocks(team, PanelsOf(columns), rows, workspace.impl().SharesRows(rows),
+  ForBlocks(impl_->team, PanelsOf(columns), rows, rows >= impl_->share_rows_from,
             [&](int worker, const Panel& panel, const RowBlock& block) {
-              const MatrixView<float> sums =
-                  workspace.impl().runner(worker).Run(panel, block, packed);
+              const MatrixView<float> sums = impl_->runners[worker].Run(panel, block, packed);
               Finish(worker, epilogue, panel, block.begin, sums, y);
             });
-  if (!y.packed.empty() && !y.packed.TakesColumns()) WriteRows(team, y.rows, y.packed);
+  if (!y.packed.empty() && !y.packed.TakesColumns()) WriteRows(impl_->team, y.rows, y.packed);
 }
 
 }  // namespace attendant

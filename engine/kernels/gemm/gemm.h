@@ -71,55 +71,53 @@ struct LinearColumns {
   int64_t end;
 };
 
-// The memory of matrix products, one per instance: packed GEMM inputs in the number format of the
-// compute type, and scratch memory for each worker of the team. Not thread-safe, except that
-// several workers may write one PackedInput.
+// The products of linear layers on one team, and their memory: packed GEMM inputs in the number
+// format of the compute type, and scratch memory for each worker. One per instance. Not
+// thread-safe, except that several workers may write one PackedInput.
 class GemmWorkspace {
  public:
-  explicit GemmWorkspace(int workers);
+  // `team` must outlive the workspace.
+  explicit GemmWorkspace(const ThreadTeam& team);
+  GemmWorkspace(GemmWorkspace&&) noexcept;
+  ~GemmWorkspace();
+
   // Reserves memory for `linear` and batches of up to `rows` rows. Products within the reservation
-  // do not allocate.
+  // do not allocate. All reserved layers that are not kF32 have the same mode.
   void Reserve(const PackedLinear& linear, int64_t rows);
   // Likewise for a layer whose packed input PrepareInner returns.
   void ReserveInner(const PackedLinear& linear, int64_t rows);
 
-  // Returns a buffer for x [rows, in] in the format that all layers with `in` inputs and this mode
-  // read. The rows from `rows` to PaddedRows(rows) are zero. The code that computes x writes it row
-  // by row. The buffer is valid until the next Prepare, or until ApplyLinear is called without a
-  // valid one. It is empty for kF32, which reads x itself, and if no such layer has reserved memory
-  // for so many rows, because then no product reads it.
-  PackedInput Prepare(const ComputeMode& mode, int64_t in, int64_t rows);
+  // Returns a buffer for x [rows, in] in the format that all reserved layers with `in` inputs read.
+  // The rows from `rows` to PaddedRows(rows) are zero. The code that computes x writes it row by
+  // row. The buffer is valid until the next Prepare, or until Apply is called without a valid one.
+  // It is empty for kF32, which reads x itself, and if no such layer has reserved memory for so
+  // many rows, because then no product reads it.
+  PackedInput Prepare(int64_t in, int64_t rows);
   // Returns a second buffer, for the rows between two layers. It is valid until the next
   // PrepareInner.
-  PackedInput PrepareInner(const ComputeMode& mode, int64_t in, int64_t rows);
+  PackedInput PrepareInner(int64_t in, int64_t rows);
 
   // From now on, splits products of at least `rows` rows by rows: each worker computes all columns
   // of its share of the rows. Smaller products, and by default all products, are split by panel.
   // The bits of results do not depend on this.
   void ShareRowsFrom(int64_t rows);
 
-  GemmWorkspace(GemmWorkspace&&) noexcept;
-  ~GemmWorkspace();
+  // Computes y = activation(x W^T + b). x is [PaddedRows(T), in]. y has the same number of rows and
+  // must not overlap x. Unless x has a valid packed input of this workspace, its rows are first
+  // rounded or quantised to the number format of the compute type. In int8, rows that are not
+  // finite become NaN. The activation is applied to each block while it is in cache. If `columns`
+  // are only some outputs, y must still have all columns, and up to kPanelWidth - 1 columns on
+  // either side may be computed too. The layer must be reserved for this number of rows.
+  void Apply(const LinearColumns& columns, const LinearInput& x, const LinearOutput& y,
+             Activation activation = Activation::kIdentity);
 
   // The bytes of the packed inputs. Excludes the workers' scratch memory, which does not grow with
   // the rows.
   int64_t packed_input_bytes() const;
 
-  class Impl;
-  Impl& impl() { return *impl_; }
-
  private:
+  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// Computes y = activation(x W^T + b). x is [PaddedRows(T), in]. y has the same number of rows and
-// must not overlap x. Unless x has a valid packed input of this workspace, its rows are first
-// rounded or quantised to the number format of the compute type. In int8, rows that are not finite
-// become NaN. The activation is applied to each block while it is in cache. If `columns` are only
-// some outputs, y must still have all columns, and up to kPanelWidth - 1 columns on either side may
-// be computed too. `workspace` must have at least team.size() workers and a reservation for the
-// layer and this number of rows.
-void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const LinearInput& x,
-                 const LinearOutput& y, Activation activation, GemmWorkspace& workspace);
 
 }  // namespace attendant

@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
 #include "engine/kernels/gemm/amx_gemm.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/kernels/gemm/packed_weight.h"
@@ -66,16 +67,17 @@ std::vector<float> RandomValues(int64_t count, uint32_t seed) {
 // A layer with random weights that runs on one thread.
 class Candidate {
  public:
-  static absl::StatusOr<Candidate> Make(const ComputeMode& mode, MatrixView<const float> weight,
-                                        absl::Span<const float> bias) {
-    absl::StatusOr<PackedLinear> linear = PackedLinear::Pack(weight, bias, mode);
-    if (!linear.ok()) return linear.status();
-    return Candidate(*std::move(linear));
+  Candidate(PackedLinear linear, const ThreadTeam& team)
+      : linear_(std::move(linear)),
+        workspace_(team),
+        y_(*std::max_element(std::begin(kTrialRows), std::end(kTrialRows)) *
+           linear_.out_features()) {
+    workspace_.Reserve(linear_, static_cast<int64_t>(y_.size()) / linear_.out_features());
   }
 
   // Packs x. Not part of the measured time.
   void Prepare(MatrixView<const float> x) {
-    packed_ = workspace_.Prepare(linear_.weight().mode, linear_.in_features(), x.rows);
+    packed_ = workspace_.Prepare(linear_.in_features(), x.rows);
     for (int64_t r = 0; r < x.rows; ++r) {
       packed_.Write(0, r, {x.row(r), static_cast<size_t>(x.cols)});
     }
@@ -85,20 +87,12 @@ class Candidate {
   void Run(MatrixView<const float> x) {
     const int64_t out = linear_.out_features();
     const MatrixView<float> y = {y_.data(), x.rows, out, out};
-    ApplyLinear(ThreadTeam(1), linear_, {x, packed_}, y, Activation::kIdentity, workspace_);
+    workspace_.Apply(linear_, {x, packed_}, y);
   }
 
   const std::vector<float>& y() const { return y_; }
 
  private:
-  explicit Candidate(PackedLinear linear)
-      : linear_(std::move(linear)),
-        workspace_(1),
-        y_(*std::max_element(std::begin(kTrialRows), std::end(kTrialRows)) *
-           linear_.out_features()) {
-    workspace_.Reserve(linear_, static_cast<int64_t>(y_.size()) / linear_.out_features());
-  }
-
   PackedLinear linear_;
   GemmWorkspace workspace_;
   PackedInput packed_;
@@ -130,15 +124,15 @@ absl::StatusOr<double> TrialSpeedup(ComputeMode mode, const ProductShape& shape)
   const std::vector<float> weight = RandomValues(out * shape.in, 1), bias = RandomValues(out, 2);
   const MatrixView<const float> rows_of_weight{weight.data(), out, shape.in, shape.in};
   mode.gemm = Gemm::kTiles;
-  absl::StatusOr<Candidate> tiles = Candidate::Make(mode, rows_of_weight, bias);
-  if (!tiles.ok()) return tiles.status();
+  ASSIGN_OR_RETURN(PackedLinear of_tiles, PackedLinear::Pack(rows_of_weight, bias, mode));
   mode.gemm = Gemm::kOneDnn;
-  absl::StatusOr<Candidate> onednn = Candidate::Make(mode, rows_of_weight, bias);
-  if (!onednn.ok()) return onednn.status();
+  ASSIGN_OR_RETURN(PackedLinear of_onednn, PackedLinear::Pack(rows_of_weight, bias, mode));
+  const ThreadTeam team(1);
+  Candidate tiles(std::move(of_tiles), team), onednn(std::move(of_onednn), team);
   std::optional<double> least;
   for (const int64_t rows : kTrialRows) {
     const std::vector<float> x = RandomValues(rows * shape.in, 3);
-    const double speedup = TrialSpeedup(*tiles, *onednn, {x.data(), rows, shape.in, shape.in});
+    const double speedup = TrialSpeedup(tiles, onednn, {x.data(), rows, shape.in, shape.in});
     least = std::min(least.value_or(speedup), speedup);
     if (speedup == 0) break;
   }
@@ -152,9 +146,8 @@ class Trials {
     const absl::MutexLock lock(&mutex_);
     const std::pair key(mode.type, shape);
     if (const auto found = speedups_.find(key); found != speedups_.end()) return found->second;
-    const absl::StatusOr<double> speedup = TrialSpeedup(mode, shape);
-    if (speedup.ok()) speedups_[key] = *speedup;
-    return speedup;
+    ASSIGN_OR_RETURN(const double speedup, TrialSpeedup(mode, shape));
+    return speedups_[key] = speedup;
   }
 
  private:
@@ -198,9 +191,8 @@ absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShap
   if (UsesVectorGemm(mode)) return GemmChoice{Gemm::kVector};
   if (mode.gemm == Gemm::kOneDnn || !HasAmxGemm(mode, shape)) return GemmChoice();
   if (mode.gemm == Gemm::kTiles) return GemmChoice{Gemm::kTiles};
-  const absl::StatusOr<double> speedup = trials->Find(mode, shape);
-  if (!speedup.ok()) return speedup.status();
-  return GemmChoice{*speedup >= kWorthwhileSpeedup ? Gemm::kTiles : Gemm::kOneDnn, *speedup};
+  ASSIGN_OR_RETURN(const double speedup, trials->Find(mode, shape));
+  return GemmChoice{speedup >= kWorthwhileSpeedup ? Gemm::kTiles : Gemm::kOneDnn, speedup};
 }
 
 }  // namespace attendant

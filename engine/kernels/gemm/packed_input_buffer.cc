@@ -50,13 +50,11 @@ PackedInput PackedInputBuffer::Begin(const PackedInputLayout& layout, int64_t ro
   return PackedInput(*this);
 }
 
-PackedInput PackedInputBuffer::Begin(const ComputeMode& mode, int64_t in, int64_t rows) {
-  for (const Reserved& one : reserved_) {
-    if (one.layout.mode == mode && one.layout.in == in && PaddedRows(rows) <= one.rows) {
-      return Begin(one.layout, rows);
-    }
-  }
-  return {};
+PackedInput PackedInputBuffer::Begin(int64_t in, int64_t rows) {
+  const auto known = std::find_if(reserved_.begin(), reserved_.end(), [&](const Reserved& one) {
+    return one.layout.in == in && PaddedRows(rows) <= one.rows;
+  });
+  return known == reserved_.end() ? PackedInput() : Begin(known->layout, rows);
 }
 
 void PackedInputBuffer::Write(int worker, int64_t row, int64_t column, MatrixView<const float> x) {

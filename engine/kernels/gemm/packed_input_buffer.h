@@ -51,9 +51,9 @@ class PackedInputBuffer {
   // previous one.
   PackedInput Begin(const PackedInputLayout& layout, int64_t rows);
 
-  // Likewise, in the layout that was reserved for this mode and number of columns. Returns an empty
-  // view if none was reserved for at least PaddedRows(rows) rows.
-  PackedInput Begin(const ComputeMode& mode, int64_t in, int64_t rows);
+  // Likewise, in the layout that was reserved for this number of columns. Returns an empty view if
+  // none was reserved for at least PaddedRows(rows) rows.
+  PackedInput Begin(int64_t in, int64_t rows);
 
   // Writes columns of the rows from `row` on; see PackedInput::Write.
   void Write(int worker, int64_t row, int64_t column, MatrixView<const float> x);

@@ -19,7 +19,7 @@ absl::StatusOr<Bottleneck::NormedLinear> Bottleneck::NormedLinear::Load(const st
 MatrixView<float> Bottleneck::NormedLinear::Apply(const LinearInput& x, MatrixView<float> target,
                                                   const LayerRun& run) const {
   const MatrixView<float> y = run.Padded(target);
-  run.workspace.Apply(linear, x, y);
+  run.workspace.gemm.Apply(linear, x, y);
   LayerNorm(run.workspace.team, run.Kept(y), norm.view(), run.Kept(y));
   return y;
 }
@@ -61,7 +61,7 @@ MatrixView<float> Bottleneck::Residual(MatrixView<float> /*x*/, const LayerRun& 
 
 MatrixView<float> Bottleneck::Forward(const LinearInput& x, const LayerRun& run) const {
   const MatrixView<float> y = run.Padded(run.workspace.activations.outer());
-  run.workspace.Apply(*out_, x, y);
+  run.workspace.gemm.Apply(*out_, x, y);
   return y;
 }
 

@@ -59,11 +59,11 @@ void PositionProjections::ProjectWith(const PackedLinear& linear, const AlignedB
                                       int64_t first_column, SharedBuffer<float>& target) const {
   const int64_t padded = PaddedRows(rows_), in = linear.in_features(), out = linear.out_features();
   AlignedBuffer<float> projected(padded * out);
-  GemmWorkspace workspace(1);
+  const ThreadTeam team(1);
+  GemmWorkspace workspace(team);
   workspace.Reserve(linear, padded);
-  ApplyLinear(ThreadTeam(1), linear, MatrixView<const float>{table.data(), padded, in, in},
-              MatrixView<float>{projected.data(), padded, out, out}, Activation::kIdentity,
-              workspace);
+  workspace.Apply(linear, MatrixView<const float>{table.data(), padded, in, in},
+                  MatrixView<float>{projected.data(), padded, out, out});
   AlignedBuffer<float> taken(rows_ * width_);
   for (int64_t r = 0; r < rows_; ++r) {
     std::copy_n(projected.data() + r * out + first_column, width_, taken.data() + r * width_);

@@ -75,8 +75,9 @@ void TokenConvolution::Begin(BlockRows& block_rows, const LayerRun& run) const {
     const MatrixView<float> taps = run.workspace.activations.convolution_taps().Rows(0, rows);
     Gather(x, begin, taps, run);
     for (int64_t group = 0; group < shape_.groups; ++group) {
-      run.workspace.Apply(groups_[group], taps.Columns(group * in, in),
-                          y.Rows(begin, rows).Columns(group * columns, columns), shape_.activation);
+      run.workspace.gemm.Apply(groups_[group], taps.Columns(group * in, in),
+                               y.Rows(begin, rows).Columns(group * columns, columns),
+                               shape_.activation);
     }
   }
 }

@@ -41,9 +41,7 @@ struct LayerRun {
 
   // Returns the buffer for the GEMM input of kept rows [T, cols] that are about to be computed. It
   // is empty if no product reads packed rows of this width.
-  PackedInput Prepare(int64_t cols) const {
-    return workspace.gemm.Prepare(workspace.mode, cols, tokens);
-  }
+  PackedInput Prepare(int64_t cols) const { return workspace.gemm.Prepare(cols, tokens); }
 
   // Returns a run over the first `rows` rows, for the blocks that follow the attention.
   LayerRun AfterAttention(int64_t rows) const {

@@ -84,7 +84,7 @@ Workspace::Workspace(const ModelDescription& model, int64_t capacity, int thread
       mode(compute_mode),
       team(threads),
       activations(model, capacity),
-      gemm(threads),
+      gemm(team),
       attention(threads, AttentionShapeOf(model.layer, mode), capacity),
       scratch_bytes(ScratchBytes(model, threads).value()) {}
 
@@ -94,18 +94,13 @@ CheckedSize Workspace::Bytes(const ModelDescription& model, int64_t capacity, in
          ScratchBytes(model, threads);
 }
 
-void Workspace::Apply(const LinearColumns& linear, const LinearInput& x, const LinearOutput& y,
-                      Activation activation) {
-  ApplyLinear(team, linear, x, y, activation, gemm);
-}
-
 void Workspace::ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target) {
   // The product writes whole row tiles, and the rows after `target` may belong to another sequence.
   const int64_t padded_rows = PaddedRows(target.rows);
   const MatrixView<float> x = activations.embedded().Rows(0, padded_rows);
   const MatrixView<float> projected = activations.outer().Rows(0, padded_rows);
   ZeroRows(x.Rows(target.rows, padded_rows - target.rows));
-  Apply(linear, x, projected);
+  gemm.Apply(linear, x, projected);
   for (int64_t r = 0; r < target.rows; ++r) {
     std::copy_n(projected.row(r), target.cols, target.row(r));
   }

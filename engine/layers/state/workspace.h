@@ -7,7 +7,6 @@
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
-#include "engine/kernels/activation.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/activations.h"
@@ -28,10 +27,6 @@ struct Workspace {
   static CheckedSize Bytes(const ModelDescription& model, int64_t capacity, int threads,
                            const ComputeMode& mode);
   int64_t bytes() const { return activations.bytes() + gemm.packed_input_bytes() + scratch_bytes; }
-
-  // Computes y = activation(x W^T + b).
-  void Apply(const LinearColumns& linear, const LinearInput& x, const LinearOutput& y,
-             Activation activation = Activation::kIdentity);
 
   // Computes target [rows, E] = x W^T + b, where x is the first `rows` rows of
   // activations.embedded().

@@ -95,7 +95,7 @@ std::vector<float> Naive(MemoryWeights& weights, Block& block, const ModelDescri
   std::vector<float> rows = x, scores(padded * kMixture.experts);
   rows.resize(padded * kWidth);
   block.workspace().gemm.Reserve(*router, padded);
-  block.workspace().Apply(
+  block.workspace().gemm.Apply(
       *router, MatrixView<const float>{rows.data(), padded, kWidth, kWidth},
       MatrixView<float>{scores.data(), padded, kMixture.experts, kMixture.experts});
   std::vector<std::vector<float>> made;

@@ -27,10 +27,9 @@ class PackedContextTest : public ::testing::TestWithParam<AttentionKind> {
     const std::vector<float> weight = RandomValues(kOutputs * width, 2);
     const auto linear = PackedLinear::Pack(ViewOf(weight, kOutputs, width), {}, shape.mode);
     EXPECT_TRUE(linear.ok()) << linear.status();
-    GemmWorkspace gemm(2);
+    GemmWorkspace gemm(team);
     gemm.Reserve(*linear, padded);
-    const PackedInput packed =
-        with_packed_input ? gemm.Prepare(shape.mode, width, rows) : PackedInput();
+    const PackedInput packed = with_packed_input ? gemm.Prepare(width, rows) : PackedInput();
 
     std::vector<float> context(padded * width, 0.0f), y(padded * kOutputs);
     AttentionInput input = batch.Input();
@@ -44,8 +43,7 @@ class PackedContextTest : public ::testing::TestWithParam<AttentionKind> {
     // The product must read only the packed input.
     if (with_packed_input) context.assign(context.size(), std::numeric_limits<float>::quiet_NaN());
     const MatrixView<const float> x = ViewOf(context, padded, width);
-    ApplyLinear(team, *linear, {x, packed}, ViewOf(y, padded, kOutputs), Activation::kIdentity,
-                gemm);
+    gemm.Apply(*linear, {x, packed}, ViewOf(y, padded, kOutputs));
     y.resize(rows * kOutputs);
     return y;
   }

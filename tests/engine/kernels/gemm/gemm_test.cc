@@ -55,6 +55,14 @@ std::vector<Case> Emulated(const std::vector<Shape>& shapes) {
   return Cases(shapes, EmulatedModes());
 }
 
+// Threads with their workspace.
+struct Team {
+  explicit Team(int size) : threads(size), workspace(threads) {}
+
+  ThreadTeam threads;
+  GemmWorkspace workspace;
+};
+
 // A linear layer with its weights, and a batch of the largest number of rows that a test needs.
 struct Layer {
   Layer(Shape size, int64_t rows, const ComputeMode& compute_mode = {})
@@ -68,16 +76,16 @@ struct Layer {
   // Returns the result for `rows` rows from `begin` on.
   std::vector<float> Apply(int team_size, int64_t begin, int64_t rows,
                            Activation activation = Activation::kIdentity) {
-    const ThreadTeam team(team_size);
-    std::unique_ptr<GemmWorkspace>& workspace = workspaces[team_size];
-    if (workspace == nullptr) workspace = std::make_unique<GemmWorkspace>(team_size);
+    std::unique_ptr<Team>& team = teams[team_size];
+    if (team == nullptr) team = std::make_unique<Team>(team_size);
+    GemmWorkspace& workspace = team->workspace;
     const int64_t padded = PaddedRows(rows);
-    workspace->Reserve(linear, padded);
-    workspace->ShareRowsFrom(share_rows_from);
+    workspace.Reserve(linear, padded);
+    workspace.ShareRowsFrom(share_rows_from);
     std::vector<float> rows_in(padded * shape.in, 0.0f), y(padded * shape.out);
     std::copy_n(x.begin() + begin * shape.in, rows * shape.in, rows_in.begin());
-    ApplyLinear(team, linear, ViewOf(std::as_const(rows_in), padded, shape.in),
-                ViewOf(y, padded, shape.out), activation, *workspace);
+    workspace.Apply(linear, ViewOf(std::as_const(rows_in), padded, shape.in),
+                    ViewOf(y, padded, shape.out), activation);
     y.resize(rows * shape.out);
     return y;
   }
@@ -95,7 +103,7 @@ struct Layer {
   std::vector<float> weight, bias, x;
   PackedLinear linear;
   int64_t share_rows_from = kNeverShareRows;
-  std::map<int, std::unique_ptr<GemmWorkspace>> workspaces;
+  std::map<int, std::unique_ptr<Team>> teams;  // by size
 };
 
 class GemmReferenceTest : public testing::TestWithParam<Case> {};
@@ -162,7 +170,7 @@ TEST_P(GemmColumnsTest, DoNotDependOnTheThreadsThatPack) {
   Layer layer(shape, 16, GetParam().mode);
   const std::vector<float> expected = layer.Apply(1, 0, 16);
   for (const int threads : {3, 24}) {
-    layer.workspaces.clear();
+    layer.teams.clear();
     layer.linear = *PackedLinear::Pack(ViewOf(layer.weight, shape.out, shape.in), layer.bias,
                                        layer.mode, ThreadTeam(threads));
     EXPECT_EQ(layer.Apply(1, 0, 16), expected) << threads;
@@ -180,9 +188,9 @@ TEST_P(GemmColumnsTest, EqualThoseOfTheWholeProduct) {
                                                 {shape.out - 1, shape.out},
                                                 {shape.out / 3, shape.out / 2 + 1}}) {
     std::vector<float> y(whole.size(), -1.0f);
-    ApplyLinear(ThreadTeam(2), LinearColumns{layer.linear, begin, end},
-                ViewOf(std::as_const(layer.x), kRows, shape.in), ViewOf(y, kRows, shape.out),
-                Activation::kIdentity, *layer.workspaces[2]);
+    layer.teams[2]->workspace.Apply(LinearColumns{layer.linear, begin, end},
+                                    ViewOf(std::as_const(layer.x), kRows, shape.in),
+                                    ViewOf(y, kRows, shape.out));
     for (int64_t r = 0; r < kRows; ++r) {
       for (int64_t c = 0; c < shape.out; ++c) {
         const float value = y[r * shape.out + c];
@@ -214,9 +222,8 @@ TEST_P(GemmToPairsTest, RoundsTheRowsOfTheProduct) {
   ConvertInput({.type = ComputeType::kBf16}, rows.data(), kRows * shape.out, nullptr,
                {expected.data()});
   std::vector<float> y(rows.size() / 2);
-  ApplyLinear(ThreadTeam(2), layer.linear, ViewOf(std::as_const(layer.x), kRows, shape.in),
-              LinearOutput::Pairs(ViewOf(y, kRows, shape.out / 2)), Activation::kIdentity,
-              *layer.workspaces[2]);
+  layer.teams[2]->workspace.Apply(layer.linear, ViewOf(std::as_const(layer.x), kRows, shape.in),
+                                  LinearOutput::Pairs(ViewOf(y, kRows, shape.out / 2)));
   std::memcpy(pairs.data(), y.data(), y.size() * sizeof(float));
   EXPECT_EQ(pairs, expected);
 }
@@ -244,7 +251,8 @@ TEST_P(GemmPairTest, GivesTheBitsOfTwoLayersOneAfterTheOther) {
     const std::vector<float> expected = second.Apply(2, 0, rows);
 
     const int64_t padded = PaddedRows(rows);
-    GemmWorkspace workspace(2);
+    const ThreadTeam team(2);
+    GemmWorkspace workspace(team);
     workspace.Reserve(first.linear, padded);
     workspace.ReserveInner(second.linear, padded);
     std::fill(first.x.begin() + rows * 24, first.x.end(), 0.0f);
@@ -252,11 +260,10 @@ TEST_P(GemmPairTest, GivesTheBitsOfTwoLayersOneAfterTheOther) {
       workspace.ShareRowsFrom(share_rows_from);
       std::vector<float> inner(padded * shape.in), y(padded * shape.out);
       const PreparedRows made = {ViewOf(inner, padded, shape.in),
-                                 workspace.PrepareInner(mode, shape.in, padded)};
-      ApplyLinear(ThreadTeam(2), first.linear, ViewOf(std::as_const(first.x), padded, 24), made,
-                  Activation::kGelu, workspace);
-      ApplyLinear(ThreadTeam(2), second.linear, made, ViewOf(y, padded, shape.out),
-                  Activation::kIdentity, workspace);
+                                 workspace.PrepareInner(shape.in, padded)};
+      workspace.Apply(first.linear, ViewOf(std::as_const(first.x), padded, 24), made,
+                      Activation::kGelu);
+      workspace.Apply(second.linear, made, ViewOf(y, padded, shape.out));
       y.resize(expected.size());
       EXPECT_EQ(y, expected) << rows << " rows, shared from " << share_rows_from;
     }
@@ -273,7 +280,7 @@ class GemmPreparedTest : public testing::TestWithParam<Case> {
  protected:
   // The packed x in the workspace, which two workers write tile by tile.
   static PackedInput Prepare(const Layer& layer, int64_t rows, GemmWorkspace& workspace) {
-    const PackedInput packed = workspace.Prepare(GetParam().mode, layer.shape.in, rows);
+    const PackedInput packed = workspace.Prepare(layer.shape.in, rows);
     const int64_t in = layer.shape.in;
     ThreadTeam(2).ParallelFor(rows, [&](int worker, int64_t r) {
       packed.Write(worker, r, {&layer.x[r * in], static_cast<size_t>(in)});
@@ -290,7 +297,8 @@ TEST_P(GemmPreparedTest, GivesTheBitsOfAProductThatPacksItsInput) {
     Layer layer(shape, rows, mode);
     const std::vector<float> expected = layer.Apply(2, 0, rows);
     const std::vector<float> nothing(padded * shape.in, std::nanf(""));
-    GemmWorkspace workspace(2);
+    const ThreadTeam team(2);
+    GemmWorkspace workspace(team);
     workspace.Reserve(layer.linear, padded);
     for (const int64_t share_rows_from : {kNeverShareRows, int64_t{0}}) {
       workspace.ShareRowsFrom(share_rows_from);
@@ -298,8 +306,7 @@ TEST_P(GemmPreparedTest, GivesTheBitsOfAProductThatPacksItsInput) {
       const std::vector<float>& read = mode.type == ComputeType::kF32 ? layer.x : nothing;
       const LinearInput x = {ViewOf(read, padded, shape.in), packed};
       std::vector<float> y(padded * shape.out);
-      ApplyLinear(ThreadTeam(2), layer.linear, x, ViewOf(y, padded, shape.out),
-                  Activation::kIdentity, workspace);
+      workspace.Apply(layer.linear, x, ViewOf(y, padded, shape.out));
       for (int64_t r = rows; r < padded && mode.type != ComputeType::kF32; ++r) {
         for (int64_t c = 0; c < shape.out; ++c) ASSERT_EQ(y[r * shape.out + c], layer.bias[c]);
       }
@@ -314,17 +321,16 @@ TEST_P(GemmPreparedTest, PacksItsInputIfAnotherReplacedIt) {
   const auto& [shape, mode] = GetParam();
   Layer layer(shape, kRows, mode), other({shape.in, 5}, kRows, mode);
   const std::vector<float> expected = layer.Apply(2, 0, kRows);
-  GemmWorkspace workspace(2);
+  const ThreadTeam team(2);
+  GemmWorkspace workspace(team);
   workspace.Reserve(layer.linear, kRows);
   workspace.Reserve(other.linear, kRows);
   const PackedInput packed = Prepare(layer, kRows, workspace);
   std::vector<float> between(kRows * 5), y(expected.size());
   const std::vector<float> zeros(layer.x.size(), 0.0f);
-  ApplyLinear(ThreadTeam(2), other.linear, ViewOf(zeros, kRows, shape.in),
-              ViewOf(between, kRows, 5), Activation::kIdentity, workspace);
-  ApplyLinear(ThreadTeam(2), layer.linear,
-              {ViewOf(std::as_const(layer.x), kRows, shape.in), packed},
-              ViewOf(y, kRows, shape.out), Activation::kIdentity, workspace);
+  workspace.Apply(other.linear, ViewOf(zeros, kRows, shape.in), ViewOf(between, kRows, 5));
+  workspace.Apply(layer.linear, {ViewOf(std::as_const(layer.x), kRows, shape.in), packed},
+                  ViewOf(y, kRows, shape.out));
   EXPECT_EQ(y, expected);
 }
 
@@ -388,11 +394,11 @@ TEST(GemmTest, MatchesWithoutBias) {
   const absl::StatusOr<PackedLinear> linear =
       PackedLinear::Pack(ViewOf(std::as_const(layer.weight), 50, 30), {});
   ASSERT_TRUE(linear.ok());
-  GemmWorkspace workspace(1);
+  const ThreadTeam team(1);
+  GemmWorkspace workspace(team);
   workspace.Reserve(*linear, 16);
   std::vector<float> y(16 * 50);
-  ApplyLinear(ThreadTeam(1), *linear, ViewOf(std::as_const(layer.x), 16, 30), ViewOf(y, 16, 50),
-              Activation::kIdentity, workspace);
+  workspace.Apply(*linear, ViewOf(std::as_const(layer.x), 16, 30), ViewOf(y, 16, 50));
   const Matrix expected =
       reference::Linear(Matrix(ViewOf(std::as_const(layer.x), 16, 30)),
                         Matrix(ViewOf(std::as_const(layer.weight), 50, 30)), {});
@@ -405,11 +411,11 @@ TEST(GemmTest, InvarianceToStrides) {
   const std::vector<float> dense = layer.Apply(1, 0, kRows);
   std::vector<float> x(kRows * (kIn + kGap), 1e30f), y(kRows * (kOut + kGap), -1.0f);
   for (int64_t r = 0; r < kRows; ++r) std::copy_n(&layer.x[r * kIn], kIn, &x[r * (kIn + kGap)]);
-  GemmWorkspace workspace(2);
+  const ThreadTeam team(2);
+  GemmWorkspace workspace(team);
   workspace.Reserve(layer.linear, kRows);
-  ApplyLinear(
-      ThreadTeam(2), layer.linear, MatrixView<const float>{x.data(), kRows, kIn, kIn + kGap},
-      MatrixView<float>{y.data(), kRows, kOut, kOut + kGap}, Activation::kIdentity, workspace);
+  workspace.Apply(layer.linear, MatrixView<const float>{x.data(), kRows, kIn, kIn + kGap},
+                  MatrixView<float>{y.data(), kRows, kOut, kOut + kGap});
   for (int64_t r = 0; r < kRows; ++r) {
     EXPECT_EQ(std::memcmp(&y[r * (kOut + kGap)], &dense[r * kOut], kOut * sizeof(float)), 0) << r;
     for (int64_t c = kOut; c < kOut + kGap; ++c) EXPECT_EQ(y[r * (kOut + kGap) + c], -1.0f);
@@ -560,7 +566,7 @@ TEST_P(StoredWeightsTest, HaveTheBitsOfFloat32) {
     const int64_t float32_bytes = layer.linear.bytes();
     const std::vector<float> expected = layer.Apply(2, 0, kRows, Activation::kGelu);
     layer.linear = Pack(layer, WeightType::kAuto);
-    layer.workspaces.clear();
+    layer.teams.clear();
     EXPECT_EQ(layer.linear.plan().weights, type);
     EXPECT_EQ(layer.linear.plan().gemm, Gemm::kVector);
     EXPECT_EQ(layer.Apply(2, 0, kRows, Activation::kGelu), expected);
@@ -581,12 +587,12 @@ TEST_P(StoredWeightsTest, AreRoundedOnlyOnDemand) {
   EXPECT_EQ(layer.linear.plan().weights, type);
   const std::vector<float> rounded = layer.Apply(1, 0, kRows);
   layer.linear = Pack(layer, WeightType::kAuto);
-  layer.workspaces.clear();
+  layer.teams.clear();
   EXPECT_EQ(layer.linear.plan().weights, WeightType::kF32);
   EXPECT_NE(layer.Apply(1, 0, kRows), rounded);
   RoundTo(data_type, layer.weight);
   layer.linear = Pack(layer, WeightType::kF32);
-  layer.workspaces.clear();
+  layer.teams.clear();
   EXPECT_EQ(layer.Apply(1, 0, kRows), rounded);
 }
 

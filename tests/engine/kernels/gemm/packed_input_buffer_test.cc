@@ -191,17 +191,14 @@ TEST_P(PackedInputBufferTest, AnInputIsValidForItsLayoutUntilAnotherReplacesIt) 
   EXPECT_TRUE(second.Find(layout_));
 }
 
-TEST_P(PackedInputBufferTest, AReservedLayoutIsFoundByItsModeAndWidth) {
+TEST_P(PackedInputBufferTest, AReservedLayoutIsFoundByItsWidth) {
   PackedInputBuffer buffer(2);
   buffer.Reserve(layout_, 32);
-  EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 32).Find(layout_));
-  EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 33).empty());
-  EXPECT_TRUE(buffer.Begin(layout_.mode, 2 * width_, 32).empty());
-  ComputeMode other = layout_.mode;
-  other.emulate = !other.emulate;
-  EXPECT_TRUE(buffer.Begin(other, width_, 32).empty());
+  EXPECT_TRUE(buffer.Begin(width_, 32).Find(layout_));
+  EXPECT_TRUE(buffer.Begin(width_, 33).empty());
+  EXPECT_TRUE(buffer.Begin(2 * width_, 32).empty());
   buffer.Reserve(layout_, 48);
-  EXPECT_TRUE(buffer.Begin(layout_.mode, width_, 33).Find(layout_));
+  EXPECT_TRUE(buffer.Begin(width_, 33).Find(layout_));
 }
 
 TEST(PackedInputBufferOfFloatsTest, HoldsNothing) {
