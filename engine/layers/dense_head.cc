@@ -35,8 +35,8 @@ absl::Status DenseHead::LoadLayers(const DenseHeadShape& head, const LayerShape&
   if (shape.dense_width == 0) return absl::OkStatus();
   RETURN_IF_ERROR(Add(name + ".dense", shape.first_dense(), loader));
   if (shape.has_dense_norm) {
-    ASSIGN_OR_RETURN(layers_.back().norm, loader.ReadNorm(name + ".dense_norm", shape.dense_width,
-                                                          layer.norms.kind, layer.norms.epsilon));
+    ASSIGN_OR_RETURN(layers_.back().norm, loader.AddNorm(name + ".dense_norm", shape.dense_width,
+                                                         layer.norms.kind, layer.norms.epsilon));
   }
   if (shape.output_width > 0) {
     RETURN_IF_ERROR(Add(name + ".output", {shape.output_width}, loader));
@@ -52,13 +52,13 @@ absl::Status DenseHead::LoadBlock(const DenseHeadShape& head, const LayerShape& 
   const DenseShape& shape = head.shape->block;
   const std::string name = Name(head.kind);
   if (shape.width == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(NormParameters norm, loader.ReadNorm(name + ".block_norm", out_,
-                                                        layer.norms.kind, layer.norms.epsilon));
+  ASSIGN_OR_RETURN(const int norm, loader.AddNorm(name + ".block_norm", out_, layer.norms.kind,
+                                                  layer.norms.epsilon));
   ASSIGN_OR_RETURN(PackedLinear in,
                    loader.ReadFloat32Linear(name + ".block_in", shape.width, out_));
   ASSIGN_OR_RETURN(PackedLinear out,
                    loader.ReadFloat32Linear(name + ".block_out", out_, shape.width));
-  block_ = Block{std::move(norm), std::move(in), shape.activation, std::move(out)};
+  block_ = Block{norm, std::move(in), shape.activation, std::move(out)};
   return absl::OkStatus();
 }
 
@@ -74,7 +74,7 @@ absl::StatusOr<DenseHead> DenseHead::Load(const DenseHeadShape& head, const Laye
 void DenseHead::ApplyBlock(MatrixView<float> x, MatrixView<float> y, Workspace& workspace) const {
   const MatrixView<float> from = x.Columns(0, out_), to = y.Columns(0, out_);
   const MatrixView<float> inner = x.Columns(out_, block_->in.out_features());
-  LayerNorm(workspace.team, from, block_->norm.view(), to);
+  LayerNorm(workspace.team, from, workspace.norm(block_->norm), to);
   workspace.gemm.Apply(block_->in, to, inner, block_->activation);
   workspace.gemm.Apply(block_->out, inner, to, Activation::kIdentity);
   attendant::Add(workspace.team, to, from, to);
@@ -107,7 +107,7 @@ MatrixView<float> DenseHead::Forward(int64_t rows, HeadRowFunction fill,
                          layer.activation);
     if (layer.residual != Residual::kNone) AddResidual(layer, x, y, result, workspace);
     const MatrixView<float> kept = result.Rows(0, rows);
-    if (layer.norm) LayerNorm(team, kept, layer.norm->view(), kept);
+    if (layer.norm) LayerNorm(team, kept, workspace.norm(*layer.norm), kept);
     std::swap(x, y);
   }
   if (block_) {
@@ -121,13 +121,6 @@ MatrixView<float> DenseHead::Forward(int64_t rows, HeadRowFunction fill,
     });
   }
   return result;
-}
-
-void DenseHead::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
-  for (Layer& layer : layers_) {
-    if (layer.norm) visit(*layer.norm);
-  }
-  if (block_) visit(block_->norm);
 }
 
 void DenseHead::ReserveScratch(Workspace& workspace) const {
@@ -144,10 +137,9 @@ void DenseHead::ReserveScratch(Workspace& workspace) const {
 int64_t DenseHead::bytes() const {
   int64_t sum = 0;
   for (const Layer& layer : layers_) {
-    sum += layer.linear.bytes() + (layer.norm ? layer.norm->bytes() : 0) +
-           (layer.projection ? layer.projection->bytes() : 0);
+    sum += layer.linear.bytes() + (layer.projection ? layer.projection->bytes() : 0);
   }
-  if (block_) sum += block_->norm.bytes() + block_->in.bytes() + block_->out.bytes();
+  if (block_) sum += block_->in.bytes() + block_->out.bytes();
   return sum;
 }
 

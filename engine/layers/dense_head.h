@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
@@ -34,9 +33,6 @@ class DenseHead {
   // on the threads of the team.
   MatrixView<float> Forward(int64_t rows, HeadRowFunction fill, Workspace& workspace) const;
 
-  // Calls `visit` for each norm, which it may change.
-  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
-
   // Reserves the memory that the products need.
   void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
@@ -47,12 +43,12 @@ class DenseHead {
     Activation activation;
     Residual residual = Residual::kNone;
     std::optional<PackedLinear> projection = {};  // of a residual
-    std::optional<NormParameters> norm = {};
+    std::optional<int> norm = {};
   };
 
   // x + out(activation(in(norm(x))))
   struct Block {
-    NormParameters norm;
+    int norm;
     PackedLinear in;
     Activation activation;
     PackedLinear out;

@@ -50,8 +50,8 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const L
 
   if (shape.has_norm) {
     ASSIGN_OR_RETURN(embeddings.norm_,
-                     loader.ReadNorm("embeddings.norm", shape.norm_width(layer.hidden_size),
-                                     layer.norms.kind, shape.norm_epsilon));
+                     loader.AddNorm("embeddings.norm", shape.norm_width(layer.hidden_size),
+                                    layer.norms.kind, shape.norm_epsilon));
   }
   if (!shape.projected(layer.hidden_size)) return embeddings;
 
@@ -65,18 +65,20 @@ void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, Workspace&
   if (target.rows == 0) return;
   if (!projection_) {
     SumTables(ids, target, workspace.team);
-    if (norm_) LayerNorm(workspace.team, target, norm_->view(), target);
+    if (norm_) LayerNorm(workspace.team, target, workspace.norm(*norm_), target);
     return;
   }
   const MatrixView<float> kept_sums = workspace.activations.embedded().Rows(0, target.rows);
   shape_.projects_words ? TakeWords(ids, kept_sums, workspace.team)
                         : SumTables(ids, kept_sums, workspace.team);
-  if (norm_ && !shape_.norm_is_last) LayerNorm(workspace.team, kept_sums, norm_->view(), kept_sums);
+  if (norm_ && !shape_.norm_is_last)
+    LayerNorm(workspace.team, kept_sums, workspace.norm(*norm_), kept_sums);
   workspace.ProjectEmbedded(*projection_, target);
   for (int64_t r = 0; shape_.projects_words && r < target.rows; ++r) {
     AddTables(ids, r, target.row(r));
   }
-  if (norm_ && shape_.norm_is_last) LayerNorm(workspace.team, target, norm_->view(), target);
+  if (norm_ && shape_.norm_is_last)
+    LayerNorm(workspace.team, target, workspace.norm(*norm_), target);
 }
 
 void Embeddings::AddTables(const TokenIds& ids, int64_t r, float* sum) const {
@@ -142,7 +144,7 @@ void Embeddings::ReserveScratch(Workspace& workspace) const {
 
 int64_t Embeddings::bytes() const {
   return word_.bytes() + position_.bytes() + token_type_.bytes() + task_type_.bytes() +
-         (norm_ ? norm_->bytes() : 0) + (projection_ ? projection_->bytes() : 0);
+         (projection_ ? projection_->bytes() : 0);
 }
 
 }  // namespace attendant

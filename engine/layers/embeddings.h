@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
@@ -27,11 +26,6 @@ class Embeddings {
   // Models without a norm or a projection skip it.
   void Embed(const TokenIds& ids, MatrixView<float> target, Workspace& workspace) const;
 
-  // Calls `visit` for each norm, which it may change.
-  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
-    if (norm_) visit(*norm_);
-  }
-
   void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
 
@@ -50,7 +44,7 @@ class Embeddings {
   EmbeddingTable position_;    // [P, W], or [P, E] if only words are projected; may be empty
   EmbeddingTable token_type_;  // [Y, W], or [Y, E] if only words are projected; may be empty
   EmbeddingTable task_type_;   // [tasks, W]; may be empty
-  std::optional<NormParameters> norm_;
+  std::optional<int> norm_;
   std::optional<PackedLinear> projection_;  // [E, W], or [E, 3 W] with neighbours
 };
 

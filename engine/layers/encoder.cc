@@ -65,8 +65,8 @@ absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encode
   RETURN_IF_ERROR(LoadLayers(model, loader, impl));
   if (model.has_exit_norm) {
     ASSIGN_OR_RETURN(impl.exit_norm,
-                     loader.ReadNorm("exit_norm", hidden_size, model.layer.norms.kind,
-                                     model.layer.norms.epsilon));
+                     loader.AddNorm("exit_norm", hidden_size, model.layer.norms.kind,
+                                    model.layer.norms.epsilon));
   }
   return LoadHeads(model, loader, impl);
 }
@@ -99,6 +99,7 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
   impl->description = description;
   impl->mode = mode;
   RETURN_IF_ERROR(LoadAll(description, loader, *impl));
+  impl->norms = std::move(loader.norms());
   impl->own_bytes = impl->bytes();
   impl->product_plans = loader.product_plans();
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
@@ -137,7 +138,7 @@ int64_t Encoder::Impl::bytes() const {
   int64_t sum = (embeddings ? embeddings->bytes() : 0) +
                 (patch_embedding ? patch_embedding->bytes() : 0) + relative_positions.bytes();
   for (const EncoderLayer& layer : layers) sum += layer.bytes();
-  if (exit_norm) sum += exit_norm->bytes();
+  for (const NormParameters& norm : norms) sum += norm.bytes();
   if (attention_pooling) sum += attention_pooling->bytes();
   for (const DenseHead& head : heads) sum += head.bytes();
   if (vocabulary_head) sum += vocabulary_head->bytes();

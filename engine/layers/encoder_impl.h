@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/layers/attention_pooling.h"
 #include "engine/layers/dense_head.h"
@@ -28,8 +27,6 @@ class Encoder::Impl {
   // The model must have this head.
   const DenseHead& head(HeadKind kind) const;
   void ReserveScratch(Workspace& workspace) const;
-  // Calls `visit` for each norm, which it may change. All other weights remain shared.
-  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
   int64_t bytes() const;
 
   ModelDescription description;
@@ -42,7 +39,8 @@ class Encoder::Impl {
   // Shared with overlays.
   std::shared_ptr<SharedPositionTables> position_tables = std::make_shared<SharedPositionTables>();
   std::vector<EncoderLayer> layers;  // one for each weight set
-  std::optional<NormParameters> exit_norm;
+  std::vector<NormParameters> norms;
+  std::optional<int> exit_norm;
   std::vector<DenseHead> heads;  // heads[0] is of kind kNone
   std::optional<AttentionPooling> attention_pooling;
   std::optional<VocabularyHead> vocabulary_head;

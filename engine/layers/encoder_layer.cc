@@ -107,26 +107,14 @@ absl::Status EncoderLayer::ReplaceAttention(const std::string& prefix, const Lay
   return absl::OkStatus();
 }
 
-void EncoderLayer::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
-  attention_.VisitNorms(visit);
-  attention_norms_.VisitNorms(visit);
-  for (ResidualBlock& block : blocks_) {
-    block.norms.VisitNorms(visit);
-    // Other models may share the body.
-    std::unique_ptr<BlockBody> body = block.body->Clone();
-    body->VisitNorms(visit);
-    block.body = std::move(body);
-  }
-}
-
 void EncoderLayer::ReserveScratch(Workspace& workspace) const {
   attention_.ReserveScratch(workspace);
   for (const ResidualBlock& block : blocks_) block.body->ReserveScratch(workspace);
 }
 
 int64_t EncoderLayer::bytes() const {
-  int64_t sum = attention_.bytes() + attention_norms_.bytes();
-  for (const ResidualBlock& block : blocks_) sum += block.body->bytes() + block.norms.bytes();
+  int64_t sum = attention_.bytes();
+  for (const ResidualBlock& block : blocks_) sum += block.body->bytes();
   return sum;
 }
 

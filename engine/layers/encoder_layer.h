@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
@@ -20,7 +19,7 @@
 
 namespace attendant {
 
-// Thread-safe once loaded: only ReplaceAttention and VisitNorms change it. x is [PaddedRows(T), E]
+// Thread-safe once loaded: only ReplaceAttention changes it. x is [PaddedRows(T), E]
 // everywhere; layers with a residual add to it in place.
 class EncoderLayer {
  public:
@@ -44,8 +43,6 @@ class EncoderLayer {
   // attention do not support it. Returns the errors of `loader`.
   absl::Status ReplaceAttention(const std::string& prefix, const LayerShape& shape,
                                 WeightLoader& loader);
-  // Calls `visit` for each norm, which it may change.
-  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
 
   // Reserves the memory that the layer's products need for the run's largest batch.
   void ReserveScratch(Workspace& workspace) const;

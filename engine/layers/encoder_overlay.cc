@@ -31,17 +31,13 @@ absl::Status CheckOverlay(const ModelDescription& base, const ModelDescription& 
       "different description");
 }
 
-absl::Status ReplaceNorms(WeightLoader& loader, Encoder::Impl& impl) {
+absl::Status ReplaceNorms(WeightLoader& loader) {
   if (loader.Has("relative_positions_norm.weight") || loader.Has("relative_positions_norm.bias")) {
     return absl::InvalidArgumentError(
         "relative_positions_norm: not supported in an overlay: the base's relative position "
         "projections depend on this norm");
   }
-  absl::Status status;
-  impl.VisitNorms([&](NormParameters& norm) {
-    if (status.ok()) status = loader.ReplaceNorm(norm);
-  });
-  return status;
+  return loader.ReplaceNorms();
 }
 
 // Replaces the attention of the layers that have fewer heads in `pruned`, which becomes the
@@ -79,21 +75,14 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(
   auto impl = std::make_unique<Impl>(base.impl());
   const auto no_progress = [](int64_t, int64_t) {};
   WeightLoader loader(weights, /*total_bytes=*/0, no_progress, base.mode());
+  loader.norms() = impl->norms;
   ASSIGN_OR_RETURN(const int64_t attention_bytes, ReplaceAttention(description, loader, *impl));
   const int64_t read = loader.bytes_read();
-  RETURN_IF_ERROR(ReplaceNorms(loader, *impl));
+  RETURN_IF_ERROR(ReplaceNorms(loader));
+  impl->norms = std::move(loader.norms());
   impl->own_bytes = attention_bytes + loader.bytes_read() - read;
   AddProductPlans(loader.product_plans(), impl->product_plans);
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
-}
-
-void Encoder::Impl::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
-  if (embeddings) embeddings->VisitNorms(visit);
-  if (patch_embedding) patch_embedding->VisitNorms(visit);
-  for (EncoderLayer& layer : layers) layer.VisitNorms(visit);
-  for (DenseHead& head : heads) head.VisitNorms(visit);
-  if (vocabulary_head) vocabulary_head->VisitNorms(visit);
-  if (exit_norm) visit(*exit_norm);
 }
 
 }  // namespace attendant

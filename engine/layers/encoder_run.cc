@@ -85,6 +85,7 @@ class EncoderRun::Impl {
         tables(encoder->impl().position_tables->Find(encoder->description(), max_tokens,
                                                      encoder->impl().relative_positions)),
         batch_run(encoder->description(), workspace, *tables) {
+    workspace.norms = encoder->impl().norms;
     encoder->impl().ReserveScratch(workspace);
   }
 
@@ -251,7 +252,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   const MatrixView<float> result = x.rows.Rows(0, batch.tokens());
   if (end < model.description.layers || !model.exit_norm) return result;
   const auto normalize = [&](MatrixView<float> rows) {
-    LayerNorm(workspace.team, rows, model.exit_norm->view(), rows);
+    LayerNorm(workspace.team, rows, workspace.norm(*model.exit_norm), rows);
   };
   if (has_all_rows) {
     normalize(result);

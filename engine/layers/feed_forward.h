@@ -35,7 +35,6 @@ class FeedForward : public BlockBody {
   // most kFeedForwardRows.
   void Compute(const LinearInput& x, MatrixView<float> y, Workspace& workspace) const;
 
-  std::unique_ptr<BlockBody> Clone() const override { return std::make_unique<FeedForward>(*this); }
   void ReserveScratch(Workspace& workspace) const override;
   int64_t bytes() const override {
     return in_.bytes() + out_.bytes() + (gate_ ? gate_->bytes() : 0);

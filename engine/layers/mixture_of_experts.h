@@ -35,9 +35,6 @@ class MixtureOfExperts : public BlockBody {
   // not written.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
 
-  std::unique_ptr<BlockBody> Clone() const override {
-    return std::make_unique<MixtureOfExperts>(*this);
-  }
   void ReserveScratch(Workspace& workspace) const override;
   int64_t bytes() const override;
 

@@ -37,10 +37,10 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
 absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoader& loader) {
   const QueryKeyNorms norms = shape_.attention.query_key_norms;
   if (norms == QueryKeyNorms::kNone) return absl::OkStatus();
-  const auto read = [&](const char* name, int64_t columns, std::optional<NormParameters>& norm) {
+  const auto read = [&](const char* name, int64_t columns, std::optional<int>& norm) {
     const int64_t width = norms == QueryKeyNorms::kEachHead ? shape_.attention.key_width : columns;
-    ASSIGN_OR_RETURN(
-        norm, loader.ReadNorm(prefix + name, width, shape_.norms.kind, shape_.norms.epsilon));
+    ASSIGN_OR_RETURN(norm,
+                     loader.AddNorm(prefix + name, width, shape_.norms.kind, shape_.norms.epsilon));
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(read("query_norm", shape_.query_columns(), query_norm_));
@@ -144,10 +144,12 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
 
 void MultiHeadAttention::NormalizeAndRotate(MatrixView<float> rows, int64_t first,
                                             const LayerRun& run) const {
-  if (query_norm_) NormalizeHeads(rows.Columns(0, shape_.query_columns()), query_norm_->view());
+  if (query_norm_)
+    NormalizeHeads(rows.Columns(0, shape_.query_columns()), run.workspace.norm(*query_norm_));
   if (run.has_cross_kv) return;
   if (key_norm_) {
-    NormalizeHeads(rows.Columns(shape_.key_column(), shape_.key_columns()), key_norm_->view());
+    NormalizeHeads(rows.Columns(shape_.key_column(), shape_.key_columns()),
+                   run.workspace.norm(*key_norm_));
   }
   const RelativePositionShape& relative = shape_.relative_positions;
   if (relative.kind != RelativePositions::kRotary) return;
@@ -207,7 +209,7 @@ CrossKv MultiHeadAttention::ProjectCrossKv(const CrossKvRange& rows, Workspace& 
   const MatrixView<float> keys = of_keys.Columns(key, keys_end - key);
   if (key_norm_) {
     ForRowTiles(workspace.team, keys.rows, [&](int, int64_t begin, int64_t count) {
-      NormalizeHeads(keys.Rows(begin, count), key_norm_->view());
+      NormalizeHeads(keys.Rows(begin, count), workspace.norm(*key_norm_));
     });
   }
   return {keys, of_values.Columns(value, values_end - value)};
@@ -228,11 +230,6 @@ MatrixView<float> MultiHeadAttention::Project(const PreparedRows& context,
   return projected;
 }
 
-void MultiHeadAttention::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
-  if (query_norm_) visit(*query_norm_);
-  if (key_norm_) visit(*key_norm_);
-}
-
 void MultiHeadAttention::ReserveScratch(Workspace& workspace) const {
   for (const Input& input : inputs_)
     workspace.gemm.Reserve(input.linear, PaddedRows(workspace.max_tokens));
@@ -240,9 +237,8 @@ void MultiHeadAttention::ReserveScratch(Workspace& workspace) const {
 }
 
 int64_t MultiHeadAttention::bytes() const {
-  int64_t sum = (output_ ? output_->bytes() : 0) + bias_alone_.bytes() +
-                (query_norm_ ? query_norm_->bytes() : 0) + (key_norm_ ? key_norm_->bytes() : 0) +
-                (extra_ ? extra_->bytes() : 0);
+  int64_t sum =
+      (output_ ? output_->bytes() : 0) + bias_alone_.bytes() + (extra_ ? extra_->bytes() : 0);
   for (const Input& input : inputs_) sum += input.linear.bytes();
   return sum;
 }

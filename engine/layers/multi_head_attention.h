@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
@@ -23,7 +22,7 @@
 
 namespace attendant {
 
-// Thread-safe once loaded: only VisitNorms changes it. LayerShape defines the letters of shapes.
+// Immutable and thread-safe. LayerShape defines the letters of shapes.
 class MultiHeadAttention {
  public:
   // Reads the input projections, fused into one if they read the same rows, and the output
@@ -46,9 +45,6 @@ class MultiHeadAttention {
   // Computes context Wo^T + bo. Returns it as [PaddedRows(T), output width] in the branch buffer,
   // or returns `context` itself if there is no output projection.
   MatrixView<float> Project(const PreparedRows& context, const LayerRun& run) const;
-
-  // Calls `visit` for each norm, which it may change.
-  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
 
   // Reserves the memory that the products need for the run's largest batch.
   void ReserveScratch(Workspace& workspace) const;
@@ -98,8 +94,8 @@ class MultiHeadAttention {
   std::vector<Input> inputs_;  // H Dk + K (Dk + Dv) columns; fewer if queries, keys or values share
   std::optional<PackedLinear> output_;           // [output width, C]
   SharedBuffer<float> bias_alone_;               // the output of a layer without heads; or empty
-  std::optional<NormParameters> query_norm_;     // [H Dk], or [Dk] for each head
-  std::optional<NormParameters> key_norm_;       // [K Dk], or [Dk] for each head
+  std::optional<int> query_norm_;                // [H Dk], or [Dk] for each head
+  std::optional<int> key_norm_;                  // [K Dk], or [Dk] for each head
   std::shared_ptr<const AttentionExtra> extra_;  // may be null
 };
 

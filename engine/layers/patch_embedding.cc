@@ -41,7 +41,7 @@ absl::StatusOr<PatchEmbedding> PatchEmbedding::Load(const PatchEmbeddingShape& s
   patch_embedding.prefix_tokens_ = std::move(prefix_tokens);
   if (shape.has_norm) {
     ASSIGN_OR_RETURN(patch_embedding.norm_,
-                     loader.ReadNorm("front.norm", width, layer.norms.kind, layer.norms.epsilon));
+                     loader.AddNorm("front.norm", width, layer.norms.kind, layer.norms.epsilon));
   }
   return patch_embedding;
 }
@@ -60,7 +60,7 @@ void PatchEmbedding::Apply(absl::Span<const int32_t> positions, MatrixView<float
              rows.row(prefix_tokens + static_cast<int64_t>(i)));
     }
   }
-  if (norm_) LayerNorm(workspace.team, rows, norm_->view(), rows);
+  if (norm_) LayerNorm(workspace.team, rows, workspace.norm(*norm_), rows);
 }
 
 void PatchEmbedding::ReserveScratch(Workspace& workspace) const {
@@ -68,8 +68,7 @@ void PatchEmbedding::ReserveScratch(Workspace& workspace) const {
 }
 
 int64_t PatchEmbedding::bytes() const {
-  return (projection_ ? projection_->bytes() : 0) + prefix_tokens_.bytes() + positions_.bytes() +
-         (norm_ ? norm_->bytes() : 0);
+  return (projection_ ? projection_->bytes() : 0) + prefix_tokens_.bytes() + positions_.bytes();
 }
 
 }  // namespace attendant

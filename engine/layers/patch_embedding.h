@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
@@ -34,11 +33,6 @@ class PatchEmbedding {
   void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
              Workspace& workspace) const;
 
-  // Calls `visit` for each norm, which it may change.
-  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
-    if (norm_) visit(*norm_);
-  }
-
   void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
 
@@ -47,7 +41,7 @@ class PatchEmbedding {
   std::optional<PackedLinear> projection_;  // [E, feature_width]
   SharedBuffer<float> prefix_tokens_;       // [prefix_tokens, E], with positions added
   SharedBuffer<float> positions_;           // [features, E], or empty
-  std::optional<NormParameters> norm_;
+  std::optional<int> norm_;
 };
 
 }  // namespace attendant

@@ -17,9 +17,8 @@ absl::StatusOr<BlockNorms> BlockNorms::Load(const std::string& prefix,
        {std::pair{&block.before, &norms.before_}, std::pair{&block.on_branch, &norms.on_branch_},
         std::pair{&block.after, &norms.after_}}) {
     if (!*shape) continue;
-    ASSIGN_OR_RETURN(NormParameters read, loader.ReadNorm(prefix + (*shape)->name, block.width,
-                                                          kind, (*shape)->epsilon));
-    *norm = std::move(read);
+    ASSIGN_OR_RETURN(*norm,
+                     loader.AddNorm(prefix + (*shape)->name, block.width, kind, (*shape)->epsilon));
   }
   return norms;
 }
@@ -28,21 +27,22 @@ PreparedRows BlockNorms::Enter(const PreparedRows& x, const LayerRun& run) const
   if (!before_) return x;
   const MatrixView<float> y = run.Padded(run.workspace.activations.branch());
   const PreparedRows normed = {y, run.Prepare(y.cols)};
-  LayerNorm(run.workspace.team, run.Kept(x.rows), before_->view(), normed);
+  LayerNorm(run.workspace.team, run.Kept(x.rows), run.workspace.norm(*before_), normed);
   return normed;
 }
 
 PreparedRows BlockNorms::Join(MatrixView<float> x, MatrixView<float> branch,
                               const LayerRun& run) const {
   if (!has_residual_) return branch;
-  const ThreadTeam& team = run.workspace.team;
+  const Workspace& workspace = run.workspace;
+  const ThreadTeam& team = workspace.team;
   const MatrixView<float> kept = run.Kept(x), added = run.Kept(branch);
   if (on_branch_ && adds_before_branch_norm_) {
-    AddLayerNorm(team, kept, added, on_branch_->view(), added);
+    AddLayerNorm(team, kept, added, workspace.norm(*on_branch_), added);
   } else if (on_branch_ && after_) {
-    LayerNorm(team, added, on_branch_->view(), added);
+    LayerNorm(team, added, workspace.norm(*on_branch_), added);
   } else if (on_branch_) {
-    AddNormalized(team, kept, added, on_branch_->view(), kept);
+    AddNormalized(team, kept, added, workspace.norm(*on_branch_), kept);
     return x;
   }
   if (!after_) {
@@ -50,22 +50,8 @@ PreparedRows BlockNorms::Join(MatrixView<float> x, MatrixView<float> branch,
     return x;
   }
   const PreparedRows y = {x, run.Prepare(x.cols)};
-  AddLayerNorm(team, kept, added, after_->view(), y);
+  AddLayerNorm(team, kept, added, workspace.norm(*after_), y);
   return y;
-}
-
-void BlockNorms::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
-  for (std::optional<NormParameters>* norm : {&before_, &on_branch_, &after_}) {
-    if (*norm) visit(**norm);
-  }
-}
-
-int64_t BlockNorms::bytes() const {
-  int64_t sum = 0;
-  for (const std::optional<NormParameters>* norm : {&before_, &on_branch_, &after_}) {
-    if (*norm) sum += (*norm)->bytes();
-  }
-  return sum;
 }
 
 PreparedRows ResidualBlock::Forward(const PreparedRows& x, const LayerRun& run) const {

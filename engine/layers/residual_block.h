@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
@@ -35,14 +34,10 @@ class BlockNorms {
   // no residual. May overwrite `branch`.
   PreparedRows Join(MatrixView<float> x, MatrixView<float> branch, const LayerRun& run) const;
 
-  // Calls `visit` for each norm, which it may change.
-  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
-  int64_t bytes() const;
-
  private:
-  std::optional<NormParameters> before_;
-  std::optional<NormParameters> on_branch_;
-  std::optional<NormParameters> after_;
+  std::optional<int> before_;
+  std::optional<int> on_branch_;
+  std::optional<int> after_;
   bool has_residual_ = true;
   bool adds_before_branch_norm_ = false;
 };

@@ -25,9 +25,9 @@ absl::StatusOr<VocabularyHead> VocabularyHead::Load(const ModelDescription& mode
   ASSIGN_OR_RETURN(PackedLinear dense,
                    loader.ReadLinear("vocabulary_head.dense", width, model.layer.hidden_size));
   const NormShape& norms = model.layer.norms;
-  ASSIGN_OR_RETURN(NormParameters norm,
-                   loader.ReadNorm("vocabulary_head.dense_norm", width, norms.kind, norms.epsilon));
-  VocabularyHead head(shape, std::move(dense), std::move(norm));
+  ASSIGN_OR_RETURN(const int norm,
+                   loader.AddNorm("vocabulary_head.dense_norm", width, norms.kind, norms.epsilon));
+  VocabularyHead head(shape, std::move(dense), norm);
 
   ASSIGN_OR_RETURN(const AlignedBuffer<float> weight,
                    loader.ReadTable("vocabulary_head.output.weight", words * width));
@@ -102,7 +102,8 @@ void VocabularyHead::WeighRows(int64_t rows, absl::Span<const Segment> segments,
       workspace.activations.head_outputs().Rows(0, padded).Columns(0, shape_.width);
   workspace.gemm.Apply(dense_, inputs, dense, shape_.activation);
   const PackedInput packed = workspace.gemm.Prepare(output_.front().in_features(), rows);
-  LayerNorm(workspace.team, dense.Rows(0, rows), norm_.view(), {dense.Rows(0, rows), packed});
+  LayerNorm(workspace.team, dense.Rows(0, rows), workspace.norm(norm_),
+            {dense.Rows(0, rows), packed});
   const MatrixView<float> logits = workspace.activations.vocabulary_logits().Rows(0, padded);
   int64_t first_word = 0;
   for (const PackedLinear& output : output_) {
@@ -151,7 +152,7 @@ void VocabularyHead::ReserveScratch(Workspace& workspace) const {
 }
 
 int64_t VocabularyHead::bytes() const {
-  int64_t sum = dense_.bytes() + norm_.bytes();
+  int64_t sum = dense_.bytes();
   for (const PackedLinear& output : output_) sum += output.bytes();
   return sum;
 }

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
@@ -30,9 +29,6 @@ class VocabularyHead {
   void Weigh(MatrixView<const float> hidden_states, absl::Span<const VocabularySequence> sequences,
              Workspace& workspace) const;
 
-  // Calls `visit` for the norm, which it may change.
-  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) { visit(norm_); }
-
   // Reserves the memory that the products need.
   void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
@@ -45,8 +41,8 @@ class VocabularyHead {
     float* weights;  // [V], of the sequence
   };
 
-  VocabularyHead(const VocabularyHeadShape& shape, PackedLinear dense, NormParameters norm)
-      : shape_(shape), dense_(std::move(dense)), norm_(std::move(norm)) {}
+  VocabularyHead(const VocabularyHeadShape& shape, PackedLinear dense, int norm)
+      : shape_(shape), dense_(std::move(dense)), norm_(norm) {}
 
   // Adds the weights of the first `rows` rows of the workspace's head_inputs().
   void WeighRows(int64_t rows, absl::Span<const Segment> segments, Workspace& workspace) const;
@@ -60,7 +56,7 @@ class VocabularyHead {
 
   VocabularyHeadShape shape_;
   PackedLinear dense_;                // [W, E]
-  NormParameters norm_;               // [W]
+  int norm_;                          // [W]
   std::vector<PackedLinear> output_;  // [V, W], split into layers of kVocabularyColumns outputs
 };
 

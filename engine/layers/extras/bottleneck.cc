@@ -11,16 +11,16 @@ absl::StatusOr<Bottleneck::NormedLinear> Bottleneck::NormedLinear::Load(const st
                                                                         const LayerShape& shape,
                                                                         WeightLoader& loader) {
   ASSIGN_OR_RETURN(PackedLinear linear, loader.ReadLinear(name, out, in));
-  ASSIGN_OR_RETURN(NormParameters norm,
-                   loader.ReadNorm(name + "_norm", out, shape.norms.kind, shape.norms.epsilon));
-  return NormedLinear{std::move(linear), std::move(norm)};
+  ASSIGN_OR_RETURN(const int norm,
+                   loader.AddNorm(name + "_norm", out, shape.norms.kind, shape.norms.epsilon));
+  return NormedLinear{std::move(linear), norm};
 }
 
 MatrixView<float> Bottleneck::NormedLinear::Apply(const LinearInput& x, MatrixView<float> target,
                                                   const LayerRun& run) const {
   const MatrixView<float> y = run.Padded(target);
   run.workspace.gemm.Apply(linear, x, y);
-  LayerNorm(run.workspace.team, run.Kept(y), norm.view(), run.Kept(y));
+  LayerNorm(run.workspace.team, run.Kept(y), run.workspace.norm(norm), run.Kept(y));
   return y;
 }
 
@@ -65,11 +65,6 @@ MatrixView<float> Bottleneck::Forward(const LinearInput& x, const LayerRun& run)
   return y;
 }
 
-void Bottleneck::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
-  visit(in_.norm);
-  if (attention_) visit(attention_->norm);
-}
-
 void Bottleneck::ReserveScratch(Workspace& workspace) const {
   const int64_t rows = PaddedRows(workspace.max_tokens);
   workspace.gemm.Reserve(in_.linear, rows);
@@ -78,7 +73,7 @@ void Bottleneck::ReserveScratch(Workspace& workspace) const {
 }
 
 int64_t Bottleneck::bytes() const {
-  return in_.bytes() + (attention_ ? attention_->bytes() : 0) + out_->bytes();
+  return in_.linear.bytes() + (attention_ ? attention_->linear.bytes() : 0) + out_->bytes();
 }
 
 }  // namespace attendant

@@ -29,8 +29,6 @@ class Bottleneck : public BlockBody {
   // Returns the layer's input.
   MatrixView<float> Residual(MatrixView<float> x, const LayerRun& run) const override;
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
-  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) override;
-  std::unique_ptr<BlockBody> Clone() const override { return std::make_unique<Bottleneck>(*this); }
   void ReserveScratch(Workspace& workspace) const override;
   int64_t bytes() const override;
 
@@ -42,10 +40,9 @@ class Bottleneck : public BlockBody {
     // Computes norm(x W^T + b) in `target`, which is one of the run's buffers.
     MatrixView<float> Apply(const LinearInput& x, MatrixView<float> target,
                             const LayerRun& run) const;
-    int64_t bytes() const { return linear.bytes() + norm.bytes(); }
 
     PackedLinear linear;
-    NormParameters norm;
+    int norm;
   };
 
   explicit Bottleneck(NormedLinear in) : in_(std::move(in)) {}

@@ -30,9 +30,6 @@ class TokenConvolution : public BlockBody {
   void KeepSelectedRows(const LayerRun& run) const override;
   // Returns the result of Begin.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
-  std::unique_ptr<BlockBody> Clone() const override {
-    return std::make_unique<TokenConvolution>(*this);
-  }
   void ReserveScratch(Workspace& workspace) const override;
   int64_t bytes() const override;
 

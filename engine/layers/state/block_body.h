@@ -2,13 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
-#include "absl/functional/function_ref.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/layer_run.h"
-#include "engine/layers/state/weight_loader.h"
 
 namespace attendant {
 
@@ -18,7 +15,7 @@ struct BlockRows {
   MatrixView<float> residual;  // the attention's output is added to these
 };
 
-// Thread-safe once loaded: only VisitNorms changes it. All rows are [PaddedRows(T), width].
+// Immutable and thread-safe. All rows are [PaddedRows(T), width].
 //
 // The last block of a layer may also compute something before the first block, in Begin. The
 // layer's input is then in activations.hidden().
@@ -43,10 +40,6 @@ class BlockBody {
 
   // Computes the branch from x. Returns it in a buffer that does not overlap Residual.
   virtual MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const = 0;
-
-  // Calls `visit` for each norm within the body, which it may change.
-  virtual void VisitNorms(absl::FunctionRef<void(NormParameters&)> /*visit*/) {}
-  virtual std::unique_ptr<BlockBody> Clone() const = 0;
 
   // Reserves the memory that the products need for the run's largest batch.
   virtual void ReserveScratch(Workspace& workspace) const = 0;

@@ -121,13 +121,26 @@ absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, i
   return NormParameters{name, std::move(gamma), std::move(beta), epsilon, kind};
 }
 
-absl::Status WeightLoader::ReplaceNorm(NormParameters& norm) {
-  const int64_t width = norm.gamma.size();
-  if (source_.Has(norm.name + ".weight")) {
-    ASSIGN_OR_RETURN(norm.gamma, ReadGamma(norm.name, width, norm.kind));
-  }
-  if (source_.Has(norm.name + ".bias")) {
-    ASSIGN_OR_RETURN(norm.beta, ReadTable(norm.name + ".bias", width));
+absl::StatusOr<int> WeightLoader::AddNorm(const std::string& name, int64_t width, NormKind kind,
+                                          float epsilon) {
+  const auto known = std::find_if(norms_.begin(), norms_.end(),
+                                  [&](const NormParameters& norm) { return norm.name == name; });
+  const auto index = static_cast<int>(known - norms_.begin());
+  if (known != norms_.end()) return index;
+  ASSIGN_OR_RETURN(NormParameters norm, ReadNorm(name, width, kind, epsilon));
+  norms_.push_back(std::move(norm));
+  return index;
+}
+
+absl::Status WeightLoader::ReplaceNorms() {
+  for (NormParameters& norm : norms_) {
+    const int64_t width = norm.gamma.size();
+    if (source_.Has(norm.name + ".weight")) {
+      ASSIGN_OR_RETURN(norm.gamma, ReadGamma(norm.name, width, norm.kind));
+    }
+    if (source_.Has(norm.name + ".bias")) {
+      ASSIGN_OR_RETURN(norm.beta, ReadTable(norm.name + ".bias", width));
+    }
   }
   return absl::OkStatus();
 }

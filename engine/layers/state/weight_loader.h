@@ -23,7 +23,8 @@
 
 namespace attendant {
 
-// The parameters of one norm. Immutable once loaded.
+// The parameters of one norm. Layers refer to the norms of their model by index (Workspace::norm),
+// so that an overlay can share the layers and replace the norms.
 struct NormParameters {
   std::string name;
   SharedBuffer<float> gamma;  // includes the 1 of kRmsPlusOne
@@ -85,9 +86,14 @@ class WeightLoader {
   absl::StatusOr<NormParameters> ReadNorm(const std::string& name, int64_t width, NormKind kind,
                                           float epsilon);
 
-  // Replaces the weight and the bias of a norm if the source has them, under the name by which
-  // `norm` was read.
-  absl::Status ReplaceNorm(NormParameters& norm);
+  // Returns the index in norms() of the norm `name`. Reads it unless it is already there.
+  absl::StatusOr<int> AddNorm(const std::string& name, int64_t width, NormKind kind, float epsilon);
+
+  // Replaces the weights and biases of norms() that the source has.
+  absl::Status ReplaceNorms();
+
+  // The norms of the model: those of an overlay's base, and those that AddNorm read.
+  std::vector<NormParameters>& norms() { return norms_; }
 
   bool Has(const std::string& name) const { return source_.Has(name); }
 
@@ -120,6 +126,7 @@ class WeightLoader {
   ComputeMode mode_;
   ThreadTeam team_;
   PageArena arena_;
+  std::vector<NormParameters> norms_;
   std::vector<ProductPlan> product_plans_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "engine/base/checked_size.h"
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
@@ -10,6 +11,7 @@
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/activations.h"
+#include "engine/layers/state/weight_loader.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -28,6 +30,9 @@ struct Workspace {
                            const ComputeMode& mode);
   int64_t bytes() const { return activations.bytes() + gemm.packed_input_bytes() + scratch_bytes; }
 
+  // Returns one of the model's norms.
+  LayerNormWeights norm(int index) const { return norms[index].view(); }
+
   // Computes target [rows, E] = x W^T + b, where x is the first `rows` rows of
   // activations.embedded().
   void ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target);
@@ -41,7 +46,8 @@ struct Workspace {
   Activations activations;
   GemmWorkspace gemm;
   AttentionWorkspace attention;
-  const int64_t scratch_bytes;  // upper bound on the kernels' scratch memory
+  absl::Span<const NormParameters> norms;  // of the model; not owned
+  const int64_t scratch_bytes;             // upper bound on the kernels' scratch memory
 
   int64_t fully_masked_rows = 0;  // in all layers of the current run
 };

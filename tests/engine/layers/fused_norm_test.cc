@@ -167,6 +167,7 @@ class FusedLayersTest : public FusedNormTest {
       layers.emplace_back(absl::StrCat("layer.", i, "."), model_.layer, loader);
       layers.back().ReserveScratch(workspace);
     }
+    workspace.norms = loader.norms();
     const int64_t width = model_.layer.hidden_size;
     const std::vector<int32_t> bounds = CumulativeLengths(sequences, width);
     const PackedBatch batch = {.cu_seqlens = bounds, .bias = {}};

@@ -169,7 +169,6 @@ TEST(MixtureOfExpertsTest, CountsItsBytes) {
   const int64_t inner = model.layer.feed_forward.width;
   floats += kMixture.experts * (2 * kWidth * inner + kWidth + inner);
   EXPECT_GE(mixture.bytes(), floats * 4);
-  EXPECT_EQ(mixture.Clone()->bytes(), mixture.bytes());
 }
 
 }  // namespace mixture_of_experts_test
