@@ -1,7 +1,7 @@
 // Placement of threads and memory on a NUMA node.
 #pragma once
 
-#include "engine/base/numa_topology.h"
+#include "server/host/numa_topology.h"
 
 namespace attendant::server {
 

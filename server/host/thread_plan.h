@@ -6,8 +6,8 @@
 
 #include "absl/types/span.h"
 #include "engine/base/cpu_budget.h"
-#include "engine/base/numa_topology.h"
 #include "engine/layers/state/row_plan.h"
+#include "server/host/numa_topology.h"
 #include "server/settings/settings.h"
 
 namespace attendant::server {

@@ -1,4 +1,4 @@
-#include "engine/base/numa_topology.h"
+#include "server/host/numa_topology.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
