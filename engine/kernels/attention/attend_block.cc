@@ -1,7 +1,6 @@
 #include "engine/kernels/attention/attend_block.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -78,8 +77,15 @@ class Run {
     for (int64_t q = 0; q < queries; q += kPanel) {
       const int64_t count = std::min(kPanel, queries - q);
       PrefetchRows(block_.queries, q + kPanel, kPanel);
-      AttendVisible(block, VisibleTo(q, count, visible),
-                    {q, count, VisibleTo(q, count, {0, block_.keys.rows})});
+      const KeyRange seen = VisibleTo(q, count, visible);
+      if (seen.empty()) continue;
+      KeyBlock part = block;
+      part.first = seen.begin;
+      part.count = seen.end - seen.begin;
+      part.keys = block.keys.Rows(seen.begin - block.first, part.count);
+      part.values += Elements<kOperands>(seen.begin - block.first) * block.value_stride;
+      const QueryPanel panel = {q, count, VisibleTo(q, count, {0, block_.keys.rows})};
+      count > static_cast<int64_t>(kLanes) ? Attend<2>(part, panel) : Attend<1>(part, panel);
     }
   }
 
@@ -99,17 +105,6 @@ class Run {
     KeyRange visible = visible_.Of(first, count, within);
     visible.begin = RoundDown(visible.begin, Products::kKeyStep);
     return visible;
-  }
-
-  // Computes the attention of the panel to the keys of the block that it sees.
-  void AttendVisible(KeyBlock block, KeyRange visible, const QueryPanel& panel) {
-    if (visible.empty()) return;
-    const int64_t skipped = visible.begin - block.first;
-    block.first = visible.begin;
-    block.count = visible.end - visible.begin;
-    block.keys = block.keys.Rows(skipped, block.count);
-    block.values += Elements<kOperands>(skipped) * block.value_stride;
-    panel.count > static_cast<int64_t>(kLanes) ? Attend<2>(block, panel) : Attend<1>(block, panel);
   }
 
   template <int kVectors>

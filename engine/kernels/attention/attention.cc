@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cassert>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -124,64 +123,60 @@ int64_t StateSize(const AttentionShape& shape) {
 
 }  // namespace
 
+namespace {
+
+// Sets the arrays of a worker's scratch memory, which begins at `memory`. Returns the number of
+// floats that they take. If `memory` is null, only counts them.
+int64_t DivideScratch(const AttentionShape& shape, int64_t max_length, float* memory,
+                      AttentionScratch& scratch) {
+  const int64_t most_keys = std::max({max_length, shape.mixed_keys, int64_t{1}});
+  const int64_t block = RoundUpToPanel(std::min(most_keys, kKeyBlock));
+  const int64_t value_width = RoundUpToPanel(shape.value_width);
+  const int64_t key_width = RoundUpToPanel(shape.key_width);
+  int64_t taken = 0;
+  const auto take = [&](int64_t size) {
+    const int64_t first = std::exchange(taken, taken + size);
+    return memory == nullptr ? nullptr : memory + first;
+  };
+  scratch = {.queries = take(kMaxPanelWidth * key_width),
+             .keys = take(block * key_width),
+             .values = take(block * value_width),
+             .scores = take(block * kMaxPanelWidth),
+             .bias = take(block * kMaxPanelWidth),
+             .tokens = take(shape.relative_rows > 0 ? kMaxPanelWidth * key_width : 0),
+             .query_positions = take(kMaxPanelWidth * shape.relative_rows),
+             .key_positions = take(block * shape.relative_rows),
+             .context = take(kMaxQueries * value_width),
+             .state = take(StateSize(shape)),
+             .maxima = take(kMaxQueries),
+             .sums = take(kMaxQueries)};
+  return taken;
+}
+
+}  // namespace
+
 class AttentionWorkspace::Impl {
  public:
-  Impl(int workers, const AttentionShape& shape, int64_t max_length);
-
-  AttentionScratch scratch(int worker);
+  Impl(int workers, const AttentionShape& shape, int64_t max_length)
+      : operands(OperandsOf(shape)), scratch(workers) {
+    AttentionScratch counted;
+    const int64_t floats = DivideScratch(shape, max_length, nullptr, counted);
+    for (AttentionScratch& of_worker : scratch) {
+      memory_.emplace_back(floats);
+      DivideScratch(shape, max_length, memory_.back().data(), of_worker);
+    }
+  }
 
   const AttentionOperands operands;
+  std::vector<AttentionScratch> scratch;  // one per worker
   // The indices of a run's sequences in descending order of keys, and the first item of each in
   // this order.
   std::vector<int64_t> order;
   std::vector<int64_t> first_item;
 
  private:
-  struct Sizes {
-    int64_t queries, keys, values, scores, context, tokens, query_positions, key_positions, state;
-    int64_t total() const {
-      return queries + keys + values + 2 * scores + context + tokens + query_positions +
-             key_positions + state + 2 * kMaxQueries;
-    }
-  };
-  Sizes sizes_;
-  std::vector<AlignedBuffer<float>> workers_;
+  std::vector<AlignedBuffer<float>> memory_;
 };
-
-AttentionWorkspace::Impl::Impl(int workers, const AttentionShape& shape, int64_t max_length)
-    : operands(OperandsOf(shape)) {
-  const int64_t most_keys = std::max({max_length, shape.mixed_keys, int64_t{1}});
-  const int64_t block = RoundUpToPanel(std::min(most_keys, kKeyBlock));
-  const int64_t value_width = RoundUpToPanel(shape.value_width);
-  const int64_t key_width = RoundUpToPanel(shape.key_width);
-  sizes_ = {.queries = kMaxPanelWidth * key_width,
-            .keys = block * key_width,
-            .values = block * value_width,
-            .scores = block * kMaxPanelWidth,
-            .context = kMaxQueries * value_width,
-            .tokens = shape.relative_rows > 0 ? kMaxPanelWidth * key_width : 0,
-            .query_positions = kMaxPanelWidth * shape.relative_rows,
-            .key_positions = block * shape.relative_rows,
-            .state = StateSize(shape)};
-  for (int i = 0; i < workers; ++i) workers_.emplace_back(sizes_.total());
-}
-
-AttentionScratch AttentionWorkspace::Impl::scratch(int worker) {
-  float* next = workers_[worker].data();
-  const auto take = [&next](int64_t size) { return std::exchange(next, next + size); };
-  return {.queries = take(sizes_.queries),
-          .keys = take(sizes_.keys),
-          .values = take(sizes_.values),
-          .scores = take(sizes_.scores),
-          .bias = take(sizes_.scores),
-          .tokens = take(sizes_.tokens),
-          .query_positions = take(sizes_.query_positions),
-          .key_positions = take(sizes_.key_positions),
-          .context = take(sizes_.context),
-          .state = take(sizes_.state),
-          .maxima = take(kMaxQueries),
-          .sums = take(kMaxQueries)};
-}
 
 namespace {
 
@@ -231,7 +226,7 @@ void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const Att
     if (sequence.queries == 0 && state.after == nullptr) return;
     AttentionBlock block = BlockOf(shape, input, sequence, head, context.rows);
     block.operands = workspace.operands;
-    const AttentionScratch scratch = workspace.scratch(worker);
+    const AttentionScratch& scratch = workspace.scratch[worker];
     const MatrixView<float> rows = block.context.Rows(sequence.first_query, sequence.queries);
     if (shape.kind == AttentionKind::kLinformer) {
       AttendMixed(sequence, MixedKeys(shape, input, block, scratch), scratch);
@@ -345,7 +340,7 @@ int64_t AttendItem(const AttentionCall& call, const AttentionSequence& sequence,
   }
   for (AttentionBlock& block : blocks) block.sharing = static_cast<int64_t>(attended);
   int64_t fully_masked = 0;
-  if (attended > 0) fully_masked = AttendHeads({blocks, attended}, workspace.scratch(worker));
+  if (attended > 0) fully_masked = AttendHeads({blocks, attended}, workspace.scratch[worker]);
   const int64_t first_row = sequence.row_begin + item.first_query, width = shape.value_width;
   for (int64_t head = item.first_head; head < end; ++head) {
     FinishHead(GateOf(shape, sequence, head), context.packed, worker, head, first_row,
