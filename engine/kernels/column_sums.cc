@@ -1,7 +1,5 @@
 #include "engine/kernels/column_sums.h"
 
-#include <algorithm>
-
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
 #undef HWY_TARGET_INCLUDE

@@ -1,8 +1,6 @@
 // Column sums of a matrix, for pooling.
 #pragma once
 
-#include <cstdint>
-
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 

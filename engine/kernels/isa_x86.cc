@@ -2,7 +2,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"

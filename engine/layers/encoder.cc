@@ -1,7 +1,6 @@
 #include "engine/layers/encoder.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,6 @@
 // Overlays: models that share the weights of a loaded model, except for its norms and, if heads are
 // pruned, the attention of some layers.
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

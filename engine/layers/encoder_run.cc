@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cassert>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,7 +12,6 @@
 #include "engine/layers/state/position_tables.h"
 #include "engine/layers/state/workspace.h"
 #include "engine/model/check_description.h"
-#include "engine/model/load_plan.h"
 #include "engine/model/model_facts.h"
 
 namespace attendant {

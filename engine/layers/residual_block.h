@@ -2,7 +2,6 @@
 // its norms.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

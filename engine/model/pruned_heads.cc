@@ -1,7 +1,5 @@
 #include "engine/model/pruned_heads.h"
 
-#include <utility>
-
 #include "absl/algorithm/container.h"
 
 namespace attendant {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/checkpoint/files/tokenization.h"
 
 namespace attendant {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/base/rounding.h"
-#include "engine/model/layer_kinds.h"
 
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off

@@ -6,7 +6,6 @@
 
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
-#include "engine/model/layer_kinds.h"
 
 namespace attendant {
 

@@ -1,7 +1,6 @@
 // Panel: some adjacent outputs of a linear layer, with their packed weights.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "engine/base/aligned_buffer.h"

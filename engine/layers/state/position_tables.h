@@ -12,7 +12,6 @@
 #include "absl/synchronization/mutex.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/checked_size.h"
-#include "engine/base/matrix_view.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/rope.h"
 #include "engine/model/model_description.h"

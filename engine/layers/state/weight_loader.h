@@ -11,7 +11,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/checked_size.h"
 #include "engine/base/compute_type.h"
 #include "engine/base/data_type.h"
 #include "engine/base/page_arena.h"

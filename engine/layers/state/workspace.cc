@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/kernels/gemm/number_format.h"
 #include "engine/layers/state/position_tables.h"
 #include "engine/layers/state/rows.h"
 
