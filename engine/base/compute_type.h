@@ -35,8 +35,8 @@ inline constexpr Named<ComputeType> kComputeTypeNames[] = {{"f32", ComputeType::
 // Returns "f32", "bf16x3", "bf16" or "int8".
 constexpr const char* Name(ComputeType type) { return NameIn(kComputeTypeNames, type); }
 
-// The implementation of matrix products: oneDNN, the AMX GEMM (engine/kernels/gemm/amx_gemm.h) or
-// the vector GEMM (vector_gemm.h there).
+// The implementation of matrix products: oneDNN, the AMX GEMM or the vector GEMM
+// (engine/kernels/gemm/block_gemm.h).
 enum class Gemm : uint8_t {
   kAuto,    // depends on the CPU; see gemm_choice.h
   kOneDnn,  // does not support 16-bit weights

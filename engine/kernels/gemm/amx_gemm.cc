@@ -1,10 +1,9 @@
-#include "engine/kernels/gemm/amx_gemm.h"
-
 #include <algorithm>
 #include <cassert>
 #include <cstring>
 
 #include "engine/base/rounding.h"
+#include "engine/kernels/gemm/block_gemm.h"
 #include "engine/kernels/isa.h"
 
 // foreach_target.h comes before whatever it includes once per target.
@@ -30,8 +29,8 @@ constexpr int64_t kStretchSteps = 8;  // 32 rows of x are 16 KiB
 constexpr int64_t kGroupColumns = 32;
 constexpr int64_t kGroupRows = 32;
 
-int64_t ElementBytes(AmxElement element) { return element == AmxElement::kBf16 ? 2 : 1; }
-int64_t Steps(AmxElement element, int64_t in) { return in * ElementBytes(element) / kStepBytes; }
+int64_t ElementBytes(GemmElement element) { return element == GemmElement::kBFloat16 ? 2 : 1; }
+int64_t Steps(GemmElement element, int64_t in) { return in * ElementBytes(element) / kStepBytes; }
 int64_t Groups(int64_t width) { return CeilDivide(width, kGroupColumns); }
 
 }  // namespace
@@ -67,7 +66,7 @@ struct Place {
 // vector units are idle.
 class Delivery {
  public:
-  explicit Delivery(const AmxGemm& product) : product_(product) {}
+  explicit Delivery(const BlockGemm& product) : product_(product) {}
 
   void Begin(const float* sums, const Place& place) {
     sums_ = sums;
@@ -104,7 +103,7 @@ class Delivery {
     StoreFirst(sum, y, some);
   }
 
-  const AmxGemm& product_;
+  const BlockGemm& product_;
   const float* sums_ = nullptr;
   Place place_ = {};
   int64_t row_ = 0;
@@ -115,7 +114,7 @@ class Delivery {
 template <class Tiles>
 class Multiplier {
  public:
-  explicit Multiplier(const AmxGemm& product)
+  explicit Multiplier(const BlockGemm& product)
       : product_(product),
         steps_(Steps(product.element, product.in)),
         groups_(Groups(product.width)),
@@ -230,7 +229,7 @@ class Multiplier {
     if (pending_.finished) delivery_.Begin(pending_.sums, pending_.place);
   }
 
-  const AmxGemm& product_;
+  const BlockGemm& product_;
   const int64_t steps_;
   const int64_t groups_;
   Delivery delivery_;
@@ -240,8 +239,8 @@ class Multiplier {
   Pending pending_ = {sums_, false, {}};
 };
 
-void Multiply(const AmxGemm& product) {
-  if (product.element == AmxElement::kBf16) {
+void Multiply(const BlockGemm& product) {
+  if (product.element == GemmElement::kBFloat16) {
     Multiplier<Bf16Tiles>(product).Run();
   } else {
     Multiplier<Int8Tiles>(product).Run();
@@ -258,15 +257,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attendant {
 
-bool FillsAmxTiles(AmxElement element, int64_t in) {
+bool FillsAmxTiles(GemmElement element, int64_t in) {
   return in * ElementBytes(element) % kStepBytes == 0;
 }
 
-int64_t AmxWeightBytes(AmxElement element, int64_t in, int64_t width) {
+int64_t AmxWeightBytes(GemmElement element, int64_t in, int64_t width) {
   return Steps(element, in) * Groups(width) * 2 * kTileBytes;
 }
 
-void PackAmxWeight(AmxElement element, const AmxWeightRows& rows, char* packed) {
+void PackAmxWeight(GemmElement element, const WeightBlock& rows, char* packed) {
   // An element of a tile: the elements of the depth that fit into four bytes.
   constexpr int64_t kQuad = 4;
   const int64_t steps = Steps(element, rows.in), groups = Groups(rows.width);
@@ -286,7 +285,7 @@ void PackAmxWeight(AmxElement element, const AmxWeightRows& rows, char* packed) 
   }
 }
 
-void RunAmxGemm([[maybe_unused]] const AmxGemm& product) {
+void RunAmxGemm([[maybe_unused]] const BlockGemm& product) {
   RequireAmxUnits();
   assert(FillsAmxTiles(product.element, product.in));
   assert(product.width <= kMostAmxColumns && product.rows % 16 == 0);

@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/gemm/amx_gemm.h"
+#include "engine/kernels/gemm/block_gemm.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/kernels/gemm/packed_weight.h"
 #include "engine/kernels/isa.h"
@@ -156,8 +156,8 @@ class Trials {
 
 bool HasAmxGemm(const ComputeMode& mode, const ProductShape& shape) {
   if (mode.type == ComputeType::kF32 || mode.emulate || !HasAmxUnits()) return false;
-  return FillsAmxTiles(mode.type == ComputeType::kInt8 ? AmxElement::kInt8 : AmxElement::kBf16,
-                       shape.k_block);
+  return FillsAmxTiles(
+      mode.type == ComputeType::kInt8 ? GemmElement::kInt8 : GemmElement::kBFloat16, shape.k_block);
 }
 
 }  // namespace

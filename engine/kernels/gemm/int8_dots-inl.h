@@ -1,8 +1,8 @@
-// The int8 products of the vector GEMM (vector_gemm.h). Included once per instruction set, by
+// The int8 products of the vector GEMM (block_gemm.h). Included once per instruction set, by
 // Highway's foreach_target. Uses AVX2 and NEON intrinsics, because Highway 1.0.3 has no products of
 // bytes.
 
-#include "engine/kernels/gemm/vector_gemm.h"
+#include "engine/kernels/gemm/block_gemm.h"
 
 #ifndef ATTENDANT_ENGINE_KERNELS_GEMM_INT8_DOTS_LAYOUT_
 #define ATTENDANT_ENGINE_KERNELS_GEMM_INT8_DOTS_LAYOUT_
@@ -27,7 +27,7 @@ inline int64_t Int8WeightBytes(int64_t in, int64_t width) {
   return RoundUp(in, kInt8Step) * RoundUp(width, kInt8VectorColumns);
 }
 
-inline void PackInt8Weight(const VectorWeightRows& rows, char* packed) {
+inline void PackInt8Weight(const WeightBlock& rows, char* packed) {
   std::memset(packed, 0, Int8WeightBytes(rows.in, rows.width));
   for (int64_t first = 0; first < rows.width; first += kInt8Columns) {
     const int64_t columns = std::min(kInt8Columns, rows.width - first);
@@ -163,7 +163,7 @@ struct QuadDots : DotsOfAvx2 {
 #endif
 
 struct Int8Stripe {
-  const VectorGemm& product;
+  const BlockGemm& product;
   const char* weights;
   int64_t first;        // column
   int64_t columns;      // of the last vector
@@ -183,7 +183,7 @@ template <class Dots, int kRows, int kVectors>
 HWY_NOINLINE void MultiplyInt8Rows(const Int8Stripe& stripe, const char* ahead, int64_t row) {
   constexpr int kParts = Dots::kParts, kAllParts = kVectors * kParts;
   constexpr int64_t kPartBytes = kInt8VectorBytes / kParts;
-  const VectorGemm& product = stripe.product;
+  const BlockGemm& product = stripe.product;
   const char* HWY_RESTRICT x = product.x + row * product.x_row_bytes;
   const char* HWY_RESTRICT weights = stripe.weights;
   const int64_t x_row_bytes = product.x_row_bytes, in = product.in;
@@ -243,7 +243,7 @@ HWY_INLINE void MultiplyInt8Stripe(const Int8Stripe& stripe) {
 }
 
 template <class Dots>
-HWY_INLINE void MultiplyInt8With(const VectorGemm& product) {
+HWY_INLINE void MultiplyInt8With(const BlockGemm& product) {
   for (int64_t first = 0; first < product.width; first += kInt8Columns) {
     const int64_t columns = std::min(kInt8Columns, product.width - first);
     const int64_t vectors = CeilDivide(columns, kInt8VectorColumns);
@@ -265,7 +265,7 @@ HWY_INLINE void MultiplyInt8With(const VectorGemm& product) {
   }
 }
 
-void MultiplyInt8(const VectorGemm& product) {
+void MultiplyInt8(const BlockGemm& product) {
   static const bool has_dots = HasInt8Dots();
   if (has_dots) return MultiplyInt8With<QuadDots>(product);
   MultiplyInt8With<PairDots>(product);

@@ -172,7 +172,7 @@ int64_t FindSumBlock(const PanelKernels& reference) {
   const TileCandidate expected = ProbePanel(reference, probe).Run(reference.tiles.back());
   PanelKernels vector = {.shape = reference.shape,
                          .weights = {},
-                         .block_bytes = VectorWeightBytes(VectorElement::kFloat32, in, width),
+                         .block_bytes = VectorWeightBytes(GemmElement::kFloat32, in, width),
                          .tiles = {{.rows = expected.rows}},
                          .all_agree = true};
   vector.shape.gemm = Gemm::kVector;

@@ -58,8 +58,8 @@ std::unique_ptr<PanelKernels> MakeOwnKernels(const PanelShape& shape) {
   auto kernels = std::make_unique<PanelKernels>();
   kernels->shape = shape;
   const int64_t bytes = shape.gemm == Gemm::kTiles
-                            ? AmxWeightBytes(shape.amx_element(), shape.k_block, shape.width)
-                            : VectorWeightBytes(shape.vector_element(), shape.k_block, shape.width);
+                            ? AmxWeightBytes(shape.weight_element(), shape.k_block, shape.width)
+                            : VectorWeightBytes(shape.weight_element(), shape.k_block, shape.width);
   kernels->block_bytes = RoundUp(bytes, kBlockAlignment);
   for (const int64_t rows : kTileRows) kernels->tiles.push_back({.rows = rows});
   kernels->all_agree = true;

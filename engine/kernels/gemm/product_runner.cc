@@ -77,44 +77,25 @@ void ProductRunner::Execute(const Panel& panel, const TileKernel& kernel, int64_
   dnnl::error::wrap_c_api(status, "oneDNN failed to execute a matrix product");
 }
 
-namespace {
-
-// Returns the arguments of product `index` that the AMX GEMM and the vector GEMM have in common.
-template <class GemmOfEngine>
-GemmOfEngine MakeGemm(const Panel& panel, const RowBlock& block, const PackedInputView& x,
-                      int64_t index, float* y) {
-  const PanelShape& shape = panel.kernels->shape;
-  const Factors factors = shape.product(index);
-  GemmOfEngine gemm = {};
-  gemm.in = shape.k_block;
-  gemm.width = shape.width;
-  gemm.rows = block.rows;
-  gemm.x = x.row(factors.x, block.begin);
-  gemm.x_row_bytes = x.row_stride;
-  gemm.weight = panel.blocks[factors.weights];
-  if (shape.has_bias && index == 0) {
-    gemm.bias = static_cast<const float*>(panel.bias.get_data_handle());
-  }
-  gemm.add_to_y = index > 0;
-  gemm.y = y;
-  gemm.y_stride = shape.width;
-  return gemm;
-}
-
-}  // namespace
-
 void ProductRunner::RunGemm(const Panel& panel, const RowBlock& block, const PackedInputView& x,
                             int64_t index) {
   const PanelShape& shape = panel.kernels->shape;
-  if (shape.gemm == Gemm::kTiles) {
-    auto gemm = MakeGemm<AmxGemm>(panel, block, x, index, y_.data());
-    gemm.element = shape.amx_element();
-    return RunAmxGemm(gemm);
-  }
-  auto gemm = MakeGemm<VectorGemm>(panel, block, x, index, y_.data());
-  gemm.element = shape.vector_element();
-  gemm.sum_block = panel.kernels->sum_block;
-  RunVectorGemm(gemm);
+  const Factors factors = shape.product(index);
+  const bool has_bias = shape.has_bias && index == 0;
+  const BlockGemm gemm = {
+      .element = shape.weight_element(),
+      .in = shape.k_block,
+      .width = shape.width,
+      .rows = block.rows,
+      .x = x.row(factors.x, block.begin),
+      .x_row_bytes = x.row_stride,
+      .weight = panel.blocks[factors.weights],
+      .bias = has_bias ? static_cast<const float*>(panel.bias.get_data_handle()) : nullptr,
+      .add_to_y = index > 0,
+      .sum_block = panel.kernels->sum_block,
+      .y = y_.data(),
+      .y_stride = shape.width};
+  shape.gemm == Gemm::kTiles ? RunAmxGemm(gemm) : RunVectorGemm(gemm);
 }
 
 }  // namespace attendant

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "engine/base/compute_type.h"
-#include "engine/kernels/gemm/amx_gemm.h"
-#include "engine/kernels/gemm/vector_gemm.h"
+#include "engine/kernels/gemm/block_gemm.h"
 #include "engine/kernels/onednn.h"
 
 namespace attendant {
@@ -36,13 +35,12 @@ struct PanelShape {
   WeightType stored = WeightType::kF32;  // the weight type of the vector GEMM's float32 products
   bool like_onednn = false;              // whether these products must have the bits of oneDNN
 
-  AmxElement amx_element() const {
-    return element == onednn::DataType::s8 ? AmxElement::kInt8 : AmxElement::kBf16;
-  }
-  VectorElement vector_element() const {
-    if (element == onednn::DataType::s8) return VectorElement::kInt8;
-    if (stored == WeightType::kBf16) return VectorElement::kBFloat16;
-    return stored == WeightType::kF16 ? VectorElement::kFloat16 : VectorElement::kFloat32;
+  // The type of W for the AMX GEMM and the vector GEMM.
+  GemmElement weight_element() const {
+    if (element == onednn::DataType::s8) return GemmElement::kInt8;
+    if (element == onednn::DataType::bf16) return GemmElement::kBFloat16;
+    if (stored == WeightType::kBf16) return GemmElement::kBFloat16;
+    return stored == WeightType::kF16 ? GemmElement::kFloat16 : GemmElement::kFloat32;
   }
   // The bytes of a row in one block of x.
   int64_t block_row_bytes() const { return k_block * onednn::ByteWidth(element); }

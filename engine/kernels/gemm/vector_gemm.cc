@@ -1,11 +1,10 @@
-#include "engine/kernels/gemm/vector_gemm.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "engine/base/data_type.h"
 #include "engine/base/rounding.h"
 #include "engine/kernels/convert.h"
+#include "engine/kernels/gemm/block_gemm.h"
 
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
@@ -139,7 +138,7 @@ HWY_INLINE void MultiplyAllRows(const Stretch& stretch, const T* weights, int64_
 
 // Computes the products of a stripe of `columns` columns from `first` on.
 template <int kVectors, class T>
-HWY_INLINE void MultiplyStripe(const VectorGemm& product, int64_t first, int64_t columns) {
+HWY_INLINE void MultiplyStripe(const BlockGemm& product, int64_t first, int64_t columns) {
   const T* weights = reinterpret_cast<const T*>(product.weight) + first * product.in;
   const float* const x = reinterpret_cast<const float*>(product.x);
   for (int64_t k = 0; k == 0 || k < product.in; k += product.sum_block) {
@@ -162,7 +161,7 @@ HWY_INLINE void MultiplyStripe(const VectorGemm& product, int64_t first, int64_t
 }
 
 template <class T>
-HWY_INLINE void Multiply(const VectorGemm& product) {
+HWY_INLINE void Multiply(const BlockGemm& product) {
   for (int64_t first = 0; first < product.width; first += kStripeColumns) {
     const int64_t columns = std::min(kStripeColumns, product.width - first);
     switch (CeilDivide(columns, kVectorColumns)) {
@@ -179,15 +178,15 @@ HWY_INLINE void Multiply(const VectorGemm& product) {
   }
 }
 
-void MultiplyOnVectors(const VectorGemm& product) {
+void MultiplyOnVectors(const BlockGemm& product) {
   switch (product.element) {
-    case VectorElement::kFloat32:
+    case GemmElement::kFloat32:
       return Multiply<float>(product);
-    case VectorElement::kBFloat16:
+    case GemmElement::kBFloat16:
       return Multiply<hwy::bfloat16_t>(product);
-    case VectorElement::kFloat16:
+    case GemmElement::kFloat16:
       return Multiply<hwy::float16_t>(product);
-    case VectorElement::kInt8:
+    case GemmElement::kInt8:
       return MultiplyInt8(product);
   }
 }
@@ -195,7 +194,7 @@ void MultiplyOnVectors(const VectorGemm& product) {
 int64_t ColumnsOfPackedWeight(int64_t width) { return FloatColumns(width); }
 
 // Writes the transposed columns to `packed`, with `bytes` bytes per element.
-void PackStripes(const VectorWeightRows& rows, DataType type, char* packed) {
+void PackStripes(const WeightBlock& rows, DataType type, char* packed) {
   const int64_t bytes = ByteWidth(type);
   for (int64_t first = 0; first < rows.width; first += kStripeColumns) {
     const int64_t columns = std::min(kStripeColumns, rows.width - first);
@@ -225,11 +224,11 @@ HWY_EXPORT(PackStripes);
 
 namespace {
 
-DataType TypeOf(VectorElement element) {
+DataType TypeOf(GemmElement element) {
   switch (element) {
-    case VectorElement::kBFloat16:
+    case GemmElement::kBFloat16:
       return DataType::kBFloat16;
-    case VectorElement::kFloat16:
+    case GemmElement::kFloat16:
       return DataType::kFloat16;
     default:
       return DataType::kFloat32;
@@ -238,17 +237,17 @@ DataType TypeOf(VectorElement element) {
 
 }  // namespace
 
-int64_t VectorWeightBytes(VectorElement element, int64_t in, int64_t width) {
-  if (element == VectorElement::kInt8) return Int8WeightBytes(in, width);
+int64_t VectorWeightBytes(GemmElement element, int64_t in, int64_t width) {
+  if (element == GemmElement::kInt8) return Int8WeightBytes(in, width);
   return HWY_DYNAMIC_DISPATCH(ColumnsOfPackedWeight)(width) * in * ByteWidth(TypeOf(element));
 }
 
-void PackVectorWeight(VectorElement element, const VectorWeightRows& rows, char* packed) {
-  if (element == VectorElement::kInt8) return PackInt8Weight(rows, packed);
+void PackVectorWeight(GemmElement element, const WeightBlock& rows, char* packed) {
+  if (element == GemmElement::kInt8) return PackInt8Weight(rows, packed);
   HWY_DYNAMIC_DISPATCH(PackStripes)(rows, TypeOf(element), packed);
 }
 
-void RunVectorGemm(const VectorGemm& product) { HWY_DYNAMIC_DISPATCH(MultiplyOnVectors)(product); }
+void RunVectorGemm(const BlockGemm& product) { HWY_DYNAMIC_DISPATCH(MultiplyOnVectors)(product); }
 
 }  // namespace attendant
 #endif  // HWY_ONCE

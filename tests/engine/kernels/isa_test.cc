@@ -8,8 +8,7 @@
 #include "engine/kernels/activation.h"
 #include "engine/kernels/attention/attend_block.h"
 #include "engine/kernels/attention/attention_block.h"
-#include "engine/kernels/gemm/amx_gemm.h"
-#include "engine/kernels/gemm/vector_gemm.h"
+#include "engine/kernels/gemm/block_gemm.h"
 #include "gmock/gmock.h"
 
 namespace attendant {
@@ -25,8 +24,8 @@ TEST(IsaTest, NamesWhatItRunsOn) {
 TEST(IsaTest, RefusesACapAfterTheFirstKernel) {
   std::vector<float> value = {1.0f};
   Activate(Activation::kGelu, {value.data(), 1, 1, 1});
-  VectorGemm of_nothing = {};
-  of_nothing.element = VectorElement::kInt8;
+  BlockGemm of_nothing = {};
+  of_nothing.element = GemmElement::kInt8;
   RunVectorGemm(of_nothing);
   for (const Named<Isa>& cap : IsaCaps()) {
     const absl::Status status = CapIsa(cap.value);

@@ -1,5 +1,3 @@
-#include "engine/kernels/gemm/amx_gemm.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/kernels/gemm/block_gemm.h"
 #include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
 #include "tests/support/guarded_buffer.h"
@@ -19,18 +18,18 @@ namespace amx_gemm_test {
 using testing::ElementsAreArray;
 
 TEST(TileWeightTest, TakesWholeStepsOf64Bytes) {
-  EXPECT_TRUE(FillsAmxTiles(AmxElement::kBf16, 32));
-  EXPECT_TRUE(FillsAmxTiles(AmxElement::kBf16, 768));
-  EXPECT_FALSE(FillsAmxTiles(AmxElement::kBf16, 16));
-  EXPECT_FALSE(FillsAmxTiles(AmxElement::kBf16, 312));
-  EXPECT_TRUE(FillsAmxTiles(AmxElement::kInt8, 64));
-  EXPECT_FALSE(FillsAmxTiles(AmxElement::kInt8, 32));
+  EXPECT_TRUE(FillsAmxTiles(GemmElement::kBFloat16, 32));
+  EXPECT_TRUE(FillsAmxTiles(GemmElement::kBFloat16, 768));
+  EXPECT_FALSE(FillsAmxTiles(GemmElement::kBFloat16, 16));
+  EXPECT_FALSE(FillsAmxTiles(GemmElement::kBFloat16, 312));
+  EXPECT_TRUE(FillsAmxTiles(GemmElement::kInt8, 64));
+  EXPECT_FALSE(FillsAmxTiles(GemmElement::kInt8, 32));
 }
 
 TEST(TileWeightTest, IsPaddedToWholePairsOfTiles) {
-  EXPECT_EQ(AmxWeightBytes(AmxElement::kBf16, 768, 192), 768 * 192 * 2);
-  EXPECT_EQ(AmxWeightBytes(AmxElement::kBf16, 32, 1), 2048);
-  EXPECT_EQ(AmxWeightBytes(AmxElement::kInt8, 64, 33), 4096);
+  EXPECT_EQ(AmxWeightBytes(GemmElement::kBFloat16, 768, 192), 768 * 192 * 2);
+  EXPECT_EQ(AmxWeightBytes(GemmElement::kBFloat16, 32, 1), 2048);
+  EXPECT_EQ(AmxWeightBytes(GemmElement::kInt8, 64, 33), 4096);
 }
 
 // A panel [32 columns, 64 elements] of 0, 1, 2, …: each row of its first tile has two elements of
@@ -39,7 +38,7 @@ TEST(TileWeightTest, LiesInTilesOfPairs) {
   constexpr int64_t kIn = 64, kWidth = 32;
   std::vector<uint16_t> weight(kWidth * kIn), packed(weight.size());
   std::iota(weight.begin(), weight.end(), uint16_t{0});
-  PackAmxWeight(AmxElement::kBf16,
+  PackAmxWeight(GemmElement::kBFloat16,
                 {reinterpret_cast<const char*>(weight.data()), 2 * kIn, kIn, kWidth},
                 reinterpret_cast<char*>(packed.data()));
   for (int64_t pair = 0; pair < 16; ++pair) {
@@ -54,13 +53,13 @@ TEST(TileWeightTest, LiesInTilesOfPairs) {
 }
 
 // The types that this CPU can compute.
-std::vector<AmxElement> Elements() {
+std::vector<GemmElement> Elements() {
   if (!HasAmxUnits()) return {};
-  return {AmxElement::kBf16, AmxElement::kInt8};
+  return {GemmElement::kBFloat16, GemmElement::kInt8};
 }
 
-std::string NameOfElement(const testing::TestParamInfo<AmxElement>& info) {
-  return info.param == AmxElement::kBf16 ? "bf16" : "int8";
+std::string NameOfElement(const testing::TestParamInfo<GemmElement>& info) {
+  return info.param == GemmElement::kBFloat16 ? "bf16" : "int8";
 }
 
 struct Size {
@@ -70,9 +69,9 @@ struct Size {
 };
 
 // Elements are small integers, so that every sum is exact, in any order.
-class AmxGemmTest : public testing::TestWithParam<AmxElement> {
+class AmxGemmTest : public testing::TestWithParam<GemmElement> {
  protected:
-  bool is_bf16() const { return GetParam() == AmxElement::kBf16; }
+  bool is_bf16() const { return GetParam() == GemmElement::kBFloat16; }
   int64_t element_bytes() const { return is_bf16() ? 2 : 1; }
 
   // Rounds to integers in [-8, 8].

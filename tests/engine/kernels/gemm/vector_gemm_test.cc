@@ -1,5 +1,3 @@
-#include "engine/kernels/gemm/vector_gemm.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,6 +7,7 @@
 
 #include "engine/base/data_type.h"
 #include "engine/kernels/convert.h"
+#include "engine/kernels/gemm/block_gemm.h"
 #include "gmock/gmock.h"
 #include "tests/support/guarded_buffer.h"
 #include "tests/support/random_values.h"
@@ -37,13 +36,13 @@ constexpr float kBefore = 7;  // in y
 
 float BiasOf(int64_t column) { return 0.3f * static_cast<float>(column) - 1; }
 
-DataType TypeOf(VectorElement element) {
-  if (element == VectorElement::kBFloat16) return DataType::kBFloat16;
-  return element == VectorElement::kFloat16 ? DataType::kFloat16 : DataType::kFloat32;
+DataType TypeOf(GemmElement element) {
+  if (element == GemmElement::kBFloat16) return DataType::kBFloat16;
+  return element == GemmElement::kFloat16 ? DataType::kFloat16 : DataType::kFloat32;
 }
 
 // Products of float32 by weights of that type.
-class VectorGemmTest : public testing::TestWithParam<VectorElement> {
+class VectorGemmTest : public testing::TestWithParam<GemmElement> {
  protected:
   // Rounds as packing does.
   std::vector<float> Rounded(std::vector<float> values) const {
@@ -166,7 +165,7 @@ TEST_P(VectorGemmTest, KeepsNanInItsRow) {
 
 // Among them numbers that are denormal in the type, and the largest ones.
 TEST_P(VectorGemmTest, TakesEveryNumberOfTheType) {
-  const bool is_bfloat16 = GetParam() == VectorElement::kBFloat16;
+  const bool is_bfloat16 = GetParam() == GemmElement::kBFloat16;
   const std::vector<float> numbers = {
       0.0f,      -0.0f,    1.0f,     -1.5f,     0x1p-24f,
       -0x3p-20f, 0x1p-14f, 65504.0f, -65504.0f, is_bfloat16 ? 0x1p127f : 2.0f};
@@ -181,25 +180,25 @@ TEST_P(VectorGemmTest, PadsColumnsToVectorsAlone) {
   EXPECT_LE(VectorWeightBytes(GetParam(), 10, 1), 10 * 16 * element);
 }
 
-std::string NameOfElement(const testing::TestParamInfo<VectorElement>& info) {
+std::string NameOfElement(const testing::TestParamInfo<GemmElement>& info) {
   return Name(TypeOf(info.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, VectorGemmTest,
-                         testing::Values(VectorElement::kFloat32, VectorElement::kBFloat16,
-                                         VectorElement::kFloat16),
+                         testing::Values(GemmElement::kFloat32, GemmElement::kBFloat16,
+                                         GemmElement::kFloat16),
                          NameOfElement);
 
 std::vector<int32_t> MultiplyInt8(const Size& size, const std::vector<int8_t>& x,
                                   const std::vector<int8_t>& weight) {
   const GuardedBuffer<char> x_rows(size.rows * size.in);
   std::memcpy(x_rows.data(), x.data(), x.size());
-  const GuardedBuffer<char> packed(VectorWeightBytes(VectorElement::kInt8, size.in, size.width));
-  PackVectorWeight(VectorElement::kInt8,
+  const GuardedBuffer<char> packed(VectorWeightBytes(GemmElement::kInt8, size.in, size.width));
+  PackVectorWeight(GemmElement::kInt8,
                    {reinterpret_cast<const char*>(weight.data()), size.in, size.in, size.width},
                    packed.data());
   const GuardedBuffer<float> y(size.rows * size.width);
-  RunVectorGemm({.element = VectorElement::kInt8,
+  RunVectorGemm({.element = GemmElement::kInt8,
                  .in = size.in,
                  .width = size.width,
                  .rows = size.rows,
