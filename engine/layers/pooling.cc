@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
+#include "engine/kernels/column_max.h"
 #include "engine/kernels/column_sums.h"
 
 namespace attendant {
@@ -38,17 +39,6 @@ void FeatureMean(const Tokens& tokens, float* target) {
   ColumnSums(x.Rows(first, rows), static_cast<double>(std::max<int64_t>(rows, 1)), target);
 }
 
-// Propagates NaN.
-void Max(MatrixView<const float> x, float* target) {
-  std::copy_n(x.row(0), x.cols, target);
-  for (int64_t r = 1; r < x.rows; ++r) {
-    const float* row = x.row(r);
-    for (int64_t j = 0; j < x.cols; ++j) {
-      if (row[j] > target[j] || std::isnan(row[j])) target[j] = row[j];
-    }
-  }
-}
-
 void PoolOne(PoolingMode mode, const Tokens& tokens, float* target) {
   const MatrixView<const float> x = tokens.hidden_states;
   const double length = static_cast<double>(x.rows);
@@ -57,7 +47,8 @@ void PoolOne(PoolingMode mode, const Tokens& tokens, float* target) {
       std::copy_n(x.row(0), x.cols, target);
       return;
     case PoolingMode::kMax:
-      return Max(x, target);
+      std::copy_n(x.row(0), x.cols, target);
+      return RaiseToColumnMax(x, target);
     case PoolingMode::kMean:
     case PoolingMode::kLateMean:  // of rows that the head has made
       return ColumnSums(x, length, target);
