@@ -60,15 +60,11 @@ class Encoder {
       absl::FunctionRef<void(int64_t done, int64_t total)> progress, const ComputeMode& mode = {},
       int threads = 1);
 
-  // Returns a model that shares all weights with `base`, except for the norms that `norms` has.
-  // `base` may be destroyed first. Returns the errors of `norms`.
-  static absl::StatusOr<std::shared_ptr<const Encoder>> LoadOverlay(const Encoder& base,
-                                                                    WeightSource& norms);
-
-  // Like LoadOverlay above, but also prunes heads. `description` is the base's description without
-  // the pruned heads. `weights` has the norms and the attention weights of the layers that lose
-  // heads. Returns INVALID_ARGUMENT if `description` differs from the base's in anything else, or
-  // if heads of the base are already pruned and it differs at all.
+  // Returns a model that shares all weights with `base`, except for the norms that `weights` has,
+  // and the attention of layers that have fewer heads in `description`, whose weights it has too.
+  // `base` may be destroyed first. Returns the errors of `weights`, and INVALID_ARGUMENT if
+  // `description` differs from the base's in anything else, or if heads of the base are already
+  // pruned and it differs at all.
   static absl::StatusOr<std::shared_ptr<const Encoder>> LoadOverlay(
       const Encoder& base, const ModelDescription& description, WeightSource& weights);
 

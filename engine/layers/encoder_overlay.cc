@@ -63,11 +63,6 @@ absl::StatusOr<int64_t> Encoder::PredictOverlayBytes(const ModelDescription& des
   return PrunedAttentionBytes(description, mode).value();
 }
 
-absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(const Encoder& base,
-                                                                    WeightSource& norms) {
-  return LoadOverlay(base, base.description(), norms);
-}
-
 absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(
     const Encoder& base, const ModelDescription& description, WeightSource& weights) {
   RETURN_IF_ERROR(CheckOverlay(base.description(), description));

@@ -57,7 +57,7 @@ TEST(OverlayTest, IsTheModelWithTheseNorms) {
   for (const ComputeMode& mode : {ComputeMode{}, BestMode(ComputeType::kInt8)}) {
     const auto base = LoadEncoder(model, base_weights, mode);
     const auto expected = LoadEncoder(model, merged, mode);
-    const auto overlay = Encoder::LoadOverlay(*base, norms);
+    const auto overlay = Encoder::LoadOverlay(*base, base->description(), norms);
     ASSERT_TRUE(overlay.ok()) << overlay.status();
     EXPECT_EQ((*overlay)->weight_bytes(), bytes);
     EXPECT_EQ((*overlay)->mode(), mode);
@@ -84,7 +84,7 @@ TEST(OverlayTest, ReplacesNormsOfBottlenecksAndOfAllFeedForwardBlocks) {
   MemoryWeights base_weights = RandomWeights(model, 1), norms = RandomWeights(model, 2);
   MemoryWeights merged = Merged(base_weights, norms);
   std::erase_if(norms.tensors(), [](const auto& tensor) { return !IsOfNorm(tensor.first); });
-  const auto overlay = Encoder::LoadOverlay(*LoadEncoder(model, base_weights), norms);
+  const auto overlay = Encoder::LoadOverlay(*LoadEncoder(model, base_weights), model, norms);
   ASSERT_TRUE(overlay.ok()) << overlay.status();
   const auto expected = LoadEncoder(model, merged);
   const auto sequences = RandomSequences({3, 5}, 16, 7);
@@ -101,7 +101,7 @@ TEST(OverlayTest, RefusesTheNormOfDistances) {
   model.layer.relative_positions.has_norm = true;
   MemoryWeights weights = RandomWeights(model, 1);
   MemoryWeights norms({{"relative_positions_norm.weight", std::vector<float>(16, 2.0f)}});
-  const auto overlay = Encoder::LoadOverlay(*LoadEncoder(model, weights), norms);
+  const auto overlay = Encoder::LoadOverlay(*LoadEncoder(model, weights), model, norms);
   EXPECT_EQ(overlay.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(overlay.status().message(),
             "relative_positions_norm: not supported in an overlay: the base's relative position "
@@ -219,7 +219,8 @@ TEST(OverlayTest, HasThePlansOfItsBaseAndThoseOfPrunedLayers) {
   const ModelDescription model = PrunableModel();
   MemoryWeights base_weights = RandomWeights(model, 1), no_norms({});
   const auto base = LoadEncoder(model, base_weights);
-  EXPECT_EQ((*Encoder::LoadOverlay(*base, no_norms))->product_plans(), base->product_plans());
+  EXPECT_EQ((*Encoder::LoadOverlay(*base, base->description(), no_norms))->product_plans(),
+            base->product_plans());
 
   Checkpoint pruned = Pruned(model, R"({"1": [0]})");
   MemoryWeights weights = NormsAndAttention(pruned, {"layer.1."});
@@ -260,7 +261,7 @@ TEST(OverlayTest, OutlivesItsBase) {
   const auto sequences = RandomSequences({4}, 16, 7);
   EncoderRun base_run(base, 16, 1);
   const auto expected = Encode(base_run, *base, sequences);
-  const auto overlay = *Encoder::LoadOverlay(*base, norms);
+  const auto overlay = *Encoder::LoadOverlay(*base, base->description(), norms);
   EXPECT_EQ(overlay->weight_bytes(), 0);
   base.reset();
   EncoderRun run(overlay, 16, 1);
@@ -270,7 +271,7 @@ TEST(OverlayTest, OutlivesItsBase) {
 TEST(OverlayTest, PassesOnWhatReadingRefuses) {
   const ModelDescription model = ModelWithNorms();
   MemoryWeights weights = RandomWeights(model, 1), norms({{"exit_norm.weight", {1, 2}}});
-  const auto overlay = Encoder::LoadOverlay(*LoadEncoder(model, weights), norms);
+  const auto overlay = Encoder::LoadOverlay(*LoadEncoder(model, weights), model, norms);
   EXPECT_EQ(overlay.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
