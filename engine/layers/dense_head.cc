@@ -30,19 +30,12 @@ absl::Status DenseHead::Add(const std::string& name, const DenseShape& shape,
 
 absl::Status DenseHead::LoadLayers(const DenseHeadShape& head, const LayerShape& layer,
                                    WeightLoader& loader) {
-  const PoolingDescription& shape = *head.shape;
   const std::string name = Name(head.kind);
-  if (shape.dense_width == 0) return absl::OkStatus();
-  RETURN_IF_ERROR(Add(name + ".dense", shape.first_dense(), loader));
-  if (shape.has_dense_norm) {
-    ASSIGN_OR_RETURN(layers_.back().norm, loader.AddNorm(name + ".dense_norm", shape.dense_width,
+  for (const NamedDense& dense : head.shape->dense_layers()) {
+    RETURN_IF_ERROR(Add(absl::StrCat(name, ".", dense.name), dense.shape, loader));
+    if (layers_.size() > 1 || !head.shape->has_dense_norm) continue;
+    ASSIGN_OR_RETURN(layers_.back().norm, loader.AddNorm(name + ".dense_norm", out_,
                                                          layer.norms.kind, layer.norms.epsilon));
-  }
-  if (shape.output_width > 0) {
-    RETURN_IF_ERROR(Add(name + ".output", {shape.output_width}, loader));
-  }
-  for (size_t i = 0; i < shape.further_dense.size(); ++i) {
-    RETURN_IF_ERROR(Add(absl::StrCat(name, ".further.", i), shape.further_dense[i], loader));
   }
   return absl::OkStatus();
 }

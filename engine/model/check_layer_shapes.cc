@@ -1,22 +1,15 @@
-#include "engine/model/check_layer_shapes.h"
-
 #include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
+#include "engine/model/check_parts.h"
 #include "engine/model/pruned_heads.h"
 
 namespace attendant {
 namespace {
-
-template <typename... Parts>
-absl::Status ShapeRefusal(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
-}
 
 // Checks that the weight sets are numbered from 0 without gaps, and each belongs to a layer.
 absl::Status CheckLayerMap(const ModelDescription& model) {
@@ -26,9 +19,9 @@ absl::Status CheckLayerMap(const ModelDescription& model) {
   bool fits = static_cast<int64_t>(sets.size()) == model.layers && sets.front() == 0;
   for (size_t i = 1; i < sets.size(); ++i) fits = fits && sets[i] - sets[i - 1] <= 1;
   if (fits) return absl::OkStatus();
-  return ShapeRefusal("layer_map: expected ", model.layers,
-                      " weight sets, numbered from 0 without gaps; got ",
-                      absl::StrJoin(model.layer_map, " "));
+  return BadModel("layer_map: expected ", model.layers,
+                  " weight sets, numbered from 0 without gaps; got ",
+                  absl::StrJoin(model.layer_map, " "));
 }
 
 // `all` is the number of heads in the checkpoint.
@@ -38,12 +31,12 @@ absl::Status CheckPrunedHeads(const LayerShape& layer, int64_t all) {
   if (layer.attention.heads >= all || static_cast<int64_t>(heads.size()) != layer.attention.heads ||
       (!heads.empty() && (heads.front() < 0 || heads.back() >= all)) ||
       std::adjacent_find(heads.begin(), heads.end(), std::greater_equal<>()) != heads.end()) {
-    return ShapeRefusal("head_numbers: expected ", layer.attention.heads, " remaining heads of ",
-                        all, ", in ascending order; got ", absl::StrJoin(heads, " "));
+    return BadModel("head_numbers: expected ", layer.attention.heads, " remaining heads of ", all,
+                    ", in ascending order; got ", absl::StrJoin(heads, " "));
   }
   const std::string reason = WhyNotPrunable(layer);
   if (reason.empty()) return absl::OkStatus();
-  return ShapeRefusal("heads cannot be pruned: ", reason);
+  return BadModel("heads cannot be pruned: ", reason);
 }
 
 // Whether buffers and tables for `all` are large enough for the layer.
@@ -78,16 +71,16 @@ bool FitsInto(LayerShape layer, const LayerShape& all) {
 absl::Status CheckLayerShapes(const ModelDescription& model) {
   RETURN_IF_ERROR(CheckLayerMap(model));
   if (!model.layer.attention.head_numbers.empty()) {
-    return ShapeRefusal("layer: expected the common shape to have all heads; got pruned heads");
+    return BadModel("layer: expected the common shape to have all heads; got pruned heads");
   }
   if (model.layer_shapes.empty()) return absl::OkStatus();
   if (static_cast<int64_t>(model.layer_shapes.size()) != model.weight_sets()) {
-    return ShapeRefusal("layer_shapes: expected 0 or ", model.weight_sets(),
-                        " (one per weight set); got ", model.layer_shapes.size());
+    return BadModel("layer_shapes: expected 0 or ", model.weight_sets(),
+                    " (one per weight set); got ", model.layer_shapes.size());
   }
   for (const LayerShape& layer : model.layer_shapes) {
     if (!FitsInto(layer, model.layer)) {
-      return ShapeRefusal(
+      return BadModel(
           "layer_shapes: expected layers that fit into the common shape, and differ from it only "
           "in windows, rotary positions, key widths, pruned heads, convolutions, feed-forward "
           "blocks, mixtures or the norm before attention");

@@ -1,5 +1,6 @@
 #include "engine/model/head_description.h"
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/names.h"
 
 namespace attendant {
@@ -23,6 +24,16 @@ constexpr Named<HeadKind> kHeadKinds[] = {{"none", HeadKind::kNone},
                                           {"lexical_head", HeadKind::kLexical}};
 
 }  // namespace
+
+std::vector<NamedDense> PoolingDescription::dense_layers() const {
+  std::vector<NamedDense> layers;
+  if (dense_width != 0) layers.push_back({"dense", first_dense()});
+  if (output_width != 0) layers.push_back({"output", {output_width}});
+  for (const DenseShape& dense : further_dense) {
+    layers.push_back({absl::StrCat("further.", &dense - further_dense.data()), dense});
+  }
+  return layers;
+}
 
 const char* Name(PoolingMode mode) { return NameIn(kPoolingModes, mode); }
 const char* Name(HeadKind kind) { return NameIn(kHeadKinds, kind); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/model/layer_kinds.h"
@@ -43,6 +44,12 @@ struct DenseShape {
   bool operator==(const DenseShape&) const = default;
 };
 
+// A linear layer of a head, whose weights have the prefix "<head>.<name>.".
+struct NamedDense {
+  std::string name;
+  DenseShape shape;
+};
+
 // The pooling of a sequence, or a head that is applied to each token. In this order: the vectors of
 // one or more modes, or the hidden states of a token; an optional dense layer with an activation
 // and an optional norm; an optional second dense layer; further dense layers; an optional
@@ -75,6 +82,8 @@ struct PoolingDescription {
 
   // The first dense layer.
   DenseShape first_dense() const { return {dense_width, dense_activation, dense_residual}; }
+  // All dense layers, in the order in which they are applied.
+  std::vector<NamedDense> dense_layers() const;
   // Whether the head is applied to each token and the results are averaged.
   bool is_late() const { return !modes.empty() && modes.front() == PoolingMode::kLateMean; }
 
@@ -90,8 +99,8 @@ struct PoolingDescription {
   }
   // The number of columns of the widest intermediate vector.
   int64_t widest(int64_t hidden_size) const {
-    int64_t widest = std::max({input_width(hidden_size), first_dense().columns(), output_width});
-    for (const DenseShape& dense : further_dense) widest = std::max(widest, dense.columns());
+    int64_t widest = input_width(hidden_size);
+    for (const NamedDense& dense : dense_layers()) widest = std::max(widest, dense.shape.columns());
     // The block needs its input until it adds its output.
     return block.width > 0 ? std::max(widest, width(hidden_size) + block.width) : widest;
   }

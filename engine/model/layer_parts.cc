@@ -203,25 +203,18 @@ void AddDenseHead(const DenseHeadShape& head, const LayerShape& layer, Parts& pa
   const std::string name = Name(head.kind);
   const bool per_sequence = head.kind == HeadKind::kPooling || head.kind == HeadKind::kClassifier;
   if (shape.attends()) AddAttentionPooling(name, layer.hidden_size, parts);
-  if (shape.dense_width == 0) return;
   const size_t first = parts.size();
   const CheckedSize modes = static_cast<int64_t>(std::max<size_t>(1, shape.modes.size()));
-  const auto add = [&](const std::string& dense, const DenseShape& own, CheckedSize in) {
-    AddDense(dense, own.width, in, parts);
-    if (own.residual == Residual::kProjection) AddDense(dense + ".residual", own.width, in, parts);
-  };
-  add(name + ".dense", shape.first_dense(), modes * layer.hidden_size);
-  if (shape.has_dense_norm) {
-    AddNorm(name + ".dense_norm", layer.norms.kind, shape.dense_width, parts);
-  }
-  int64_t width = shape.dense_width;
-  if (shape.output_width > 0) {
-    add(name + ".output", {shape.output_width}, width);
-    width = shape.output_width;
-  }
-  for (size_t i = 0; i < shape.further_dense.size(); ++i) {
-    const DenseShape& next = shape.further_dense[i];
-    add(absl::StrCat(name, ".further.", i), next, std::exchange(width, next.width));
+  CheckedSize width = modes * layer.hidden_size;
+  for (const NamedDense& dense : shape.dense_layers()) {
+    const std::string full_name = absl::StrCat(name, ".", dense.name);
+    AddDense(full_name, dense.shape.width, width, parts);
+    if (dense.shape.residual == Residual::kProjection) {
+      AddDense(full_name + ".residual", dense.shape.width, width, parts);
+    }
+    width = dense.shape.width;
+    if (dense.name != "dense" || !shape.has_dense_norm) continue;
+    AddNorm(name + ".dense_norm", layer.norms.kind, width, parts);
   }
   if (shape.block.width > 0) {
     AddNorm(name + ".block_norm", layer.norms.kind, width, parts);
