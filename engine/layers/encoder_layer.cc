@@ -82,7 +82,10 @@ PreparedRows EncoderLayer::AfterContext(MatrixView<float> residual, const Prepar
   if (run.stage == AttendStage::kProjected) return branch;
   PreparedRows x = attention_norms_.Join(residual, branch, run);
   if (run.stage == AttendStage::kBlock) return x;
-  for (const ResidualBlock& block : blocks_) x = block.Forward(x, run);
+  for (const auto& [body, norms] : blocks_) {
+    const MatrixView<float> made = body->Forward(norms.Enter(x, run), run);
+    x = norms.Join(body->Residual(x.rows, run), made, run);
+  }
   return x;
 }
 

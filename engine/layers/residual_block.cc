@@ -54,9 +54,4 @@ PreparedRows BlockNorms::Join(MatrixView<float> x, MatrixView<float> branch,
   return y;
 }
 
-PreparedRows ResidualBlock::Forward(const PreparedRows& x, const LayerRun& run) const {
-  const MatrixView<float> branch = body->Forward(norms.Enter(x, run), run);
-  return norms.Join(body->Residual(x.rows, run), branch, run);
-}
-
 }  // namespace attendant

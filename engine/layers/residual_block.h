@@ -43,8 +43,6 @@ class BlockNorms {
 
 // A block that follows the attention. Copies share the body.
 struct ResidualBlock {
-  PreparedRows Forward(const PreparedRows& x, const LayerRun& run) const;
-
   std::shared_ptr<const BlockBody> body;
   BlockNorms norms;
 };
