@@ -41,7 +41,7 @@ enum class Gemm : uint8_t {
   kAuto,    // depends on the CPU; see gemm_choice.h
   kOneDnn,  // does not support 16-bit weights
   kTiles,   // the AMX GEMM; supports neither kF32 nor emulation
-  kVector,  // the vector GEMM; supports kF32, kInt8 and emulation
+  kVector,  // the vector GEMM; supports kF32, kInt8, emulation, and kBf16 on some CPUs
 };
 
 inline constexpr Named<Gemm> kGemmNames[] = {{"auto", Gemm::kAuto},

@@ -134,7 +134,7 @@ struct FloatRows {
   }
 };
 
-#if HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET <= ATTENDANT_BF16_TARGET
 // Likewise writes rows of bfloat16, on CPUs with instructions that round to it.
 struct RoundedRows {
   Bf16Rows y;
@@ -211,7 +211,7 @@ void DequantizeBlock(const Dequantization& from, Activation activation,
   DequantizeRows(from, activation, sums, FloatRows{y});
 }
 
-#if HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET <= ATTENDANT_BF16_TARGET
 void ActivateAndRoundBlock(Activation activation, MatrixView<const float> x, const Bf16Rows& y) {
   ActivateRows(activation, x, RoundedRows{y});
 }
@@ -247,8 +247,8 @@ void ActivateToBf16([[maybe_unused]] Activation activation,
                     [[maybe_unused]] MatrixView<const float> x,
                     [[maybe_unused]] const Bf16Rows& y) {
   RequireBf16Units();
-#if (HWY_TARGETS & HWY_AVX3) != 0
-  N_AVX3::ActivateAndRoundBlock(activation, x, y);
+#if (HWY_TARGETS & ATTENDANT_BF16_TARGET) != 0
+  ATTENDANT_BF16_NAMESPACE::ActivateAndRoundBlock(activation, x, y);
 #endif
 }
 
@@ -257,8 +257,8 @@ void DequantizeAndActivateToBf16([[maybe_unused]] const Dequantization& dequanti
                                  [[maybe_unused]] MatrixView<const float> sums,
                                  [[maybe_unused]] const Bf16Rows& y) {
   RequireBf16Units();
-#if (HWY_TARGETS & HWY_AVX3) != 0
-  N_AVX3::DequantizeAndRoundBlock(dequantization, activation, sums, y);
+#if (HWY_TARGETS & ATTENDANT_BF16_TARGET) != 0
+  ATTENDANT_BF16_NAMESPACE::DequantizeAndRoundBlock(dequantization, activation, sums, y);
 #endif
 }
 

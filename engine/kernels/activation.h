@@ -35,8 +35,8 @@ struct Bf16Rows {
 };
 
 // Like Activate and DequantizeAndActivate, but round the results to bfloat16, to nearest even,
-// without writing float32. Results that would be denormal become zero. These call RequireBf16Units
-// (isa.h), so they require a CPU with bf16 units.
+// without writing float32. Results that would be denormal may become zero. These call
+// RequireBf16Units (isa.h), so they require a CPU with bf16 units.
 void ActivateToBf16(Activation activation, MatrixView<const float> x, const Bf16Rows& y);
 void DequantizeAndActivateToBf16(const Dequantization& dequantization, Activation activation,
                                  MatrixView<const float> sums, const Bf16Rows& y);

@@ -7,20 +7,17 @@
 #include "engine/kernels/onednn.h"
 
 namespace attendant {
-namespace {
 
-[[noreturn]] void RefuseKernel(const char* needed) {
+void RefuseKernel(const char* needed) {
   std::fprintf(stderr,
                "fatal: a kernel for CPUs with %s was called; this CPU has %s (after any cap)\n",
                needed, EffectiveIsa().c_str());
   std::abort();
 }
 
-}  // namespace
-
 void RequireBf16Units() {
   static const bool has_units = HasBf16Units();
-  if (!has_units) RefuseKernel("avx512_bf16");
+  if (!has_units) RefuseKernel(kIsasWithBf16Units);
 }
 
 void RequireAmxUnits() {

@@ -19,14 +19,19 @@ enum class Isa {
   kAmx,
   // arm64
   kNeon,
-  kNeonDotProduct
+  kNeonDotProduct,
+  kNeonI8mm,
+  kNeonBf16
 };
 
-// The oldest instruction set that the kernels support on CPUs of this architecture.
+// The oldest instruction set that the kernels support on CPUs of this architecture, and, for
+// messages, those that have bf16 units.
 #if defined(__aarch64__)
 inline constexpr Isa kOldestIsa = Isa::kNeon;
+inline constexpr char kIsasWithBf16Units[] = "neon_bf16";
 #else
 inline constexpr Isa kOldestIsa = Isa::kAvx2;
+inline constexpr char kIsasWithBf16Units[] = "avx512_bf16 or amx";
 #endif
 
 // Returns the caps for CPUs of this architecture: kBest, then the others from the oldest on.
@@ -44,14 +49,17 @@ absl::Status CapIsa(Isa cap);
 
 // Returns the newest relevant instruction set of the CPU, after the cap. On x86: "avx2",
 // "avx2_vnni", "avx512", "avx512_vnni", "avx512_bf16" or "amx"; "avx", "sse41" or "generic" on CPUs
-// that CheckCpu rejects. On arm64: "neon" or "neon_dotprod".
+// that CheckCpu rejects. On arm64: "neon", "neon_dotprod", "neon_i8mm"
+// or "neon_bf16".
 std::string EffectiveIsa();
 
-// Return whether the CPU, after the cap, supports bfloat16 products, tiles (AMX), and sums of four
-// int8 products: AVX-VNNI, or the dot products of arm64.
+// Return whether the CPU, after the cap, supports bfloat16 products, tiles (AMX), sums of four int8
+// products (AVX-VNNI, or the dot products of arm64), and products of small int8 matrices (i8mm of
+// arm64).
 bool HasBf16Units();
 bool HasAmxUnits();
 bool HasInt8Dots();
+bool HasInt8Matrices();
 
 // Abort the process with a message unless the CPU has these units. Every kernel with instructions
 // that no Highway target guarantees begins with one of these, so that choosing the wrong kernel
@@ -59,6 +67,10 @@ bool HasInt8Dots();
 // CapIsa have no effect on them.
 void RequireBf16Units();
 void RequireAmxUnits();
+
+// Aborts the process with a message: a kernel was called that CPUs of this architecture do not
+// have, or not after the cap. `needed` names the instruction sets that have it.
+[[noreturn]] void RefuseKernel(const char* needed);
 
 // Returns the version of oneDNN, such as "2.6.3".
 std::string OneDnnVersion();

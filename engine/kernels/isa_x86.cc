@@ -135,4 +135,6 @@ bool HasInt8Dots() {
   return HasAvxVnni() && (Has(dnnl::cpu_isa::avx2_vnni) || Has(dnnl::cpu_isa::avx512_core_vnni));
 }
 
+bool HasInt8Matrices() { return false; }
+
 }  // namespace attendant

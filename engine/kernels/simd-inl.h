@@ -13,6 +13,17 @@
 
 #include "hwy/highway.h"
 
+// The only target with bf16 units, on CPUs with HasBf16Units (isa.h), and its namespace.
+#ifndef ATTENDANT_BF16_TARGET
+#if HWY_ARCH_ARM
+#define ATTENDANT_BF16_TARGET HWY_NEON
+#define ATTENDANT_BF16_NAMESPACE N_NEON
+#else
+#define ATTENDANT_BF16_TARGET HWY_AVX3
+#define ATTENDANT_BF16_NAMESPACE N_AVX3
+#endif
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
@@ -81,12 +92,21 @@ HWY_INLINE Bits NarrowToBFloat16(Bits bits) {
   return hn::IfThenElse(is_nan, quiet, rounded);
 }
 
-// Rounds `first` and `second` to bfloat16 and concatenates them, on CPUs with AVX512_BF16. The bits
-// are those of NarrowToBFloat16, except that denormals become zeros, as products treat them anyway.
-// In assembly, because Highway 1.0.3 does not support AVX512_BF16, and intrinsics cannot be inlined
-// into functions that are compiled for its targets. Functions that use it begin with
+// Rounds `first` and `second` to bfloat16 and concatenates them, on CPUs with bf16 units. The bits
+// are those of NarrowToBFloat16, except that denormals may become zeros, as products treat them
+// anyway. In assembly, because Highway 1.0.3 does not support these units, and intrinsics cannot be
+// inlined into functions that are compiled for its targets. Functions that use it begin with
 // RequireBf16Units (isa.h).
-#if HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET == HWY_NEON
+HWY_INLINE Floats RoundToHalves(Floats first, Floats second) {
+  float32x4_t halves;
+  asm(".arch armv8.2-a+crypto+bf16\n\t"
+      "bfcvtn %[halves].4h, %[first].4s\n\tbfcvtn2 %[halves].8h, %[second].4s"
+      : [halves] "=&w"(halves)
+      : [first] "w"(first.raw), [second] "w"(second.raw));
+  return Floats(halves);
+}
+#elif HWY_TARGET <= HWY_AVX3
 HWY_INLINE Floats RoundToHalves(Floats first, Floats second) {
   Floats halves;
   asm("vcvtne2ps2bf16 %[first], %[second], %[halves]"
@@ -100,6 +120,15 @@ HWY_INLINE Floats RoundToHalves(Floats first, Floats second) {
 Floats RoundToHalves(Floats first, Floats second);
 #endif
 
+// Returns the larger of both, or NaN if x is NaN.
+HWY_INLINE Floats MaxOrNan(Floats limit, Floats x) {
+#if HWY_TARGET == HWY_NEON
+  return Floats(vmaxq_f32(limit.raw, x.raw));  // Max ignores NaN
+#else
+  return hn::Max(limit, x);  // in this order, x86 keeps NaN
+#endif
+}
+
 // Computes x = 2^x for x <= 0, with a relative error below 1.7e-7 and none at 0. The result is 0
 // below -126.5, where it would be denormal. Propagates NaN. Interleaves the steps of several
 // vectors, because a single vector would mostly wait for the latency of its previous step.
@@ -109,7 +138,7 @@ HWY_INLINE void Exp2OfNonPositive(Floats (&x)[kVectors]) {
   const auto lowest = hn::Set(d, -127.0f);
   Floats power[kVectors], p[kVectors];
   const auto each = [](const auto& function) HWY_ATTR { ForEach<kVectors>(function); };
-  each([&](int i) HWY_ATTR { x[i] = hn::Max(lowest, x[i]); });  // in this order, x86 keeps NaN
+  each([&](int i) HWY_ATTR { x[i] = MaxOrNan(lowest, x[i]); });
 #if HWY_TARGET <= HWY_AVX3
   each([&](int i) HWY_ATTR { power[i] = hn::Round(x[i]); });
   each([&](int i) HWY_ATTR { x[i] = hn::Sub(x[i], power[i]); });
@@ -121,9 +150,8 @@ HWY_INLINE void Exp2OfNonPositive(Floats (&x)[kVectors]) {
   const auto magic = hn::Set(d, 12582912.0f + 127.0f);
   each([&](int i) HWY_ATTR { power[i] = hn::Add(x[i], magic); });
   each([&](int i) HWY_ATTR { x[i] = hn::Sub(x[i], hn::Sub(power[i], magic)); });
-  each([&](int i) HWY_ATTR {
-    power[i] = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, power[i])));
-  });
+  each([&](int i)
+           HWY_ATTR { power[i] = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, power[i]))); });
 #endif
   // A minimax polynomial on |x| <= 1 / 2.
   each([&](int i) HWY_ATTR { p[i] = hn::Set(d, 0.00132647273f); });

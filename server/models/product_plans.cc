@@ -14,15 +14,17 @@ namespace {
 std::string Widths(const ProductPlan& plan) { return absl::StrCat(plan.in, "x", plan.out); }
 
 std::string Products(const ProductPlan& plan) {
+  const std::string implementations = absl::StrJoin(plan.implementations, " and ");
   switch (plan.gemm) {
     case Gemm::kTiles:
       return "the AMX GEMM";
     case Gemm::kVector:
-      return plan.weights == WeightType::kF32
-                 ? "the vector GEMM"
-                 : absl::StrCat("the vector GEMM over ", Name(plan.weights), " weights");
+      return absl::StrCat("the vector GEMM (", implementations, ")",
+                          plan.weights == WeightType::kF32
+                              ? ""
+                              : absl::StrCat(" over ", Name(plan.weights), " weights"));
     default:
-      return "oneDNN";
+      return absl::StrCat("oneDNN ", implementations);
   }
 }
 
@@ -32,9 +34,7 @@ std::string Choice(const ProductPlan& plan) {
     cuts.push_back(absl::StrCat("row tiles of ", absl::StrJoin(plan.tile_rows, ", ")));
   }
   if (plan.k_block < plan.in) cuts.push_back(absl::StrCat("K blocks of ", plan.k_block));
-  return absl::StrCat(Products(plan), plan.implementations.empty() ? "" : " ",
-                      absl::StrJoin(plan.implementations, " and "), cuts.empty() ? "" : " in ",
-                      absl::StrJoin(cuts, " and "));
+  return absl::StrCat(Products(plan), cuts.empty() ? "" : " in ", absl::StrJoin(cuts, " and "));
 }
 
 }  // namespace

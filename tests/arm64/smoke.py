@@ -17,7 +17,7 @@ TEXTS = ["hello world", "good morning"]
 ATTENDED = [[1.8808, 7.2848, 0.3576], [2, 8, 0], [0, 0, 0]]
 EMBEDDED = [[-0.0345, 0.0310, 0.0067], [-0.0334, 0.0495, 0.0472]]
 PRINTED = 1e-4  # their last digit
-INT8_COSINE = 0.99
+SMALL_COSINE = 0.99
 ANSWER_SECONDS = 300
 # Not the number of requests, which the client's request for the model is one of.
 UNDER_WAY = re.compile(r"^attendant_request_bytes [1-9]", re.MULTILINE)
@@ -26,11 +26,12 @@ UNDER_WAY = re.compile(r"^attendant_request_bytes [1-9]", re.MULTILINE)
 class Smoke:
     """A server with the worked example and the real MiniLM, and the client."""
 
-    def __init__(self, emulator: Emulator, programs: pathlib.Path, minilm: pathlib.Path):
+    def __init__(self, emulator: Emulator, programs: pathlib.Path, minilm: pathlib.Path, dtypes: tuple):
         self._emulator = emulator
         self._programs = programs
-        self._models = {"worked-example": "worked-example", "minilm": minilm, "stored": f"{minilm},weights=bf16",
-                        "small": f"{minilm},dtype=int8"}
+        small = {dtype: f"{minilm},dtype={dtype}" for dtype in dtypes}
+        self._models = {"worked-example": "worked-example", "minilm": minilm, "stored": f"{minilm},weights=bf16", **small}
+        self.small = ("stored", *dtypes)
 
     @contextlib.contextmanager
     def serve(self):
@@ -81,10 +82,10 @@ def embeds(smoke: Smoke, ports: dict) -> None:
     for row, text in enumerate(TEXTS):
         alone = smoke.call(ports, "embed", "--model", "minilm", text)
         assert alone.tobytes() == found[row:row + 1].tobytes(), f"{text}: other bits alone than in a batch"
-    for name in ("stored", "small"):
+    for name in smoke.small:
         other = smoke.call(ports, "embed", "--model", name, *TEXTS)
         cosines = np.sum(other * found, axis=1) / np.linalg.norm(other, axis=1) / np.linalg.norm(found, axis=1)
-        assert cosines.min() >= INT8_COSINE, f"{name}: {cosines}"
+        assert cosines.min() >= SMALL_COSINE, f"{name}: {cosines}"
 
 
 def drains(smoke: Smoke, server: subprocess.Popen, ports: dict) -> None:
@@ -101,9 +102,9 @@ def drains(smoke: Smoke, server: subprocess.Popen, ports: dict) -> None:
     assert server.returncode == 0, log
 
 
-def run_smoke(emulator: Emulator, programs: pathlib.Path, minilm: pathlib.Path) -> dict:
+def run_smoke(emulator: Emulator, programs: pathlib.Path, minilm: pathlib.Path, dtypes: tuple) -> dict:
     """Returns how many of these tests passed and failed."""
-    smoke = Smoke(emulator, programs, minilm)
+    smoke = Smoke(emulator, programs, minilm, dtypes)
     failed = 0
     with smoke.serve() as (server, ports):
         tests = {"worked example": lambda: attends(smoke, ports), "real MiniLM": lambda: embeds(smoke, ports),

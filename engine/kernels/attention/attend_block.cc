@@ -309,11 +309,13 @@ int64_t AttendRows(absl::Span<const AttentionBlock> heads, const AttentionScratc
   return AttendAll<VectorProducts<AttentionOperands::kF32>>(heads, scratch);
 }
 
-#if HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET <= ATTENDANT_BF16_TARGET
 int64_t AttendPairs(absl::Span<const AttentionBlock> heads, const AttentionScratch& scratch) {
   return AttendAll<VectorProducts<AttentionOperands::kPairs>>(heads, scratch);
 }
+#endif
 
+#if HWY_TARGET <= HWY_AVX3
 int64_t AttendTiles(absl::Span<const AttentionBlock> heads, const AttentionScratch& scratch) {
   return AttendAll<AmxProducts>(heads, scratch);
 }
@@ -334,8 +336,10 @@ int64_t AttendHeads(absl::Span<const AttentionBlock> heads, const AttentionScrat
   const bool tiles = heads.front().operands == AttentionOperands::kTiles;
   if (pairs) RequireBf16Units();
   if (tiles) RequireAmxUnits();
+#if (HWY_TARGETS & ATTENDANT_BF16_TARGET) != 0
+  if (pairs) return ATTENDANT_BF16_NAMESPACE::AttendPairs(heads, scratch);
+#endif
 #if (HWY_TARGETS & HWY_AVX3) != 0
-  if (pairs) return N_AVX3::AttendPairs(heads, scratch);
   if (tiles) return N_AVX3::AttendTiles(heads, scratch);
 #endif
   return HWY_DYNAMIC_DISPATCH(AttendRows)(heads, scratch);

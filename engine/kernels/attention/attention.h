@@ -95,7 +95,7 @@ struct AttentionSequence {
 
 // Whether Attention accepts bf16 pairs: queries, keys and values that are already rounded to
 // bfloat16, as Attention would round them. True for softmax attention with even widths and without
-// relative scores, in compute types that attend in bfloat16, on CPUs with AVX512_BF16 but not AMX.
+// relative scores, in compute types that attend in bfloat16, on CPUs with bf16 units but not AMX.
 bool AcceptsBf16Pairs(const AttentionShape& shape);
 
 // The scratch memory of one instance: for each worker, scores, and the packed keys and values of a

@@ -31,7 +31,7 @@ enum class AttentionOperands {
   // Rounded to bfloat16 but stored as float32. Emulates the formats below on any CPU.
   kRounded,
   // Bf16 pairs: rounded to bfloat16, two elements that are adjacent in depth in 32 bits, the first
-  // one in the low half. Requires AVX512_BF16.
+  // one in the low half. Requires bf16 units.
   kPairs,
   // Bf16 pairs in multiples of 16. Requires AMX, which adds in a different order.
   kTiles

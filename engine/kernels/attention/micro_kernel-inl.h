@@ -64,8 +64,35 @@ HWY_INLINE void ZeroTile(Tile<kRows, kVectors>& sums) {
   }
 }
 
-// In assembly for the same reason as RoundToHalves (simd-inl.h).
-#if HWY_TARGET <= HWY_AVX3
+// AddProductsOfPairs is in assembly for the same reason as RoundToHalves (simd-inl.h).
+#if HWY_TARGET == HWY_NEON
+// Returns sum + ((low a) (low b) + (high a) (high b)), where each addition rounds to odd, with
+// denormals as zeros.
+HWY_INLINE Floats AddProductsOfPairs(Floats a, Floats b, Floats sum) {
+  asm(".arch armv8.2-a+crypto+bf16\n\tbfdot %[sum].4s, %[a].8h, %[b].8h"
+      : [sum] "+w"(sum.raw)
+      : [a] "w"(a.raw), [b] "w"(b.raw));
+  return sum;
+}
+
+// Interleaves the bfloat16 elements in the lower halves of `low` and `high`.
+HWY_INLINE Floats InterleaveLowerHalves(Floats low, Floats high) {
+  return Floats(vreinterpretq_f32_u16(
+      vzip1q_u16(vreinterpretq_u16_f32(low.raw), vreinterpretq_u16_f32(high.raw))));
+}
+
+// Likewise for the upper halves.
+HWY_INLINE Floats InterleaveUpperHalves(Floats low, Floats high) {
+  return Floats(vreinterpretq_f32_u16(
+      vzip2q_u16(vreinterpretq_u16_f32(low.raw), vreinterpretq_u16_f32(high.raw))));
+}
+
+// Rounds both to bfloat16 and stores `low` in the low halves of the elements.
+HWY_INLINE Floats RoundToPairs(Floats low, Floats high) {
+  const Floats halves = RoundToHalves(low, high);
+  return InterleaveLowerHalves(halves, Floats(vextq_f32(halves.raw, halves.raw, 2)));
+}
+#elif HWY_TARGET <= HWY_AVX3
 // Returns sum + (high a) (high b) + (low a) (low b), added in this order, with denormals as zeros.
 HWY_INLINE Floats AddProductsOfPairs(Floats a, Floats b, Floats sum) {
   asm("vdpbf16ps %[b], %[a], %[sum]" : [sum] "+v"(sum.raw) : [a] "v"(a.raw), [b] "v"(b.raw));

@@ -88,7 +88,7 @@ HWY_INLINE void PackPanels(MatrixView<const float> matrix, float* panels) {
   }
 }
 
-#if HWY_TARGET <= HWY_AVX3
+#if HWY_TARGET <= ATTENDANT_BF16_TARGET
 // Packs [depth, cols / 2], whose bf16 pairs are adjacent columns, like PackPanels<kPairs> packs
 // [depth, cols], whose bf16 pairs are adjacent in depth.
 HWY_INLINE void PackPairPanels(MatrixView<const float> matrix, float* panels) {

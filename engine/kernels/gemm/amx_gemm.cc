@@ -29,7 +29,7 @@ constexpr int64_t kStretchSteps = 8;  // 32 rows of x are 16 KiB
 constexpr int64_t kGroupColumns = 32;
 constexpr int64_t kGroupRows = 32;
 
-int64_t ElementBytes(GemmElement element) { return element == GemmElement::kBFloat16 ? 2 : 1; }
+int64_t ElementBytes(GemmElement element) { return element == GemmElement::kBFloat16Both ? 2 : 1; }
 int64_t Steps(GemmElement element, int64_t in) { return in * ElementBytes(element) / kStepBytes; }
 int64_t Groups(int64_t width) { return CeilDivide(width, kGroupColumns); }
 
@@ -240,7 +240,7 @@ class Multiplier {
 };
 
 void Multiply(const BlockGemm& product) {
-  if (product.element == GemmElement::kBFloat16) {
+  if (product.element == GemmElement::kBFloat16Both) {
     Multiplier<Bf16Tiles>(product).Run();
   } else {
     Multiplier<Int8Tiles>(product).Run();

@@ -10,7 +10,13 @@
 namespace attendant {
 namespace {
 
-// Checks that the options of `mode` can be combined, on any CPU.
+// Whether the vector GEMM multiplies this type on CPUs of this architecture that have its units.
+bool HasVectorGemm(const ComputeMode& mode) {
+  return mode.emulate || mode.type == ComputeType::kF32 || mode.type == ComputeType::kInt8 ||
+         IsForVectorGemm(mode);
+}
+
+// Checks that the options of `mode` can be combined, on any CPU of this architecture.
 absl::Status CheckCombination(const ComputeMode& mode) {
   if (mode.emulate && mode.type == ComputeType::kF32) {
     return absl::InvalidArgumentError(
@@ -21,11 +27,11 @@ absl::Status CheckCombination(const ComputeMode& mode) {
         absl::StrCat("gemm=tiles requires dtype=bf16, bf16x3 or int8 without emulate=true; got ",
                      Name(mode.type), mode.emulate ? " with emulate=true" : ""));
   }
-  if (mode.gemm == Gemm::kVector && !mode.emulate && mode.type != ComputeType::kF32 &&
-      mode.type != ComputeType::kInt8) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("gemm=vector requires dtype=f32 or int8; got ", Name(mode.type),
-                     "; set emulate=true to compute ", Name(mode.type), " in float32"));
+  if (mode.gemm == Gemm::kVector && !HasVectorGemm(mode)) {
+    const bool has_bf16 = HasVectorGemm({ComputeType::kBf16});
+    return absl::InvalidArgumentError(absl::StrCat(
+        "gemm=vector requires dtype=f32", has_bf16 ? ", bf16" : "", " or int8; got ",
+        Name(mode.type), "; set emulate=true to compute ", Name(mode.type), " in float32"));
   }
   if (mode.weights == WeightType::kAuto) return absl::OkStatus();
   if (mode.type != ComputeType::kF32) {
@@ -45,7 +51,7 @@ absl::Status CheckCombination(const ComputeMode& mode) {
 absl::Status CheckComputeMode(const ComputeMode& mode) {
   RETURN_IF_ERROR(CheckCpu());
   RETURN_IF_ERROR(CheckCombination(mode));
-  if (mode.emulate || UsesVectorGemm(mode)) return absl::OkStatus();
+  if (mode.emulate) return absl::OkStatus();
   const auto refuse = [&](const char* needed) {
     return absl::FailedPreconditionError(absl::StrCat(
         "compute type ", Name(mode.type), " requires a CPU with ", needed, "; got ", EffectiveIsa(),
@@ -57,8 +63,16 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
                                                       " (after any cap); use gemm=auto"));
   }
   if (mode.type == ComputeType::kBf16x3 && !HasAmxUnits()) return refuse("amx");
-  if (mode.type == ComputeType::kBf16 && !HasBf16Units()) return refuse("avx512_bf16 or amx");
-  if (mode.type != ComputeType::kInt8) return absl::OkStatus();
+  if (mode.type == ComputeType::kBf16 && !HasBf16Units()) return refuse(kIsasWithBf16Units);
+  if (UsesVectorGemm(mode) || mode.type == ComputeType::kF32) return absl::OkStatus();
+  const auto refuse_onednn = [&](const char* needed) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("compute type ", Name(mode.type), " with gemm=onednn requires a CPU with ",
+                     needed, "; got ", EffectiveIsa(), " (after any cap); use gemm=vector"));
+  };
+  if (mode.type != ComputeType::kInt8) {
+    return IsForVectorGemm(mode) ? refuse_onednn("avx512_bf16 or amx") : absl::OkStatus();
+  }
   // The kernels of a typical layer. Loading checks those of the model's layers.
   const PanelShape typical = {.in = 768,
                               .width = kPanelWidth,
@@ -66,10 +80,7 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
                               .element = onednn::DataType::s8,
                               .has_bias = false};
   ASSIGN_OR_RETURN(const PanelKernels* kernels, FindPanelKernels(typical));
-  if (kernels->exact) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "compute type int8 with gemm=onednn requires a CPU with avx512_vnni or amx; got ",
-      EffectiveIsa(), " (after any cap); use gemm=vector"));
+  return kernels->exact ? absl::OkStatus() : refuse_onednn("avx512_vnni or amx");
 }
 
 }  // namespace attendant

@@ -25,17 +25,24 @@ namespace {
 // copy the weight in each call, and its int8 sums saturate without VNNI: on a Zen 5 CPU capped to
 // AVX2, the vector GEMM is 1.6 times as fast for 16 rows, 1.07 times for 64, and equally fast for
 // 256. oneDNN has good kernels for AVX-512 and later. In Debian's oneDNN for arm64, products are
-// reference code.
+// reference code, and there are none of bfloat16.
 struct ProductsOfCpu {
   const char* isa;
   Gemm float32;  // and emulated types
   Gemm int8;
+  Gemm bf16;  // if the CPU has the units
 };
 constexpr ProductsOfCpu kProducts[] = {
-    {"avx2", Gemm::kVector, Gemm::kVector},        {"avx2_vnni", Gemm::kVector, Gemm::kVector},
-    {"avx512", Gemm::kOneDnn, Gemm::kVector},      {"avx512_vnni", Gemm::kOneDnn, Gemm::kOneDnn},
-    {"avx512_bf16", Gemm::kOneDnn, Gemm::kOneDnn}, {"amx", Gemm::kOneDnn, Gemm::kOneDnn},
-    {"neon", Gemm::kVector, Gemm::kVector},        {"neon_dotprod", Gemm::kVector, Gemm::kVector},
+    {"avx2", Gemm::kVector, Gemm::kVector, Gemm::kOneDnn},
+    {"avx2_vnni", Gemm::kVector, Gemm::kVector, Gemm::kOneDnn},
+    {"avx512", Gemm::kOneDnn, Gemm::kVector, Gemm::kOneDnn},
+    {"avx512_vnni", Gemm::kOneDnn, Gemm::kOneDnn, Gemm::kOneDnn},
+    {"avx512_bf16", Gemm::kOneDnn, Gemm::kOneDnn, Gemm::kOneDnn},
+    {"amx", Gemm::kOneDnn, Gemm::kOneDnn, Gemm::kOneDnn},
+    {"neon", Gemm::kVector, Gemm::kVector, Gemm::kVector},
+    {"neon_dotprod", Gemm::kVector, Gemm::kVector, Gemm::kVector},
+    {"neon_i8mm", Gemm::kVector, Gemm::kVector, Gemm::kVector},
+    {"neon_bf16", Gemm::kVector, Gemm::kVector, Gemm::kVector},
 };
 
 const ProductsOfCpu& ProductsOfThisCpu() {
@@ -157,7 +164,8 @@ class Trials {
 bool HasAmxGemm(const ComputeMode& mode, const ProductShape& shape) {
   if (mode.type == ComputeType::kF32 || mode.emulate || !HasAmxUnits()) return false;
   return FillsAmxTiles(
-      mode.type == ComputeType::kInt8 ? GemmElement::kInt8 : GemmElement::kBFloat16, shape.k_block);
+      mode.type == ComputeType::kInt8 ? GemmElement::kInt8 : GemmElement::kBFloat16Both,
+      shape.k_block);
 }
 
 }  // namespace
@@ -177,12 +185,15 @@ double SpeedupOf(const SpeedTest& speed_test, absl::FunctionRef<absl::Time()> no
   return absl::FDivDuration(onednn, tiles);
 }
 
+bool IsForVectorGemm(const ComputeMode& mode) {
+  const ProductsOfCpu& products = ProductsOfThisCpu();
+  if (mode.emulate || mode.type == ComputeType::kF32) return products.float32 == Gemm::kVector;
+  if (mode.type == ComputeType::kInt8) return products.int8 == Gemm::kVector;
+  return mode.type == ComputeType::kBf16 && products.bf16 == Gemm::kVector;
+}
+
 bool UsesVectorGemm(const ComputeMode& mode) {
-  if (mode.gemm != Gemm::kAuto) return mode.gemm == Gemm::kVector;
-  if (mode.emulate || mode.type == ComputeType::kF32) {
-    return ProductsOfThisCpu().float32 == Gemm::kVector;
-  }
-  return mode.type == ComputeType::kInt8 && ProductsOfThisCpu().int8 == Gemm::kVector;
+  return mode.gemm == Gemm::kAuto ? IsForVectorGemm(mode) : mode.gemm == Gemm::kVector;
 }
 
 absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShape& shape) {

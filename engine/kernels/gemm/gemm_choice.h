@@ -26,9 +26,11 @@ struct ProductShape {
 // The smallest speedup over oneDNN for which kAuto chooses the AMX GEMM.
 inline constexpr double kWorthwhileSpeedup = 1.15;
 
-// Whether `mode` requests the vector GEMM, or is kAuto and the table in gemm_choice.cc has the
-// vector GEMM for this CPU. (Float32 products with 16-bit weights use the vector GEMM on every
-// CPU.)
+// Whether the table in gemm_choice.cc has the vector GEMM for this CPU and the type of `mode`.
+bool IsForVectorGemm(const ComputeMode& mode);
+
+// Whether `mode` requests the vector GEMM, or is kAuto and IsForVectorGemm. (Float32 products with
+// 16-bit weights use the vector GEMM on every CPU.)
 bool UsesVectorGemm(const ComputeMode& mode);
 
 // Returns the implementation that `mode` requests. If UsesVectorGemm is false, kAuto selects the

@@ -11,31 +11,48 @@
 #include <cstring>
 
 #include "engine/base/rounding.h"
+#include "engine/kernels/isa.h"
 
 namespace attendant {
 namespace {
 
-// The packed weight is split into stripes of up to kInt8Columns columns, padded with zeros to whole
-// vectors of kInt8VectorColumns. A step of a stripe has four elements of the depth of the first
-// column, then four of the next column, and so on. The steps follow each other.
+// A packed weight that is split into stripes of up to `stripe_columns` columns, padded with zeros
+// to whole vectors of `vector_columns`. A step of a stripe has `step_bytes` bytes of the depth of
+// the first column, then as many of the next column, and so on. The steps follow each other.
+struct StepLayout {
+  int64_t step_bytes;
+  int64_t vector_columns;
+  int64_t stripe_columns;
+};
+
 constexpr int64_t kInt8Step = 4;
 constexpr int64_t kInt8VectorColumns = 8;
 constexpr int64_t kInt8VectorBytes = kInt8Step * kInt8VectorColumns;
 constexpr int64_t kInt8Columns = 24;
+constexpr StepLayout kInt8Layout = {kInt8Step, kInt8VectorColumns, kInt8Columns};
+// For matrix instructions, see vector_gemm.cc.
+constexpr StepLayout kMatrixLayout = {8, 4, 12};
 
-inline int64_t Int8WeightBytes(int64_t in, int64_t width) {
-  return RoundUp(in, kInt8Step) * RoundUp(width, kInt8VectorColumns);
+inline bool UsesInt8Matrices() {
+  static const bool has_matrices = HasInt8Matrices();
+  return has_matrices;
 }
 
-inline void PackInt8Weight(const WeightBlock& rows, char* packed) {
-  std::memset(packed, 0, Int8WeightBytes(rows.in, rows.width));
-  for (int64_t first = 0; first < rows.width; first += kInt8Columns) {
-    const int64_t columns = std::min(kInt8Columns, rows.width - first);
-    const int64_t step_bytes = RoundUp(columns, kInt8VectorColumns) * kInt8Step;
-    for (int64_t k = 0; k < rows.in; k += kInt8Step, packed += step_bytes) {
+// Return the bytes of a packed weight with `depth` bytes in a row, and pack it.
+inline int64_t BytesInSteps(const StepLayout& layout, int64_t depth, int64_t width) {
+  return RoundUp(depth, layout.step_bytes) * RoundUp(width, layout.vector_columns);
+}
+
+inline void PackInSteps(const StepLayout& layout, const WeightBlock& rows, int64_t depth,
+                        char* packed) {
+  std::memset(packed, 0, BytesInSteps(layout, depth, rows.width));
+  for (int64_t first = 0; first < rows.width; first += layout.stripe_columns) {
+    const int64_t columns = std::min(layout.stripe_columns, rows.width - first);
+    const int64_t line_bytes = RoundUp(columns, layout.vector_columns) * layout.step_bytes;
+    for (int64_t k = 0; k < depth; k += layout.step_bytes, packed += line_bytes) {
       for (int64_t c = 0; c < columns; ++c) {
-        std::memcpy(packed + c * kInt8Step, rows.data + (first + c) * rows.row_bytes + k,
-                    std::min(kInt8Step, rows.in - k));
+        std::memcpy(packed + c * layout.step_bytes, rows.data + (first + c) * rows.row_bytes + k,
+                    std::min(layout.step_bytes, depth - k));
       }
     }
   }
@@ -53,7 +70,6 @@ inline void PackInt8Weight(const WeightBlock& rows, char* packed) {
 #define ATTENDANT_ENGINE_KERNELS_GEMM_INT8_DOTS_INL_H_
 #endif
 
-#include "engine/kernels/isa.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -265,10 +281,23 @@ HWY_INLINE void MultiplyInt8With(const BlockGemm& product) {
   }
 }
 
-void MultiplyInt8(const BlockGemm& product) {
+bool UsesInt8Dots() {
   static const bool has_dots = HasInt8Dots();
-  if (has_dots) return MultiplyInt8With<QuadDots>(product);
+  return has_dots;
+}
+
+void MultiplyInt8ByDots(const BlockGemm& product) {
+  if (UsesInt8Dots()) return MultiplyInt8With<QuadDots>(product);
   MultiplyInt8With<PairDots>(product);
+}
+
+const char* NameOfInt8Kernel() {
+#if HWY_TARGET == HWY_NEON
+  if (UsesInt8Matrices()) return "smmla";
+  return UsesInt8Dots() ? "sdot" : "neon";
+#else
+  return UsesInt8Dots() ? "avx_vnni" : "avx2";
+#endif
 }
 
 }  // namespace

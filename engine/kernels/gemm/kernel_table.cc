@@ -58,10 +58,16 @@ std::unique_ptr<PanelKernels> MakeOwnKernels(const PanelShape& shape) {
   auto kernels = std::make_unique<PanelKernels>();
   kernels->shape = shape;
   const int64_t bytes = shape.gemm == Gemm::kTiles
-                            ? AmxWeightBytes(shape.weight_element(), shape.k_block, shape.width)
-                            : VectorWeightBytes(shape.weight_element(), shape.k_block, shape.width);
+                            ? AmxWeightBytes(shape.gemm_element(), shape.k_block, shape.width)
+                            : VectorWeightBytes(shape.gemm_element(), shape.k_block, shape.width);
   kernels->block_bytes = RoundUp(bytes, kBlockAlignment);
-  for (const int64_t rows : kTileRows) kernels->tiles.push_back({.rows = rows});
+  for (const int64_t rows : kTileRows) {
+    TileKernel& tile = kernels->tiles.emplace_back();
+    tile.rows = rows;
+    if (shape.gemm == Gemm::kVector) {
+      tile.first.implementation = VectorKernelName(shape.gemm_element());
+    }
+  }
   kernels->all_agree = true;
   return kernels;
 }

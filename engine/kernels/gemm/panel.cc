@@ -27,12 +27,12 @@ void Panel::Pack(const WeightRows& rows) {
     const char* const block =
         rows.data + part * rows.part_stride + k * shape.k_block * element_bytes;
     if (shape.gemm == Gemm::kTiles) {
-      PackAmxWeight(shape.weight_element(), {block, rows.row_stride, shape.k_block, shape.width},
+      PackAmxWeight(shape.gemm_element(), {block, rows.row_stride, shape.k_block, shape.width},
                     blocks[i]);
       continue;
     }
     if (shape.gemm == Gemm::kVector) {
-      PackVectorWeight(shape.weight_element(), {block, rows.row_stride, shape.k_block, shape.width},
+      PackVectorWeight(shape.gemm_element(), {block, rows.row_stride, shape.k_block, shape.width},
                        blocks[i]);
       continue;
     }

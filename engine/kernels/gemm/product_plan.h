@@ -22,8 +22,8 @@ struct ProductPlan {
   int64_t out;
   int64_t k_block;                      // columns of x per product; the results are added
   std::vector<int64_t> tile_rows = {};  // sizes of the row tiles, descending
-  // The distinct oneDNN implementations of these tiles, such as "brg:avx512_core_bf16". Empty if
-  // another GEMM is used.
+  // The distinct implementations of these tiles: oneDNN's, such as "brg:avx512_core_bf16", or the
+  // kernel of the vector GEMM, such as "avx2" or "smmla". Empty for the AMX GEMM.
   std::vector<std::string> implementations = {};
   Gemm gemm = Gemm::kOneDnn;              // never kAuto
   WeightType weights = WeightType::kF32;  // only for kF32; never kAuto

@@ -83,7 +83,7 @@ void ProductRunner::RunGemm(const Panel& panel, const RowBlock& block, const Pac
   const Factors factors = shape.product(index);
   const bool has_bias = shape.has_bias && index == 0;
   const BlockGemm gemm = {
-      .element = shape.weight_element(),
+      .element = shape.gemm_element(),
       .in = shape.k_block,
       .width = shape.width,
       .rows = block.rows,

@@ -35,10 +35,10 @@ struct PanelShape {
   WeightType stored = WeightType::kF32;  // the weight type of the vector GEMM's float32 products
   bool like_onednn = false;              // whether these products must have the bits of oneDNN
 
-  // The type of W for the AMX GEMM and the vector GEMM.
-  GemmElement weight_element() const {
+  // The types of W and x for the AMX GEMM and the vector GEMM.
+  GemmElement gemm_element() const {
     if (element == onednn::DataType::s8) return GemmElement::kInt8;
-    if (element == onednn::DataType::bf16) return GemmElement::kBFloat16;
+    if (element == onednn::DataType::bf16) return GemmElement::kBFloat16Both;
     if (stored == WeightType::kBf16) return GemmElement::kBFloat16;
     return stored == WeightType::kF16 ? GemmElement::kFloat16 : GemmElement::kFloat32;
   }
@@ -64,14 +64,15 @@ struct Product {
   dnnl::memory::desc x;
   dnnl::memory::desc y;
   dnnl::memory::desc scratchpad;
-  std::string implementation;  // oneDNN's name, such as "brg:avx512_core_bf16"
+  // oneDNN's name, such as "brg:avx512_core_bf16", or the kernel of the vector GEMM.
+  std::string implementation;
 };
 
 // The kernel for row tiles of one size: y [rows, width] = x [rows, in] W + b, computed as a
 // sequence of products of blocks.
 struct TileKernel {
   int64_t rows;
-  // oneDNN products. Empty for the other GEMMs, which need no preparation.
+  // oneDNN products. Empty for the other GEMMs, which need no preparation, except for the name.
   Product first = {};  // y = x W + b
   Product next = {};   // y += x W; empty if there is only one product
 };

@@ -1,10 +1,12 @@
+#include "engine/kernels/gemm/block_gemm.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "engine/base/data_type.h"
 #include "engine/base/rounding.h"
 #include "engine/kernels/convert.h"
-#include "engine/kernels/gemm/block_gemm.h"
+#include "engine/kernels/isa.h"
 
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
@@ -12,6 +14,7 @@
 #define HWY_TARGET_INCLUDE "engine/kernels/gemm/vector_gemm.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "engine/kernels/gemm/int8_dots-inl.h"
+#include "engine/kernels/neon_matrices-inl.h"
 #include "engine/kernels/simd-inl.h"
 // clang-format on
 
@@ -46,18 +49,58 @@ HWY_INLINE Floats LoadWeights(const hwy::float16_t* from) {
   return hn::PromoteTo(FloatTag(), hn::LoadU(hn::Rebind<hwy::float16_t, FloatTag>(), from));
 }
 
+// How the elements of a packed weight are multiplied. A step is the part of the depth that lies
+// together for each column.
+template <class T>
+struct Operands {
+  using X = float;
+  using Weight = T;
+  static constexpr int64_t kStep = 1;
+  static constexpr bool kExact = false;
+};
+
+#if HWY_TARGET == HWY_NEON
+// In this layout, stripes have steps of several elements (StepLayout).
+static_assert(kMatrixLayout.step_bytes == kMatrixDepth &&
+              kMatrixLayout.vector_columns == kVectorColumns &&
+              kMatrixLayout.stripe_columns == kStripeColumns);
+
+template <>
+struct Operands<Int8Matrix> {
+  using X = int8_t;
+  using Weight = int8_t;
+  static constexpr int64_t kStep = kMatrixDepth;
+  static constexpr bool kExact = true;
+};
+
+template <>
+struct Operands<Bf16Matrix> {
+  using X = uint16_t;
+  using Weight = uint16_t;
+  static constexpr int64_t kStep = kMatrixDepth / 2;
+  static constexpr bool kExact = false;
+};
+#endif
+
+// Returns the bytes of a packed weight with `depth` elements and one column.
+template <class T>
+constexpr int64_t ColumnBytes(int64_t depth) {
+  using Weight = typename Operands<T>::Weight;
+  return RoundUp(depth, Operands<T>::kStep) * static_cast<int64_t>(sizeof(Weight));
+}
+
 // A stretch of the depth of a stripe, and the destination of its sums.
 struct Stretch {
-  const float* x;
-  int64_t x_stride;
+  const char* x;
+  int64_t x_row_bytes;
   int64_t depth;
   bool add_to_y;
   const float* bias;  // may be null
   float* y;
   int64_t y_stride;
   size_t last_columns;  // of the last vector, if it is not whole; else 0
-  // The bytes of the next stretch's weights that a tile of rows prefetches per element of the
-  // depth, so that all tiles together prefetch all of them. Without this, products with few rows
+  // The bytes of the next stretch's weights that a tile of rows prefetches per step of the depth,
+  // so that all tiles together prefetch all of them. Without this, products with few rows
   // would wait for memory as long as they compute. The next weight usually follows the end of this
   // one in memory.
   int64_t bytes_ahead;
@@ -83,15 +126,16 @@ HWY_INLINE void StoreColumns(Floats values, float* to, size_t columns) {
   StoreFirst(values, to, columns);
 }
 
-// Computes the products of kRows rows from `row` on. Not inlined, so that the compiler keeps the
-// sums in registers for every caller.
-template <int kRows, int kVectors, class T>
-HWY_NOINLINE void MultiplyRows(const Stretch& stretch, const T* HWY_RESTRICT weights,
-                               const char* ahead, int64_t row) {
+// Computes the sums of kRows rows from `row` on.
+template <class T, int kRows, int kVectors>
+requires(Operands<T>::kStep == 1) HWY_INLINE
+    void SumRows(const Stretch& stretch, const char* packed, const char* ahead, int64_t row,
+                 Floats (&sums)[kRows][kVectors]) {
   const FloatTag d;
-  const int64_t x_stride = stretch.x_stride, depth = stretch.depth;
-  const float* HWY_RESTRICT x = stretch.x + row * x_stride;
-  Floats sums[kRows][kVectors];
+  const int64_t x_stride = stretch.x_row_bytes / static_cast<int64_t>(sizeof(float));
+  const int64_t depth = stretch.depth;
+  const float* HWY_RESTRICT x = reinterpret_cast<const float*>(stretch.x) + row * x_stride;
+  const T* HWY_RESTRICT weights = reinterpret_cast<const T*>(packed);
   ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR { sums[r][v] = hn::Zero(d); });
   const int64_t bytes_ahead = stretch.bytes_ahead;
   for (int64_t k = 0; k < depth; ++k, weights += kVectors * kVectorColumns) {
@@ -107,6 +151,26 @@ HWY_NOINLINE void MultiplyRows(const Stretch& stretch, const T* HWY_RESTRICT wei
       for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(factor, columns[v], sums[r][v]);
     }
   }
+}
+
+#if HWY_TARGET == HWY_NEON
+template <class T, int kRows, int kVectors>
+requires(Operands<T>::kStep > 1) HWY_INLINE
+    void SumRows(const Stretch& stretch, const char* weights, const char* ahead, int64_t row,
+                 Floats (&sums)[kRows][kVectors]) {
+  const int64_t depth = stretch.depth * static_cast<int64_t>(sizeof(typename Operands<T>::Weight));
+  const MatrixRows x = {stretch.x + row * stretch.x_row_bytes, stretch.x_row_bytes, depth};
+  SumMatrices<T>(x, weights, {ahead, stretch.bytes_ahead}, sums);
+}
+#endif
+
+// Computes the products of kRows rows from `row` on. Not inlined, so that the compiler keeps the
+// sums in registers for every caller.
+template <class T, int kRows, int kVectors>
+HWY_NOINLINE void MultiplyRows(const Stretch& stretch, const char* HWY_RESTRICT weights,
+                               const char* ahead, int64_t row) {
+  Floats sums[kRows][kVectors];
+  SumRows<T>(stretch, weights, ahead, row, sums);
   float* const y = stretch.y + row * stretch.y_stride;
   const auto place = [&](int r, int v) { return y + r * stretch.y_stride + v * kVectorColumns; };
   const auto width = [&](int v) { return v + 1 == kVectors ? stretch.last_columns : 0; };
@@ -126,37 +190,39 @@ HWY_NOINLINE void MultiplyRows(const Stretch& stretch, const T* HWY_RESTRICT wei
 }
 
 template <int kVectors, class T>
-HWY_INLINE void MultiplyAllRows(const Stretch& stretch, const T* weights, int64_t rows) {
+HWY_INLINE void MultiplyAllRows(const Stretch& stretch, const char* weights, int64_t rows) {
   int64_t row = 0;
-  const char* ahead =
-      reinterpret_cast<const char*>(weights + stretch.depth * kVectors * kVectorColumns);
-  for (; row + kTileRows <= rows; row += kTileRows, ahead += stretch.depth * stretch.bytes_ahead) {
-    MultiplyRows<kTileRows, kVectors>(stretch, weights, ahead, row);
+  const char* ahead = weights + ColumnBytes<T>(stretch.depth) * kVectors * kVectorColumns;
+  const int64_t tile_ahead = CeilDivide(stretch.depth, Operands<T>::kStep) * stretch.bytes_ahead;
+  for (; row + kTileRows <= rows; row += kTileRows, ahead += tile_ahead) {
+    MultiplyRows<T, kTileRows, kVectors>(stretch, weights, ahead, row);
   }
-  for (; row < rows; ++row) MultiplyRows<1, kVectors>(stretch, weights, ahead, row);
+  for (; row < rows; ++row) MultiplyRows<T, 1, kVectors>(stretch, weights, ahead, row);
 }
 
 // Computes the products of a stripe of `columns` columns from `first` on.
 template <int kVectors, class T>
 HWY_INLINE void MultiplyStripe(const BlockGemm& product, int64_t first, int64_t columns) {
-  const T* weights = reinterpret_cast<const T*>(product.weight) + first * product.in;
-  const float* const x = reinterpret_cast<const float*>(product.x);
-  for (int64_t k = 0; k == 0 || k < product.in; k += product.sum_block) {
-    const int64_t depth = std::min(product.sum_block, product.in - k);
+  constexpr int64_t kElementBytes = static_cast<int64_t>(sizeof(typename Operands<T>::X));
+  const char* weights = product.weight + first * ColumnBytes<T>(product.in);
+  const int64_t sum_block =
+      Operands<T>::kExact ? std::max(int64_t{1}, product.in) : product.sum_block;
+  for (int64_t k = 0; k == 0 || k < product.in; k += sum_block) {
+    const int64_t depth = std::min(sum_block, product.in - k);
     const bool is_last = k + depth == product.in;
     const Stretch stretch = {
-        .x = x + k,
-        .x_stride = product.x_row_bytes / static_cast<int64_t>(sizeof(float)),
+        .x = product.x + k * kElementBytes,
+        .x_row_bytes = product.x_row_bytes,
         .depth = depth,
         .add_to_y = product.add_to_y || k > 0,
         .bias = is_last && product.bias != nullptr ? product.bias + first : nullptr,
         .y = product.y + first,
         .y_stride = product.y_stride,
         .last_columns = static_cast<size_t>(columns % kVectorColumns),
-        .bytes_ahead = kVectors * kVectorColumns * static_cast<int64_t>(sizeof(T)) /
+        .bytes_ahead = kVectors * kVectorColumns * ColumnBytes<T>(1) /
                        std::max(int64_t{1}, product.rows / kTileRows)};
-    MultiplyAllRows<kVectors>(stretch, weights, product.rows);
-    weights += depth * kVectors * kVectorColumns;
+    MultiplyAllRows<kVectors, T>(stretch, weights, product.rows);
+    weights += ColumnBytes<T>(depth) * kVectors * kVectorColumns;
   }
 }
 
@@ -178,6 +244,22 @@ HWY_INLINE void Multiply(const BlockGemm& product) {
   }
 }
 
+void MultiplyInt8(const BlockGemm& product) {
+#if HWY_TARGET == HWY_NEON
+  if (UsesInt8Matrices()) return Multiply<Int8Matrix>(product);
+#endif
+  MultiplyInt8ByDots(product);
+}
+
+void MultiplyBFloat16([[maybe_unused]] const BlockGemm& product) {
+#if HWY_TARGET == HWY_NEON
+  RequireBf16Units();
+  Multiply<Bf16Matrix>(product);
+#else
+  RefuseKernel("neon_bf16");
+#endif
+}
+
 void MultiplyOnVectors(const BlockGemm& product) {
   switch (product.element) {
     case GemmElement::kFloat32:
@@ -188,7 +270,19 @@ void MultiplyOnVectors(const BlockGemm& product) {
       return Multiply<hwy::float16_t>(product);
     case GemmElement::kInt8:
       return MultiplyInt8(product);
+    case GemmElement::kBFloat16Both:
+      return MultiplyBFloat16(product);
   }
+}
+
+// Returns the name of the kernel that MultiplyOnVectors uses.
+const char* NameOfKernel(GemmElement element) {
+  if (element == GemmElement::kInt8) return NameOfInt8Kernel();
+#if HWY_TARGET == HWY_NEON
+  return element == GemmElement::kBFloat16Both ? "bfmmla" : "neon";
+#else
+  return HWY_TARGET <= HWY_AVX3 ? "avx512" : "avx2";
+#endif
 }
 
 int64_t ColumnsOfPackedWeight(int64_t width) { return FloatColumns(width); }
@@ -219,6 +313,7 @@ HWY_AFTER_NAMESPACE();
 namespace attendant {
 
 HWY_EXPORT(MultiplyOnVectors);
+HWY_EXPORT(NameOfKernel);
 HWY_EXPORT(ColumnsOfPackedWeight);
 HWY_EXPORT(PackStripes);
 
@@ -235,15 +330,25 @@ DataType TypeOf(GemmElement element) {
   }
 }
 
+const StepLayout& LayoutOfInt8() { return UsesInt8Matrices() ? kMatrixLayout : kInt8Layout; }
+
 }  // namespace
 
+const char* VectorKernelName(GemmElement element) {
+  return HWY_DYNAMIC_DISPATCH(NameOfKernel)(element);
+}
+
 int64_t VectorWeightBytes(GemmElement element, int64_t in, int64_t width) {
-  if (element == GemmElement::kInt8) return Int8WeightBytes(in, width);
+  if (element == GemmElement::kBFloat16Both) return BytesInSteps(kMatrixLayout, 2 * in, width);
+  if (element == GemmElement::kInt8) return BytesInSteps(LayoutOfInt8(), in, width);
   return HWY_DYNAMIC_DISPATCH(ColumnsOfPackedWeight)(width) * in * ByteWidth(TypeOf(element));
 }
 
 void PackVectorWeight(GemmElement element, const WeightBlock& rows, char* packed) {
-  if (element == GemmElement::kInt8) return PackInt8Weight(rows, packed);
+  if (element == GemmElement::kBFloat16Both) {
+    return PackInSteps(kMatrixLayout, rows, 2 * rows.in, packed);
+  }
+  if (element == GemmElement::kInt8) return PackInSteps(LayoutOfInt8(), rows, rows.in, packed);
   HWY_DYNAMIC_DISPATCH(PackStripes)(rows, TypeOf(element), packed);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/attention/attend_block.h"
 #include "engine/kernels/attention/attention_block.h"
@@ -15,9 +16,9 @@ namespace attendant {
 namespace isa_test {
 
 TEST(IsaTest, NamesWhatItRunsOn) {
-  EXPECT_THAT(EffectiveIsa(),
-              testing::AnyOf("generic", "sse41", "avx", "avx2", "avx2_vnni", "avx512",
-                             "avx512_vnni", "avx512_bf16", "amx", "neon", "neon_dotprod"));
+  EXPECT_THAT(EffectiveIsa(), testing::AnyOf("generic", "sse41", "avx", "avx2", "avx2_vnni",
+                                             "avx512", "avx512_vnni", "avx512_bf16", "amx", "neon",
+                                             "neon_dotprod", "neon_i8mm", "neon_bf16"));
   EXPECT_THAT(OneDnnVersion(), testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
 }
 
@@ -47,10 +48,29 @@ TEST(IsaDeathTest, CapsBothLibrariesBeforeTheFirstKernel) {
         const bool capped = CapIsa(kOldestIsa).ok();
         std::vector<float> value = {1.0f};
         Activate(Activation::kRelu, {value.data(), 1, 1, 1});
-        const bool has_units = HasBf16Units() || HasInt8Dots();
+        const bool has_units = HasBf16Units() || HasInt8Dots() || HasInt8Matrices();
         std::exit(capped && EffectiveIsa() == IsaCaps()[1].name && !has_units ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
+}
+
+// Returns the place of EffectiveIsa among the caps, or that of kBest if no cap has its name.
+size_t PlaceOfIsa() {
+  const absl::Span<const Named<Isa>> caps = IsaCaps();
+  const std::string name = absl::StrReplaceAll(EffectiveIsa(), {{"_", "-"}});
+  for (size_t i = 0; i < caps.size(); ++i) {
+    if (name == caps[i].name) return i;
+  }
+  return 0;
+}
+
+TEST(IsaDeathTest, IsNotNewerThanAnyCap) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  for (size_t i = 1; i < IsaCaps().size(); ++i) {
+    EXPECT_EXIT(std::exit(CapIsa(IsaCaps()[i].value).ok() && PlaceOfIsa() <= i ? 0 : 1),
+                testing::ExitedWithCode(0), "")
+        << IsaCaps()[i].name;
+  }
 }
 
 // Kernels whose instructions none of Highway's targets guarantees.
@@ -72,12 +92,18 @@ void AttendWith(AttentionOperands operands) {
 }
 
 constexpr UnitKernel kUnitKernels[] = {
-    {"ActivateToBf16", "avx512_bf16",
+    {"ActivateToBf16", kIsasWithBf16Units,
      [] { ActivateToBf16(Activation::kIdentity, kNothing, kNoRows); }},
-    {"DequantizeAndActivateToBf16", "avx512_bf16",
+    {"DequantizeAndActivateToBf16", kIsasWithBf16Units,
      [] { DequantizeAndActivateToBf16({}, Activation::kIdentity, kNothing, kNoRows); }},
-    {"AttendPairs", "avx512_bf16", [] { AttendWith(AttentionOperands::kPairs); }},
+    {"AttendPairs", kIsasWithBf16Units, [] { AttendWith(AttentionOperands::kPairs); }},
     {"AttendTiles", "amx", [] { AttendWith(AttentionOperands::kTiles); }},
+    {"VectorGemmOfBf16", "neon_bf16",
+     [] {
+       BlockGemm of_nothing = {};
+       of_nothing.element = GemmElement::kBFloat16Both;
+       RunVectorGemm(of_nothing);
+     }},
     {"AmxGemm", "amx", [] { RunAmxGemm({}); }}};
 
 class UnitKernelDeathTest : public testing::TestWithParam<UnitKernel> {};

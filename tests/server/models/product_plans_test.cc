@@ -48,6 +48,7 @@ ProductPlan OnVectors(int64_t in, int64_t out, WeightType weights) {
           .out = out,
           .k_block = in,
           .tile_rows = {256, 64, 16},
+          .implementations = {"avx2"},
           .gemm = Gemm::kVector,
           .weights = weights};
 }
@@ -55,8 +56,9 @@ ProductPlan OnVectors(int64_t in, int64_t out, WeightType weights) {
 TEST(DescribeProductPlansTest, TellsTheTypeOfTheWeights) {
   EXPECT_EQ(Describe(Plans{OnVectors(768, 2304, WeightType::kF32),
                            OnVectors(768, 768, WeightType::kBf16)}),
-            "matrix products (in x out): the vector GEMM in row tiles of 256, 64, 16 for 768x2304; "
-            "the vector GEMM over bf16 weights in row tiles of 256, 64, 16 for 768x768");
+            "matrix products (in x out): the vector GEMM (avx2) in row tiles of 256, 64, 16 for "
+            "768x2304; the vector GEMM (avx2) over bf16 weights in row tiles of 256, 64, 16 for "
+            "768x768");
 }
 
 TEST(WeightTypeOfTest, NamesWhatAllHaveInCommon) {

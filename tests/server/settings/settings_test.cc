@@ -249,9 +249,9 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
       Error({"--trusted-proxies=10.0.0.0/33"}),
       "--trusted-proxies: expected networks such as 10.0.0.0/8,fd00::/8; got \"10.0.0.0/33\"");
 #ifdef __aarch64__
-  const std::string caps = "best neon neon-dotprod";
+  const std::string caps = "best, neon, neon-dotprod, neon-i8mm, neon-bf16";
 #else
-  const std::string caps = "best avx2 avx512 avx512-vnni avx512-bf16 amx";
+  const std::string caps = "best, avx2, avx512, avx512-vnni, avx512-bf16, amx";
 #endif
   EXPECT_EQ(Error({"--isa=sse"}), "--isa: expected one of " + caps + "; got \"sse\"");
   EXPECT_EQ(Error({"--row-plan=columns"}),

@@ -18,17 +18,17 @@ namespace amx_gemm_test {
 using testing::ElementsAreArray;
 
 TEST(TileWeightTest, TakesWholeStepsOf64Bytes) {
-  EXPECT_TRUE(FillsAmxTiles(GemmElement::kBFloat16, 32));
-  EXPECT_TRUE(FillsAmxTiles(GemmElement::kBFloat16, 768));
-  EXPECT_FALSE(FillsAmxTiles(GemmElement::kBFloat16, 16));
-  EXPECT_FALSE(FillsAmxTiles(GemmElement::kBFloat16, 312));
+  EXPECT_TRUE(FillsAmxTiles(GemmElement::kBFloat16Both, 32));
+  EXPECT_TRUE(FillsAmxTiles(GemmElement::kBFloat16Both, 768));
+  EXPECT_FALSE(FillsAmxTiles(GemmElement::kBFloat16Both, 16));
+  EXPECT_FALSE(FillsAmxTiles(GemmElement::kBFloat16Both, 312));
   EXPECT_TRUE(FillsAmxTiles(GemmElement::kInt8, 64));
   EXPECT_FALSE(FillsAmxTiles(GemmElement::kInt8, 32));
 }
 
 TEST(TileWeightTest, IsPaddedToWholePairsOfTiles) {
-  EXPECT_EQ(AmxWeightBytes(GemmElement::kBFloat16, 768, 192), 768 * 192 * 2);
-  EXPECT_EQ(AmxWeightBytes(GemmElement::kBFloat16, 32, 1), 2048);
+  EXPECT_EQ(AmxWeightBytes(GemmElement::kBFloat16Both, 768, 192), 768 * 192 * 2);
+  EXPECT_EQ(AmxWeightBytes(GemmElement::kBFloat16Both, 32, 1), 2048);
   EXPECT_EQ(AmxWeightBytes(GemmElement::kInt8, 64, 33), 4096);
 }
 
@@ -38,7 +38,7 @@ TEST(TileWeightTest, LiesInTilesOfPairs) {
   constexpr int64_t kIn = 64, kWidth = 32;
   std::vector<uint16_t> weight(kWidth * kIn), packed(weight.size());
   std::iota(weight.begin(), weight.end(), uint16_t{0});
-  PackAmxWeight(GemmElement::kBFloat16,
+  PackAmxWeight(GemmElement::kBFloat16Both,
                 {reinterpret_cast<const char*>(weight.data()), 2 * kIn, kIn, kWidth},
                 reinterpret_cast<char*>(packed.data()));
   for (int64_t pair = 0; pair < 16; ++pair) {
@@ -55,11 +55,11 @@ TEST(TileWeightTest, LiesInTilesOfPairs) {
 // The types that this CPU can compute.
 std::vector<GemmElement> Elements() {
   if (!HasAmxUnits()) return {};
-  return {GemmElement::kBFloat16, GemmElement::kInt8};
+  return {GemmElement::kBFloat16Both, GemmElement::kInt8};
 }
 
 std::string NameOfElement(const testing::TestParamInfo<GemmElement>& info) {
-  return info.param == GemmElement::kBFloat16 ? "bf16" : "int8";
+  return info.param == GemmElement::kBFloat16Both ? "bf16" : "int8";
 }
 
 struct Size {
@@ -71,7 +71,7 @@ struct Size {
 // Elements are small integers, so that every sum is exact, in any order.
 class AmxGemmTest : public testing::TestWithParam<GemmElement> {
  protected:
-  bool is_bf16() const { return GetParam() == GemmElement::kBFloat16; }
+  bool is_bf16() const { return GetParam() == GemmElement::kBFloat16Both; }
   int64_t element_bytes() const { return is_bf16() ? 2 : 1; }
 
   // Rounds to integers in [-8, 8].

@@ -15,6 +15,8 @@ using testing::HasSubstr;
 // Whether oneDNN's products of int8 saturate on the oldest CPUs of this architecture. Those of
 // arm64 are reference code.
 constexpr bool kSaturates = kOldestIsa == Isa::kAvx2;
+constexpr bool kIsArm = kOldestIsa == Isa::kNeon;
+constexpr Isa kNewestBelowAmx = kIsArm ? Isa::kNeonBf16 : Isa::kAvx512Bf16;
 
 TEST(CheckComputeModeTest, TakesFloat32AndEmulationEverywhere) {
   EXPECT_TRUE(CheckComputeMode({}).ok());
@@ -42,13 +44,17 @@ TEST(CheckComputeModeTest, RefusesProductsOfOurOwnThatThereAreNot) {
 }
 
 TEST(CheckComputeModeTest, RefusesVectorProductsOfBfloat16) {
+  const std::string types = kIsArm ? "f32, bf16 or int8" : "f32 or int8";
   for (const ComputeType type : {ComputeType::kBf16, ComputeType::kBf16x3}) {
-    const absl::Status status = CheckComputeMode({type, false, Gemm::kVector});
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(status.message(), std::string("gemm=vector requires dtype=f32 or int8; got ") +
-                                    Name(type) + "; set emulate=true to compute " + Name(type) +
-                                    " in float32");
     EXPECT_TRUE(CheckComputeMode({type, true, Gemm::kVector}).ok());
+    const absl::Status status = CheckComputeMode({type, false, Gemm::kVector});
+    if (kIsArm && type == ComputeType::kBf16) {
+      EXPECT_EQ(status, CheckComputeMode({type}));
+      continue;
+    }
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), "gemm=vector requires dtype=" + types + "; got " + Name(type) +
+                                    "; set emulate=true to compute " + Name(type) + " in float32");
   }
   EXPECT_TRUE(CheckComputeMode({ComputeType::kF32, false, Gemm::kVector}).ok());
   EXPECT_TRUE(CheckComputeMode({ComputeType::kInt8, false, Gemm::kVector}).ok());
@@ -98,8 +104,21 @@ TEST(CheckComputeModeTest, TakesTheTypesThatTheCpuHasUnitsFor) {
                 EndsWith(std::string("set emulate=true to compute ") + Name(type) + " on any CPU"));
   };
   check(ComputeType::kBf16x3, HasAmxUnits(), "amx");
-  check(ComputeType::kBf16, HasBf16Units(), "avx512_bf16 or amx");
+  check(ComputeType::kBf16, HasBf16Units(), kIsArm ? "neon_bf16" : "avx512_bf16 or amx");
   EXPECT_TRUE(CheckComputeMode({ComputeType::kInt8, false}).ok());
+}
+
+// oneDNN has products of bfloat16 wherever an x86 CPU has the units, and none on arm64.
+TEST(CheckComputeModeTest, RefusesOneDnnsBfloat16OnArm) {
+  const absl::Status status = CheckComputeMode({ComputeType::kBf16, false, Gemm::kOneDnn});
+  if (!kIsArm || !HasBf16Units()) {
+    EXPECT_EQ(status, CheckComputeMode({ComputeType::kBf16}));
+    return;
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "compute type bf16 with gemm=onednn requires a CPU with avx512_bf16 or amx; got "
+            "neon_bf16 (after any cap); use gemm=vector");
 }
 
 // Runs in a process of its own, because a cap cannot be undone.
@@ -117,6 +136,22 @@ TEST(CheckComputeModeDeathTest, RefusesWhatACapTakesAway) {
                       : 1);
       },
       testing::ExitedWithCode(0), "");
+}
+
+TEST(CheckComputeModeDeathTest, RefusesBf16UnderCapsWithoutItsUnits) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  for (const Named<Isa>& cap : IsaCaps()) {
+    const std::string name = cap.name;
+    if (name == "best" || name == "amx" || name.find("bf16") != std::string::npos) continue;
+    EXPECT_EXIT(
+        {
+          const bool capped = CapIsa(cap.value).ok();
+          const absl::Status status = CheckComputeMode({ComputeType::kBf16});
+          std::exit(capped && absl::IsFailedPrecondition(status) ? 0 : 1);
+        },
+        testing::ExitedWithCode(0), "")
+        << name;
+  }
 }
 
 TEST(CheckComputeModeDeathTest, RefusesOneDnnsInt8WhereItSaturates) {
@@ -156,7 +191,7 @@ TEST(CheckComputeModeDeathTest, RefusesBf16x3BelowAmx) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
-        const bool capped = CapIsa(Isa::kAvx512Bf16).ok();
+        const bool capped = CapIsa(kNewestBelowAmx).ok();
         const absl::Status status = CheckComputeMode({ComputeType::kBf16x3, false});
         std::exit(capped && absl::IsFailedPrecondition(status) ? 0 : 1);
       },

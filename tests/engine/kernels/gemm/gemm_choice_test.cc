@@ -1,5 +1,6 @@
 #include "engine/kernels/gemm/gemm_choice.h"
 
+#include "engine/kernels/gemm/block_gemm.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
@@ -29,6 +30,20 @@ TEST(ChooseGemmTest, TakesOneDnnsProductsOfFloat32FromAvx512On) {
 TEST(ChooseGemmTest, TakesOneDnnsProductsOfInt8WhereTheyAreExact) {
   const bool has_vnni = HasAvx512() && EffectiveIsa() != "avx512";
   EXPECT_EQ(Chosen({ComputeType::kInt8}) == Gemm::kVector, !has_vnni);
+}
+
+TEST(ChooseGemmTest, TakesOwnProductsOfBfloat16OnArm) {
+  if (kOldestIsa != Isa::kNeon) {
+    EXPECT_NE(Chosen({ComputeType::kBf16}), Gemm::kVector);
+    return;
+  }
+  EXPECT_EQ(Chosen({ComputeType::kBf16}), Gemm::kVector);
+  const std::vector<float> weight = RandomValues(8 * 16, 1);
+  const absl::StatusOr<PackedLinear> linear =
+      PackedLinear::Pack({weight.data(), 8, 16, 16}, {}, {ComputeType::kBf16});
+  ASSERT_TRUE(linear.ok()) << linear.status();
+  EXPECT_EQ(linear->plan().gemm, Gemm::kVector);
+  EXPECT_THAT(linear->plan().implementations, testing::ElementsAre("bfmmla"));
 }
 
 TEST(ChooseGemmTest, FollowsTheMode) {
@@ -89,7 +104,9 @@ TEST(ProductPlanTest, TellsHowALayerIsComputed) {
   const ProductPlan f16 = plan({.weights = WeightType::kF16});
   EXPECT_EQ(f16.gemm, Gemm::kVector);
   EXPECT_EQ(f16.weights, WeightType::kF16);
-  EXPECT_THAT(f16.implementations, testing::IsEmpty());
+  EXPECT_THAT(f16.implementations, testing::ElementsAre(VectorKernelName(GemmElement::kFloat16)));
+  const ProductPlan int8 = plan({.type = ComputeType::kInt8, .gemm = Gemm::kVector});
+  EXPECT_THAT(int8.implementations, testing::ElementsAre(VectorKernelName(GemmElement::kInt8)));
 }
 
 }  // namespace gemm_choice_test

@@ -1,3 +1,5 @@
+#include "engine/kernels/gemm/block_gemm.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -5,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/casts.h"
 #include "engine/base/data_type.h"
 #include "engine/kernels/convert.h"
-#include "engine/kernels/gemm/block_gemm.h"
+#include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
 #include "tests/support/guarded_buffer.h"
 #include "tests/support/random_values.h"
@@ -37,30 +40,64 @@ constexpr float kBefore = 7;  // in y
 float BiasOf(int64_t column) { return 0.3f * static_cast<float>(column) - 1; }
 
 DataType TypeOf(GemmElement element) {
-  if (element == GemmElement::kBFloat16) return DataType::kBFloat16;
-  return element == GemmElement::kFloat16 ? DataType::kFloat16 : DataType::kFloat32;
+  if (element == GemmElement::kFloat32) return DataType::kFloat32;
+  return element == GemmElement::kFloat16 ? DataType::kFloat16 : DataType::kBFloat16;
 }
 
-// Products of float32 by weights of that type.
+std::vector<char> Narrowed(const std::vector<float>& values, DataType type) {
+  std::vector<char> narrow(values.size() * ByteWidth(type));
+  FromFloat(values.data(), static_cast<int64_t>(values.size()), type, narrow.data());
+  return narrow;
+}
+
+// Returns `rounded`, which is `exact` rounded to nearest even, or its neighbor on the other side of
+// `exact`, whichever is odd in the last bit. An exact number stays as it is.
+template <class T, class Bits>
+T ToOdd(T rounded, double remainder) {
+  if (remainder == 0 || (absl::bit_cast<Bits>(rounded) & 1) != 0) return rounded;
+  return std::nextafter(rounded, static_cast<T>(std::copysign(INFINITY, remainder)));
+}
+
+// Returns a + b, rounded to odd.
+float AddToOdd(double a, double b) {
+  const double sum = a + b, of_b = sum - a;
+  const double odd = ToOdd<double, uint64_t>(sum, (a - (sum - of_b)) + (b - of_b));
+  const float rounded = static_cast<float>(odd);
+  return ToOdd<float, uint32_t>(rounded, odd - rounded);
+}
+
+// Products of float32, or of bfloat16, by weights of that type.
 class VectorGemmTest : public testing::TestWithParam<GemmElement> {
  protected:
   // Rounds as packing does.
-  std::vector<float> Rounded(std::vector<float> values) const {
-    std::vector<char> narrow(values.size() * sizeof(float));
-    const auto count = static_cast<int64_t>(values.size());
-    FromFloat(values.data(), count, TypeOf(GetParam()), narrow.data());
-    ToFloat(TypeOf(GetParam()), narrow.data(), count, values.data());
+  static std::vector<float> Rounded(std::vector<float> values) {
+    const std::vector<char> narrow = Narrowed(values, TypeOf(GetParam()));
+    ToFloat(TypeOf(GetParam()), narrow.data(), static_cast<int64_t>(values.size()), values.data());
     return values;
   }
 
-  std::vector<float> Multiply(const Size& size, const std::vector<float>& x,
-                              const std::vector<float>& weight, const Extras& extras = {}) const {
-    const int64_t row_bytes = size.in * static_cast<int64_t>(sizeof(float));
-    const GuardedBuffer<float> x_rows(size.rows * size.in);
-    std::copy(x.begin(), x.end(), x_rows.data());
+  static bool RoundsX() { return GetParam() == GemmElement::kBFloat16Both; }
+
+  // Returns the sum of `count` products in the documented order.
+  static float Sum(const float* row, const float* column, int64_t count) {
+    float sum = 0;
+    for (int64_t k = 0; k < count && !RoundsX(); ++k) sum = std::fma(row[k], column[k], sum);
+    for (int64_t k = 0; k < count && RoundsX(); k += 2) {
+      const double second = k + 1 < count ? double{row[k + 1]} * column[k + 1] : 0;
+      sum = AddToOdd(sum, AddToOdd(double{row[k]} * column[k], second));
+    }
+    return sum;
+  }
+
+  static std::vector<float> Multiply(const Size& size, const std::vector<float>& x,
+                                     const std::vector<float>& weight, const Extras& extras = {}) {
+    const DataType type = RoundsX() ? DataType::kBFloat16 : DataType::kFloat32;
+    const int64_t row_bytes = size.in * ByteWidth(type);
+    const std::vector<char> narrow_x = Narrowed(x, type), narrow_weight = Narrowed(weight, type);
+    const GuardedBuffer<char> x_rows(size.rows * row_bytes);
+    std::copy(narrow_x.begin(), narrow_x.end(), x_rows.data());
     const GuardedBuffer<char> packed(VectorWeightBytes(GetParam(), size.in, size.width));
-    PackVectorWeight(GetParam(),
-                     {reinterpret_cast<const char*>(weight.data()), row_bytes, size.in, size.width},
+    PackVectorWeight(GetParam(), {narrow_weight.data(), row_bytes, size.in, size.width},
                      packed.data());
     const GuardedBuffer<float> bias(size.width), y(size.rows * size.width);
     for (int64_t c = 0; c < size.width; ++c) bias[c] = BiasOf(c);
@@ -69,7 +106,7 @@ class VectorGemmTest : public testing::TestWithParam<GemmElement> {
                    .in = size.in,
                    .width = size.width,
                    .rows = size.rows,
-                   .x = reinterpret_cast<const char*>(x_rows.data()),
+                   .x = x_rows.data(),
                    .x_row_bytes = row_bytes,
                    .weight = packed.data(),
                    .bias = extras.bias ? bias.data() : nullptr,
@@ -81,8 +118,9 @@ class VectorGemmTest : public testing::TestWithParam<GemmElement> {
   }
 
   // Checks the bits against sums in the documented order, and those against float64.
-  void Check(const Size& size, const Extras& extras = {}) const {
-    const std::vector<float> x = RandomValues(size.rows * size.in, 1);
+  static void Check(const Size& size, const Extras& extras = {}) {
+    std::vector<float> x = RandomValues(size.rows * size.in, 1);
+    if (RoundsX()) x = Rounded(x);
     const std::vector<float> weight = RandomValues(size.width * size.in, 2);
     const std::vector<float> rounded = Rounded(weight);
     const std::vector<float> found = Multiply(size, x, weight, extras);
@@ -93,11 +131,9 @@ class VectorGemmTest : public testing::TestWithParam<GemmElement> {
         float y = extras.add_to_y ? kBefore : 0;
         double exact = y;
         for (int64_t begin = 0; begin < size.in; begin += size.sum_block) {
-          float sum = 0;
-          for (int64_t k = begin; k < std::min(size.in, begin + size.sum_block); ++k) {
-            sum = std::fma(row[k], column[k], sum);
-            exact += static_cast<double>(row[k]) * column[k];
-          }
+          const int64_t end = std::min(size.in, begin + size.sum_block);
+          for (int64_t k = begin; k < end; ++k) exact += double{row[k]} * column[k];
+          const float sum = Sum(row + begin, column + begin, end - begin);
           y = begin == 0 && !extras.add_to_y ? sum : y + sum;
         }
         if (extras.bias) {
@@ -165,7 +201,7 @@ TEST_P(VectorGemmTest, KeepsNanInItsRow) {
 
 // Among them numbers that are denormal in the type, and the largest ones.
 TEST_P(VectorGemmTest, TakesEveryNumberOfTheType) {
-  const bool is_bfloat16 = GetParam() == GemmElement::kBFloat16;
+  const bool is_bfloat16 = TypeOf(GetParam()) == DataType::kBFloat16;
   const std::vector<float> numbers = {
       0.0f,      -0.0f,    1.0f,     -1.5f,     0x1p-24f,
       -0x3p-20f, 0x1p-14f, 65504.0f, -65504.0f, is_bfloat16 ? 0x1p127f : 2.0f};
@@ -181,12 +217,19 @@ TEST_P(VectorGemmTest, PadsColumnsToVectorsAlone) {
 }
 
 std::string NameOfElement(const testing::TestParamInfo<GemmElement>& info) {
-  return Name(TypeOf(info.param));
+  const bool is_both = info.param == GemmElement::kBFloat16Both;
+  return std::string(Name(TypeOf(info.param))) + (is_both ? "Both" : "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, VectorGemmTest,
-                         testing::Values(GemmElement::kFloat32, GemmElement::kBFloat16,
-                                         GemmElement::kFloat16),
+// isa_test.cc tests that the others are refused.
+std::vector<GemmElement> ElementsOfThisCpu() {
+  std::vector<GemmElement> elements = {GemmElement::kFloat32, GemmElement::kBFloat16,
+                                         GemmElement::kFloat16};
+  if (EffectiveIsa() == "neon_bf16") elements.push_back(GemmElement::kBFloat16Both);
+  return elements;
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, VectorGemmTest, testing::ValuesIn(ElementsOfThisCpu()),
                          NameOfElement);
 
 std::vector<int32_t> MultiplyInt8(const Size& size, const std::vector<int8_t>& x,
@@ -239,8 +282,8 @@ std::vector<int8_t> Bytes(int64_t count, uint32_t seed) {
 
 TEST(Int8VectorGemmTest, IsExactInEverySize) {
   for (const int64_t in : {1, 2, 3, 4, 5, 31, 64, 67, 768}) {
-    for (const int64_t width : {1, 7, 8, 9, 16, 23, 24, 25, 50, 192}) {
-      for (const int64_t rows : {1, 2, 3, 4, 7, 16}) {
+    for (const int64_t width : {1, 3, 4, 7, 8, 9, 12, 13, 16, 23, 24, 25, 50, 192}) {
+      for (const int64_t rows : {1, 2, 3, 4, 7, 8, 11, 16}) {
         ExpectExact({in, width, rows}, Bytes(rows * in, 1), Bytes(width * in, 2));
       }
     }
@@ -267,6 +310,23 @@ TEST(Int8VectorGemmTest, NeverSaturates) {
       ExpectExact(kSize, x, weight);
     }
   }
+}
+
+// No result tells whether it was computed by the fast instructions.
+TEST(VectorKernelNameTest, NamesTheFastestOfTheCpu) {
+  const std::string isa = EffectiveIsa();
+  const bool is_arm = isa.substr(0, 4) == "neon", has_avx512 = isa.substr(0, 6) == "avx512";
+  const char* expected = has_avx512 || isa == "amx" ? "avx512" : "avx2";
+  if (is_arm) expected = "neon";
+  for (const GemmElement element :
+       {GemmElement::kFloat32, GemmElement::kBFloat16, GemmElement::kFloat16}) {
+    EXPECT_STREQ(VectorKernelName(element), expected);
+  }
+  const char* of_int8 = HasInt8Dots() ? "avx_vnni" : "avx2";
+  if (is_arm) of_int8 = isa == "neon" ? "neon" : isa == "neon_dotprod" ? "sdot" : "smmla";
+  EXPECT_STREQ(VectorKernelName(GemmElement::kInt8), of_int8);
+  if (isa != "neon_bf16") return;
+  EXPECT_STREQ(VectorKernelName(GemmElement::kBFloat16Both), "bfmmla");
 }
 
 }  // namespace vector_gemm_test
