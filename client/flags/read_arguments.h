@@ -7,10 +7,10 @@
 
 namespace attendant::client {
 
-// Stores the value of every flag. INVALID_ARGUMENT: the command or a flag is unknown, lacks its
-// value, has a wrong one, or is combined with the wrong flags. Then the message names the flag,
-// what was expected and what came, a similar name, and the help to look into. The common flags are
-// read first, so that they have their values even if the rest is wrong.
+// Stores the value of every flag. Returns INVALID_ARGUMENT if the command or a flag is unknown,
+// lacks its value, has an invalid value, or is combined with the wrong flags. The message names the
+// flag, the expected and the received value, a similar name, and the command that prints help. The
+// common flags are read first, so that they have their values even if others are invalid.
 absl::Status ReadArguments(const ProgramTable& program, const ParsedArguments& parsed);
 
 }  // namespace attendant::client

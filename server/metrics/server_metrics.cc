@@ -166,10 +166,10 @@ struct ServerMetrics::Series {
                                          "Calls ended because their response was not sent in time.")
                                 .Add({});
   Family<Counter>& tokens =
-      MakeCounters("attendant_tokens_total", "Kept tokens of answered requests.");
+      MakeCounters("attendant_tokens_total", "Kept tokens of successful requests.");
   Family<Counter>& padding_avoided =
       MakeCounters("attendant_padding_tokens_avoided_total",
-                   "Padded tokens of answered requests, never computed.");
+                   "Padded tokens of successful requests, never computed.");
   Family<Counter>& fully_masked_rows =
       MakeCounters("attendant_keyless_rows_total",
                    "Query rows, times heads, with all keys masked: their context is zero.");
@@ -179,7 +179,7 @@ struct ServerMetrics::Series {
   Family<Counter>& nonfinite_requests = MakeCounters(
       "attendant_nonfinite_requests_total", "Requests with NaN or infinity in their input.");
   Family<Histogram>& queue_seconds = MakeHistograms(
-      "attendant_queue_seconds", "Time that an answered request waited in the queue.");
+      "attendant_queue_seconds", "Time that a successful request waited in the queue.");
   Family<Histogram>& copy_seconds = MakeHistograms(
       "attendant_batch_copy_seconds", "Time to copy a batch's rows in and its results out.");
   Family<Histogram>& compute_seconds =

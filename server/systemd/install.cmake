@@ -1,5 +1,5 @@
-# Installs the unit, which names the places where the program and its settings are installed, and the settings unless there
-# are some already. systemd looks below /usr/local and /usr; the settings of what is in /usr are in /etc.
+# Installs the unit, which contains the paths of the program and its settings, and the settings, unless they exist. systemd
+# searches /usr/local and /usr; settings of programs in /usr are in /etc.
 if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
   set(attendant_settings /etc/attendant)
 else()

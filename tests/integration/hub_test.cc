@@ -164,8 +164,8 @@ TEST_F(HubServingTest, APullThatFailsSaysWhy) {
   EXPECT_EQ(RunToItsEnd("--pull org/tiny 2>/dev/null").code, 0);
   const Outcome missing = RunToItsEnd("--pull no/where 2>&1");
   EXPECT_EQ(missing.code, 1);
-  EXPECT_THAT(missing.out, StartsWith("attendant-server: hf:no/where: no such repository, or a "
-                                      "private one, HTTP 401"));
+  EXPECT_THAT(missing.out, StartsWith("attendant-server: hf:no/where: no such repository, or it "
+                                      "is private, HTTP 401"));
   hub_.reset();
   // What is there already is no reason to say that it was pulled.
   const Outcome unreachable = RunToItsEnd("--pull org/tiny 2>&1");

@@ -143,7 +143,7 @@ def test_errors_name_texts_by_the_indices_of_the_caller(call, narrow, place):
 def test_a_text_with_more_tokens_than_a_request_may_have(call, programs, tmp_path):
     with run_letters(programs, tmp_path, "--max-request-tokens", 32) as server:
         for method in ("encode", "tokenize"):
-            with pytest.raises(InvalidArgument, match=r"^INVALID_ARGUMENT: texts\[2\]: expected at most 32 tokens in all"):
+            with pytest.raises(InvalidArgument, match=r"^INVALID_ARGUMENT: texts\[2\]: expected at most 32 tokens in total"):
                 call(method, "bare", server=server, texts=["a", "b", LONG])
 
 

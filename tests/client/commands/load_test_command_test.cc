@@ -220,7 +220,7 @@ TEST_F(LoadTestCommandTest, LengthsIdsAndTimesComeFromFiles) {
   const std::string lengths = ScratchFile("lengths", "3\n5\n");
   const Outcome listed = Run({"--requests", "2", "--concurrency", "1", "--lengths-file", lengths});
   EXPECT_EQ(listed.exit_code, 0) << listed.err;
-  EXPECT_THAT(listed.out, HasSubstr(absl::StrCat("lengths            of ", lengths, "\n")));
+  EXPECT_THAT(listed.out, HasSubstr(absl::StrCat("lengths            from ", lengths, "\n")));
   EXPECT_THAT(server_.encoded()[1].lengths(), testing::ElementsAre(5));
   const Outcome ids = Run({"--ids-file", ScratchFile("ids", "[7, 8]\n"), "--timestamps-file",
                            ScratchFile("times", "10\n10.5\n11\n"), "--speed", "100", "--json"});
@@ -228,7 +228,8 @@ TEST_F(LoadTestCommandTest, LengthsIdsAndTimesComeFromFiles) {
   const json document = json::parse(ids.out);
   EXPECT_EQ(document["steps"][0]["ok"], 3);
   EXPECT_EQ(document["steps"][0]["load"]["rate"], 200.0);
-  EXPECT_THAT(document["plan"]["loop"].get<std::string>(), HasSubstr("times, 100 times as fast"));
+  EXPECT_THAT(document["plan"]["loop"].get<std::string>(),
+              HasSubstr("times at 100 times the speed"));
   EXPECT_EQ(document["plan"]["input"], "token ids, packed");
   EXPECT_EQ(server_.encoded()[2].token_ids().data(), Int64Tensor({2}, {7, 8}).data);
 }

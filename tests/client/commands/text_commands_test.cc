@@ -161,7 +161,7 @@ TEST_F(TextCommandsTest, RerankRefusesModelsOfSeveralClasses) {
   const Outcome outcome = Run({"rerank", "query", "text"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("FAILED_PRECONDITION: model \"a\" does not rank texts: "
-                                     "expected 1 class or vectors of tokens; got 2 classes; use "
+                                     "expected 1 class or token vectors; got 2 classes; use "
                                      "classify\n"));
   EXPECT_EQ(Run({"rerank"}).exit_code, 2);
 }
@@ -203,7 +203,7 @@ TEST_F(TextCommandsTest, TokenizeShowsTokensAndTheirPlaces) {
   EXPECT_EQ(outcome.out,
             "hello\n"
             "2 tokens\n"
-            "      ID  TOKEN           PLACE     TEXT\n"
+            "      ID  TOKEN           RANGE     TEXT\n"
             "     101  [CLS]\n"
             "       7  ▁hello          0..5      hello\n");
   EXPECT_TRUE(server_.tokenized().at(0).omit_special_tokens());

@@ -209,7 +209,7 @@ TEST(InspectorTest, RefusesOwnRowsThatCannotBe) {
 
 TEST(InspectorTest, RefusesWhatIsNoRequest) {
   EncodeRequest request;
-  EXPECT_THAT(Refusal(request), HasSubstr("there is none"));
+  EXPECT_THAT(Refusal(request), HasSubstr("it is missing"));
   request.token_ids = Int64Tensor({1, 1, 1}, {7});
   EXPECT_THAT(Refusal(request), HasSubstr("its shape is [1, 1, 1]"));
   request.token_ids = Int64Tensor({3}, {7, 8, 9});

@@ -260,7 +260,7 @@ TEST_F(AdapterTest, NeedsItsModel) {
   EXPECT_EQ(OpenCheckpoint(adapter_.path(), {}).status().message(),
             adapter_.path() +
                 ": expected a model; got only an adapter of 'org/base'; serve both: "
-                "NAME=FOLDER_OF_THAT_MODEL,adapter=" +
+                "NAME=DIRECTORY_OF_THAT_MODEL,adapter=" +
                 adapter_.path());
 }
 

@@ -98,11 +98,11 @@ TEST_F(M3HeadsTest, ModulesSayHowToPool) {
 
 TEST_F(M3HeadsTest, WithoutSpecialTokensAWarningSaysThatAllHaveWeights) {
   WriteHeads();
-  EXPECT_THAT(Open().warnings, Each(Not(HasSubstr("weigh special tokens"))));
+  EXPECT_THAT(Open().warnings, Each(Not(HasSubstr("weight special tokens"))));
   folder_.Write("tokenizer_config.json", "{}");
   const Checkpoint checkpoint = Open();
   EXPECT_TRUE(checkpoint.description.lexical_head->excluded_ids.empty());
-  EXPECT_THAT(checkpoint.warnings, Contains(HasSubstr("sparse vectors weigh special tokens")));
+  EXPECT_THAT(checkpoint.warnings, Contains(HasSubstr("sparse vectors weight special tokens")));
 }
 
 TEST_F(M3HeadsTest, EachMayBeAlone) {
@@ -122,9 +122,9 @@ TEST_F(M3HeadsTest, PicklesBecomeAWarningThatSaysHowToConvertThem) {
   EXPECT_THAT(
       checkpoint.warnings,
       Contains(AllOf(StartsWith(folder_.path() + ": sparse_linear.pt and colbert_linear.pt: "
-                                                 "only safetensors are read, so that the "
+                                                 "only safetensors are read, so the "
                                                  "model has no sparse vectors and no token "
-                                                 "vectors; convert them in the folder: "
+                                                 "vectors; convert them in that directory: "
                                                  "python3 -c \"import torch, "),
                      HasSubstr("weights_only=True"),
                      HasSubstr("for n in ['sparse_linear', 'colbert_linear']]\""))));
@@ -133,8 +133,8 @@ TEST_F(M3HeadsTest, PicklesBecomeAWarningThatSaysHowToConvertThem) {
   EXPECT_TRUE(checkpoint.description.lexical_head.has_value());
   EXPECT_THAT(
       checkpoint.warnings,
-      Contains(AllOf(HasSubstr(": colbert_linear.pt: only safetensors are read, so that the "
-                               "model has no token vectors; convert it in the folder: "),
+      Contains(AllOf(HasSubstr(": colbert_linear.pt: only safetensors are read, so the "
+                               "model has no token vectors; convert it in that directory: "),
                      HasSubstr("for n in ['colbert_linear']]\""))));
   folder_.Write("colbert_linear.safetensors", HeadFile("colbert", 2));
   EXPECT_THAT(Open().warnings, Each(Not(HasSubstr("linear.pt"))));

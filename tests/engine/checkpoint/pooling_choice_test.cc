@@ -48,11 +48,11 @@ TEST_F(PoolingChoiceTest, TextsTakeTheMeanWithoutModulesAndIdsThePooler) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_TRUE(checkpoint->tokenization.texts_take_mean);
   EXPECT_EQ(checkpoint->description.pooling, kPooler);
-  EXPECT_THAT(
-      checkpoint->warnings,
-      ElementsAre(HasSubstr(": no modules.json: the vector of a text is the mean of its tokens, as "
-                            "sentence-transformers makes it; MODEL_POOLING of token ids uses the "
-                            "pooler; the option pooling=mean or pooling=pooler decides for both")));
+  EXPECT_THAT(checkpoint->warnings,
+              ElementsAre(HasSubstr(
+                  ": no modules.json: the vector of a text is the mean of its tokens, as in "
+                  "sentence-transformers; MODEL_POOLING of token ids uses the "
+                  "pooler; the option pooling=mean or pooling=pooler decides for both")));
 }
 
 TEST_F(PoolingChoiceTest, TextsTakeTheMeanWithoutAPooler) {
@@ -61,7 +61,7 @@ TEST_F(PoolingChoiceTest, TextsTakeTheMeanWithoutAPooler) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_TRUE(checkpoint->tokenization.texts_take_mean);
   EXPECT_FALSE(checkpoint->description.pooling.has_value());
-  EXPECT_THAT(checkpoint->warnings, ElementsAre(HasSubstr("as sentence-transformers makes it; the "
+  EXPECT_THAT(checkpoint->warnings, ElementsAre(HasSubstr("as in sentence-transformers; the "
                                                           "option pooling=mean decides for both")));
 }
 

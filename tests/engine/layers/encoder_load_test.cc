@@ -283,7 +283,7 @@ TEST(DescriptionTest, RefusesTablesThatDoNotFitTheirRules) {
   model.embeddings->mask_id = 3;
   EXPECT_EQ(RefusalOf(model),
             "model description: embeddings: mask_id cannot be combined with position embeddings, "
-            "token types or a projection of words");
+            "token types or a projection of word embeddings");
 }
 
 TEST(DescriptionTest, MayHaveNoLayersButEmbeddings) {

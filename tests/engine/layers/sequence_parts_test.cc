@@ -217,11 +217,11 @@ TEST(WhyNotInChunksTest, LooksAtWhatComesBeforeTheLayersToo) {
   EXPECT_EQ(WhyNotInChunks(model), "");
   model.patch_embedding.reset();
   model.embeddings = EmbeddingShape{.has_neighbours = true};
-  EXPECT_EQ(WhyNotInChunks(model), "its embeddings read neighbouring tokens");
+  EXPECT_EQ(WhyNotInChunks(model), "its embeddings read neighboring tokens");
   model.embeddings = EmbeddingShape{.mask_id = 3};
   EXPECT_EQ(WhyNotInChunks(model), "its embeddings count the mask tokens of the whole sequence");
   model.layer.extras.convolution.taps = 3;
-  EXPECT_EQ(WhyNotInChunks(model), "its convolutions read neighbouring tokens");
+  EXPECT_EQ(WhyNotInChunks(model), "its convolutions read neighboring tokens");
 }
 
 }  // namespace sequence_parts_test

@@ -226,7 +226,7 @@ TEST_F(BatchQueueTest, RefusesTheDeadAndTheLate) {
   fates_[1].cancelled = true;
   status = queue.Submit(Make(1));
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("the client has cancelled"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the client cancelled"));
 
   queue.Close();
   status = queue.Submit(Make(1));

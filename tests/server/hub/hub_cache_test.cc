@@ -93,8 +93,8 @@ TEST_F(HubCacheTest, TellsWhyItCannotBeWritten) {
   EXPECT_EQ(WriteError("x", EDQUOT).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(WriteError("x", EROFS).code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(WriteError("x", ENOSPC).ToString(),
-              HasSubstr("cannot write x: No space left on device; free space, or name another "
-                        "folder with --model-cache"));
+              HasSubstr("cannot write x: No space left on device; free space, or choose "
+                        "another directory with --model-cache"));
   folder_.Write("file", "");
   EXPECT_THAT(HubCache(folder_.File("file"), "a/b").Prepare().ToString(),
               HasSubstr("cannot write " + folder_.File("file")));

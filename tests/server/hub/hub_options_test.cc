@@ -103,7 +103,7 @@ TEST(HubOptionsTest, TheTokenIsThatOfTheVariableOrOfTheLogin) {
 
 TEST(HubOptionsTest, RefusesATokenThatIsNoneAndDoesNotShowIt) {
   EXPECT_THAT(Error({{"HOME", "/h"}, {"HF_TOKEN", "secret\r\nX-Header: 1"}}),
-              AllOf(HasSubstr("HF_TOKEN: expected one line"), Not(HasSubstr("secret"))));
+              AllOf(HasSubstr("HF_TOKEN: expected a token: one line"), Not(HasSubstr("secret"))));
   EXPECT_THAT(Error({{"HOME", "/h"}, {"HF_TOKEN_PATH", "/nowhere/token"}}),
               HasSubstr("Hub token: /nowhere/token: no such file"));
 }

@@ -194,8 +194,8 @@ TEST_F(PullFaultsTest, SizesBeyondTheBoundsAreRefusedBeforeAByteComes) {
   const int64_t huge = int64_t{1} << 50;
   hub_.Set(absl::StrCat(R"({"size": {"model.safetensors": )", huge, R"(}})"));
   EXPECT_THAT(Refusal(absl::StatusCode::kResourceExhausted),
-              HasSubstr("model.safetensors: expected weight files of at most 65536.0 MiB in all "
-                        "(--max-model-bytes); got a file of 1073741824.0 MiB"));
+              HasSubstr("model.safetensors: expected weight files of at most 65536.0 MiB in "
+                        "total (--max-model-bytes); got a file of 1073741824.0 MiB"));
   options_.max_weight_bytes = huge;
   EXPECT_THAT(Refusal(absl::StatusCode::kResourceExhausted),
               AllOf(HasSubstr("needs 1073741824.0 MiB in " + cache_.path() + ", which has "),
@@ -238,7 +238,7 @@ TEST_F(PullFaultsTest, WithoutANetworkTheCacheDoes) {
   options_.endpoint = "http://127.0.0.1:1";
   EXPECT_EQ(MustPull().folder, pulled.folder);
   EXPECT_THAT(notes_,
-              Contains(AllOf(HasSubstr("cannot be reached"),
+              Contains(AllOf(HasSubstr("cannot reach the Hub"),
                              HasSubstr("using commit " + pulled.commit + " from the cache"))));
   options_.falls_back_to_cache = false;
   Refusal(absl::StatusCode::kUnavailable);

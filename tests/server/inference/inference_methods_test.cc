@@ -218,7 +218,7 @@ TEST_F(InferenceMethodsTest, MethodsThatAreMissingSayWhy) {
       {"CudaSharedMemoryRegister", "shared memory is not supported"},
       {"RepositoryModelLoad", "--model-repository"},
       {"RepositoryModelUnload", "--model-repository"},
-      {"TraceSetting", "does not trace"},
+      {"TraceSetting", "trace settings are not supported"},
       {"LogSettings", "--log-level"},
       {"Nothing", "the server has no such method"}};
   for (const auto& [method, why] : refused) {

@@ -118,7 +118,7 @@ TEST_F(VersionLoaderTest, RefusesWhatLeavesTooLittleForRequests) {
   const auto model = Load(*Loader());
   EXPECT_EQ(model.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(model.status().message(),
-              AllOf(HasSubstr("needs "), HasSubstr(" of memory, but 0.0 MiB are available"),
+              AllOf(HasSubstr("needs "), HasSubstr(" of memory, but 0.0 MiB is available"),
                     HasSubstr("the limit of the test is ")));
   EXPECT_THAT(budgets_, IsEmpty());
 }

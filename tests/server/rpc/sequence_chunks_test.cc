@@ -304,8 +304,8 @@ TEST_F(SequenceChunksTest, ThatFailLeaveTheSequenceAsItWas) {
   values[3] = std::numeric_limits<float>::quiet_NaN();
   *rows.mutable_hidden_states() = FloatTensor({1, 1, kE}, values);
   EXPECT_EQ(Error(Chunk(1, rows)),
-            "hidden_states[0, 0, 3]: expected a finite number; got nan; sequence 1 stays as it "
-            "was, at 5 tokens");
+            "hidden_states[0, 0, 3]: expected a finite number; got nan; sequence 1 is "
+            "unchanged, at 5 tokens");
   EXPECT_EQ(Rows(Chunk(1, Ids(Cut(ids, 5, 3)))), server::Rows(whole, kE, 5, 3));
 }
 
@@ -331,8 +331,8 @@ TEST_F(SequenceChunksTest, MaySayWhereTheyStand) {
   EXPECT_THAT(answers[2].error().message(), HasSubstr("at 2 tokens"));
   EXPECT_EQ(answers[4].error().code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(answers[4].error().message(),
-            "first_token: expected 2 (the tokens of sequence 4 so far); got 4; sequence 4 stays as "
-            "it was, at 2 tokens");
+            "first_token: expected 2 (the tokens of sequence 4 so far); got 4; sequence 4 is "
+            "unchanged, at 2 tokens");
   EXPECT_EQ(Rows(Chunk(4, Ids(Cut(ids, 2, 6)))), server::Rows(whole, kE, 2, 6));
 }
 

@@ -78,7 +78,7 @@ TEST_F(TokenizeTest, RefusesWhatEncodeRefuses) {
   EXPECT_THAT(status.error_message(), HasSubstr("texts: not supported by model \"bare\": "));
   status = Tokenize(Texts(std::vector<std::string>(90, "hello")), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("at most 256 tokens in all"));
+  EXPECT_THAT(status.error_message(), HasSubstr("at most 256 tokens in total"));
 }
 
 class SmallTokenizeTest : public TokenizeTest {

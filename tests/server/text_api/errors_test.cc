@@ -22,7 +22,7 @@ std::string Answer(ErrorStyle style, const absl::Status& error) {
 }
 
 TEST(TextErrorsTest, HaveTheFormOfEachApi) {
-  const absl::Status error = InvalidMember("input[2]", "a text", "7");
+  const absl::Status error = InvalidMember("input[2]", "a string", "7");
   EXPECT_EQ(error, TextError(TextErrorKind::kInvalid, "input[2]: expected a string; got 7"));
   EXPECT_EQ(error.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Answer(ErrorStyle::kOpenAi, error),

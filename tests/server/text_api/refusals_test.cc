@@ -73,8 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "400 input[1][0]: expected a token id, an integer in 0..2147483647; got "
                 "18446744073709551615"},
         Refused{kO, R"({"input": [1, 1000000000000000000000000000000000000000000000]})",
-                "400 input[1]: expected a token id, an integer in 0..2147483647; got a number of "
-                "many digits"},
+                "400 input[1]: expected a token id, an integer in 0..2147483647; got a number "
+                "with many digits"},
         Refused{kO, R"({"input": [1, 1e999]})",
                 "400 input[1]: expected a number in the range of float64; got 1e999"},
         Refused{kO, R"({"input": {"text": "a"}})",

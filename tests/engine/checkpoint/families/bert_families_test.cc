@@ -243,7 +243,7 @@ TEST(BartFamilies, HeadsThatNeedTheDecoderAreLeftOut) {
   EXPECT_FALSE(classifier->description.classifier.has_value());
   EXPECT_THAT(classifier->warnings,
               Contains(HasSubstr("the classification head is ignored, because it is not "
-                                 "computed for the family bart")));
+                                 "supported for the family bart")));
   const absl::StatusOr<Checkpoint> answers =
       Open(With(files, "ForSequenceClassification", "ForQuestionAnswering"));
   ASSERT_TRUE(answers.ok()) << answers.status();
