@@ -10,7 +10,6 @@ help text and log line of the sources for reading aloud, with … for values.
 import collections
 import pathlib
 import re
-import subprocess
 import sys
 
 # Rule: a regular expression, and how to write the same thing.
@@ -59,14 +58,10 @@ CODE = re.compile(r"""
 """, re.S | re.X)
 
 
-def tracked(root, *patterns):
-    """The files of the tree that match, without those that builds leave there."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *(f":(glob){pattern}" for pattern in patterns)],
-                            cwd=root, capture_output=True, text=True, check=False)
-    if listed.returncode == 0:
-        return [name for name in listed.stdout.splitlines() if (root / name).exists()]
-    return sorted(path.relative_to(root).as_posix() for pattern in patterns for path in root.glob(pattern)
-                  if not {"node_modules", ".venv", "build"} & set(path.parts))
+def matching(root, *patterns):
+    """The files of the tree that match, without what tools put there. It need not be a clone, and Git need not be installed."""
+    found = {path.relative_to(root) for pattern in patterns for path in root.glob(pattern)}
+    return sorted(path.as_posix() for path in found if not {"node_modules", ".venv", "build"} & set(path.parts))
 
 
 def literals(path, source, by_statement=False):
@@ -123,7 +118,7 @@ SOURCES = [f"{top}/**/*.{ending}" for top in ("proto", "engine", "server", "clie
 
 def all_messages(root):
     """Yields the literals that a person may read: messages, help and log lines."""
-    for name in tracked(root, *SOURCES):
+    for name in matching(root, *SOURCES):
         for text in literals(name, (root / name).read_text(encoding="utf-8"), by_statement=True):
             if re.search(r"[a-z] | [a-z]", text.words):
                 yield text
@@ -131,7 +126,7 @@ def all_messages(root):
 
 def texts(root):
     def read(reader, *patterns):
-        for name in tracked(root, *patterns):
+        for name in matching(root, *patterns):
             yield from reader(name, (root / name).read_text(encoding="utf-8"))
 
     yield from read(literals, *SOURCES)
@@ -142,8 +137,8 @@ def texts(root):
 
 
 def pages(root):
-    return [name for name in tracked(root, "README.md", ".github/*.md", *(f"{top}/**/*.md" for top in
-                                     ("client", "docker", "engine", "proto", "server", "tests")))]
+    tops = ("client", "docker", "engine", "proto", "server", "tests")
+    return matching(root, "README.md", ".github/*.md", *(f"{top}/**/*.md" for top in tops))
 
 
 def place_of(path):
