@@ -202,10 +202,12 @@ TokenLayout SequencesAt(const TokenLayout& layout, absl::Span<const int64_t> seq
   int64_t tokens = 0;
   for (const int64_t b : sequences) tokens += layout.length(b);
   part.positions.reserve(tokens);
-  const std::vector<int64_t> rows = RowsOfTokens(layout);
+  auto run = layout.runs.begin();
+  int64_t before = 0;  // tokens in the runs before `run`
   for (const int64_t b : sequences) {
     for (int32_t token = layout.cu_seqlens[b]; token < layout.cu_seqlens[b + 1]; ++token) {
-      AddToken(part, rows[token], layout.positions[token]);
+      while (token >= before + run->count) before += (run++)->count;
+      AddToken(part, run->first + token - before, layout.positions[token]);
     }
     EndSequence(part);
   }
