@@ -126,19 +126,18 @@ CachedVectors::CachedVectors(const ComputeRequest& request, ResultCache& cache)
       tokens_(request.tokens()) {
   if (request.outputs.pooled) width_ = request.pooled_shape()[1];
   SequenceSources sources(request);
-  std::unordered_map<CacheKey, int64_t, HashOfKey> places;
+  std::unordered_map<CacheKey, size_t, HashOfKey> firsts;  // the first sequence with each key
   for (int64_t b = 0; b < request.sequences(); ++b) {
     const CacheKey key = cache.KeyOf(sources.Of(b));
-    const auto [place, is_new] = places.try_emplace(key, std::ssize(missing_));
-    if (!is_new && place->second >= 0) {  // as one before it, which is to be computed
-      places_.push_back(place->second);
-      results_.emplace_back();
+    const auto [first, is_new] = firsts.try_emplace(key, results_.size());
+    if (!is_new) {  // not looked up again, because another request may have evicted it
+      results_.push_back(results_[first->second]);
+      places_.push_back(places_[first->second]);
       continue;
     }
     results_.push_back(cache.Find(CacheKind::kVectors, key));
-    if (results_.back() != nullptr) place->second = -1;
-    places_.push_back(place->second);
-    if (place->second < 0) continue;
+    places_.push_back(results_.back() != nullptr ? -1 : std::ssize(missing_));
+    if (places_.back() < 0) continue;
     missing_.push_back(b);
     missing_keys_.push_back(key);
   }

@@ -144,6 +144,8 @@ TEST_F(CacheTest, ComputesEqualSequencesOnce) {
   EXPECT_EQ(Hits(Ids({{1, 2}, {3}, {1, 2}, {1, 2}, {3}})), 3);
   EXPECT_EQ(Hits(Ids({{1, 2}, {3}, {1, 2}})), 3);
   EXPECT_EQ(server_.cache().counts().entries, 2);
+  // Each was looked up once, so that an eviction in between cannot lose it.
+  EXPECT_EQ(server_.cache().counts().lookups[0].hits, 2);
 }
 
 TEST_F(CacheTest, FindsASequenceWhateverIsAroundIt) {
