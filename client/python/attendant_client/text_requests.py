@@ -26,7 +26,7 @@ TOKEN_BYTES = 4
 _TEXT_HEAD_BYTES = 8
 _ABOUT_ROWS = ("query_rows", "attention_bias", "hidden_states", "input_ids", "features")
 # Errors of a request that may succeed in two halves.
-_TOO_LARGE = re.compile(r"(texts|token_ids\.shape): expected at most |the (response|request) (would|could) take ")
+_TOO_LARGE = re.compile(r"(texts|token_ids\.shape): expected at most |the (answer|response|request) (would|could) take ")
 _INDEX = re.compile(r"\b(texts|text_pairs)\[(\d+)\]")
 
 
