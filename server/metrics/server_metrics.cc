@@ -255,10 +255,10 @@ void ServerMetrics::RecordRequest(const RequestRecord& record) {
   ends.requests.Increment();
   if (record.code == absl::StatusCode::kOk) ++series_->answered;
   ends.seconds.Observe(absl::ToDoubleSeconds(record.elapsed));
+  series_->figures.Add(record);
   if (!record.reason.empty()) {
     series_->refusals.Add({{"method", record.method}, {"reason", record.reason}}).Increment();
   }
-  series_->figures.Add(record);
   if (record.code != absl::StatusCode::kOk || record.model.empty()) return;
   const Series::ModelSeries& series = series_->ForModel(record.model);
   series.tokens.Increment(static_cast<double>(record.tokens));
@@ -277,12 +277,12 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
   for (const absl::Duration slack : record.slacks) {
     series.slack_seconds.Observe(absl::ToDoubleSeconds(slack));
   }
-  series_->batches.Add({{"model", record.model}, {"close", record.close}}).Increment();
   series_->figures.Add(record);
   if (record.cost_ratio > 0) series.cost_ratio.Observe(record.cost_ratio);
   series.fully_masked_rows.Increment(static_cast<double>(record.fully_masked_rows));
   series.dead_rows.Increment(static_cast<double>(record.dead_rows));
   series.nonfinite_requests.Increment(static_cast<double>(record.nonfinite_requests));
+  series_->batches.Add({{"model", record.model}, {"close", record.close}}).Increment();
 }
 
 ModelFigures ServerMetrics::FiguresOf(const std::string& model) const {
