@@ -39,7 +39,7 @@ std::string Describe(const RowPlan& plan) {
   std::string text = plan.rows_from == 0
                          ? "one team for each product"
                          : absl::StrCat("one team for each product below ", plan.rows_from,
-                                        " tokens, separate rows for each thread above");
+                                        " tokens, separate rows for each thread otherwise");
   if (plan.trials.empty()) return absl::StrCat(text, "; not timed");
   return absl::StrCat(text, "; rows against team: ",
                       absl::StrJoin(plan.trials, ", ", [](std::string* out, const RowTrial& trial) {

@@ -158,7 +158,7 @@ absl::Status RefuseDatatype(const Tensor& tensor, const std::vector<std::string>
   const char* next = !is_text ? ""
                      : absl::c_linear_search(accepted, kTextInputs[0])
                          ? "; send texts as the input text"
-                         : "; this model does not take texts";
+                         : "; this model does not accept texts";
   return InvalidField(field, absl::StrCat("one of ", DatatypeNames()),
                       absl::StrCat(Quote(tensor.datatype()), next));
 }

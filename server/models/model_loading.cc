@@ -136,7 +136,7 @@ void SetTokenizer(OpenedModel& opened, const ServedModel* base, const Clock& clo
   for (const std::string& note : notes) spdlog::info("model {}: {}", model.name, note);
   ApplyTokenizerClass(files, opened.checkpoint.tokenization);
   if (model.tokenizer->tokenizer != nullptr) return;
-  spdlog::info("model {} does not take texts: {}", model.name, model.tokenizer->why_none);
+  spdlog::info("model {} does not accept texts: {}", model.name, model.tokenizer->why_none);
 }
 
 // Returns an upper bound of a tokenizer's memory: 5 times the size of its files, of which 2.7 to

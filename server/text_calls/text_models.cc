@@ -71,7 +71,7 @@ const char* Sentence(const TextNeed& need) {
 // Says why a model does not fit, if it lacks a tokenizer.
 std::string WhyNoTexts(const ServedModel& model, const TextNeed& need) {
   if (!need.texts || TakesTexts(model)) return "";
-  return absl::StrCat("; it does not take texts: ", model.tokenizer->why_none);
+  return absl::StrCat("; it does not accept texts: ", model.tokenizer->why_none);
 }
 
 }  // namespace

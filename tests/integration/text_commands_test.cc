@@ -143,7 +143,7 @@ TEST_F(TextCommandsAndServerTest, ModelsWithoutTextsSayWhy) {
   for (const char* command : {"embed", "rerank", "classify", "tokenize"}) {
     const Outcome outcome = Run({command, "hello", "world", "--model", "t"});
     EXPECT_EQ(outcome.exit_code, 1) << command;
-    EXPECT_THAT(outcome.err, HasSubstr("model \"t\" does not take texts: ")) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("model \"t\" does not accept texts: ")) << command;
   }
   EXPECT_THAT(Run({"classify", "hello", "--model", "m"}).err,
               HasSubstr("its checkpoint has no classification head"));

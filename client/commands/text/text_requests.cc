@@ -110,7 +110,7 @@ absl::StatusOr<ModelInfo> GetTextModel(const Client& client, const std::string& 
   if (!model.ok() || model->takes_texts()) return model;
   const std::string& why = model->why_no_texts();
   return absl::FailedPreconditionError(
-      absl::StrCat("model \"", model->name(), "\" does not take texts: ",
+      absl::StrCat("model \"", model->name(), "\" does not accept texts: ",
                    why.empty() ? "the server does not support texts; upgrade it" : why,
                    "; `attendant-client encode --token-ids` sends token ids"));
 }

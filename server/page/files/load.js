@@ -25,7 +25,7 @@ const REASONS = {
   queue_seconds: "predicted time in the queue (--max-queue-seconds)",
   deadline_hopeless: "time until the client’s deadline",
   registered: "memory kept between requests (--max-registered-bytes)",
-  draining: "none: the server is stopping",
+  draining: "the server is stopping",
 };
 
 const answered = scrape => scrape.ended.OK || 0;

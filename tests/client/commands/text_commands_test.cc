@@ -221,7 +221,7 @@ TEST_F(TextCommandsTest, AModelThatTakesNoTextsSaysWhy) {
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(
         outcome.err,
-        HasSubstr("FAILED_PRECONDITION: model \"b\" does not take texts: its directory has no "
+        HasSubstr("FAILED_PRECONDITION: model \"b\" does not accept texts: its directory has no "
                   "tokenizer.json; `attendant-client encode --token-ids` sends token ids"));
   }
 }

@@ -82,9 +82,10 @@ TEST(DescribeRowPlanTest, SaysWhatWasChosenAndByWhat) {
   const RowPlan plan = {.rows_from = 512,
                         .trials = {{256, absl::Milliseconds(97), absl::Milliseconds(100)},
                                    {512, absl::Milliseconds(104), absl::Milliseconds(100)}}};
-  EXPECT_EQ(Describe(plan),
-            "one team for each product below 512 tokens, separate rows for each thread above; rows "
-            "against team: 256 tokens 0.97x, 512 tokens 1.04x");
+  EXPECT_EQ(
+      Describe(plan),
+      "one team for each product below 512 tokens, separate rows for each thread otherwise; rows "
+      "against team: 256 tokens 0.97x, 512 tokens 1.04x");
 }
 
 }  // namespace prepare_model_test

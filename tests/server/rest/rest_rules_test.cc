@@ -178,7 +178,7 @@ const RestRule kTensorRules[] = {
     {"Bytes", Text(R"({"inputs": [{"name": "input_ids", "datatype": "BYTES",
       "shape": [1], "data": ["some text"]}]})"),
      "input_ids.datatype: expected one of BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, "
-     "INT64, FP16, FP32, BF16; got \"BYTES\"; this model does not take texts"},
+     "INT64, FP16, FP32, BF16; got \"BYTES\"; this model does not accept texts"},
     {"NoData", Spoiled([](Json& body) { body["inputs"][0].erase("data"); }),
      "inputs[0]: expected either data or the parameter binary_data_size; got neither"},
     {"DataInBothPlaces",

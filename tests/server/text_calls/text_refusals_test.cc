@@ -37,7 +37,7 @@ TEST_F(TextRefusalsTest, ModelsThatAreNotThereOrCannotDoIt) {
   Expect(rest_->Ask("/v1/embeddings", {{"model", "ranker"}, {"input", "w7"}}), 400,
          "model: expected a model that returns one vector per text; got \\\"ranker\\\"");
   Expect(rest_->Ask("/models/bare/embed", {{"inputs", "w7"}}), 424,
-         "it does not take texts: it was not loaded from a directory with a tokenizer");
+         "it does not accept texts: it was not loaded from a directory with a tokenizer");
   Expect(rest_->Ask("/predict", {{"inputs", "w7"}}), 422,
          "model: expected one of classes, ranker, in the body or as /models/NAME/");
   Expect(rest_->Ask("/models/classes/rerank", {{"query", "w7"}, {"texts", {"w8"}}}), 424,
