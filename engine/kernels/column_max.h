@@ -1,4 +1,4 @@
-// Column maxima of a matrix, for sparse vectors over a vocabulary.
+// Column maxima of a matrix, for pooling and for sparse vectors over a vocabulary.
 #pragma once
 
 #include "engine/base/matrix_view.h"

@@ -49,8 +49,7 @@ absl::Status CapIsa(Isa cap);
 
 // Returns the newest relevant instruction set of the CPU, after the cap. On x86: "avx2",
 // "avx2_vnni", "avx512", "avx512_vnni", "avx512_bf16" or "amx"; "avx", "sse41" or "generic" on CPUs
-// that CheckCpu rejects. On arm64: "neon", "neon_dotprod", "neon_i8mm"
-// or "neon_bf16".
+// that CheckCpu rejects. On arm64: "neon", "neon_dotprod", "neon_i8mm" or "neon_bf16".
 std::string EffectiveIsa();
 
 // Return whether the CPU, after the cap, supports bfloat16 products, tiles (AMX), sums of four int8

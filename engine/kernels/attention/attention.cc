@@ -121,10 +121,6 @@ int64_t StateSize(const AttentionShape& shape) {
   return shape.kind == AttentionKind::kLinformer ? rows * (shape.key_width + shape.value_width) : 0;
 }
 
-}  // namespace
-
-namespace {
-
 // Sets the arrays of a worker's scratch memory, which begins at `memory`. Returns the number of
 // floats that they take. If `memory` is null, only counts them.
 int64_t DivideScratch(const AttentionShape& shape, int64_t max_length, float* memory,

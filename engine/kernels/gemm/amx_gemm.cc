@@ -287,6 +287,7 @@ void PackAmxWeight(GemmElement element, const WeightBlock& rows, char* packed) {
 
 void RunAmxGemm([[maybe_unused]] const BlockGemm& product) {
   RequireAmxUnits();
+  assert(product.element == GemmElement::kInt8 || product.element == GemmElement::kBFloat16Both);
   assert(FillsAmxTiles(product.element, product.in));
   assert(product.width <= kMostAmxColumns && product.rows % 16 == 0);
 #if (HWY_TARGETS & HWY_AVX3) != 0

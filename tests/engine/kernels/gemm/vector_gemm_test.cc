@@ -1,5 +1,3 @@
-#include "engine/kernels/gemm/block_gemm.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "absl/base/casts.h"
 #include "engine/base/data_type.h"
 #include "engine/kernels/convert.h"
+#include "engine/kernels/gemm/block_gemm.h"
 #include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
 #include "tests/support/guarded_buffer.h"
@@ -224,7 +223,7 @@ std::string NameOfElement(const testing::TestParamInfo<GemmElement>& info) {
 // isa_test.cc tests that the others are refused.
 std::vector<GemmElement> ElementsOfThisCpu() {
   std::vector<GemmElement> elements = {GemmElement::kFloat32, GemmElement::kBFloat16,
-                                         GemmElement::kFloat16};
+                                       GemmElement::kFloat16};
   if (EffectiveIsa() == "neon_bf16") elements.push_back(GemmElement::kBFloat16Both);
   return elements;
 }
