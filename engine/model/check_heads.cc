@@ -25,6 +25,9 @@ absl::Status CheckAttention(HeadKind kind, const PoolingDescription& shape,
 // A layer's input can only be added to an output of the same width.
 absl::Status CheckResiduals(const PoolingDescription& shape, int64_t hidden_size) {
   int64_t width = shape.input_width(hidden_size);
+  if (shape.dense_width == 0 && shape.dense_residual == Residual::kInput) {
+    return BadModel("expected a dense layer of width ", width, " (its input is added); got 0");
+  }
   for (const auto& [name, dense] : shape.dense_layers()) {
     const int64_t in = std::exchange(width, dense.width);
     if (dense.residual != Residual::kInput || in == dense.width) continue;

@@ -624,6 +624,10 @@ TEST(DescriptionTest, RefusesInputsThatCannotBeAdded) {
       .modes = {PoolingMode::kMean}, .dense_width = 3, .dense_residual = Residual::kInput};
   EXPECT_THAT(RefusalOf(model),
               HasSubstr("expected a dense layer of width 16 (its input is added); got 3"));
+  model.pooling->dense_width = 0;
+  EXPECT_THAT(RefusalOf(model),
+              HasSubstr("expected a dense layer of width 16 (its input is added); got 0"));
+  model.pooling->dense_width = 3;
   model.pooling->dense_residual = Residual::kProjection;
   model.pooling->further_dense = {{3, Activation::kTanh, Residual::kInput},
                                   {4, Activation::kTanh, Residual::kInput}};

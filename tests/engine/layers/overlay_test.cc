@@ -152,16 +152,15 @@ int64_t NormBytes(MemoryWeights& weights) {
   return bytes;
 }
 
-ModelDescription PrunableModel() {
+ModelDescription PrunableModel(QueryKeyNorms norms = QueryKeyNorms::kNone) {
   ModelDescription model = ModelWithNorms();
-  model.layer.attention.query_key_norms = QueryKeyNorms::kNone;
+  model.layer.attention.query_key_norms = norms;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 16};
   return model;
 }
 
 // The pruned model gives the same bits when it is loaded alone with these norms.
-TEST(OverlayTest, MayLeaveOutHeads) {
-  const ModelDescription model = PrunableModel();
+void ExpectBitsOfThePrunedModel(const ModelDescription& model) {
   for (const ComputeMode& mode : {ComputeMode{}, BestMode(ComputeType::kInt8)}) {
     for (const char* json : {R"({"1": [0]})", R"({"1": [1, 0]})", R"({"1": []})"}) {
       Checkpoint pruned = Pruned(model, json);
@@ -188,6 +187,12 @@ TEST(OverlayTest, MayLeaveOutHeads) {
       for (size_t i = 0; i < answer.size(); ++i) EXPECT_TRUE(BitEqual(answer[i], wanted[i]));
     }
   }
+}
+
+TEST(OverlayTest, MayLeaveOutHeads) { ExpectBitsOfThePrunedModel(PrunableModel()); }
+
+TEST(OverlayTest, MayLeaveOutHeadsWithNorms) {
+  ExpectBitsOfThePrunedModel(PrunableModel(QueryKeyNorms::kEachHead));
 }
 
 TEST(OverlayTest, OwnsTheAttentionOfPrunedLayersAlone) {
