@@ -56,7 +56,7 @@ struct MatrixRows {
   int64_t depth;
 };
 
-// The address that the first step prefetches, and the distance to that of the next step.
+// Prefetches of the weight: the address for the first step, and the distance between steps.
 struct MatrixPrefetch {
   const char* address;
   int64_t step_bytes;

@@ -73,7 +73,7 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
   if (mode.type != ComputeType::kInt8) {
     return IsForVectorGemm(mode) ? refuse_onednn("avx512_bf16 or amx") : absl::OkStatus();
   }
-  // The kernels of a typical layer. Loading checks those of the model's layers.
+  // Only a typical layer; loading checks the layers of the model.
   const PanelShape typical = {.in = 768,
                               .width = kPanelWidth,
                               .k_block = 768,
