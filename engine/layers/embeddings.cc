@@ -70,14 +70,16 @@ void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, Workspace&
   const MatrixView<float> kept_sums = workspace.activations.embedded().Rows(0, target.rows);
   shape_.projects_words ? TakeWords(ids, kept_sums, workspace.team)
                         : SumTables(ids, kept_sums, workspace.team);
-  if (norm_ && !shape_.norm_is_last)
+  if (norm_ && !shape_.norm_is_last) {
     LayerNorm(workspace.team, kept_sums, workspace.norm(*norm_), kept_sums);
+  }
   workspace.ProjectEmbedded(*projection_, target);
   for (int64_t r = 0; shape_.projects_words && r < target.rows; ++r) {
     AddTables(ids, r, target.row(r));
   }
-  if (norm_ && shape_.norm_is_last)
+  if (norm_ && shape_.norm_is_last) {
     LayerNorm(workspace.team, target, workspace.norm(*norm_), target);
+  }
 }
 
 void Embeddings::AddTables(const TokenIds& ids, int64_t r, float* sum) const {

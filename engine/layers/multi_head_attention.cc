@@ -144,8 +144,9 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
 
 void MultiHeadAttention::NormalizeAndRotate(MatrixView<float> rows, int64_t first,
                                             const LayerRun& run) const {
-  if (query_norm_)
+  if (query_norm_) {
     NormalizeHeads(rows.Columns(0, shape_.query_columns()), run.workspace.norm(*query_norm_));
+  }
   if (run.has_cross_kv) return;
   if (key_norm_) {
     NormalizeHeads(rows.Columns(shape_.key_column(), shape_.key_columns()),

@@ -71,8 +71,9 @@ TextWriter ReadTeiRerank(Members& members, TextTask& task) {
       const size_t index = order[place];
       absl::StrAppend(to, "{\"index\":", index, ",\"score\":");
       AppendNumber(done->result.numbers[index], to);
-      if (with_text)
+      if (with_text) {
         absl::StrAppend(to, ",\"text\":", text::QuoteJson(done->task.inputs[index].text));
+      }
       *to += '}';
     };
     return ListAnswer("[", order.size(), append, "]");

@@ -52,12 +52,10 @@ class Activations {
   // [., W], embeddings or features before their projection.
   MatrixView<float> embedded() { return view(kEmbedded); }
   // For layers with a bottleneck of width B: the rows inside it, the input of queries and keys if
-  // values are projected from outside it, and its output.
+  // values are projected from outside it, and its output [., E].
   MatrixView<float> inner() { return view(kInner); }                 // [., B]
   MatrixView<float> inner_queries() { return view(kInnerQueries); }  // [., B]
-  MatrixView<float> outer() {
-    return view(buffers_[kOuter].cols > 0 ? kOuter : kBranch);
-  }  // [., E]
+  MatrixView<float> outer() { return view(buffers_[kOuter].cols > 0 ? kOuter : kBranch); }
   // For layers with a convolution: the gathered inputs of some rows, and the result.
   MatrixView<float> convolution_taps() { return view(kConvolutionTaps); }  // [., taps * E]
   MatrixView<float> convolved() { return view(kConvolved); }               // [., E]
