@@ -233,7 +233,7 @@ def loaded(bin_folder: pathlib.Path, work: pathlib.Path):
     plain = Server(work, "plain", [])
     secured = Server(work, "secured", ["--tls-ca", work / "tls.crt", "--token-file", work / "infer.token"])
     flags = ["--model", "tiny=synthetic:tiny", "--model", "large=synthetic:minilm-l6", "--max-inflight", "16",
-             "--max-queue-requests", "8", "--max-connections-per-address", "16"]
+             "--max-queue-requests", "8", "--max-connections-per-address", "16", "--cache-bytes", "1048576"]
     with contextlib.ExitStack() as stack:
         for server, more in ((plain, flags), (secured, ["--model", "tiny=synthetic:tiny", *make_secrets(work)])):
             server.await_ready(stack.enter_context(process(server.command(program, more), server.log)))

@@ -210,8 +210,8 @@ def check_mistakes(place, shared) -> str:
     for fields, wanted in (
             ({"input": "1, two"}, "“two” is not a number. tiny does not accept texts"), ({"input": "1.5"}, "1.5 is not an id"), ({"input": ""}, "enter at least one"),
             ({"input": "1 " * 257}, "at most 256"), ({"input": "1 2", "texts": "a"}, "1 for 2 tokens"),
-            ({"input": "1 2", "texts": "", "layer": "-1"}, "from 0 on"),
-            ({"layer": ""}, "from 0 on"), ({"layer": "9"}, "expected 1..2; got 10"), ({"layer": "0", "input": "100"}, "expected 0..99; got 100"),
+            ({"input": "1 2", "texts": "", "layer": "-1"}, "at least 0"),
+            ({"layer": ""}, "at least 0"), ({"layer": "9"}, "expected 1..2; got 10"), ({"layer": "0", "input": "100"}, "expected 0..99; got 100"),
             ({"input": "1 " * 65}, "65")):
         if place.browser.shown("answer"):
             raise Failed("an answer stays beside a problem")
