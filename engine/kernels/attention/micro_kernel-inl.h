@@ -57,21 +57,27 @@ struct RightOperand {
 template <int kRows, int kVectors>
 using Tile = Floats[kRows][kVectors];
 
+// Calls function(row, vector) for each vector of a tile. Unrolled so that the tile stays in
+// registers.
+template <int kRows, int kVectors, class Function>
+HWY_INLINE void ForTile(const Function& function) {
+  ForEach<kRows>(
+      [&](int r) HWY_ATTR { ForEach<kVectors>([&](int v) HWY_ATTR { function(r, v); }); });
+}
+
 template <int kRows, int kVectors>
 HWY_INLINE void ZeroTile(Tile<kRows, kVectors>& sums) {
-  for (auto& row : sums) {
-    for (Floats& sum : row) sum = hn::Zero(FloatTag());
-  }
+  ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR { sums[r][v] = hn::Zero(FloatTag()); });
 }
 
 // AddProductsOfPairs is in assembly for the same reason as RoundToHalves (simd-inl.h).
 #if HWY_TARGET == HWY_NEON
 // Returns sum + ((low a) (low b) + (high a) (high b)), where each addition rounds to odd, with
-// denormals as zeros.
-HWY_INLINE Floats AddProductsOfPairs(Floats a, Floats b, Floats sum) {
-  asm(".arch armv8.2-a+crypto+bf16\n\tbfdot %[sum].4s, %[a].8h, %[b].8h"
+// denormals as zeros. Only the first element of a counts.
+HWY_INLINE Floats AddProductsOfPairs(float32x2_t a, Floats b, Floats sum) {
+  asm(".arch armv8.2-a+crypto+bf16\n\tbfdot %[sum].4s, %[b].8h, %[a].2h[0]"
       : [sum] "+w"(sum.raw)
-      : [a] "w"(a.raw), [b] "w"(b.raw));
+      : [a] "w"(a), [b] "w"(b.raw));
   return sum;
 }
 
@@ -136,8 +142,21 @@ Floats InterleaveLowerHalves(Floats low, Floats high);
 Floats InterleaveUpperHalves(Floats low, Floats high);
 #endif
 
+// Returns the element of a left matrix as MultiplyAdd takes it.
 template <AttentionOperands kOperands>
-HWY_INLINE Floats MultiplyAdd(Floats a, Floats b, Floats sum) {
+HWY_INLINE auto Factor(float element) {
+#if HWY_TARGET == HWY_NEON
+  if constexpr (kOperands == AttentionOperands::kPairs) {
+    return vset_lane_f32(element, vdup_n_f32(0), 0);
+  } else
+#endif
+  {
+    return hn::Set(FloatTag(), element);
+  }
+}
+
+template <AttentionOperands kOperands, class Left>
+HWY_INLINE Floats MultiplyAdd(Left a, Floats b, Floats sum) {
   if constexpr (kOperands == AttentionOperands::kPairs) {
     return AddProductsOfPairs(a, b, sum);
   } else {
@@ -155,7 +174,7 @@ HWY_INLINE void MultiplyTile(LeftOperand a, RightOperand b, int64_t depth,
     Floats right[kVectors];
     ForEach<kVectors>([&](int v) HWY_ATTR { right[v] = hn::LoadU(d, b.data + v * kLanes); });
     ForEach<kRows>([&](int r) HWY_ATTR {
-      const Floats left = hn::Set(d, a.data[r * a.row_stride]);
+      const auto left = Factor<kOperands>(a.data[r * a.row_stride]);
       ForEach<kVectors>([&](int v) HWY_ATTR {
         sums[r][v] = MultiplyAdd<kOperands>(left, right[v], sums[r][v]);
       });

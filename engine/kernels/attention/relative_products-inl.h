@@ -110,11 +110,9 @@ class RelativeProducts {
       MultiplyTile<AttentionOperands::kF32>(
           {positions.row(wanted.begin + begin), positions.stride, 1},
           {scratch_.tokens, Width<kVectors>()}, tokens.cols, sums);
-      for (int r = 0; r < kRows; ++r) {
-        for (int v = 0; v < kVectors; ++v) {
-          hn::Store(sums[r][v], d, to + (begin + r) * Width<kVectors>() + v * kLanes);
-        }
-      }
+      ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR {
+        hn::Store(sums[r][v], d, to + (begin + r) * Width<kVectors>() + v * kLanes);
+      });
     });
   }
 

@@ -108,13 +108,11 @@ class VectorProducts {
       ZeroTile<kRows, kVectors>(sums);
       MultiplyTile<kOperands>({block.keys.row(begin), block.keys.stride, 1},
                               {scratch_.queries, Width<kVectors>()}, block.keys.cols, sums);
-      float* to = scratch_.scores + begin * Width<kVectors>();
-      for (int r = 0; r < kRows; ++r, to += Width<kVectors>()) {
-        for (int v = 0; v < kVectors; ++v) {
-          maxima[v] = hn::Max(maxima[v], sums[r][v]);
-          hn::Store(sums[r][v], d, to + v * kLanes);
-        }
-      }
+      float* const to = scratch_.scores + begin * Width<kVectors>();
+      ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR {
+        maxima[v] = hn::Max(maxima[v], sums[r][v]);
+        hn::Store(sums[r][v], d, to + r * Width<kVectors>() + v * kLanes);
+      });
     });
   }
 
@@ -146,20 +144,18 @@ class VectorProducts {
         if (chunk.is_first) {
           ZeroTile<kRows, 2>(sums);
         } else {
-          for (int r = 0; r < kRows; ++r) {
-            sums[r][0] = hn::Load(d, Context(q + r) + col);
-            sums[r][1] = hn::Load(d, Context(q + r) + col + kLanes);
-          }
+          ForTile<kRows, 2>([&](int r, int v) HWY_ATTR {
+            sums[r][v] = hn::Load(d, Context(q + r) + col + v * kLanes);
+          });
         }
         MultiplyTile<kOperands>({weights + begin, 1, Width<kVectors>()},
                                 {values, block.value_stride}, Elements<kOperands>(chunk.count),
                                 sums);
-        for (int r = 0; r < kRows; ++r) {
+        ForTile<kRows, 2>([&](int r, int v) HWY_ATTR {
           const Floats factor = hn::Set(d, factors[begin + r]);
-          float* to = (in_place ? block_.context.row(q + r) : Context(q + r)) + col;
-          hn::StoreU(hn::Mul(sums[r][0], factor), d, to);
-          hn::StoreU(hn::Mul(sums[r][1], factor), d, to + kLanes);
-        }
+          float* const to = (in_place ? block_.context.row(q + r) : Context(q + r)) + col;
+          hn::StoreU(hn::Mul(sums[r][v], factor), d, to + v * kLanes);
+        });
       });
     }
   }

@@ -12,9 +12,14 @@
 
 #include "engine/base/rounding.h"
 #include "engine/kernels/isa.h"
+#include "hwy/base.h"
 
 namespace attendant {
 namespace {
+
+// The SIMD vectors in a stripe of a packed weight. On arm64, g++ 12 does not keep the sums of a
+// third one in registers.
+constexpr int kStripeVectors = HWY_ARCH_ARM_A64 ? 2 : 3;
 
 // A packed weight that is split into stripes of up to `stripe_columns` columns, padded with zeros
 // to whole vectors of `vector_columns`. A step of a stripe has `step_bytes` bytes of the depth of
@@ -28,10 +33,10 @@ struct StepLayout {
 constexpr int64_t kInt8Step = 4;
 constexpr int64_t kInt8VectorColumns = 8;
 constexpr int64_t kInt8VectorBytes = kInt8Step * kInt8VectorColumns;
-constexpr int64_t kInt8Columns = 24;
+constexpr int64_t kInt8Columns = kStripeVectors * kInt8VectorColumns;
 constexpr StepLayout kInt8Layout = {kInt8Step, kInt8VectorColumns, kInt8Columns};
 // For matrix instructions, see vector_gemm.cc.
-constexpr StepLayout kMatrixLayout = {8, 4, 12};
+constexpr StepLayout kMatrixLayout = {8, 4, 4 * kStripeVectors};
 
 inline bool UsesInt8Matrices() {
   static const bool has_matrices = HasInt8Matrices();
@@ -77,8 +82,6 @@ namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int kInt8Vectors = static_cast<int>(kInt8Columns / kInt8VectorColumns);
-
 // Each class below multiplies four elements of the depth of kInt8VectorColumns columns with those
 // of a row of x, and adds the products to the sums of the columns. Weights and sums are kParts
 // vectors each. The sums of kRows rows fit into the registers.
@@ -90,15 +93,17 @@ struct QuadDots {
   static constexpr int kRows = 4;
   static constexpr int kParts = 2;
   using Weights = int8x16_t;
-  using Factors = int8x16_t;
+  using Factors = int8x8_t;  // only the first four count
   using Sums = int32x4_t;
   static HWY_INLINE Weights Load(const char* from) {
     return vld1q_s8(reinterpret_cast<const int8_t*>(from));
   }
-  static HWY_INLINE Factors Repeat(int32_t four) { return vreinterpretq_s8_s32(vdupq_n_s32(four)); }
+  static HWY_INLINE Factors Repeat(int32_t four) {
+    return vreinterpret_s8_s32(vset_lane_s32(four, vdup_n_s32(0), 0));
+  }
   static HWY_INLINE Sums Zero() { return vdupq_n_s32(0); }
   static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
-    asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %[sums].4s, %[weights].16b, %[x].16b"
+    asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %[sums].4s, %[weights].16b, %[x].4b[0]"
         : [sums] "+w"(sums)
         : [weights] "w"(weights), [x] "w"(x));
     return sums;
@@ -275,7 +280,7 @@ HWY_INLINE void MultiplyInt8With(const BlockGemm& product) {
         MultiplyInt8Stripe<Dots, 2>(stripe);
         break;
       default:
-        MultiplyInt8Stripe<Dots, kInt8Vectors>(stripe);
+        MultiplyInt8Stripe<Dots, kStripeVectors>(stripe);
         break;
     }
   }
