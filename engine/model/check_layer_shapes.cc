@@ -1,42 +1,41 @@
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "engine/base/status_macros.h"
 #include "engine/model/check_parts.h"
 #include "engine/model/pruned_heads.h"
 
 namespace attendant {
 namespace {
 
-// Checks that the weight sets are numbered from 0 without gaps, and each belongs to a layer.
-absl::Status CheckLayerMap(const ModelDescription& model) {
-  if (model.layer_map.empty()) return absl::OkStatus();
+// The weight sets are numbered from 0 without gaps, and each belongs to a layer.
+void RequireLayerMap(const ModelDescription& model, DescriptionRules& rules) {
+  if (model.layer_map.empty()) return;
   std::vector<int64_t> sets = model.layer_map;
   std::sort(sets.begin(), sets.end());
   bool fits = static_cast<int64_t>(sets.size()) == model.layers && sets.front() == 0;
   for (size_t i = 1; i < sets.size(); ++i) fits = fits && sets[i] - sets[i - 1] <= 1;
-  if (fits) return absl::OkStatus();
-  return BadModel("layer_map: expected ", model.layers,
-                  " weight sets, numbered from 0 without gaps; got ",
-                  absl::StrJoin(model.layer_map, " "));
+  rules.Require(fits, "layer_map: expected ", model.layers,
+                " weight sets, numbered from 0 without gaps; got ",
+                absl::StrJoin(model.layer_map, " "));
 }
 
 // `all` is the number of heads in the checkpoint.
-absl::Status CheckPrunedHeads(const LayerShape& layer, int64_t all) {
+void RequireRemainingHeads(const LayerShape& layer, int64_t all, DescriptionRules& rules) {
   const std::vector<int64_t>& heads = layer.attention.head_numbers;
-  if (layer.attention.heads == all && heads.empty()) return absl::OkStatus();
-  if (layer.attention.heads >= all || static_cast<int64_t>(heads.size()) != layer.attention.heads ||
-      (!heads.empty() && (heads.front() < 0 || heads.back() >= all)) ||
-      std::adjacent_find(heads.begin(), heads.end(), std::greater_equal<>()) != heads.end()) {
-    return BadModel("head_numbers: expected ", layer.attention.heads, " remaining heads of ", all,
-                    ", in ascending order; got ", absl::StrJoin(heads, " "));
-  }
+  if (layer.attention.heads == all && heads.empty()) return;
+  const bool in_order =
+      std::adjacent_find(heads.begin(), heads.end(), std::greater_equal<>()) == heads.end();
+  const bool in_range = heads.empty() || (heads.front() >= 0 && heads.back() < all);
+  rules.Require(layer.attention.heads < all && std::ssize(heads) == layer.attention.heads &&
+                    in_range && in_order,
+                "head_numbers: expected ", layer.attention.heads, " remaining heads of ", all,
+                ", in ascending order; got ", absl::StrJoin(heads, " "));
   const std::string reason = WhyNotPrunable(layer);
-  if (reason.empty()) return absl::OkStatus();
-  return BadModel("heads cannot be pruned: ", reason);
+  rules.Require(reason.empty(), "heads cannot be pruned: ", reason);
 }
 
 // Whether buffers and tables for `all` are large enough for the layer.
@@ -68,26 +67,22 @@ bool FitsInto(LayerShape layer, const LayerShape& all) {
 
 }  // namespace
 
-absl::Status CheckLayerShapes(const ModelDescription& model) {
-  RETURN_IF_ERROR(CheckLayerMap(model));
-  if (!model.layer.attention.head_numbers.empty()) {
-    return BadModel("layer: expected the common shape to have all heads; got pruned heads");
-  }
-  if (model.layer_shapes.empty()) return absl::OkStatus();
-  if (static_cast<int64_t>(model.layer_shapes.size()) != model.weight_sets()) {
-    return BadModel("layer_shapes: expected 0 or ", model.weight_sets(),
-                    " (one per weight set); got ", model.layer_shapes.size());
-  }
+void RequireLayerShapes(const ModelDescription& model, DescriptionRules& rules) {
+  RequireLayerMap(model, rules);
+  rules.Require(model.layer.attention.head_numbers.empty(),
+                "layer: expected the common shape to have all heads; got pruned heads");
+  if (model.layer_shapes.empty()) return;
+  rules.Require(std::ssize(model.layer_shapes) == model.weight_sets(),
+                "layer_shapes: expected 0 or ", model.weight_sets(), " (one per weight set); got ",
+                model.layer_shapes.size());
   for (const LayerShape& layer : model.layer_shapes) {
-    if (!FitsInto(layer, model.layer)) {
-      return BadModel(
-          "layer_shapes: expected layers that fit into the common shape, and differ from it only "
-          "in windows, rotary positions, key widths, pruned heads, convolutions, feed-forward "
-          "blocks, mixtures or the norm before attention");
-    }
-    RETURN_IF_ERROR(CheckPrunedHeads(layer, model.layer.attention.heads));
+    rules.Require(
+        FitsInto(layer, model.layer),
+        "layer_shapes: expected layers that fit into the common shape, and differ from it only in "
+        "windows, rotary positions, key widths, pruned heads, convolutions, feed-forward blocks, "
+        "mixtures or the norm before attention");
+    RequireRemainingHeads(layer, model.layer.attention.heads, rules);
   }
-  return absl::OkStatus();
 }
 
 }  // namespace attendant

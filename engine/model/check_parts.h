@@ -7,17 +7,29 @@
 
 namespace attendant {
 
-// Returns INVALID_ARGUMENT with a message made of the parts as absl::StrCat does.
-template <typename... Parts>
-absl::Status BadModel(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
-}
+// The rules of descriptions. Keeps the error of the first rule that a description breaks.
+class DescriptionRules {
+ public:
+  // The message of a description for which `holds` is false is made of the parts as absl::StrCat
+  // does.
+  template <typename... Parts>
+  void Require(bool holds, const Parts&... parts) {
+    if (holds || !status_.ok()) return;
+    status_ = absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
+  }
 
-// Returns INVALID_ARGUMENT if the model does not support one of its heads.
-absl::Status CheckHeads(const ModelDescription& model);
+  // OK, or INVALID_ARGUMENT.
+  const absl::Status& status() const { return status_; }
 
-// Returns INVALID_ARGUMENT unless the layer map names all weight sets, there are no shapes or one
-// per weight set, and each shape fits into the common one. Does not check each shape by itself.
-absl::Status CheckLayerShapes(const ModelDescription& model);
+ private:
+  absl::Status status_;
+};
+
+// Requires that the model supports its heads.
+void RequireHeads(const ModelDescription& model, DescriptionRules& rules);
+
+// Requires that the layer map names all weight sets, that there are no shapes or one per weight
+// set, and that each shape fits into the common one. Does not check each shape by itself.
+void RequireLayerShapes(const ModelDescription& model, DescriptionRules& rules);
 
 }  // namespace attendant

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "engine/model/layer_kinds.h"
 
 namespace attendant {
@@ -23,9 +22,5 @@ struct RotaryShape {
 
 // Returns the frequencies base^(-2 j / width) / stretch of the pairs j in [0, width / 2).
 std::vector<double> RotaryFrequencies(int64_t width, float base, float stretch = 1);
-
-// Returns INVALID_ARGUMENT if `rotary` has more columns than a head of `key_width` columns, or
-// frequencies or an amplitude that are negative or not finite.
-absl::Status CheckRotary(const RotaryShape& rotary, int64_t key_width);
 
 }  // namespace attendant
