@@ -109,9 +109,9 @@ absl::StatusOr<AttentionPooling> AttentionPooling::Load(const std::string& name,
   }
   AttentionPooling pooling;
   pooling.heads_ = heads;
-  pooling.queries_ = std::move(queries);
-  pooling.values_ = std::move(transposed);
-  pooling.value_bias_ = std::move(bias);
+  pooling.queries_ = loader.Keep(std::move(queries));
+  pooling.values_ = loader.Keep(std::move(transposed));
+  pooling.value_bias_ = loader.Keep(std::move(bias));
   return pooling;
 }
 

@@ -28,8 +28,6 @@ class AttentionPooling {
   // at least one row. Sums are float64.
   void Pool(MatrixView<const float> hidden_states, absl::Span<float> target) const;
 
-  int64_t bytes() const { return queries_.bytes() + values_.bytes() + value_bias_.bytes(); }
-
  private:
   int64_t heads_ = 0;
   SharedBuffer<float> queries_;     // [H, E], scaled; the product with a row is a score

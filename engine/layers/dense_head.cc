@@ -116,26 +116,6 @@ MatrixView<float> DenseHead::Forward(int64_t rows, HeadRowFunction fill,
   return result;
 }
 
-void DenseHead::ReserveScratch(Workspace& workspace) const {
-  const int64_t rows = workspace.activations.head_inputs().rows;
-  for (const Layer& layer : layers_) {
-    workspace.gemm.Reserve(layer.linear, rows);
-    if (layer.projection) workspace.gemm.Reserve(*layer.projection, rows);
-  }
-  if (!block_) return;
-  workspace.gemm.Reserve(block_->in, rows);
-  workspace.gemm.Reserve(block_->out, rows);
-}
-
-int64_t DenseHead::bytes() const {
-  int64_t sum = 0;
-  for (const Layer& layer : layers_) {
-    sum += layer.linear.bytes() + (layer.projection ? layer.projection->bytes() : 0);
-  }
-  if (block_) sum += block_->in.bytes() + block_->out.bytes();
-  return sum;
-}
-
 namespace {
 
 // Propagates NaN.

@@ -33,10 +33,6 @@ class DenseHead {
   // on the threads of the team.
   MatrixView<float> Forward(int64_t rows, HeadRowFunction fill, Workspace& workspace) const;
 
-  // Reserves the memory that the products need.
-  void ReserveScratch(Workspace& workspace) const;
-  int64_t bytes() const;
-
  private:
   struct Layer {
     PackedLinear linear;

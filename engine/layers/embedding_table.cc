@@ -22,7 +22,7 @@ absl::StatusOr<EmbeddingTable> EmbeddingTable::Load(const std::string& name, int
   ASSIGN_OR_RETURN(AlignedBuffer<char> read, loader.ReadStoredTable(name, rows * width, type));
   table.width_ = width;
   table.type_ = type;
-  table.rows_ = std::move(read);
+  table.rows_ = loader.Keep(std::move(read));
   return table;
 }
 

@@ -26,8 +26,6 @@ class EmbeddingTable {
   // Adds row [width] to `sum`.
   void Add(int64_t row, float* sum) const;
 
-  int64_t bytes() const { return rows_.bytes(); }
-
  private:
   const char* Row(int64_t row) const { return rows_.data() + row * width_ * ByteWidth(type_); }
 

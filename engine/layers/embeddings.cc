@@ -139,13 +139,4 @@ void Embeddings::TakeWords(const TokenIds& ids, MatrixView<float> words,
   });
 }
 
-void Embeddings::ReserveScratch(Workspace& workspace) const {
-  if (projection_) workspace.gemm.Reserve(*projection_, PaddedRows(workspace.max_tokens));
-}
-
-int64_t Embeddings::bytes() const {
-  return word_.bytes() + position_.bytes() + token_type_.bytes() + task_type_.bytes() +
-         (projection_ ? projection_->bytes() : 0);
-}
-
 }  // namespace attendant

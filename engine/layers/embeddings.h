@@ -26,9 +26,6 @@ class Embeddings {
   // Models without a norm or a projection skip it.
   void Embed(const TokenIds& ids, MatrixView<float> target, Workspace& workspace) const;
 
-  void ReserveScratch(Workspace& workspace) const;
-  int64_t bytes() const;
-
  private:
   // Adds the position, token type and task type embeddings of row r to `sum`.
   void AddTables(const TokenIds& ids, int64_t r, float* sum) const;

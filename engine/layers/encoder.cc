@@ -58,8 +58,9 @@ absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encode
   if (const RelativePositionShape& shape = model.layer.relative_positions;
       shape.kind == RelativePositions::kBuckets) {
     ASSIGN_OR_RETURN(
-        impl.relative_positions,
+        AlignedBuffer<float> biases,
         loader.ReadTable("relative_positions", shape.buckets * model.layer.attention.heads));
+    impl.relative_positions = loader.Keep(std::move(biases));
   }
   RETURN_IF_ERROR(LoadLayers(model, loader, impl));
   if (model.has_exit_norm) {
@@ -99,7 +100,8 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
   impl->mode = mode;
   RETURN_IF_ERROR(LoadAll(description, loader, *impl));
   impl->norms = std::move(loader.norms());
-  impl->own_bytes = impl->bytes();
+  impl->own_bytes = loader.kept_bytes();
+  impl->product_uses = loader.product_uses();
   impl->product_plans = loader.product_plans();
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }
@@ -123,25 +125,6 @@ void Encoder::Pool(HeadKind head, MatrixView<const float> hidden_states,
 const DenseHead& Encoder::Impl::head(HeadKind kind) const {
   return *std::find_if(heads.begin(), heads.end(),
                        [&](const DenseHead& head) { return head.kind() == kind; });
-}
-
-void Encoder::Impl::ReserveScratch(Workspace& workspace) const {
-  if (embeddings) embeddings->ReserveScratch(workspace);
-  if (patch_embedding) patch_embedding->ReserveScratch(workspace);
-  for (const EncoderLayer& layer : layers) layer.ReserveScratch(workspace);
-  for (const DenseHead& head : heads) head.ReserveScratch(workspace);
-  if (vocabulary_head) vocabulary_head->ReserveScratch(workspace);
-}
-
-int64_t Encoder::Impl::bytes() const {
-  int64_t sum = (embeddings ? embeddings->bytes() : 0) +
-                (patch_embedding ? patch_embedding->bytes() : 0) + relative_positions.bytes();
-  for (const EncoderLayer& layer : layers) sum += layer.bytes();
-  for (const NormParameters& norm : norms) sum += norm.bytes();
-  if (attention_pooling) sum += attention_pooling->bytes();
-  for (const DenseHead& head : heads) sum += head.bytes();
-  if (vocabulary_head) sum += vocabulary_head->bytes();
-  return sum;
 }
 
 }  // namespace attendant

@@ -26,12 +26,11 @@ class Encoder::Impl {
   const EncoderLayer& layer(int64_t i) const { return layers[description.weight_set(i)]; }
   // The model must have this head.
   const DenseHead& head(HeadKind kind) const;
-  void ReserveScratch(Workspace& workspace) const;
-  int64_t bytes() const;
 
   ModelDescription description;
   ComputeMode mode;
   int64_t own_bytes = 0;
+  std::vector<ProductUse> product_uses;
   std::vector<ProductPlan> product_plans;
   std::optional<Embeddings> embeddings;
   std::optional<PatchEmbedding> patch_embedding;

@@ -110,15 +110,4 @@ absl::Status EncoderLayer::ReplaceAttention(const std::string& prefix, const Lay
   return absl::OkStatus();
 }
 
-void EncoderLayer::ReserveScratch(Workspace& workspace) const {
-  attention_.ReserveScratch(workspace);
-  for (const ResidualBlock& block : blocks_) block.body->ReserveScratch(workspace);
-}
-
-int64_t EncoderLayer::bytes() const {
-  int64_t sum = attention_.bytes();
-  for (const ResidualBlock& block : blocks_) sum += block.body->bytes();
-  return sum;
-}
-
 }  // namespace attendant

@@ -44,11 +44,6 @@ class EncoderLayer {
   absl::Status ReplaceAttention(const std::string& prefix, const LayerShape& shape,
                                 WeightLoader& loader);
 
-  // Reserves the memory that the layer's products need for the run's largest batch.
-  void ReserveScratch(Workspace& workspace) const;
-  int64_t bytes() const;
-  int64_t attention_bytes() const { return attention_.bytes(); }
-
  private:
   explicit EncoderLayer(MultiHeadAttention attention) : attention_(std::move(attention)) {}
 

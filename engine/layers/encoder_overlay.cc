@@ -40,18 +40,16 @@ absl::Status ReplaceNorms(WeightLoader& loader) {
 }
 
 // Replaces the attention of the layers that have fewer heads in `pruned`, which becomes the
-// description. Returns the bytes of the replacements.
-absl::StatusOr<int64_t> ReplaceAttention(const ModelDescription& pruned, WeightLoader& loader,
-                                         Encoder::Impl& impl) {
-  int64_t bytes = 0;
+// description.
+absl::Status ReplaceAttention(const ModelDescription& pruned, WeightLoader& loader,
+                              Encoder::Impl& impl) {
   for (int64_t i = 0; i < pruned.weight_sets(); ++i) {
     const LayerShape& shape = pruned.layer_shape(i);
     if (shape == impl.description.layer_shape(i)) continue;
     RETURN_IF_ERROR(impl.layers[i].ReplaceAttention(absl::StrCat("layer.", i, "."), shape, loader));
-    bytes += impl.layers[i].attention_bytes();
   }
   impl.description = pruned;
-  return bytes;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -70,11 +68,12 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(
   const auto no_progress = [](int64_t, int64_t) {};
   WeightLoader loader(weights, /*total_bytes=*/0, no_progress, base.mode());
   loader.norms() = impl->norms;
-  ASSIGN_OR_RETURN(const int64_t attention_bytes, ReplaceAttention(description, loader, *impl));
-  const int64_t read = loader.bytes_read();
+  RETURN_IF_ERROR(ReplaceAttention(description, loader, *impl));
   RETURN_IF_ERROR(ReplaceNorms(loader));
   impl->norms = std::move(loader.norms());
-  impl->own_bytes = attention_bytes + loader.bytes_read() - read;
+  impl->own_bytes = loader.kept_bytes();
+  impl->product_uses.insert(impl->product_uses.end(), loader.product_uses().begin(),
+                            loader.product_uses().end());
   AddProductPlans(loader.product_plans(), impl->product_plans);
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }

@@ -84,7 +84,7 @@ class EncoderRun::Impl {
                                                      encoder->impl().relative_positions)),
         batch_run(encoder->description(), workspace, *tables) {
     workspace.norms = encoder->impl().norms;
-    encoder->impl().ReserveScratch(workspace);
+    workspace.Reserve(encoder->impl().product_uses);
   }
 
   const Encoder::Impl& model() const { return encoder->impl(); }

@@ -20,7 +20,8 @@ absl::StatusOr<FeedForward> FeedForward::Load(const std::string& prefix, const L
                    loader.ReadLinear(prefix + "feed_forward_in", shape.feed_forward.width, width));
   const LinearPart part = {prefix + "feed_forward_out", width,
                            shape.extras.has_branch_scale ? prefix + "feed_forward_scale" : ""};
-  ASSIGN_OR_RETURN(PackedLinear out, loader.ReadFusedLinear({part}, shape.feed_forward.width));
+  ASSIGN_OR_RETURN(PackedLinear out,
+                   loader.ReadFusedLinear({part}, shape.feed_forward.width, ProductRows::kInner));
   FeedForward feed_forward(shape.feed_forward.activation, std::move(in), std::move(out));
   feed_forward.gate_ = std::move(gate);
   return feed_forward;
@@ -49,14 +50,6 @@ void FeedForward::Compute(const LinearInput& x, MatrixView<float> y, Workspace& 
     workspace.gemm.Apply(in_, x, inner, activation_);
   }
   workspace.gemm.Apply(out_, inner, y);
-}
-
-void FeedForward::ReserveScratch(Workspace& workspace) const {
-  // The norm before the block writes the GEMM input of all rows at once.
-  workspace.gemm.Reserve(in_, PaddedRows(workspace.max_tokens));
-  const int64_t rows = std::min(kFeedForwardRows, PaddedRows(workspace.max_tokens));
-  if (gate_) workspace.gemm.Reserve(*gate_, rows);
-  workspace.gemm.ReserveInner(out_, rows);
 }
 
 }  // namespace attendant

@@ -34,11 +34,6 @@ class FeedForward : public BlockBody {
   // most kFeedForwardRows.
   void Compute(const LinearInput& x, MatrixView<float> y, Workspace& workspace) const;
 
-  void ReserveScratch(Workspace& workspace) const override;
-  int64_t bytes() const override {
-    return in_.bytes() + out_.bytes() + (gate_ ? gate_->bytes() : 0);
-  }
-
  private:
   FeedForward(Activation activation, PackedLinear in, PackedLinear out)
       : activation_(activation), in_(std::move(in)), out_(std::move(out)) {}

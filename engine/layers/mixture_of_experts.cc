@@ -21,7 +21,7 @@ absl::StatusOr<MixtureOfExperts> MixtureOfExperts::Load(const std::string& prefi
     experts.push_back(std::move(expert));
   }
   ASSIGN_OR_RETURN(AlignedBuffer<float> bias, loader.ReadTable(prefix + "experts_bias", width));
-  return MixtureOfExperts(std::move(router), std::move(experts), std::move(bias));
+  return MixtureOfExperts(std::move(router), std::move(experts), loader.Keep(std::move(bias)));
 }
 
 MatrixView<float> MixtureOfExperts::Forward(const LinearInput& x, const LayerRun& run) const {
@@ -81,18 +81,6 @@ void MixtureOfExperts::Combine(MatrixView<float> y, Workspace& workspace) const 
       AddRow(bias_.data(), y.cols, y.row(r));
     }
   });
-}
-
-void MixtureOfExperts::ReserveScratch(Workspace& workspace) const {
-  const int64_t rows = std::min(kFeedForwardRows, PaddedRows(workspace.max_tokens));
-  workspace.gemm.Reserve(router_, rows);
-  for (const FeedForward& expert : experts_) expert.ReserveScratch(workspace);
-}
-
-int64_t MixtureOfExperts::bytes() const {
-  int64_t sum = router_.bytes() + bias_.bytes();
-  for (const FeedForward& expert : experts_) sum += expert.bytes();
-  return sum;
 }
 
 }  // namespace attendant

@@ -34,9 +34,6 @@ class MixtureOfExperts : public BlockBody {
   // not written.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
 
-  void ReserveScratch(Workspace& workspace) const override;
-  int64_t bytes() const override;
-
  private:
   MixtureOfExperts(PackedLinear router, std::vector<FeedForward> experts, SharedBuffer<float> bias)
       : router_(std::move(router)), experts_(std::move(experts)), bias_(std::move(bias)) {}

@@ -68,7 +68,8 @@ absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoa
 
 absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader& loader) {
   if (shape_.attention.heads == 0) {
-    ASSIGN_OR_RETURN(bias_alone_, loader.ReadBias(part));
+    ASSIGN_OR_RETURN(AlignedBuffer<float> bias, loader.ReadBias(part));
+    bias_alone_ = loader.Keep(std::move(bias));
   } else {
     ASSIGN_OR_RETURN(output_, loader.ReadFusedLinear({part}, shape_.context_width()));
   }
@@ -229,19 +230,6 @@ MatrixView<float> MultiHeadAttention::Project(const PreparedRows& context,
     return context.rows;
   }
   return projected;
-}
-
-void MultiHeadAttention::ReserveScratch(Workspace& workspace) const {
-  for (const Input& input : inputs_)
-    workspace.gemm.Reserve(input.linear, PaddedRows(workspace.max_tokens));
-  if (output_) workspace.gemm.Reserve(*output_, PaddedRows(workspace.max_tokens));
-}
-
-int64_t MultiHeadAttention::bytes() const {
-  int64_t sum =
-      (output_ ? output_->bytes() : 0) + bias_alone_.bytes() + (extra_ ? extra_->bytes() : 0);
-  for (const Input& input : inputs_) sum += input.linear.bytes();
-  return sum;
 }
 
 }  // namespace attendant

@@ -45,10 +45,6 @@ class MultiHeadAttention {
   // or returns `context` itself if there is no output projection.
   MatrixView<float> Project(const PreparedRows& context, const LayerRun& run) const;
 
-  // Reserves the memory that the products need for the run's largest batch.
-  void ReserveScratch(Workspace& workspace) const;
-  int64_t bytes() const;
-
  private:
   // An input projection, or all of them fused. `column` is its first column in the matrix that has
   // queries, keys and values side by side.

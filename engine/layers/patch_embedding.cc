@@ -36,9 +36,9 @@ absl::StatusOr<PatchEmbedding> PatchEmbedding::Load(const PatchEmbeddingShape& s
     AddRow(read.data(), shape.prefix_positions() * width, prefix_tokens.data());
     AlignedBuffer<float> positions(shape.features() * width);
     std::copy_n(read.data() + shape.prefix_positions() * width, positions.size(), positions.data());
-    patch_embedding.positions_ = std::move(positions);
+    patch_embedding.positions_ = loader.Keep(std::move(positions));
   }
-  patch_embedding.prefix_tokens_ = std::move(prefix_tokens);
+  patch_embedding.prefix_tokens_ = loader.Keep(std::move(prefix_tokens));
   if (shape.has_norm) {
     ASSIGN_OR_RETURN(patch_embedding.norm_,
                      loader.AddNorm("front.norm", width, layer.norms.kind, layer.norms.epsilon));
@@ -61,14 +61,6 @@ void PatchEmbedding::Apply(absl::Span<const int32_t> positions, MatrixView<float
     }
   }
   if (norm_) LayerNorm(workspace.team, rows, workspace.norm(*norm_), rows);
-}
-
-void PatchEmbedding::ReserveScratch(Workspace& workspace) const {
-  if (projection_) workspace.gemm.Reserve(*projection_, PaddedRows(workspace.max_tokens));
-}
-
-int64_t PatchEmbedding::bytes() const {
-  return (projection_ ? projection_->bytes() : 0) + prefix_tokens_.bytes() + positions_.bytes();
 }
 
 }  // namespace attendant

@@ -33,9 +33,6 @@ class PatchEmbedding {
   void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
              Workspace& workspace) const;
 
-  void ReserveScratch(Workspace& workspace) const;
-  int64_t bytes() const;
-
  private:
   PatchEmbeddingShape shape_;
   std::optional<PackedLinear> projection_;  // [E, feature_width]

@@ -23,7 +23,8 @@ absl::StatusOr<VocabularyHead> VocabularyHead::Load(const ModelDescription& mode
   const VocabularyHeadShape& shape = *model.vocabulary_head;
   const int64_t words = model.sparse_width(), width = shape.width;
   ASSIGN_OR_RETURN(PackedLinear dense,
-                   loader.ReadLinear("vocabulary_head.dense", width, model.layer.hidden_size));
+                   loader.ReadLinear("vocabulary_head.dense", width, model.layer.hidden_size,
+                                     ProductRows::kHead));
   const NormShape& norms = model.layer.norms;
   ASSIGN_OR_RETURN(const int norm,
                    loader.AddNorm("vocabulary_head.dense_norm", width, norms.kind, norms.epsilon));
@@ -38,7 +39,8 @@ absl::StatusOr<VocabularyHead> VocabularyHead::Load(const ModelDescription& mode
     const int64_t count = std::min(kVocabularyColumns, words - first);
     absl::Span<const float> own_bias;
     if (bias.size() > 0) own_bias = {bias.data() + first, static_cast<size_t>(count)};
-    ASSIGN_OR_RETURN(PackedLinear packed, loader.Pack(all.Rows(first, count), own_bias));
+    ASSIGN_OR_RETURN(PackedLinear packed,
+                     loader.Pack(all.Rows(first, count), own_bias, ProductRows::kHead));
     head.output_.push_back(std::move(packed));
   }
   return head;
@@ -143,18 +145,6 @@ void VocabularyHead::AddWeights(MatrixView<const float> logits, float* weights) 
   for (int64_t j = 0; j < logits.cols; ++j) {
     weights[j] = static_cast<float>(weights[j] + sums[j]);
   }
-}
-
-void VocabularyHead::ReserveScratch(Workspace& workspace) const {
-  const int64_t rows = workspace.activations.head_inputs().rows;
-  workspace.gemm.Reserve(dense_, rows);
-  for (const PackedLinear& output : output_) workspace.gemm.Reserve(output, rows);
-}
-
-int64_t VocabularyHead::bytes() const {
-  int64_t sum = dense_.bytes();
-  for (const PackedLinear& output : output_) sum += output.bytes();
-  return sum;
 }
 
 }  // namespace attendant

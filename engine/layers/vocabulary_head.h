@@ -29,10 +29,6 @@ class VocabularyHead {
   void Weigh(MatrixView<const float> hidden_states, absl::Span<const VocabularySequence> sequences,
              Workspace& workspace) const;
 
-  // Reserves the memory that the products need.
-  void ReserveScratch(Workspace& workspace) const;
-  int64_t bytes() const;
-
  private:
   // Rows of one sequence among the rows that the head computes at a time.
   struct Segment {

@@ -32,9 +32,9 @@ struct GemmWorkspace::Impl {
   explicit Impl(const ThreadTeam& threads)
       : team(threads), runners(threads.size()), entry(threads.size()), inner(threads.size()) {}
 
-  void ReserveProducts(const PackedWeight& linear) {
+  void ReserveProducts(const ProductNeeds& needs) {
     for (ProductRunner& runner : runners) {
-      for (const Panel& panel : linear.panels) runner.Reserve(*panel.kernels);
+      for (const PanelKernels* kernels : needs.kernels) runner.Reserve(*kernels);
     }
   }
 
@@ -66,6 +66,10 @@ absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
   return PackedLinear(std::move(packed));
 }
 
+ProductNeeds::ProductNeeds(const PackedLinear& linear)
+    : input(LayoutOf(linear.weight())),
+      kernels({linear.weight().panels.front().kernels, linear.weight().panels.back().kernels}) {}
+
 int64_t PackedLinear::in_features() const { return weight_->in; }
 int64_t PackedLinear::out_features() const { return weight_->out; }
 int64_t PackedLinear::bytes() const { return weight_->bytes(); }
@@ -75,14 +79,14 @@ GemmWorkspace::GemmWorkspace(const ThreadTeam& team) : impl_(std::make_unique<Im
 GemmWorkspace::GemmWorkspace(GemmWorkspace&&) noexcept = default;
 GemmWorkspace::~GemmWorkspace() = default;
 
-void GemmWorkspace::Reserve(const PackedLinear& linear, int64_t rows) {
-  impl_->ReserveProducts(linear.weight());
-  impl_->entry.Reserve(LayoutOf(linear.weight()), rows);
+void GemmWorkspace::Reserve(const ProductNeeds& needs, int64_t rows) {
+  impl_->ReserveProducts(needs);
+  impl_->entry.Reserve(needs.input, rows);
 }
 
-void GemmWorkspace::ReserveInner(const PackedLinear& linear, int64_t rows) {
-  impl_->ReserveProducts(linear.weight());
-  impl_->inner.Reserve(LayoutOf(linear.weight()), rows);
+void GemmWorkspace::ReserveInner(const ProductNeeds& needs, int64_t rows) {
+  impl_->ReserveProducts(needs);
+  impl_->inner.Reserve(needs.input, rows);
 }
 
 PackedInput GemmWorkspace::Prepare(int64_t in, int64_t rows) {

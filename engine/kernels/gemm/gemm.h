@@ -8,6 +8,7 @@
 // finds a K block for which they pass, and the products of the blocks are added in float32.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -30,6 +31,7 @@ namespace attendant {
 inline constexpr int64_t kNeverShareRows = std::numeric_limits<int64_t>::max();
 
 class PackedWeight;
+struct PanelKernels;
 
 // A linear layer, y = x W^T + b, packed for the CPU. Immutable and thread-safe. Copies share the
 // packed weight.
@@ -58,6 +60,14 @@ class PackedLinear {
   std::shared_ptr<const PackedWeight> weight_;
 };
 
+// What GemmWorkspace::Reserve has to know about a linear layer. Does not refer to its weight.
+struct ProductNeeds {
+  ProductNeeds(const PackedLinear& linear);  // NOLINT(google-explicit-constructor)
+
+  PackedInputLayout input;
+  std::array<const PanelKernels*, 2> kernels;  // of the first and the last panel
+};
+
 // A linear layer, or some of its outputs: the columns [begin, end) of y, where end > begin.
 // `linear` must outlive it.
 struct LinearColumns {
@@ -81,11 +91,11 @@ class GemmWorkspace {
   GemmWorkspace(GemmWorkspace&&) noexcept;
   ~GemmWorkspace();
 
-  // Reserves memory for `linear` and batches of up to `rows` rows. Products within the reservation
-  // do not allocate. All reserved layers that are not kF32 have the same mode.
-  void Reserve(const PackedLinear& linear, int64_t rows);
+  // Reserves memory for a linear layer and batches of up to `rows` rows. Products within the
+  // reservation do not allocate. All reserved layers that are not kF32 have the same mode.
+  void Reserve(const ProductNeeds& needs, int64_t rows);
   // Likewise for a layer whose packed input PrepareInner returns.
-  void ReserveInner(const PackedLinear& linear, int64_t rows);
+  void ReserveInner(const ProductNeeds& needs, int64_t rows);
 
   // Returns a buffer for x [rows, in] in the format that all reserved layers with `in` inputs read.
   // The rows from `rows` to PaddedRows(rows) are zero. The code that computes x writes it row by

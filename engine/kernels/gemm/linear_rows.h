@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/types/span.h"
+#include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/activation.h"
 
@@ -13,7 +14,16 @@ namespace attendant {
 
 class PackedInputBuffer;
 struct PackedInputView;
-struct PackedInputLayout;
+
+// The layout in which a linear layer reads x: blocks of `k_block` columns, each in one or two
+// parts.
+struct PackedInputLayout {
+  ComputeMode mode;
+  int64_t in;
+  int64_t k_block;
+
+  friend bool operator==(const PackedInputLayout&, const PackedInputLayout&) = default;
+};
 
 // A packed GEMM input: x, rounded or quantised to the number format of the compute type. The code
 // that computes x writes it, each row while it is in cache; see GemmWorkspace::Prepare. A view of

@@ -12,16 +12,6 @@
 
 namespace attendant {
 
-// The layout in which a linear layer reads x: blocks of `k_block` columns, each in one or two
-// parts.
-struct PackedInputLayout {
-  ComputeMode mode;
-  int64_t in;
-  int64_t k_block;
-
-  friend bool operator==(const PackedInputLayout&, const PackedInputLayout&) = default;
-};
-
 // A view of packed rows of x. Row r of block b (see PanelShape) is dense and starts at data + b *
 // block_stride + r * row_stride.
 struct PackedInputView {

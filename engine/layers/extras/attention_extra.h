@@ -17,7 +17,6 @@ class AttentionExtra {
 
   // Adds these weights to the kernel's input.
   virtual void AddTo(AttentionInput& input, const LayerRun& run) const = 0;
-  virtual int64_t bytes() const = 0;
 };
 
 }  // namespace attendant

@@ -65,15 +65,4 @@ MatrixView<float> Bottleneck::Forward(const LinearInput& x, const LayerRun& run)
   return y;
 }
 
-void Bottleneck::ReserveScratch(Workspace& workspace) const {
-  const int64_t rows = PaddedRows(workspace.max_tokens);
-  workspace.gemm.Reserve(in_.linear, rows);
-  if (attention_) workspace.gemm.Reserve(attention_->linear, rows);
-  workspace.gemm.Reserve(*out_, rows);
-}
-
-int64_t Bottleneck::bytes() const {
-  return in_.linear.bytes() + (attention_ ? attention_->linear.bytes() : 0) + out_->bytes();
-}
-
 }  // namespace attendant

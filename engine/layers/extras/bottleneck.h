@@ -28,8 +28,6 @@ class Bottleneck : public BlockBody {
   // Returns the layer's input.
   MatrixView<float> Residual(MatrixView<float> x, const LayerRun& run) const override;
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
-  void ReserveScratch(Workspace& workspace) const override;
-  int64_t bytes() const override;
 
  private:
   // A linear layer and the norm after it.

@@ -19,7 +19,6 @@ class AdditiveScores : public AttentionExtra {
   void AddTo(AttentionInput& input, const LayerRun& /*run*/) const override {
     input.score_weights = weights_.data();
   }
-  int64_t bytes() const override { return weights_.bytes(); }
 
  private:
   const SharedBuffer<float> weights_;  // [H Dk]
@@ -37,7 +36,6 @@ class LinformerMixing : public AttentionExtra {
     input.key_mixing = {keys_.data(), rows, positions, positions};
     input.value_mixing = {values_.data(), rows, positions, positions};
   }
-  int64_t bytes() const override { return keys_.bytes() + values_.bytes(); }
 
  private:
   const LinformerShape shape_;
@@ -53,7 +51,7 @@ Loaded LoadAttentionExtra(const std::string& prefix, const LayerShape& shape,
   if (shape.attention.kind == AttentionKind::kAdditive) {
     ASSIGN_OR_RETURN(AlignedBuffer<float> weights,
                      loader.ReadTable(prefix + "score", shape.key_columns()));
-    return std::make_shared<const AdditiveScores>(std::move(weights));
+    return std::make_shared<const AdditiveScores>(loader.Keep(std::move(weights)));
   }
   if (shape.attention.kind == AttentionKind::kLinformer) {
     const LinformerShape& linformer = shape.attention.linformer;
@@ -61,7 +59,8 @@ Loaded LoadAttentionExtra(const std::string& prefix, const LayerShape& shape,
     ASSIGN_OR_RETURN(AlignedBuffer<float> keys, loader.ReadTable(prefix + "key_mixing", elements));
     ASSIGN_OR_RETURN(AlignedBuffer<float> values,
                      loader.ReadTable(prefix + "value_mixing", elements));
-    return std::make_shared<const LinformerMixing>(linformer, std::move(keys), std::move(values));
+    return std::make_shared<const LinformerMixing>(linformer, loader.Keep(std::move(keys)),
+                                                   loader.Keep(std::move(values)));
   }
   if (shape.relative_positions.kind == RelativePositions::kDisentangled) {
     ASSIGN_OR_RETURN(PositionProjections projections,

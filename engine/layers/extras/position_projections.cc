@@ -33,12 +33,12 @@ absl::StatusOr<PositionProjections> PositionProjections::Load(const std::string&
   PositionProjections projections(relative.position_rows(), shape.key_columns());
   absl::Status status;
   if (relative.scores_queries && relative.shares_projections) {
-    projections.ProjectWith(qkv, table, shape.key_column(), projections.keys_);
+    projections.ProjectWith(qkv, table, shape.key_column(), loader, projections.keys_);
   } else if (relative.scores_queries) {
     status = projections.Project(prefix + "position_key", table, loader, projections.keys_);
   }
   if (status.ok() && relative.scores_keys && relative.shares_projections) {
-    projections.ProjectWith(qkv, table, 0, projections.queries_);
+    projections.ProjectWith(qkv, table, 0, loader, projections.queries_);
   } else if (status.ok() && relative.scores_keys) {
     status = projections.Project(prefix + "position_query", table, loader, projections.queries_);
   }
@@ -50,13 +50,14 @@ absl::Status PositionProjections::Project(const std::string& name,
                                           const AlignedBuffer<float>& table, WeightLoader& loader,
                                           SharedBuffer<float>& target) const {
   const int64_t in = table.size() / PaddedRows(rows_);
-  ASSIGN_OR_RETURN(PackedLinear linear, loader.ReadLinear(name, width_, in));
-  ProjectWith(linear, table, 0, target);
+  ASSIGN_OR_RETURN(PackedLinear linear, loader.ReadLinear(name, width_, in, ProductRows::kLoading));
+  ProjectWith(linear, table, 0, loader, target);
   return absl::OkStatus();
 }
 
 void PositionProjections::ProjectWith(const PackedLinear& linear, const AlignedBuffer<float>& table,
-                                      int64_t first_column, SharedBuffer<float>& target) const {
+                                      int64_t first_column, WeightLoader& loader,
+                                      SharedBuffer<float>& target) const {
   const int64_t padded = PaddedRows(rows_), in = linear.in_features(), out = linear.out_features();
   AlignedBuffer<float> projected(padded * out);
   const ThreadTeam team(1);
@@ -68,7 +69,7 @@ void PositionProjections::ProjectWith(const PackedLinear& linear, const AlignedB
   for (int64_t r = 0; r < rows_; ++r) {
     std::copy_n(projected.data() + r * out + first_column, width_, taken.data() + r * width_);
   }
-  target = std::move(taken);
+  target = loader.Keep(std::move(taken));
 }
 
 void PositionProjections::AddTo(AttentionInput& input, const LayerRun& run) const {

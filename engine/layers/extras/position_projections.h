@@ -33,7 +33,6 @@ class PositionProjections : public AttentionExtra {
                                                   WeightLoader& loader);
 
   void AddTo(AttentionInput& input, const LayerRun& run) const override;
-  int64_t bytes() const override { return keys_.bytes() + queries_.bytes(); }
 
  private:
   PositionProjections(int64_t rows, int64_t width) : rows_(rows), width_(width) {}
@@ -41,7 +40,7 @@ class PositionProjections : public AttentionExtra {
   absl::Status Project(const std::string& name, const AlignedBuffer<float>& table,
                        WeightLoader& loader, SharedBuffer<float>& target) const;
   void ProjectWith(const PackedLinear& linear, const AlignedBuffer<float>& table,
-                   int64_t first_column, SharedBuffer<float>& target) const;
+                   int64_t first_column, WeightLoader& loader, SharedBuffer<float>& target) const;
 
   int64_t rows_ = 0;
   int64_t width_ = 0;            // H * Dk

@@ -59,7 +59,8 @@ absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader&
     }
     const absl::Span<const float> own_bias(bias.data() + group * columns,
                                            bias.size() == 0 ? 0 : columns);
-    ASSIGN_OR_RETURN(PackedLinear packed, loader.Pack({turned.data(), columns, in, in}, own_bias));
+    ASSIGN_OR_RETURN(PackedLinear packed,
+                     loader.Pack({turned.data(), columns, in, in}, own_bias, ProductRows::kChunk));
     groups_.push_back(std::move(packed));
   }
   return absl::OkStatus();
@@ -117,17 +118,6 @@ void TokenConvolution::GatherRow(MatrixView<const float> x, const AttentionSeque
       }
     }
   }
-}
-
-void TokenConvolution::ReserveScratch(Workspace& workspace) const {
-  const int64_t rows = std::min(kFeedForwardRows, PaddedRows(workspace.max_tokens));
-  for (const PackedLinear& group : groups_) workspace.gemm.Reserve(group, rows);
-}
-
-int64_t TokenConvolution::bytes() const {
-  int64_t sum = 0;
-  for (const PackedLinear& group : groups_) sum += group.bytes();
-  return sum;
 }
 
 }  // namespace attendant

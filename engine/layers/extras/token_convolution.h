@@ -29,8 +29,6 @@ class TokenConvolution : public BlockBody {
   void KeepSelectedRows(const LayerRun& run) const override;
   // Returns the result of Begin.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
-  void ReserveScratch(Workspace& workspace) const override;
-  int64_t bytes() const override;
 
  private:
   explicit TokenConvolution(const LayerShape& shape)

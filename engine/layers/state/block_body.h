@@ -40,10 +40,6 @@ class BlockBody {
 
   // Computes the branch from x. Returns it in a buffer that does not overlap Residual.
   virtual MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const = 0;
-
-  // Reserves the memory that the products need for the run's largest batch.
-  virtual void ReserveScratch(Workspace& workspace) const = 0;
-  virtual int64_t bytes() const = 0;
 };
 
 }  // namespace attendant

@@ -47,12 +47,12 @@ void WeightLoader::CountRead(int64_t elements) {
 }
 
 absl::StatusOr<PackedLinear> WeightLoader::ReadLinear(const std::string& name, int64_t out,
-                                                      int64_t in) {
-  return ReadFusedLinear({{name, out}}, in);
+                                                      int64_t in, ProductRows use) {
+  return ReadFusedLinear({{name, out}}, in, use);
 }
 
 absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const LinearPart> parts,
-                                                           int64_t in) {
+                                                           int64_t in, ProductRows use) {
   int64_t out = 0;
   for (const LinearPart& part : parts) out += part.out;
   AlignedBuffer<float> weight(out * in);
@@ -77,19 +77,28 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const Line
     row += part.out;
   }
   const absl::Span<const float> packed_bias(bias.data(), has_bias ? out : 0);
-  return Pack({weight.data(), out, in, in}, packed_bias);
+  return Pack({weight.data(), out, in, in}, packed_bias, use);
 }
 
 absl::StatusOr<PackedLinear> WeightLoader::ReadFloat32Linear(const std::string& name, int64_t out,
                                                              int64_t in) {
   ASSIGN_OR_RETURN(const AlignedBuffer<float> weight, ReadTable(name + ".weight", out * in));
   ASSIGN_OR_RETURN(const AlignedBuffer<float> bias, ReadOptional(name + ".bias", out));
-  return PackedLinear::Pack({weight.data(), out, in, in},
-                            {bias.data(), static_cast<size_t>(bias.size())}, {}, team_, arena_);
+  const absl::Span<const float> packed_bias(bias.data(), static_cast<size_t>(bias.size()));
+  ASSIGN_OR_RETURN(PackedLinear packed, PackedLinear::Pack({weight.data(), out, in, in},
+                                                           packed_bias, {}, team_, arena_));
+  Count(packed, ProductRows::kBatch);
+  return packed;
+}
+
+void WeightLoader::Count(const PackedLinear& packed, ProductRows use) {
+  if (use == ProductRows::kLoading) return;
+  kept_bytes_ += packed.bytes();
+  product_uses_.push_back({packed, use});
 }
 
 absl::StatusOr<PackedLinear> WeightLoader::Pack(MatrixView<const float> weight,
-                                                absl::Span<const float> bias) {
+                                                absl::Span<const float> bias, ProductRows use) {
   ASSIGN_OR_RETURN(PackedLinear packed, PackedLinear::Pack(weight, bias, mode_, team_, arena_));
   const ProductPlan plan = packed.plan();
   if (!plan.exact) {
@@ -99,6 +108,7 @@ absl::StatusOr<PackedLinear> WeightLoader::Pack(MatrixView<const float> weight,
         "); use gemm=vector, or set emulate=true"));
   }
   AddProductPlans({plan}, product_plans_);
+  Count(packed, use);
   return packed;
 }
 
@@ -128,6 +138,7 @@ absl::StatusOr<int> WeightLoader::AddNorm(const std::string& name, int64_t width
   const auto index = static_cast<int>(known - norms_.begin());
   if (known != norms_.end()) return index;
   ASSIGN_OR_RETURN(NormParameters norm, ReadNorm(name, width, kind, epsilon));
+  kept_bytes_ += norm.gamma.bytes() + norm.beta.bytes();
   norms_.push_back(std::move(norm));
   return index;
 }
@@ -136,10 +147,12 @@ absl::Status WeightLoader::ReplaceNorms() {
   for (NormParameters& norm : norms_) {
     const int64_t width = norm.gamma.size();
     if (source_.Has(norm.name + ".weight")) {
-      ASSIGN_OR_RETURN(norm.gamma, ReadGamma(norm.name, width, norm.kind));
+      ASSIGN_OR_RETURN(AlignedBuffer<float> gamma, ReadGamma(norm.name, width, norm.kind));
+      norm.gamma = Keep(std::move(gamma));
     }
     if (source_.Has(norm.name + ".bias")) {
-      ASSIGN_OR_RETURN(norm.beta, ReadTable(norm.name + ".bias", width));
+      ASSIGN_OR_RETURN(AlignedBuffer<float> beta, ReadTable(norm.name + ".bias", width));
+      norm.beta = Keep(std::move(beta));
     }
   }
   return absl::OkStatus();

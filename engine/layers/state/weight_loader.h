@@ -32,7 +32,6 @@ struct NormParameters {
   NormKind kind = NormKind::kLayer;
 
   LayerNormWeights view() const;
-  int64_t bytes() const { return gamma.bytes() + beta.bytes(); }
 };
 
 // A linear layer that becomes rows [out, in] of a fused one.
@@ -42,6 +41,20 @@ struct LinearPart {
   // The name of a tensor [out] by which the model multiplies the output; may be empty. The loader
   // folds it into the weight and the bias, so it costs nothing in a run.
   std::string scale = {};
+};
+
+// The rows of a batch that the products of a linear layer compute at a time.
+enum class ProductRows {
+  kBatch,    // all of them
+  kChunk,    // kFeedForwardRows (activations.h)
+  kInner,    // likewise; x lies between two layers, see GemmWorkspace::PrepareInner
+  kHead,     // kHeadRows (activations.h)
+  kLoading,  // none: the layer is used only while the model is loaded
+};
+
+struct ProductUse {
+  ProductNeeds needs;
+  ProductRows rows;
 };
 
 // Appends those of `more` that `plans` does not contain yet.
@@ -65,11 +78,13 @@ class WeightLoader {
         team_(threads) {}
 
   // Reads "<name>.weight" [out, in], and "<name>.bias" [out] if the source has it.
-  absl::StatusOr<PackedLinear> ReadLinear(const std::string& name, int64_t out, int64_t in);
+  absl::StatusOr<PackedLinear> ReadLinear(const std::string& name, int64_t out, int64_t in,
+                                          ProductRows use = ProductRows::kBatch);
 
   // Reads the parts as one layer [sum of out, in]. If only some parts have a bias, the others get
   // zeros.
-  absl::StatusOr<PackedLinear> ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in);
+  absl::StatusOr<PackedLinear> ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in,
+                                               ProductRows use = ProductRows::kBatch);
 
   // Like ReadLinear, but packs for float32 whatever the loader's mode is, and does not add the plan
   // to product_plans().
@@ -77,7 +92,8 @@ class WeightLoader {
 
   // Packs a weight for the loader's mode, as PackedLinear::Pack does. For layers whose weight is
   // computed from tensors of the checkpoint.
-  absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight, absl::Span<const float> bias);
+  absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight, absl::Span<const float> bias,
+                                    ProductRows use);
 
   // Reads only the bias of the part, multiplied by its scale. Returns zeros if it has no bias.
   absl::StatusOr<AlignedBuffer<float>> ReadBias(const LinearPart& part);
@@ -107,25 +123,39 @@ class WeightLoader {
   // Like ReadTable, but returns an empty buffer if the source does not have the tensor.
   absl::StatusOr<AlignedBuffer<float>> ReadOptional(const std::string& name, int64_t elements);
 
+  // Makes a table part of the model.
+  template <typename T>
+  SharedBuffer<T> Keep(AlignedBuffer<T> table) {
+    kept_bytes_ += table.bytes();
+    return table;
+  }
+
+  // The bytes of what was read and is part of the model: packed weights, norms and kept tables.
+  int64_t kept_bytes() const { return kept_bytes_; }
+
+  // The uses of the layers packed so far; see Workspace::Reserve.
+  const std::vector<ProductUse>& product_uses() const { return product_uses_; }
+
   // The distinct plans of the layers packed so far, in the order of first use.
   const std::vector<ProductPlan>& product_plans() const { return product_plans_; }
-
-  int64_t bytes_read() const { return done_bytes_; }
 
  private:
   absl::Status Read(absl::string_view name, absl::Span<float> target);
   void CountRead(int64_t elements);
+  void Count(const PackedLinear& packed, ProductRows use);
   absl::StatusOr<AlignedBuffer<float>> ReadGamma(const std::string& name, int64_t width,
                                                  NormKind kind);
 
   WeightSource& source_;
   int64_t total_bytes_;
   int64_t done_bytes_ = 0;
+  int64_t kept_bytes_ = 0;
   absl::FunctionRef<void(int64_t, int64_t)> progress_;
   ComputeMode mode_;
   ThreadTeam team_;
   PageArena arena_;
   std::vector<NormParameters> norms_;
+  std::vector<ProductUse> product_uses_;
   std::vector<ProductPlan> product_plans_;
 };
 

@@ -93,6 +93,28 @@ CheckedSize Workspace::Bytes(const ModelDescription& model, int64_t capacity, in
          ScratchBytes(model, threads);
 }
 
+void Workspace::Reserve(absl::Span<const ProductUse> uses) {
+  const int64_t all = PaddedRows(max_tokens), chunk = std::min(kFeedForwardRows, all);
+  for (const auto& [needs, rows] : uses) {
+    switch (rows) {
+      case ProductRows::kBatch:
+        gemm.Reserve(needs, all);
+        break;
+      case ProductRows::kChunk:
+        gemm.Reserve(needs, chunk);
+        break;
+      case ProductRows::kInner:
+        gemm.ReserveInner(needs, chunk);
+        break;
+      case ProductRows::kHead:
+        gemm.Reserve(needs, std::min(kHeadRows, all));
+        break;
+      case ProductRows::kLoading:
+        break;
+    }
+  }
+}
+
 void Workspace::ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target) {
   // The product writes whole row tiles, and the rows after `target` may belong to another sequence.
   const int64_t padded_rows = PaddedRows(target.rows);

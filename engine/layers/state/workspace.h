@@ -30,6 +30,9 @@ struct Workspace {
                            const ComputeMode& mode);
   int64_t bytes() const { return activations.bytes() + gemm.packed_input_bytes() + scratch_bytes; }
 
+  // Reserves the memory of products for the largest batch.
+  void Reserve(absl::Span<const ProductUse> uses);
+
   // Returns one of the model's norms.
   LayerNormWeights norm(int index) const { return norms[index].view(); }
 

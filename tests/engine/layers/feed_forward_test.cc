@@ -30,7 +30,7 @@ void ExpectGated(bool gate_first, const std::vector<double>& first_row, double s
   ASSERT_TRUE(block.ok()) << block.status();
 
   Workspace workspace(model, 16, 1);
-  block->ReserveScratch(workspace);
+  workspace.Reserve(loader.product_uses());
   const PositionTables tables(model, 16);
   const LayerRun run = {.workspace = workspace, .tables = tables, .tokens = 4};
   const MatrixView<float> x = run.Padded(workspace.activations.hidden());

@@ -115,11 +115,6 @@ class PlainLayer {
         feed_forward_norm_(
             ReadNorm(FeedForwardPrefix(prefix, shape, 0) + "feed_forward_norm", shape, loader)) {}
 
-  void ReserveScratch(Workspace& workspace) const {
-    attention_.ReserveScratch(workspace);
-    feed_forward_.ReserveScratch(workspace);
-  }
-
   void Forward(MatrixView<float> x, const LayerRun& run) const {
     Add(x, attention_norm_, run, [&](MatrixView<float> entry) {
       return attention_.Project(attention_.Context(entry, run), run);
@@ -165,8 +160,8 @@ class FusedLayersTest : public FusedNormTest {
     std::vector<PlainLayer> layers;
     for (int64_t i = 0; i < model_.layers; ++i) {
       layers.emplace_back(absl::StrCat("layer.", i, "."), model_.layer, loader);
-      layers.back().ReserveScratch(workspace);
     }
+    workspace.Reserve(loader.product_uses());
     workspace.norms = loader.norms();
     const int64_t width = model_.layer.hidden_size;
     const std::vector<int32_t> bounds = CumulativeLengths(sequences, width);
@@ -210,7 +205,7 @@ TEST_P(FusedLayersTest, FeedForwardTakesPackedRows) {
   const FeedForward block =
       *FeedForward::Load(FeedForwardPrefix("layer.0.", model_.layer, 0), model_.layer, loader);
   Workspace workspace(model_, kMaxTokens, 2, mode_);
-  block.ReserveScratch(workspace);
+  workspace.Reserve(loader.product_uses());
   const PositionTables tables(model_, kMaxTokens);
   const LayerRun run = {.workspace = workspace, .tables = tables, .tokens = kMaxTokens};
   const int64_t width = model_.layer.hidden_size;

@@ -29,7 +29,7 @@ class TokenConvolutionTest : public ::testing::Test {
     Workspace workspace(model_, 2100, 2, mode);
     const PositionTables tables(model_, 2100);
     BatchRun batch_run(model_, workspace, tables);
-    convolution->ReserveScratch(workspace);
+    workspace.Reserve(loader.product_uses());
     const std::vector<int32_t> bounds = CumulativeLengths(sequences, kWidth);
     const PackedBatch batch = {.cu_seqlens = bounds, .bias = {}, .positions = positions};
     RunObserver nobody;
