@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/model/model_facts.h"
 
 namespace attendant {
@@ -24,27 +26,17 @@ absl::Status CheckPositions(const PackedBatch& batch, int64_t max_tokens) {
   return absl::OkStatus();
 }
 
-absl::Status CheckCrossKv(const PackedBatch& batch, int64_t max_tokens) {
-  if (batch.cross_kv.empty()) return absl::OkStatus();
-  if (static_cast<int64_t>(batch.cross_kv.size()) != batch.sequences()) {
-    return absl::InvalidArgumentError(absl::StrCat("memory: expected ", batch.sequences(),
-                                                   " (one per sequence); got ",
-                                                   batch.cross_kv.size()));
+absl::Status CheckCrossKv(const CrossKv& cross_kv, int64_t max_tokens) {
+  const int64_t rows = cross_kv.keys.rows;
+  const int64_t positions = static_cast<int64_t>(cross_kv.positions.size());
+  if (cross_kv.values.rows != rows || (positions != rows && positions != 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "memory: expected ", rows, " values and 0 or ", rows, " positions (one per key); got ",
+        cross_kv.values.rows, " values and ", positions, " positions"));
   }
-  for (const CrossKv& cross_kv : batch.cross_kv) {
-    const int64_t rows = cross_kv.keys.rows;
-    const int64_t positions = static_cast<int64_t>(cross_kv.positions.size());
-    if (cross_kv.values.rows != rows || (positions != rows && positions != 0)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "memory: expected ", rows, " values and 0 or ", rows, " positions (one per key); got ",
-          cross_kv.values.rows, " values and ", positions, " positions"));
-    }
-    if (rows > max_tokens) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("memory: expected at most ", max_tokens, " rows; got ", rows));
-    }
-  }
-  return absl::OkStatus();
+  if (rows <= max_tokens) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("memory: expected at most ", max_tokens, " rows; got ", rows));
 }
 
 absl::Status CheckSizes(const PackedBatch& batch, int64_t max_tokens) {
@@ -52,19 +44,14 @@ absl::Status CheckSizes(const PackedBatch& batch, int64_t max_tokens) {
   if (bounds.empty() || bounds.front() != 0 || !std::is_sorted(bounds.begin(), bounds.end())) {
     return absl::InvalidArgumentError("cu_seqlens: expected a non-decreasing list from 0");
   }
-  if (!batch.bias.empty() && static_cast<int64_t>(batch.bias.size()) != batch.sequences()) {
-    return absl::InvalidArgumentError(absl::StrCat("bias: expected ", batch.sequences(),
-                                                   " (one per sequence); got ", batch.bias.size()));
-  }
-  if (!batch.head_gates.empty() &&
-      static_cast<int64_t>(batch.head_gates.size()) != batch.sequences()) {
-    return absl::InvalidArgumentError(absl::StrCat("head_gates: expected ", batch.sequences(),
-                                                   " (one list per sequence); got ",
-                                                   batch.head_gates.size()));
-  }
-  if (!batch.states.empty() && static_cast<int64_t>(batch.states.size()) != batch.sequences()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "states: expected ", batch.sequences(), " (one per sequence); got ", batch.states.size()));
+  const std::pair<const char*, size_t> lists[] = {{"bias", batch.bias.size()},
+                                                  {"head_gates", batch.head_gates.size()},
+                                                  {"states", batch.states.size()},
+                                                  {"memory", batch.cross_kv.size()}};
+  for (const auto& [name, size] : lists) {
+    if (size == 0 || static_cast<int64_t>(size) == batch.sequences()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected ", batch.sequences(), " (one per sequence); got ", size));
   }
   const absl::Span<const int32_t> rows = batch.selected_rows;
   if (!rows.empty() &&
@@ -77,9 +64,11 @@ absl::Status CheckSizes(const PackedBatch& batch, int64_t max_tokens) {
     return absl::ResourceExhaustedError(
         absl::StrCat("batch: expected at most ", max_tokens, " tokens; got ", batch.tokens()));
   }
-  absl::Status status = CheckPositions(batch, max_tokens);
-  status.Update(CheckCrossKv(batch, max_tokens));
-  return status;
+  RETURN_IF_ERROR(CheckPositions(batch, max_tokens));
+  for (const CrossKv& cross_kv : batch.cross_kv) {
+    RETURN_IF_ERROR(CheckCrossKv(cross_kv, max_tokens));
+  }
+  return absl::OkStatus();
 }
 
 // Checks that the tokens of each sequence span at most `most` positions. If `most` is 0, they may
@@ -117,8 +106,8 @@ absl::Status CheckFits(const PackedBatch& batch, const ModelDescription& model) 
 
 absl::Status CheckBatch(const PackedBatch& batch, const ModelDescription& model,
                         int64_t max_tokens) {
-  const absl::Status status = CheckSizes(batch, max_tokens);
-  return status.ok() ? CheckFits(batch, model) : status;
+  RETURN_IF_ERROR(CheckSizes(batch, max_tokens));
+  return CheckFits(batch, model);
 }
 
 }  // namespace attendant

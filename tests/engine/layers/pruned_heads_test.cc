@@ -248,7 +248,7 @@ TEST_F(PrunedHeadsTest, RefusesGatesOfAnotherBatch) {
   const std::vector<HeadGates> gates(1);
   EXPECT_EQ(
       run.Encode(0, 1, {.cu_seqlens = bounds, .bias = {}, .head_gates = gates}, nobody_).status(),
-      absl::InvalidArgumentError("head_gates: expected 2 (one list per sequence); got 1"));
+      absl::InvalidArgumentError("head_gates: expected 2 (one per sequence); got 1"));
 }
 
 TEST_F(PrunedHeadsTest, RefusesDescriptionsThatMakeNoSense) {
