@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/names.h"
 #include "engine/model/layer_kinds.h"
 
 namespace attendant {
@@ -23,7 +24,18 @@ enum class PoolingMode {
   kLateMean      // the mean of the head's outputs for the tokens
 };
 
-const char* Name(PoolingMode mode);
+inline constexpr Named<PoolingMode> kPoolingModeNames[] = {
+    {"first_token", PoolingMode::kFirstToken},
+    {"max", PoolingMode::kMax},
+    {"mean", PoolingMode::kMean},
+    {"mean_sqrt_len", PoolingMode::kMeanSqrtLen},
+    {"position_weighted_mean", PoolingMode::kPositionWeightedMean},
+    {"last_token", PoolingMode::kLastToken},
+    {"feature_mean", PoolingMode::kFeatureMean},
+    {"attention", PoolingMode::kAttention},
+    {"late_mean", PoolingMode::kLateMean}};
+
+constexpr const char* Name(PoolingMode mode) { return NameIn(kPoolingModeNames, mode); }
 
 // A term that is added to the outputs of a linear layer, after its activation.
 enum class Residual {
@@ -141,8 +153,14 @@ enum class HeadKind {
              // its occurrences
 };
 
+inline constexpr Named<HeadKind> kHeadKindNames[] = {{"none", HeadKind::kNone},
+                                                     {"pooling", HeadKind::kPooling},
+                                                     {"classifier", HeadKind::kClassifier},
+                                                     {"token_head", HeadKind::kTokenHead},
+                                                     {"lexical_head", HeadKind::kLexical}};
+
 // Returns the prefix of the names of the head's weights.
-const char* Name(HeadKind kind);
+constexpr const char* Name(HeadKind kind) { return NameIn(kHeadKindNames, kind); }
 
 struct DenseHeadShape {
   HeadKind kind;

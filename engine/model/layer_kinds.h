@@ -4,6 +4,9 @@
 
 #include <cstdint>
 
+#include "engine/base/names.h"
+#include "engine/base/rounding.h"
+
 namespace attendant {
 
 // The formula of the context for queries Q, keys K and values V.
@@ -15,8 +18,14 @@ enum class AttentionKind {
   kLinformer,     // softmax(Q (E K)^T scale) F V; E and F mix the tokens: Wang et al. 2020
 };
 
-// Returns "softmax", "additive", "linear", "causal_linear" or "linformer".
-const char* Name(AttentionKind kind);
+inline constexpr Named<AttentionKind> kAttentionKindNames[] = {
+    {"softmax", AttentionKind::kSoftmax},
+    {"additive", AttentionKind::kAdditive},
+    {"linear", AttentionKind::kLinear},
+    {"causal_linear", AttentionKind::kCausalLinear},
+    {"linformer", AttentionKind::kLinformer}};
+
+constexpr const char* Name(AttentionKind kind) { return NameIn(kAttentionKindNames, kind); }
 
 constexpr bool IsLinear(AttentionKind kind) {
   return kind == AttentionKind::kLinear || kind == AttentionKind::kCausalLinear;
@@ -24,7 +33,10 @@ constexpr bool IsLinear(AttentionKind kind) {
 
 // Returns the number of floats in the state of one head of linear attention: a matrix [Dk, Dv]
 // whose rows are padded to whole SIMD vectors.
-int64_t LinearStateSize(int64_t key_width, int64_t value_width);
+constexpr int64_t LinearStateSize(int64_t key_width, int64_t value_width) {
+  constexpr int64_t kWidestVector = 16;
+  return key_width * RoundUp(value_width, kWidestVector);
+}
 
 // Whether each query and key have a score. Only then can a bias be added to it and its probability
 // be returned.
@@ -37,8 +49,13 @@ constexpr bool ScoresPairs(AttentionKind kind) {
 // sigmoid(1.702 x).
 enum class Activation { kIdentity, kGelu, kGeluTanh, kQuickGelu, kRelu, kSilu, kTanh, kSigmoid };
 
-// Returns "identity", "gelu", "gelu_tanh" and so on.
-const char* Name(Activation activation);
+inline constexpr Named<Activation> kActivationNames[] = {
+    {"identity", Activation::kIdentity},  {"gelu", Activation::kGelu},
+    {"gelu_tanh", Activation::kGeluTanh}, {"quick_gelu", Activation::kQuickGelu},
+    {"relu", Activation::kRelu},          {"silu", Activation::kSilu},
+    {"tanh", Activation::kTanh},          {"sigmoid", Activation::kSigmoid}};
+
+constexpr const char* Name(Activation activation) { return NameIn(kActivationNames, activation); }
 
 // The formula of a norm over the columns of a row x, with learned vectors gamma and beta.
 enum class NormKind {
@@ -48,8 +65,12 @@ enum class NormKind {
   kAffine,      // gamma x + beta: Sun et al. 2020
 };
 
-// Returns "layer", "rms", "rms_plus_one" or "affine".
-const char* Name(NormKind kind);
+inline constexpr Named<NormKind> kNormKindNames[] = {{"layer", NormKind::kLayer},
+                                                     {"rms", NormKind::kRms},
+                                                     {"rms_plus_one", NormKind::kRmsPlusOne},
+                                                     {"affine", NormKind::kAffine}};
+
+constexpr const char* Name(NormKind kind) { return NameIn(kNormKindNames, kind); }
 
 // The norms that are applied to queries and to keys before the scores.
 enum class QueryKeyNorms {
@@ -58,8 +79,12 @@ enum class QueryKeyNorms {
   kEachHead,  // over the columns of each head, with the same weights for all heads
 };
 
-// Returns "none", "all_heads" or "each_head".
-const char* Name(QueryKeyNorms norms);
+inline constexpr Named<QueryKeyNorms> kQueryKeyNormsNames[] = {
+    {"none", QueryKeyNorms::kNone},
+    {"all_heads", QueryKeyNorms::kAllHeads},
+    {"each_head", QueryKeyNorms::kEachHead}};
+
+constexpr const char* Name(QueryKeyNorms norms) { return NameIn(kQueryKeyNormsNames, norms); }
 
 // The elements of a head that rotary positions rotate as a pair.
 enum class RotaryPairs {

@@ -1,30 +1,8 @@
 #include "engine/model/model_description.h"
 
-#include <algorithm>
-
 #include "absl/algorithm/container.h"
-#include "engine/base/names.h"
 
 namespace attendant {
-namespace {
-
-constexpr Named<NormPlacement> kNormPlacements[] = {{"post", NormPlacement::kPost},
-                                                    {"pre", NormPlacement::kPre},
-                                                    {"sandwich", NormPlacement::kSandwich},
-                                                    {"none", NormPlacement::kNone}};
-
-constexpr Named<RelativePositions> kRelativePositions[] = {
-    {"none", RelativePositions::kNone},
-    {"buckets", RelativePositions::kBuckets},
-    {"alibi", RelativePositions::kAlibi},
-    {"rotary", RelativePositions::kRotary},
-    {"disentangled", RelativePositions::kDisentangled}};
-
-}  // namespace
-
-const char* Name(NormPlacement placement) { return NameIn(kNormPlacements, placement); }
-
-const char* Name(RelativePositions kind) { return NameIn(kRelativePositions, kind); }
 
 void ModelDescription::SplitShapes() {
   if (layer_shapes.empty()) layer_shapes.assign(weight_sets(), layer);

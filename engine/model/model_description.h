@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/base/data_type.h"
+#include "engine/base/names.h"
 #include "engine/model/attention_block_shape.h"
 #include "engine/model/attention_pattern.h"
 #include "engine/model/head_description.h"
@@ -30,7 +31,15 @@ enum class NormPlacement {
   kNone,  // no residual and no norm: the layer is only its attention
 };
 
-const char* Name(NormPlacement placement);
+inline constexpr Named<NormPlacement> kNormPlacementNames[] = {
+    {"post", NormPlacement::kPost},
+    {"pre", NormPlacement::kPre},
+    {"sandwich", NormPlacement::kSandwich},
+    {"none", NormPlacement::kNone}};
+
+constexpr const char* Name(NormPlacement placement) {
+  return NameIn(kNormPlacementNames, placement);
+}
 
 // The dependence of attention on the relative position of two tokens.
 enum class RelativePositions {
@@ -42,7 +51,14 @@ enum class RelativePositions {
                   // learned queries of relative positions (DeBERTa)
 };
 
-const char* Name(RelativePositions kind);
+inline constexpr Named<RelativePositions> kRelativePositionsNames[] = {
+    {"none", RelativePositions::kNone},
+    {"buckets", RelativePositions::kBuckets},
+    {"alibi", RelativePositions::kAlibi},
+    {"rotary", RelativePositions::kRotary},
+    {"disentangled", RelativePositions::kDisentangled}};
+
+constexpr const char* Name(RelativePositions kind) { return NameIn(kRelativePositionsNames, kind); }
 
 // The relative positions of a model's attention. Most fields apply only to some kinds.
 struct RelativePositionShape {

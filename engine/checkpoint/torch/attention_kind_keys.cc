@@ -17,12 +17,6 @@ namespace {
 constexpr float kHighestScoreScale = 1e6f;
 constexpr int64_t kMostListed = 65'536;  // pairs of blocks, or blocks
 
-constexpr Named<AttentionKind> kKinds[] = {{"softmax", AttentionKind::kSoftmax},
-                                           {"additive", AttentionKind::kAdditive},
-                                           {"linear", AttentionKind::kLinear},
-                                           {"causal_linear", AttentionKind::kCausalLinear},
-                                           {"linformer", AttentionKind::kLinformer}};
-
 // A weight, by its name without "layer.<i>.", and the member that holds the name of its tensor.
 struct KindTensor {
   absl::string_view weight;
@@ -83,7 +77,8 @@ float DefaultScale(const AttentionKindKeys& read, const LayerShape& layer) {
 AttentionKindKeys ReadAttentionKind(ConfigReader& config, Keys& keys) {
   AttentionKindKeys read;
   keys.insert(keys.end(), {"attention", "score_scale"});
-  read.kind = config.Choice<AttentionKind>({"attention"}, kKinds, AttentionKind::kSoftmax);
+  read.kind =
+      config.Choice<AttentionKind>({"attention"}, kAttentionKindNames, AttentionKind::kSoftmax);
   if (config.Has({"score_scale"})) {
     read.score_scale = config.Number({"score_scale"}, kHighestScoreScale);
   }
