@@ -10,7 +10,6 @@
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
 #include "engine/kernels/row_tiles.h"
-#include "engine/layers/extras/load_attention_extra.h"
 #include "engine/layers/state/rows.h"
 #include "engine/model/layer_parts.h"
 

@@ -1,4 +1,4 @@
-#include "engine/layers/extras/load_attention_extra.h"
+#include "engine/layers/extras/attention_extra.h"
 
 #include <utility>
 
