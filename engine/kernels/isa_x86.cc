@@ -2,10 +2,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <optional>
+#include <iterator>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/kernels/isa.h"
@@ -26,27 +27,18 @@ constexpr Named<Isa> kCaps[] = {{"best", Isa::kBest},
 // lower bit.
 constexpr int64_t Above(int64_t target) { return target - 1; }
 
-struct Caps {
+struct CapOfLibraries {
+  Isa cap;
   dnnl::cpu_isa onednn;
   int64_t highway_disabled;
 };
 
-std::optional<Caps> CapsFor(Isa cap) {
-  switch (cap) {
-    case Isa::kAvx2:
-      return Caps{dnnl::cpu_isa::avx2, Above(HWY_AVX2)};
-    case Isa::kAvx512:
-      return Caps{dnnl::cpu_isa::avx512_core, Above(HWY_AVX3)};
-    case Isa::kAvx512Vnni:
-      return Caps{dnnl::cpu_isa::avx512_core_vnni, Above(HWY_AVX3)};
-    case Isa::kAvx512Bf16:
-      return Caps{dnnl::cpu_isa::avx512_core_bf16, Above(HWY_AVX3_DL)};
-    case Isa::kAmx:
-      return Caps{dnnl::cpu_isa::avx512_core_amx, 0};
-    default:
-      return std::nullopt;
-  }
-}
+constexpr CapOfLibraries kCapsOfLibraries[] = {
+    {Isa::kAvx2, dnnl::cpu_isa::avx2, Above(HWY_AVX2)},
+    {Isa::kAvx512, dnnl::cpu_isa::avx512_core, Above(HWY_AVX3)},
+    {Isa::kAvx512Vnni, dnnl::cpu_isa::avx512_core_vnni, Above(HWY_AVX3)},
+    {Isa::kAvx512Bf16, dnnl::cpu_isa::avx512_core_bf16, Above(HWY_AVX3_DL)},
+    {Isa::kAmx, dnnl::cpu_isa::avx512_core_amx, 0}};
 
 // oneDNN's values are bit sets that include the bits of every older instruction set.
 bool Has(dnnl::cpu_isa isa) {
@@ -88,12 +80,13 @@ absl::Status CheckCpu() {
 
 absl::Status CapIsa(Isa cap) {
   if (absl::Status status = CheckCpu(); !status.ok()) return status;
-  const std::optional<Caps> caps = CapsFor(cap);
   if (hwy::GetChosenTarget().IsInitialized()) {
     return absl::FailedPreconditionError(
         "the instruction set cannot be capped after the first kernel has run");
   }
-  if (!caps) return absl::OkStatus();
+  const auto* const caps =
+      absl::c_find_if(kCapsOfLibraries, [&](const CapOfLibraries& one) { return one.cap == cap; });
+  if (caps == std::end(kCapsOfLibraries)) return absl::OkStatus();
   const dnnl::status status = dnnl::set_max_cpu_isa(caps->onednn);
   if (status != dnnl::status::success) {
     return absl::FailedPreconditionError(absl::StrCat(

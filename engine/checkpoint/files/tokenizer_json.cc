@@ -71,15 +71,13 @@ void AddId(const Json& id, const Json& text, std::map<std::string, int32_t>& ids
   ids.emplace(text.get<std::string>(), static_cast<int32_t>(*number));
 }
 
-// Returns null if the value is not a list.
-Json ReadAddedTokens(const std::string& tokenizer) {
-  const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, Json& parsed) {
-    return event != Json::parse_event_t::key || depth != 1 || parsed == "added_tokens";
+// Returns one member of the tokenizer's object; null if it has none or is not valid.
+Json ParseMember(const std::string& tokenizer, const char* key) {
+  const Json::parser_callback_t wanted = [=](int depth, Json::parse_event_t event, Json& parsed) {
+    return event != Json::parse_event_t::key || depth != 1 || parsed == key;
   };
   const Json parsed = Json::parse(tokenizer, wanted, /*allow_exceptions=*/false);
-  if (!parsed.is_object()) return {};
-  Json tokens = parsed.value("added_tokens", Json::array());
-  return tokens.is_array() ? tokens : Json();
+  return parsed.is_object() ? parsed.value(key, Json()) : Json();
 }
 
 std::string FirstWord(absl::string_view text) {
@@ -110,11 +108,7 @@ std::map<std::string, int32_t> ReadTokenIds(const std::string& tokenizer,
 }
 
 int64_t TruncationLength(const std::string& tokenizer) {
-  const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, Json& parsed) {
-    return event != Json::parse_event_t::key || depth != 1 || parsed == "truncation";
-  };
-  const Json parsed = Json::parse(tokenizer, wanted, /*allow_exceptions=*/false);
-  const Json truncation = parsed.is_object() ? parsed.value("truncation", Json()) : Json();
+  const Json truncation = ParseMember(tokenizer, "truncation");
   if (!truncation.is_object()) return 0;
   const std::optional<int64_t> length = AsCount(truncation.value("max_length", Json()));
   return length && *length <= std::numeric_limits<int32_t>::max() ? *length : 0;
@@ -134,8 +128,8 @@ void MakeSpecial(const std::vector<std::string>& texts, std::string& tokenizer) 
   std::vector<std::string> wanted;
   for (const std::string& text : texts) wanted.insert(wanted.end(), {text, FirstWord(text)});
   const std::map<std::string, int32_t> ids = ReadTokenIds(tokenizer, wanted);
-  const Json before = ReadAddedTokens(tokenizer);
-  Json added = before;
+  const Json before = ParseMember(tokenizer, "added_tokens");
+  Json added = before.is_null() ? Json::array() : before;
   if (ids.empty() || !added.is_array()) return;
   for (const std::string& text : texts) {
     auto id = ids.find(text);
