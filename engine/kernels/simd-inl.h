@@ -71,6 +71,18 @@ HWY_INLINE void StoreFirst(Floats values, float* to, size_t count) {
 #endif
 }
 
+// Loads at most `count` floats, and zeros into the remaining lanes. `count` may be 0 or negative.
+HWY_INLINE Floats LoadUpTo(const float* from, int64_t count) {
+  if (count >= static_cast<int64_t>(kLanes)) return hn::LoadU(FloatTag(), from);
+  return count > 0 ? LoadFirst(from, static_cast<size_t>(count)) : hn::Zero(FloatTag());
+}
+
+// Stores at most `count` > 0 floats.
+HWY_INLINE void StoreUpTo(Floats values, float* to, int64_t count) {
+  if (count >= static_cast<int64_t>(kLanes)) return hn::StoreU(values, FloatTag(), to);
+  StoreFirst(values, to, static_cast<size_t>(count));
+}
+
 // Computes to[i] = function(from[i]). `to` may be `from`.
 template <class Function>
 HWY_INLINE void TransformRow(const float* from, size_t count, float* to, const Function& function) {

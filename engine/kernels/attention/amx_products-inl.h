@@ -206,9 +206,7 @@ class AmxProducts {
     LoadColumns(rows, first, 4, context);
     for (int64_t q = first; q < std::min(first + 4, panel.count); ++q) {
       const Floats done = hn::Mul(context[q - first], hn::Set(FloatTag(), factors[q]));
-      float* to = block_.context.row(panel.first + q) + col;
-      const size_t left = static_cast<size_t>(block_.context.cols - col);
-      left >= kLanes ? hn::StoreU(done, FloatTag(), to) : StoreFirst(done, to, left);
+      StoreUpTo(done, block_.context.row(panel.first + q) + col, block_.context.cols - col);
     }
   }
 

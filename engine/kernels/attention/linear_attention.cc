@@ -21,17 +21,12 @@ constexpr int64_t kVector = static_cast<int64_t>(kLanes);
 
 constexpr int64_t PaddedWidth(int64_t width) { return RoundUp(width, kVector); }
 
-HWY_INLINE Floats LoadPart(const float* from, int64_t count) {
-  return count >= kVector ? hn::LoadU(FloatTag(), from)
-                          : LoadFirst(from, static_cast<size_t>(count));
-}
-
 // state = state + k v^T.
 void Remember(const float* key, int64_t depth, const float* value, int64_t width, float* state) {
   const FloatTag d;
   const int64_t stride = PaddedWidth(width);
   for (int64_t col = 0; col < width; col += kVector) {
-    const Floats part = LoadPart(value + col, width - col);
+    const Floats part = LoadUpTo(value + col, width - col);
     for (int64_t i = 0; i < depth; ++i) {
       float* at = state + i * stride + col;
       hn::Store(hn::MulAdd(hn::Set(d, key[i]), part, hn::Load(d, at)), d, at);
@@ -49,9 +44,7 @@ void Recall(const float* query, int64_t depth, const float* state, int64_t width
     for (int64_t i = 0; i < depth; ++i) {
       sum = hn::MulAdd(hn::Set(d, query[i]), hn::Load(d, state + i * stride + col), sum);
     }
-    sum = hn::Mul(sum, hn::Set(d, scale));
-    width - col >= kVector ? hn::StoreU(sum, d, y + col)
-                           : StoreFirst(sum, y + col, static_cast<size_t>(width - col));
+    StoreUpTo(hn::Mul(sum, hn::Set(d, scale)), y + col, width - col);
   }
 }
 
@@ -82,10 +75,9 @@ void Mix(const RowMixing& mixing, MatrixView<const float> rows, MatrixView<float
       Floats sum = hn::Zero(d);
       for (int64_t t = 0; t < rows.rows; ++t) {
         const Floats factor = hn::Set(d, mixing.factors.row(i)[mixing.Position(t)]);
-        sum = hn::MulAdd(factor, LoadPart(rows.row(t) + col, left), sum);
+        sum = hn::MulAdd(factor, LoadUpTo(rows.row(t) + col, left), sum);
       }
-      left >= kVector ? hn::StoreU(sum, d, mixed.row(i) + col)
-                      : StoreFirst(sum, mixed.row(i) + col, static_cast<size_t>(left));
+      StoreUpTo(sum, mixed.row(i) + col, left);
     }
   }
 }

@@ -39,12 +39,6 @@ HWY_INLINE void RoundPacked(float* values, int64_t count) {
   });
 }
 
-// Loads at most `count` floats, and zeros into the remaining lanes. `count` may be 0 or negative.
-HWY_INLINE Floats LoadUpTo(const float* from, int64_t count) {
-  if (count >= static_cast<int64_t>(kLanes)) return hn::LoadU(FloatTag(), from);
-  return count > 0 ? LoadFirst(from, static_cast<size_t>(count)) : hn::Zero(FloatTag());
-}
-
 // Prefetches the rows [first, first + count) that exist. They are too far apart for hardware
 // prefetchers: waiting for their cache lines one by one took a tenth of the time of a short
 // sequence.
@@ -116,7 +110,6 @@ void PackPairPanels(MatrixView<const float> matrix, float* panels);  // not defi
 template <AttentionOperands kOperands>
 HWY_INLINE void PackRows(MatrixView<const float> matrix, float* to) {
   constexpr int64_t kWhole = static_cast<int64_t>(kLanes);
-  const FloatTag d;
   const int64_t count = Elements<kOperands>(matrix.cols);
   for (int64_t r = 0; r < matrix.rows; ++r, to += count) {
     PrefetchRows(matrix, r + kRowsAhead, 1);
@@ -129,8 +122,7 @@ HWY_INLINE void PackRows(MatrixView<const float> matrix, float* to) {
         const int64_t left = matrix.cols - i * 2;
         const Floats elements =
             RoundToHalves(LoadUpTo(from, left), LoadUpTo(from + kWhole, left - kWhole));
-        i + kWhole <= count ? hn::StoreU(elements, d, to + i)
-                            : StoreFirst(elements, to + i, static_cast<size_t>(count - i));
+        StoreUpTo(elements, to + i, count - i);
       }
     }
   }

@@ -84,23 +84,16 @@ class Delivery {
 
  private:
   void DeliverVector(int64_t half) const {
-    const FloatTag d;
     const int64_t lanes = static_cast<int64_t>(kLanes);
     const int64_t column = place_.column + half * lanes;
-    const int64_t count = std::min(product_.width - column, lanes);
+    const int64_t count = product_.width - column;
     if (count <= 0) return;
     const float* sums = sums_ + (row_ / kTileRows * 2 + half) * kTileFloats;
     float* y = product_.y + (place_.row + row_) * product_.y_stride + column;
-    Floats sum = hn::Load(d, sums + row_ % kTileRows * lanes);
-    if (count == lanes) {
-      if (product_.bias != nullptr) sum = hn::Add(sum, hn::LoadU(d, product_.bias + column));
-      if (product_.add_to_y) sum = hn::Add(sum, hn::LoadU(d, y));
-      return hn::StoreU(sum, d, y);
-    }
-    const size_t some = static_cast<size_t>(count);
-    if (product_.bias != nullptr) sum = hn::Add(sum, LoadFirst(product_.bias + column, some));
-    if (product_.add_to_y) sum = hn::Add(sum, LoadFirst(y, some));
-    StoreFirst(sum, y, some);
+    Floats sum = hn::Load(FloatTag(), sums + row_ % kTileRows * lanes);
+    if (product_.bias != nullptr) sum = hn::Add(sum, LoadUpTo(product_.bias + column, count));
+    if (product_.add_to_y) sum = hn::Add(sum, LoadUpTo(y, count));
+    StoreUpTo(sum, y, count);
   }
 
   const BlockGemm& product_;

@@ -102,7 +102,7 @@ struct Stretch {
   const float* bias;  // may be null
   float* y;
   int64_t y_stride;
-  size_t last_columns;  // of the last vector, if it is not whole; else 0
+  int64_t last_columns;  // of the last vector
   // The bytes of the next stretch's weights that a tile of rows prefetches per step of the depth,
   // so that all tiles together prefetch all of them. Without this, products with few rows
   // would wait for memory as long as they compute. The next weight usually follows the end of this
@@ -119,15 +119,6 @@ HWY_INLINE void ForTile(const Function& function) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) function(r, v);
   }
-}
-
-// Load and store `columns` columns, or a whole vector if `columns` is 0.
-HWY_INLINE Floats LoadColumns(const float* from, size_t columns) {
-  return columns == 0 ? hn::LoadU(FloatTag(), from) : LoadFirst(from, columns);
-}
-HWY_INLINE void StoreColumns(Floats values, float* to, size_t columns) {
-  if (columns == 0) return hn::StoreU(values, FloatTag(), to);
-  StoreFirst(values, to, columns);
 }
 
 // Computes the sums of kRows rows from `row` on.
@@ -177,20 +168,22 @@ HWY_NOINLINE void MultiplyRows(const Stretch& stretch, const char* HWY_RESTRICT 
   SumRows<T>(stretch, weights, ahead, row, sums);
   float* const y = stretch.y + row * stretch.y_stride;
   const auto place = [&](int r, int v) { return y + r * stretch.y_stride + v * kVectorColumns; };
-  const auto width = [&](int v) { return v + 1 == kVectors ? stretch.last_columns : 0; };
+  const auto width = [&](int v) {
+    return v + 1 == kVectors ? stretch.last_columns : kVectorColumns;
+  };
   if (stretch.add_to_y) {
     ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR {
-      sums[r][v] = hn::Add(LoadColumns(place(r, v), width(v)), sums[r][v]);
+      sums[r][v] = hn::Add(LoadUpTo(place(r, v), width(v)), sums[r][v]);
     });
   }
   if (stretch.bias != nullptr) {
     ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR {
-      const Floats bias = LoadColumns(stretch.bias + v * kVectorColumns, width(v));
+      const Floats bias = LoadUpTo(stretch.bias + v * kVectorColumns, width(v));
       sums[r][v] = hn::Add(sums[r][v], bias);
     });
   }
   ForTile<kRows, kVectors>([&](int r, int v)
-                               HWY_ATTR { StoreColumns(sums[r][v], place(r, v), width(v)); });
+                               HWY_ATTR { StoreUpTo(sums[r][v], place(r, v), width(v)); });
 }
 
 template <int kVectors, class T>
@@ -222,7 +215,7 @@ HWY_INLINE void MultiplyStripe(const BlockGemm& product, int64_t first, int64_t 
         .bias = is_last && product.bias != nullptr ? product.bias + first : nullptr,
         .y = product.y + first,
         .y_stride = product.y_stride,
-        .last_columns = static_cast<size_t>(columns % kVectorColumns),
+        .last_columns = (columns - 1) % kVectorColumns + 1,
         .bytes_ahead = kVectors * kVectorColumns * ColumnBytes<T>(1) /
                        std::max(int64_t{1}, product.rows / kTileRows)};
     MultiplyAllRows<kVectors, T>(stretch, weights, product.rows);
