@@ -99,10 +99,7 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
   impl->description = description;
   impl->mode = mode;
   RETURN_IF_ERROR(LoadAll(description, loader, *impl));
-  impl->norms = std::move(loader.norms());
-  impl->own_bytes = loader.kept_bytes();
-  impl->product_uses = loader.product_uses();
-  impl->product_plans = loader.product_plans();
+  impl->Take(loader);
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }
 
@@ -119,7 +116,19 @@ void Encoder::Pool(HeadKind head, MatrixView<const float> hidden_states,
   if (head == HeadKind::kPooling && impl_->attention_pooling && hidden_states.rows > 0) {
     return impl_->attention_pooling->Pool(hidden_states, target);
   }
-  PoolForHead(description(), head, hidden_states, positions, target);
+  const ModelDescription& model = impl_->description;
+  const PoolingDescription& shape =
+      head == HeadKind::kClassifier ? *model.classifier : *model.pooling;
+  attendant::Pool(shape.modes, hidden_states, positions, target,
+                  model.patch_embedding ? model.patch_embedding->prefix_tokens() : 0);
+}
+
+void Encoder::Impl::Take(WeightLoader& loader) {
+  norms = std::move(loader.norms());
+  own_bytes = loader.kept_bytes();
+  const std::vector<ProductUse>& uses = loader.product_uses();
+  product_uses.insert(product_uses.end(), uses.begin(), uses.end());
+  AddProductPlans(loader.product_plans(), product_plans);
 }
 
 const DenseHead& Encoder::Impl::head(HeadKind kind) const {

@@ -15,7 +15,6 @@
 #include "engine/layers/patch_embedding.h"
 #include "engine/layers/state/position_tables.h"
 #include "engine/layers/state/weight_loader.h"
-#include "engine/layers/state/workspace.h"
 #include "engine/layers/vocabulary_head.h"
 #include "engine/model/model_description.h"
 
@@ -24,6 +23,8 @@ namespace attendant {
 class Encoder::Impl {
  public:
   const EncoderLayer& layer(int64_t i) const { return layers[description.weight_set(i)]; }
+  // Takes what the loader noted about the weights that it read, in addition to those of a base.
+  void Take(WeightLoader& loader);
   // The model must have this head.
   const DenseHead& head(HeadKind kind) const;
 

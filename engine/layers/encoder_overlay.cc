@@ -70,11 +70,7 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(
   loader.norms() = impl->norms;
   RETURN_IF_ERROR(ReplaceAttention(description, loader, *impl));
   RETURN_IF_ERROR(ReplaceNorms(loader));
-  impl->norms = std::move(loader.norms());
-  impl->own_bytes = loader.kept_bytes();
-  impl->product_uses.insert(impl->product_uses.end(), loader.product_uses().begin(),
-                            loader.product_uses().end());
-  AddProductPlans(loader.product_plans(), impl->product_plans);
+  impl->Take(loader);
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }
 

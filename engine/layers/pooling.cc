@@ -5,8 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
-#include "engine/kernels/column_max.h"
-#include "engine/kernels/column_sums.h"
+#include "engine/kernels/columns.h"
 
 namespace attendant {
 namespace {
@@ -79,15 +78,6 @@ void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_st
     PoolOne(mode, {hidden_states, positions, prefix_tokens}, part);
     part += hidden_states.cols;
   }
-}
-
-void PoolForHead(const ModelDescription& model, HeadKind head,
-                 MatrixView<const float> hidden_states, absl::Span<const int32_t> positions,
-                 absl::Span<float> target) {
-  const PoolingDescription& shape =
-      head == HeadKind::kClassifier ? *model.classifier : *model.pooling;
-  Pool(shape.modes, hidden_states, positions, target,
-       model.patch_embedding ? model.patch_embedding->prefix_tokens() : 0);
 }
 
 int64_t TokensToEnd(const PoolingDescription& pooling, absl::Span<const int32_t> ids) {

@@ -18,12 +18,6 @@ namespace attendant {
 void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_states,
           absl::Span<const int32_t> positions, absl::Span<float> target, int64_t prefix_tokens = 0);
 
-// Pools one sequence for the model's `head`, kPooling or kClassifier, into `target`
-// [input_width(E)]. Does not support attention pooling; Encoder::Pool does.
-void PoolForHead(const ModelDescription& model, HeadKind head,
-                 MatrixView<const float> hidden_states, absl::Span<const int32_t> positions,
-                 absl::Span<float> target);
-
 // Returns the number of tokens of a sequence that the pooling includes: all up to its end_id.
 int64_t TokensToEnd(const PoolingDescription& pooling, absl::Span<const int32_t> ids);
 

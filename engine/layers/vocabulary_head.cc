@@ -6,7 +6,7 @@
 
 #include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/column_max.h"
+#include "engine/kernels/columns.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/state/rows.h"
 

@@ -175,7 +175,7 @@ class PoolAsDescribedTest : public ::testing::Test {
         head == HeadKind::kClassifier ? *model.classifier : *model.pooling;
     std::vector<float> pooled(shape.input_width(2));
     const int64_t count = static_cast<int64_t>(rows.size()) / 2;
-    PoolForHead(model, head, {rows.data(), count, 2, 2}, {}, absl::MakeSpan(pooled));
+    encoder->Pool(head, {rows.data(), count, 2, 2}, {}, absl::MakeSpan(pooled));
     EncoderRun run(encoder, 8, 2);
     return ApplyHead(run, head, {pooled}).front();
   }

@@ -1,4 +1,4 @@
-#include "engine/kernels/column_max.h"
+#include "engine/kernels/columns.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace column_max_test {
+namespace columns_test {
 
 // Rows of float32 with a stride that is larger than their width.
 struct Rows {
@@ -65,5 +65,39 @@ TEST(ColumnMaxTest, KeepsWhatIsNotFiniteInItsColumn) {
   }
 }
 
-}  // namespace column_max_test
+double SumOfColumn(MatrixView<const float> x, const std::vector<double>& weights, int64_t j) {
+  double sum = 0;
+  for (int64_t r = 0; r < x.rows; ++r) sum += weights[r] * x.row(r)[j];
+  return sum;
+}
+
+TEST(ColumnSumsTest, MatchesFloat64AtEveryWidth) {
+  for (const int64_t rows : {0, 1, 2, 7, 100}) {
+    for (int64_t cols = 0; cols < 140; cols += cols < 20 ? 1 : 13) {
+      const Rows x(rows, cols);
+      GuardedBuffer<float> sums(cols), weighted(cols);
+      std::vector<double> weights(rows);
+      for (int64_t r = 0; r < rows; ++r) weights[r] = static_cast<double>(3 * r + 1);
+      ColumnSums(x.view, 3.0, sums.data());
+      WeightedColumnSums(x.view, weights, 3.0, weighted.data());
+      for (int64_t j = 0; j < cols; ++j) {
+        const std::vector<double> ones(rows, 1.0);
+        EXPECT_EQ(sums.data()[j], static_cast<float>(SumOfColumn(x.view, ones, j) / 3.0));
+        EXPECT_EQ(weighted.data()[j], static_cast<float>(SumOfColumn(x.view, weights, j) / 3.0));
+      }
+    }
+  }
+}
+
+TEST(ColumnSumsTest, KeepsWhatIsNotFiniteInItsColumn) {
+  const Rows x(3, 100);
+  x.view.row(1)[64] = std::nanf("");
+  x.view.row(2)[99] = std::numeric_limits<float>::infinity();
+  std::vector<float> sums(100);
+  ColumnSums(x.view, 1.0, sums.data());
+  for (int64_t j = 0; j < 100; ++j) EXPECT_EQ(std::isfinite(sums[j]), j != 64 && j != 99) << j;
+  EXPECT_TRUE(std::isnan(sums[64]));
+}
+
+}  // namespace columns_test
 }  // namespace attendant

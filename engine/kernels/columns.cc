@@ -1,9 +1,11 @@
-#include "engine/kernels/column_sums.h"
+#include "engine/kernels/columns.h"
+
+#include <cstdint>
 
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/kernels/column_sums.cc"
+#define HWY_TARGET_INCLUDE "engine/kernels/columns.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "engine/kernels/simd-inl.h"
 // clang-format on
@@ -16,10 +18,12 @@ namespace {
 using DoubleTag = hn::CappedTag<double, 8>;
 using HalfTag = hn::Rebind<float, DoubleTag>;
 constexpr int64_t kDoubles = static_cast<int64_t>(hn::MaxLanes(DoubleTag()));
-constexpr int kVectors = 8;  // vectors of sums that are in registers at a time
-constexpr int64_t kColumns = kVectors * kDoubles;
+constexpr int kVectors = 8;  // vectors of maxima or sums that are in registers at a time
+constexpr int64_t kFloatColumns = kVectors * static_cast<int64_t>(kLanes);
+constexpr int64_t kDoubleColumns = kVectors * kDoubles;
 
-// Computes the sums of kColumns columns from `first` on. `weight` returns the weight of a row.
+// Computes the sums of kDoubleColumns columns from `first` on. `weight` returns the weight of a
+// row.
 template <class Weight>
 HWY_INLINE void SumColumns(MatrixView<const float> x, int64_t first, double divisor, float* target,
                            const Weight& weight) {
@@ -43,7 +47,7 @@ HWY_INLINE void SumColumns(MatrixView<const float> x, int64_t first, double divi
 template <class Weight>
 void SumAllColumns(MatrixView<const float> x, double divisor, float* target, const Weight& weight) {
   int64_t first = 0;
-  for (; first + kColumns <= x.cols; first += kColumns) {
+  for (; first + kDoubleColumns <= x.cols; first += kDoubleColumns) {
     SumColumns(x, first, divisor, target, weight);
   }
   for (; first < x.cols; ++first) {
@@ -61,6 +65,42 @@ void SumAll(MatrixView<const float> x, const double* weights, double divisor, fl
   SumAllColumns(x, divisor, target, [weights](int64_t r) { return weights[r]; });
 }
 
+// Hardware maxima return the second argument if either is NaN, which loses a NaN in the first.
+HWY_INLINE Floats Larger(Floats value, Floats so_far) {
+  return hn::IfThenElse(hn::Or(hn::Gt(value, so_far), hn::IsNaN(value)), value, so_far);
+}
+
+// Computes the columns [first, first + kFloatColumns).
+HWY_INLINE void RaiseColumns(MatrixView<const float> x, int64_t first, float* target) {
+  const FloatTag d;
+  Floats largest[kVectors];
+  for (int v = 0; v < kVectors; ++v) largest[v] = hn::LoadU(d, target + first + v * kLanes);
+  for (int64_t r = 0; r < x.rows; ++r) {
+    const float* row = x.row(r) + first;
+    for (int v = 0; v < kVectors; ++v) {
+      largest[v] = Larger(hn::LoadU(d, row + v * kLanes), largest[v]);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(largest[v], d, target + first + v * kLanes);
+}
+
+// Computes at most kLanes of the `count` columns from `first` on.
+HWY_INLINE void RaiseLastColumns(MatrixView<const float> x, int64_t first, int64_t count,
+                                 float* target) {
+  Floats largest = LoadUpTo(target + first, count);
+  for (int64_t r = 0; r < x.rows; ++r) {
+    largest = Larger(LoadUpTo(x.row(r) + first, count), largest);
+  }
+  StoreUpTo(largest, target + first, count);
+}
+
+void RaiseAll(MatrixView<const float> x, float* target) {
+  constexpr int64_t lanes = kLanes;
+  int64_t first = 0;
+  for (; first + kFloatColumns <= x.cols; first += kFloatColumns) RaiseColumns(x, first, target);
+  for (; first < x.cols; first += lanes) RaiseLastColumns(x, first, x.cols - first, target);
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace attendant
@@ -70,6 +110,7 @@ HWY_AFTER_NAMESPACE();
 namespace attendant {
 
 HWY_EXPORT(SumAll);
+HWY_EXPORT(RaiseAll);
 
 void ColumnSums(MatrixView<const float> x, double divisor, float* target) {
   HWY_DYNAMIC_DISPATCH(SumAll)(x, nullptr, divisor, target);
@@ -78,6 +119,10 @@ void ColumnSums(MatrixView<const float> x, double divisor, float* target) {
 void WeightedColumnSums(MatrixView<const float> x, absl::Span<const double> weights, double divisor,
                         float* target) {
   HWY_DYNAMIC_DISPATCH(SumAll)(x, weights.data(), divisor, target);
+}
+
+void RaiseToColumnMax(MatrixView<const float> x, float* target) {
+  HWY_DYNAMIC_DISPATCH(RaiseAll)(x, target);
 }
 
 }  // namespace attendant
