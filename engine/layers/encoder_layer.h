@@ -2,7 +2,6 @@
 // feed-forward blocks and, in a few models, a convolution or a bottleneck.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

@@ -2,14 +2,12 @@
 // with a gate, Shazeer 2020.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
-#include "engine/kernels/activation.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/block_body.h"
 #include "engine/layers/state/layer_run.h"

@@ -8,7 +8,6 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
-#include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/block_body.h"
 #include "engine/layers/state/layer_run.h"
 #include "engine/layers/state/weight_loader.h"

@@ -12,7 +12,6 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/data_type.h"
 #include "engine/checkpoint/files/input_file.h"
-#include "engine/checkpoint/files/opened_checkpoint.h"
 
 namespace attendant {
 

@@ -60,7 +60,8 @@ class PackedLinear {
   std::shared_ptr<const PackedWeight> weight_;
 };
 
-// What GemmWorkspace::Reserve has to know about a linear layer. Does not refer to its weight.
+// The input layout and the kernels of a linear layer, for which GemmWorkspace reserves memory. Does
+// not keep the weight alive.
 struct ProductNeeds {
   ProductNeeds(const PackedLinear& linear);  // NOLINT(google-explicit-constructor)
 

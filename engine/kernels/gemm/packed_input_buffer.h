@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/linear_rows.h"
 

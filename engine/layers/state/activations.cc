@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/kernels/gemm/gemm.h"
+#include "engine/model/layer_parts.h"
 
 namespace attendant {
 

@@ -9,7 +9,6 @@
 #include "engine/base/matrix_view.h"
 #include "engine/layers/state/routing.h"
 #include "engine/model/model_description.h"
-#include "engine/model/weight_source.h"
 
 namespace attendant {
 

@@ -1,10 +1,7 @@
 // BlockBody: the computation of a residual block that follows the attention of a layer.
 #pragma once
 
-#include <cstdint>
-
 #include "engine/base/matrix_view.h"
-#include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/layer_run.h"
 
 namespace attendant {
