@@ -19,6 +19,11 @@ namespace attendant {
 inline constexpr char kLocalLayer[] = "sliding_attention";
 inline constexpr char kGlobalLayer[] = "full_attention";
 
+// Returns the config of one tower of a checkpoint with two, one for texts and one for images, as if
+// it were a model of its own, with the library's defaults filled in; and other configs as they are.
+// Adds a problem if the checkpoint has no such tower, or if it has two and `tower` names none.
+Json ConfigOfTower(const Json& config, Tower tower, Problems& problems);
+
 // Reads the rotation in layers with a window, if `is_local`, or in those without one: which columns
 // of a head are turned, by the base, and how the angles are scaled for long sequences. Both are the
 // same in families without Family::keys.local_rotary_theta.

@@ -12,7 +12,6 @@
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_parts.h"
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/checkpoint/families/towers.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 

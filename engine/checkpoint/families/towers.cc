@@ -1,9 +1,9 @@
-#include "engine/checkpoint/families/towers.h"
-
+// Checkpoints with two towers, and the families of the towers.
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "engine/checkpoint/families/config_parts.h"
 #include "engine/checkpoint/families/families.h"
 
 namespace attendant {

@@ -1,5 +1,5 @@
 // Tests of checkpoints with two towers.
-#include "engine/checkpoint/families/towers.h"
+#include "engine/checkpoint/families/config_parts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
