@@ -46,4 +46,12 @@ void ForRowTiles(const ThreadTeam& team, int64_t rows, const Function& function)
                          });
 }
 
+// Likewise calls function(worker, row) for each row.
+template <class Function>
+void ForRows(const ThreadTeam& team, int64_t rows, const Function& function) {
+  ForRowTiles(team, rows, [&](int worker, int64_t begin, int64_t count) {
+    for (int64_t r = begin; r < begin + count; ++r) function(worker, r);
+  });
+}
+
 }  // namespace attendant

@@ -34,8 +34,7 @@ absl::Status DenseHead::LoadLayers(const DenseHeadShape& head, const LayerShape&
   for (const NamedDense& dense : head.shape->dense_layers()) {
     RETURN_IF_ERROR(Add(absl::StrCat(name, ".", dense.name), dense.shape, loader));
     if (layers_.size() > 1 || !head.shape->has_dense_norm) continue;
-    ASSIGN_OR_RETURN(layers_.back().norm, loader.AddNorm(name + ".dense_norm", out_,
-                                                         layer.norms.kind, layer.norms.epsilon));
+    ASSIGN_OR_RETURN(layers_.back().norm, loader.AddNorm(name + ".dense_norm", out_, layer.norms));
   }
   return absl::OkStatus();
 }
@@ -45,8 +44,7 @@ absl::Status DenseHead::LoadBlock(const DenseHeadShape& head, const LayerShape& 
   const DenseShape& shape = head.shape->block;
   const std::string name = Name(head.kind);
   if (shape.width == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const int norm, loader.AddNorm(name + ".block_norm", out_, layer.norms.kind,
-                                                  layer.norms.epsilon));
+  ASSIGN_OR_RETURN(const int norm, loader.AddNorm(name + ".block_norm", out_, layer.norms));
   ASSIGN_OR_RETURN(PackedLinear in,
                    loader.ReadFloat32Linear(name + ".block_in", shape.width, out_));
   ASSIGN_OR_RETURN(PackedLinear out,

@@ -3,28 +3,17 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
+#include "engine/kernels/row_tiles.h"
 
 namespace attendant {
 namespace {
-
-constexpr int64_t kRowsPerItem = 16;
 
 // Returns the scale of a sequence's word embeddings if `masks` of its `tokens` are mask tokens.
 float WordScale(int64_t masks, int64_t tokens) {
   const auto kept = static_cast<double>(tokens - masks);
   return kept > 0 ? static_cast<float>(0.88 * static_cast<double>(tokens) / kept) : 0;
-}
-
-template <class Function>
-void ForRows(const ThreadTeam& team, int64_t rows, const Function& function) {
-  const int64_t items = CeilDivide(rows, kRowsPerItem);
-  team.ParallelFor(items, [&](int /*worker*/, int64_t item) {
-    const int64_t end = std::min(rows, (item + 1) * kRowsPerItem);
-    for (int64_t r = item * kRowsPerItem; r < end; ++r) function(r);
-  });
 }
 
 }  // namespace
@@ -92,7 +81,7 @@ void Embeddings::AddTables(const TokenIds& ids, int64_t r, float* sum) const {
 
 void Embeddings::SumTables(const TokenIds& ids, MatrixView<float> sums,
                            const ThreadTeam& team) const {
-  ForRows(team, sums.rows, [&](int64_t r) {
+  ForRows(team, sums.rows, [&](int, int64_t r) {
     word_.Take(ids.words[r], shape_.word_scale, sums.row(r));
     AddTables(ids, r, sums.row(r));
   });
@@ -109,7 +98,7 @@ void Embeddings::LeaveOutMasks(const TokenIds& ids, MatrixView<float> words,
     int64_t masks = 0;
     for (int64_t r = 0; r < rows; ++r) masks += is_mask(r) ? 1 : 0;
     const float scale = WordScale(masks, rows);
-    ForRows(team, rows, [&](int64_t r) {
+    ForRows(team, rows, [&](int, int64_t r) {
       float* row = words.row(first + r);
       for (int64_t c = 0; c < words.cols; ++c) row[c] = is_mask(r) ? 0 : row[c] * scale;
     });
@@ -123,7 +112,7 @@ void Embeddings::TakeWords(const TokenIds& ids, MatrixView<float> words,
     return r >= 0 && r + 1 < words.rows &&
            (ids.ordinals.empty() || ids.ordinals[r] + 1 == ids.ordinals[r + 1]);
   };
-  ForRows(team, words.rows, [&](int64_t r) {
+  ForRows(team, words.rows, [&](int, int64_t r) {
     float* to = words.row(r);
     const auto take = [&](bool is_there, int64_t token) {
       if (is_there) {

@@ -64,9 +64,7 @@ absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encode
   }
   RETURN_IF_ERROR(LoadLayers(model, loader, impl));
   if (model.has_exit_norm) {
-    ASSIGN_OR_RETURN(impl.exit_norm,
-                     loader.AddNorm("exit_norm", hidden_size, model.layer.norms.kind,
-                                    model.layer.norms.epsilon));
+    ASSIGN_OR_RETURN(impl.exit_norm, loader.AddNorm("exit_norm", hidden_size, model.layer.norms));
   }
   return LoadHeads(model, loader, impl);
 }

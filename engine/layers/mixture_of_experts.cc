@@ -51,16 +51,12 @@ void MixtureOfExperts::Distribute(MatrixView<const float> x, int64_t rows,
                                   Workspace& workspace) const {
   Routing& routing = workspace.activations.routing();
   workspace.gemm.Apply(router_, x, routing.scores(x.rows));
-  ForRowTiles(workspace.team, rows, [&](int, int64_t begin, int64_t count) {
-    for (int64_t r = begin; r < begin + count; ++r) routing.Choose(r);
-  });
+  ForRows(workspace.team, rows, [&](int, int64_t r) { routing.Choose(r); });
   routing.AssignPlaces(rows);
   const MatrixView<float> places = workspace.activations.expert_rows();
-  ForRowTiles(workspace.team, rows, [&](int, int64_t begin, int64_t count) {
-    for (int64_t r = begin; r < begin + count; ++r) {
-      for (const ExpertChoice& choice : routing.choices(r)) {
-        std::copy_n(x.row(r), x.cols, places.row(choice.place));
-      }
+  ForRows(workspace.team, rows, [&](int, int64_t r) {
+    for (const ExpertChoice& choice : routing.choices(r)) {
+      std::copy_n(x.row(r), x.cols, places.row(choice.place));
     }
   });
   for (int64_t expert = 0; expert < router_.out_features(); ++expert) {
@@ -72,14 +68,12 @@ void MixtureOfExperts::Distribute(MatrixView<const float> x, int64_t rows,
 void MixtureOfExperts::Combine(MatrixView<float> y, Workspace& workspace) const {
   const Routing& routing = workspace.activations.routing();
   const MatrixView<float> places = workspace.activations.expert_rows();
-  ForRowTiles(workspace.team, y.rows, [&](int, int64_t begin, int64_t count) {
-    for (int64_t r = begin; r < begin + count; ++r) {
-      std::fill_n(y.row(r), y.cols, 0.0f);
-      for (const ExpertChoice& choice : routing.choices(r)) {
-        AddScaledRow(places.row(choice.place), choice.weight, y.cols, y.row(r));
-      }
-      AddRow(bias_.data(), y.cols, y.row(r));
+  ForRows(workspace.team, y.rows, [&](int, int64_t r) {
+    std::fill_n(y.row(r), y.cols, 0.0f);
+    for (const ExpertChoice& choice : routing.choices(r)) {
+      AddScaledRow(places.row(choice.place), choice.weight, y.cols, y.row(r));
     }
+    AddRow(bias_.data(), y.cols, y.row(r));
   });
 }
 

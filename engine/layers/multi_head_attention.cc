@@ -38,8 +38,7 @@ absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoad
   if (norms == QueryKeyNorms::kNone) return absl::OkStatus();
   const auto read = [&](const char* name, int64_t columns, std::optional<int>& norm) {
     const int64_t width = norms == QueryKeyNorms::kEachHead ? shape_.attention.key_width : columns;
-    ASSIGN_OR_RETURN(norm,
-                     loader.AddNorm(prefix + name, width, shape_.norms.kind, shape_.norms.epsilon));
+    ASSIGN_OR_RETURN(norm, loader.AddNorm(prefix + name, width, shape_.norms));
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(read("query_norm", shape_.query_columns(), query_norm_));

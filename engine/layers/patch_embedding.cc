@@ -40,8 +40,7 @@ absl::StatusOr<PatchEmbedding> PatchEmbedding::Load(const PatchEmbeddingShape& s
   }
   patch_embedding.prefix_tokens_ = loader.Keep(std::move(prefix_tokens));
   if (shape.has_norm) {
-    ASSIGN_OR_RETURN(patch_embedding.norm_,
-                     loader.AddNorm("front.norm", width, layer.norms.kind, layer.norms.epsilon));
+    ASSIGN_OR_RETURN(patch_embedding.norm_, loader.AddNorm("front.norm", width, layer.norms));
   }
   return patch_embedding;
 }

@@ -25,9 +25,8 @@ absl::StatusOr<VocabularyHead> VocabularyHead::Load(const ModelDescription& mode
   ASSIGN_OR_RETURN(PackedLinear dense,
                    loader.ReadLinear("vocabulary_head.dense", width, model.layer.hidden_size,
                                      ProductRows::kHead));
-  const NormShape& norms = model.layer.norms;
   ASSIGN_OR_RETURN(const int norm,
-                   loader.AddNorm("vocabulary_head.dense_norm", width, norms.kind, norms.epsilon));
+                   loader.AddNorm("vocabulary_head.dense_norm", width, model.layer.norms));
   VocabularyHead head(shape, std::move(dense), norm);
 
   ASSIGN_OR_RETURN(const AlignedBuffer<float> weight,

@@ -21,7 +21,7 @@ struct Rows {
     const int64_t in = x.view().cols;
     packed = workspace.Prepare(in, rows);
     team.ParallelFor(rows, [&](int worker, int64_t r) {
-      packed.Write(worker, r, {x.view().row(r), static_cast<size_t>(in)});
+      packed.WriteRows(worker, r, {x.view().row(r), 1, in, in});
     });
   }
 

@@ -139,7 +139,7 @@ void ResidualNormAndOperand(State& state, ComputeType type, bool in_one_pass) {
     if (in_one_pass) continue;
     ForRowTiles(Team(), rows, [&](int worker, int64_t begin, int64_t count) {
       for (int64_t r = begin; r < begin + count; ++r) {
-        packed.Write(worker, r, {y.view().row(r), static_cast<size_t>(width)});
+        packed.WriteRows(worker, r, {y.view().row(r), 1, width, width});
       }
     });
   }

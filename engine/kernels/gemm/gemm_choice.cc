@@ -84,9 +84,7 @@ class Candidate {
   // Packs x. Not part of the measured time.
   void Prepare(MatrixView<const float> x) {
     packed_ = workspace_.Prepare(linear_.in_features(), x.rows);
-    for (int64_t r = 0; r < x.rows; ++r) {
-      packed_.Write(0, r, {x.row(r), static_cast<size_t>(x.cols)});
-    }
+    packed_.WriteRows(0, 0, x);
   }
 
   // Computes y from the packed x.

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "absl/types/span.h"
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/activation.h"
@@ -36,11 +35,9 @@ class PackedInput {
   // Refers to the current content of `buffer`, which must outlive it.
   explicit PackedInput(PackedInputBuffer& buffer);
 
-  // Rounds or quantises x into row `row`, from column `column` on. For int8, x must be a whole row.
-  // `worker` is the number of a worker of the workspace. Workers may write different rows at the
-  // same time and in any order.
-  void Write(int worker, int64_t row, absl::Span<const float> x, int64_t column = 0) const;
-  // Likewise writes the rows of x from row `first` on.
+  // Rounds or quantises the rows of x into the rows from `first` on, from column `column` on. For
+  // int8, x must have whole rows. `worker` is the number of a worker of the workspace. Workers may
+  // write different rows at the same time and in any order.
   void WriteRows(int worker, int64_t first, MatrixView<const float> x, int64_t column = 0) const;
 
   // Returns a view of the rows from `row` on.
@@ -48,7 +45,7 @@ class PackedInput {
 
   // Returns the memory of `count` columns of the rows from `row` on, if the CPU has instructions
   // that round to this format and the columns are contiguous. The caller may write there instead of
-  // calling Write.
+  // calling WriteRows.
   std::optional<Bf16Rows> NativePlace(int64_t row, int64_t column, int64_t count) const;
 
   // Whether rows may be written in parts, as a product does that writes its output block by block.

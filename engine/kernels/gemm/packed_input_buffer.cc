@@ -90,11 +90,6 @@ int64_t PackedInputBuffer::row_stride() const {
 
 PackedInput::PackedInput(PackedInputBuffer& buffer) : buffer_(&buffer), number_(buffer.number()) {}
 
-void PackedInput::Write(int worker, int64_t row, absl::Span<const float> x, int64_t column) const {
-  const int64_t cols = static_cast<int64_t>(x.size());
-  WriteRows(worker, row, {x.data(), 1, cols, cols}, column);
-}
-
 void PackedInput::WriteRows(int worker, int64_t first, MatrixView<const float> x,
                             int64_t column) const {
   if (buffer_ == nullptr) return;

@@ -44,7 +44,7 @@ class PackedInputBuffer {
   // none was reserved for at least PaddedRows(rows) rows.
   PackedInput Begin(int64_t in, int64_t rows);
 
-  // Writes columns of the rows from `row` on; see PackedInput::Write.
+  // Writes columns of the rows from `row` on; see PackedInput::WriteRows.
   void Write(int worker, int64_t row, int64_t column, MatrixView<const float> x);
 
   // Returns the memory of columns of the rows from `row` on; see PackedInput::NativePlace.

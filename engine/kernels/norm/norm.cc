@@ -147,11 +147,9 @@ HWY_EXPORT(AddAndNormalizeRow);
 template <class Make>
 void MakeRows(const ThreadTeam& team, int64_t rows, const PreparedRows& y, const Make& make) {
   const size_t columns = static_cast<size_t>(y.rows.cols);
-  ForRowTiles(team, rows, [&](int worker, int64_t begin, int64_t count) {
-    for (int64_t r = begin; r < begin + count; ++r) {
-      make(r, columns);
-      y.packed.Write(worker, r, {y.rows.row(r), columns});
-    }
+  ForRows(team, rows, [&](int worker, int64_t r) {
+    make(r, columns);
+    y.packed.WriteRows(worker, r, y.rows.Rows(r, 1));
   });
 }
 

@@ -11,8 +11,7 @@ absl::StatusOr<Bottleneck::NormedLinear> Bottleneck::NormedLinear::Load(const st
                                                                         const LayerShape& shape,
                                                                         WeightLoader& loader) {
   ASSIGN_OR_RETURN(PackedLinear linear, loader.ReadLinear(name, out, in));
-  ASSIGN_OR_RETURN(const int norm,
-                   loader.AddNorm(name + "_norm", out, shape.norms.kind, shape.norms.epsilon));
+  ASSIGN_OR_RETURN(const int norm, loader.AddNorm(name + "_norm", out, shape.norms));
   return NormedLinear{std::move(linear), norm};
 }
 

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <iterator>
 
-#include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/row_tiles.h"
 #include "engine/layers/state/rows.h"
 
 namespace attendant {
 namespace {
-
-// The number of rows that a worker gathers at a time.
-constexpr int64_t kGatheredRows = 64;
 
 // Returns the index in the sequence of the row at `offset` positions from `row`, or -1 if no token
 // has that position.
@@ -94,12 +91,9 @@ MatrixView<float> TokenConvolution::Forward(const LinearInput& /*x*/, const Laye
 void TokenConvolution::Gather(MatrixView<const float> x, int64_t first, MatrixView<float> taps,
                               const LayerRun& run) const {
   const int64_t kept = std::clamp<int64_t>(run.tokens - first, 0, taps.rows);
-  run.workspace.team.ParallelFor(CeilDivide(kept, kGatheredRows), [&](int, int64_t item) {
-    const int64_t end = std::min(kept, (item + 1) * kGatheredRows);
-    for (int64_t r = item * kGatheredRows; r < end; ++r) {
-      const AttentionSequence& sequence = SequenceOf(run.sequences, first + r);
-      GatherRow(x, sequence, first + r - sequence.row_begin, taps.row(r));
-    }
+  ForRows(run.workspace.team, kept, [&](int, int64_t r) {
+    const AttentionSequence& sequence = SequenceOf(run.sequences, first + r);
+    GatherRow(x, sequence, first + r - sequence.row_begin, taps.row(r));
   });
   ZeroRows(taps.Rows(kept, taps.rows - kept));
 }

@@ -104,6 +104,10 @@ class WeightLoader {
   // Returns the index in norms() of the norm `name`. Reads it unless it is already there.
   absl::StatusOr<int> AddNorm(const std::string& name, int64_t width, NormKind kind, float epsilon);
 
+  absl::StatusOr<int> AddNorm(const std::string& name, int64_t width, const NormShape& of_layer) {
+    return AddNorm(name, width, of_layer.kind, of_layer.epsilon);
+  }
+
   // Replaces the weights and biases of norms() that the source has.
   absl::Status ReplaceNorms();
 

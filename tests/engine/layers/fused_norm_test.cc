@@ -218,7 +218,7 @@ TEST_P(FusedLayersTest, FeedForwardTakesPackedRows) {
   const Sequence expected = output(ViewOf(values, PaddedRows(kMaxTokens), width));
   const PackedInput packed = run.Prepare(width);
   for (int64_t r = 0; r < kMaxTokens; ++r) {
-    packed.Write(0, r, {&values[r * width], static_cast<size_t>(width)});
+    packed.WriteRows(0, r, {&values[r * width], 1, width, width});
   }
   EXPECT_TRUE(BitEqual(output({ViewOf(nothing, PaddedRows(kMaxTokens), width), packed}), expected));
 }

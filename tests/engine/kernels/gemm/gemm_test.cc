@@ -285,7 +285,7 @@ class GemmPreparedTest : public testing::TestWithParam<Case> {
     const PackedInput packed = workspace.Prepare(layer.shape.in, rows);
     const int64_t in = layer.shape.in;
     ThreadTeam(2).ParallelFor(rows, [&](int worker, int64_t r) {
-      packed.Write(worker, r, {&layer.x[r * in], static_cast<size_t>(in)});
+      packed.WriteRows(worker, r, {&layer.x[r * in], 1, in, in});
     });
     return packed;
   }

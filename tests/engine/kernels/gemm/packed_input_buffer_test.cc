@@ -54,7 +54,7 @@ class PackedInputBufferTest : public testing::TestWithParam<PackedInputLayout> {
 
   void WriteAll(const std::vector<float>& x, const PackedInput& packed) const {
     for (int64_t r = 0; r * width_ < static_cast<int64_t>(x.size()); ++r) {
-      packed.Write(0, r, {&x[r * width_], static_cast<size_t>(width_)});
+      packed.WriteRows(0, r, {&x[r * width_], 1, width_, width_});
     }
   }
 
@@ -154,7 +154,7 @@ TEST_P(PackedInputBufferTest, ColumnsMakeUpARowThatIsRoundedElementByElement) {
   for (int64_t r = 0; r < 20; ++r) {
     for (int64_t column = 0, count; column < width_; column += count) {
       count = std::min<int64_t>(width_ - column, 1 + (r * 37) % 150);
-      packed.Write(1, r, {&x[r * width_ + column], static_cast<size_t>(count)}, column);
+      packed.WriteRows(1, r, {&x[r * width_ + column], 1, count, count}, column);
     }
   }
   EXPECT_EQ(BytesOf(*packed.Find(layout_), 0, 20), BytesOf(whole.Rows(0), 0, 20));
@@ -208,7 +208,7 @@ TEST(PackedInputBufferOfFloatsTest, HoldsNothing) {
   EXPECT_EQ(buffer.bytes(), 0);
   const PackedInput packed = buffer.Begin(layout, 1000);
   const std::vector<float> x(8, 1.0f);
-  packed.Write(0, 999, x);
+  packed.WriteRows(0, 999, {x.data(), 1, 8, 8});
   EXPECT_FALSE(packed.Find(layout));
   EXPECT_FALSE(PackedInput().From(3).Find(layout));
 }
