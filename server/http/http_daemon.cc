@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <strings.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -34,6 +35,20 @@ bool HasBody(MHD_Connection* connection) {
   const std::string_view length = HeaderOf(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
   return HeaderOf(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING).data() != nullptr ||
          (length.data() != nullptr && length != "0");
+}
+
+// Returns the path of a request target without repeated slashes and a slash at its end, which come
+// of base URLs that end with one, and without the scheme and host of a target in absolute form.
+std::string PathOf(std::string_view target) {
+  if (const size_t host = target.find("://"); host != target.npos && target.front() != '/') {
+    target.remove_prefix(std::min(target.find('/', host + 3), target.size()));
+  }
+  std::string path;
+  for (const char c : target) {
+    if (c != '/' || path.empty() || path.back() != '/') path += c;
+  }
+  if (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path.empty() ? "/" : path;
 }
 
 // The values of a header, in their order.
@@ -195,10 +210,11 @@ const std::shared_ptr<const HttpCredentials>& HttpDaemon::NewestCredentials() {
   return credentials_;
 }
 
-MHD_Result HttpDaemon::Begin(HttpConnection& connection, const char* path, const char* method) {
+MHD_Result HttpDaemon::Begin(HttpConnection& connection, const char* target, const char* method) {
   MHD_Connection* library = connection.library;
   // It is still idle if its first byte arrived with the previous request.
   if (connection.phase == Phase::kIdle) connection.Enter(Phase::kBrief);
+  const std::string path = PathOf(target);
   HttpRequest request = {method, path, HasBody(library)};
   request.authorization = std::string(HeaderOf(library, MHD_HTTP_HEADER_AUTHORIZATION));
   if (const auto& newest = NewestCredentials(); newest != nullptr) {

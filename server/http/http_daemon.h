@@ -55,7 +55,7 @@ class HttpDaemon {
   MHD_Daemon* StartLibrary(int connections);
   // Returns the newest certificates that GnuTLS accepts; null without TLS.
   const std::shared_ptr<const HttpCredentials>& NewestCredentials();
-  MHD_Result Begin(HttpConnection& connection, const char* path, const char* method);
+  MHD_Result Begin(HttpConnection& connection, const char* target, const char* method);
   MHD_Result Continue(HttpConnection& connection, const char* body, size_t* size);
   MHD_Result Send(HttpConnection& connection);  // the exchange's response
   void Open(HttpConnection& connection);

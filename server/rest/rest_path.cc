@@ -88,7 +88,7 @@ std::optional<RestPath> OfSharedMemory(absl::string_view path) {
 }  // namespace
 
 std::optional<RestPath> ParseRestPath(std::string_view path) {
-  if (path == "/v2" || path == "/v2/") return RestPath{RestMethod::kServerMetadata};
+  if (path == "/v2") return RestPath{RestMethod::kServerMetadata};
   absl::string_view rest(path.data(), path.size());
   if (!absl::ConsumePrefix(&rest, "/v2/")) return std::nullopt;
   for (const Row& row : kRows) {

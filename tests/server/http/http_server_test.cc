@@ -60,6 +60,8 @@ TEST_F(HttpServerTest, AnythingElseIsNotFound) {
   EXPECT_THAT(Get("/"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get("/../etc/passwd"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get("/metrics/x"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Get("//healthz/"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Get("http://x/healthz"), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(HttpServerTest, RefusesOtherMethodsAndBodies) {
