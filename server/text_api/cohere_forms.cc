@@ -1,4 +1,4 @@
-// Cohere's /v2/embed, and the rerank of Cohere and Jina.
+// Cohere's embed, and the rerank of Cohere, Jina and Voyage.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "server/http/json_answer.h"
 #include "server/text/base/json_tree.h"
 #include "server/text_api/json_form.h"
@@ -23,10 +25,15 @@ std::string NewId() {
                          source() & 0xfff, source() & 0xfff, source(), source() & 0xffff);
 }
 
-}  // namespace
+// Returns the beginning of a response, up to its vectors.
+std::string EmbedHead(const DoneText& done, const char* version, const char* type) {
+  return absl::StrCat("{\"id\":", NewId(), ",\"response_type\":\"", type,
+                      "\",\"meta\":{\"api_version\":{\"version\":\"", version,
+                      "\"},\"billed_units\":{\"input_tokens\":", done.result.total_tokens(),
+                      "}},\"embeddings\":");
+}
 
-// Lists of vectors by type, followed by the texts.
-TextWriter ReadCohereEmbed(Members& members, TextTask& task) {
+void FillEmbed(Members& members, TextTask& task) {
   for (const char* other : {"images", "inputs"}) {
     if (members.Has(other)) members.Refuse(other, "no value (only texts are embedded)", "a value");
   }
@@ -36,69 +43,105 @@ TextWriter ReadCohereEmbed(Members& members, TextTask& task) {
   task.dimensions = members.Count("output_dimension");
   task.truncation = members.Truncation();
   ReadPurpose(members, "input_type", task);
+}
+
+// Lists of vectors by type, followed by the texts.
+TextWriter ReadEmbedByType(const char* version, Members& members, TextTask& task) {
+  FillEmbed(members, task);
   auto types = members.Names("embedding_types").value_or(std::vector<std::string>{"float"});
   for (size_t i = 0; i < types.size(); ++i) {
-    if (types[i] == "float" || types[i] == "base64") continue;
-    members.Refuse(absl::StrCat("embedding_types[", i, "]"), "\"float\" or \"base64\"",
+    if (absl::c_linear_search(kVectorForms, types[i])) continue;
+    members.Refuse(absl::StrCat("embedding_types[", i, "]"),
+                   absl::StrCat("\"", absl::StrJoin(kVectorForms, "\" or \""), "\""),
                    Describe({types[i]}));
   }
   std::sort(types.begin(), types.end());
   types.erase(std::unique(types.begin(), types.end()), types.end());
   if (types.empty()) types = {"float"};
-  return [types](const std::shared_ptr<const DoneText>& done) {
-    const int64_t tokens = done->result.total_tokens();
-    const std::string head = absl::StrCat(
-        "{\"id\":", NewId(), ",\"response_type\":\"embeddings_by_type\",\"meta\":{\"api_version\":",
-        "{\"version\":\"2\"},\"billed_units\":{\"input_tokens\":", tokens, "}},\"embeddings\":{");
+  return [types, version](const std::shared_ptr<const DoneText>& done) {
     const auto append = [done, types](size_t at, std::string* to) {
       const size_t list = at / done->inputs(), index = at % done->inputs();
       const bool text = list == types.size();
       if (index == 0) absl::StrAppend(to, "\"", text ? "texts" : types[list], "\":[");
       if (text) {
         *to += text::QuoteJson(done->task.inputs[index].text);
-      } else if (types[list] == "base64") {
-        AppendBase64(done->Row(index), to);
       } else {
-        AppendNumbers(done->Row(index), to);
+        AppendVector(VectorFormOf(types[list]), done->Row(index), to);
       }
       if (index + 1 < done->inputs()) return;
       *to += list + 1 == types.size() ? "]}" : "]";
     };
-    return ListAnswer(head, done->inputs() * (types.size() + 1), append, "}");
+    return ListAnswer(EmbedHead(*done, version, "embeddings_by_type") + "{",
+                      done->inputs() * (types.size() + 1), append, "}");
   };
 }
 
-// The answer has the members of both APIs. Documents are cut where the model's longest sequence
-// ends, whatever max_tokens_per_doc says.
+}  // namespace
+
+TextWriter ReadCohereEmbed(Members& members, TextTask& task) {
+  return ReadEmbedByType("2", members, task);
+}
+
+// One list of vectors, unless types are asked for.
+TextWriter ReadFirstCohereEmbed(Members& members, TextTask& task) {
+  if (members.Has("embedding_types")) return ReadEmbedByType("1", members, task);
+  FillEmbed(members, task);
+  return [](const std::shared_ptr<const DoneText>& done) {
+    const auto append = [done](size_t at, std::string* to) {
+      const size_t inputs = done->inputs(), index = at % inputs;
+      if (at == inputs) *to += "\"texts\":[";
+      if (at < inputs) {
+        AppendNumbers(done->Row(index), to);
+      } else {
+        *to += text::QuoteJson(done->task.inputs[index].text);
+      }
+      if (index + 1 == inputs) *to += ']';
+    };
+    return ListAnswer(EmbedHead(*done, "1", "embeddings_floats") + "[", 2 * done->inputs(), append,
+                      "}");
+  };
+}
+
+// The answer has the members of Cohere's and Jina's APIs. Voyage's requests, known by members that
+// only they have, get the results a second time, in its `data`. Documents are cut where the model's
+// longest sequence ends, whatever max_tokens_per_doc says.
 TextWriter ReadRerank(Members& members, TextTask& task) {
   task.wish = TextWish::kScores;
   task.scores = ScoresFor::kRanking;
   task.field = "documents";
   task.query = members.Text("query");
   task.inputs = members.Texts("documents", true);
-  task.truncation = members.limits().truncate ? v1::TRUNCATE_RIGHT : v1::NO_TRUNCATION;
-  const int64_t top_n = members.Count("top_n").value_or(std::numeric_limits<int64_t>::max());
+  const bool voyage = members.Has("top_k") || members.Has("truncation");
+  task.truncation = members.Truncation();
+  const auto top_n = members.Count("top_n"), top_k = members.Count("top_k");
+  const int64_t most = top_n.value_or(top_k.value_or(std::numeric_limits<int64_t>::max()));
   members.Count("max_tokens_per_doc");
+  const auto fields = members.Names("rank_fields");
+  if (fields && *fields != std::vector<std::string>{"text"}) {
+    members.Refuse("rank_fields", "[\"text\"] (join other fields of a document into its text)",
+                   absl::StrCat("[", absl::StrJoin(*fields, ", "), "]"));
+  }
   const bool with_documents = members.Flag("return_documents", false);
-  return [top_n, with_documents](const std::shared_ptr<const DoneText>& done) {
+  return [most, with_documents, voyage](const std::shared_ptr<const DoneText>& done) {
     const int64_t tokens = done->result.total_tokens();
     const std::string head = absl::StrCat(
         "{\"id\":", NewId(), ",\"object\":\"list\",\"model\":", text::QuoteJson(done->result.model),
         ",\"usage\":{\"prompt_tokens\":", tokens, ",\"total_tokens\":", tokens,
         "},\"meta\":{\"api_version\":{\"version\":\"2\"},\"billed_units\":{\"search_units\":1},",
         "\"tokens\":{\"input_tokens\":", tokens, "}},\"results\":[");
-    const auto order = BestFirst(done->result.numbers, static_cast<size_t>(top_n));
-    const auto append = [done, order, with_documents](size_t place, std::string* to) {
-      const size_t index = order[place];
+    const auto order = BestFirst(done->result.numbers, static_cast<size_t>(most));
+    const auto append = [done, order, with_documents](size_t at, std::string* to) {
+      const size_t index = order[at % order.size()];
+      if (at == order.size()) *to += "\"data\":[";
       absl::StrAppend(to, "{\"index\":", index, ",\"relevance_score\":");
       AppendNumber(done->result.numbers[index], to);
       if (with_documents) {
         const std::string text = text::QuoteJson(done->task.inputs[index].text);
         absl::StrAppend(to, ",\"document\":{\"text\":", text, "}");
       }
-      *to += '}';
+      *to += (at + 1) % order.size() == 0 ? "}]" : "}";
     };
-    return ListAnswer(head, order.size(), append, "]}");
+    return ListAnswer(head, order.size() * (voyage ? 2 : 1), append, "}");
   };
 }
 

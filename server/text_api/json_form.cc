@@ -1,22 +1,71 @@
 #include "server/text_api/json_form.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
-#include "absl/strings/match.h"
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/http/json_answer.h"
 
 namespace attendant::server {
+namespace {
+
+using Type = VectorForm::Type;
+
+// The purposes that no prompt of another name stands for.
+constexpr absl::string_view kOwnPurposes[] = {"classification", "clustering", "separation",
+                                              "text-matching"};
+
+}  // namespace
+
+VectorForm VectorFormOf(absl::string_view name) {
+  if (name == "binary") return {Type::kBinary};
+  if (name == "ubinary") return {Type::kUbinary};
+  return {Type::kFloat, name == "base64"};
+}
+
+void AppendVector(VectorForm form, absl::Span<const float> vector, std::string* to) {
+  if (form.type == Type::kFloat) {
+    return form.base64 ? AppendBase64(vector, to) : AppendNumbers(vector, to);
+  }
+  std::string bytes((vector.size() + 7) / 8, '\0');
+  for (size_t i = 0; i < vector.size(); ++i) {
+    if (vector[i] > 0) bytes[i / 8] = static_cast<char>(bytes[i / 8] | 0x80 >> i % 8);
+  }
+  const bool is_signed = form.type == Type::kBinary;
+  for (char& byte : bytes) byte = static_cast<char>(is_signed ? byte ^ 0x80 : byte);
+  if (form.base64) {
+    absl::StrAppend(to, "\"", absl::Base64Escape(bytes), "\"");
+    return;
+  }
+  *to += '[';
+  for (const char byte : bytes) {
+    const int number = is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+    absl::StrAppend(to, to->back() == '[' ? "" : ",", number);
+  }
+  *to += ']';
+}
 
 void ReadPurpose(Members& members, const char* name, TextTask& task) {
-  if (!members.Has(name)) return;
-  const std::string purpose = members.Choice(
-      name, {"query", "search_query", "retrieval.query", "document", "passage", "search_document",
-             "retrieval.passage", "classification", "clustering", "separation", "text-matching"});
+  const std::string given = members.Name(name);
+  if (given.empty()) return;
+  const std::string purpose = absl::AsciiStrToLower(given);
+  // "query" of "search_query", "retrieval.query" and "nl2code.query".
+  const std::string last = purpose.substr(purpose.find_last_of("._") + 1);
   task.preferred_prompts = {purpose};
-  if (absl::StrContains(purpose, "query")) {
+  if (last == "query") {
     task.preferred_prompts.push_back("query");
-  } else if (absl::StrContains(purpose, "document") || absl::StrContains(purpose, "passage")) {
+  } else if (last == "document" || last == "passage") {
     task.preferred_prompts.insert(task.preferred_prompts.end(), {"document", "passage"});
+  } else if (!absl::c_linear_search(kOwnPurposes, purpose)) {
+    members.Refuse(name,
+                   "\"query\", \"document\" or \"passage\", also after a word as in "
+                   "\"search_query\" and \"retrieval.passage\", or \"classification\", "
+                   "\"clustering\", \"separation\" or \"text-matching\"",
+                   Describe({given}));
   }
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/text_api/members.h"
 #include "server/text_api/text_form.h"
@@ -14,18 +16,36 @@ namespace attendant::server {
 // See TextRoute::read.
 TextWriter ReadOpenAiEmbeddings(Members& members, TextTask& task);
 TextWriter ReadCohereEmbed(Members& members, TextTask& task);
-TextWriter ReadRerank(Members& members, TextTask& task);  // Jina and Cohere
+TextWriter ReadFirstCohereEmbed(Members& members, TextTask& task);  // of the first API
+TextWriter ReadRerank(Members& members, TextTask& task);            // Jina, Cohere and Voyage
 TextWriter ReadTeiEmbed(Members& members, TextTask& task);
 TextWriter ReadTeiEmbedAll(Members& members, TextTask& task);
 TextWriter ReadTeiEmbedSparse(Members& members, TextTask& task);
 TextWriter ReadTeiSimilarity(Members& members, TextTask& task);
 TextWriter ReadTeiPredict(Members& members, TextTask& task);
+TextWriter ReadHubPredict(Members& members, TextTask& task);  // Hugging Face's Inference API
 TextWriter ReadTeiRerank(Members& members, TextTask& task);
 TextWriter ReadTeiTokenize(Members& members, TextTask& task);
 TextWriter ReadEntities(Members& members, TextTask& task);
 
-// Sets prompts according to the purpose of the texts: input types of Cohere and NVIDIA, tasks of
-// Jina.
+// The JSON form of a vector: its numbers, or a bit for each of them, as a list or as bytes in
+// base64.
+struct VectorForm {
+  enum class Type { kFloat, kBinary, kUbinary } type = Type::kFloat;
+  bool base64 = false;
+};
+
+// The names of Cohere, Jina and Voyage for it.
+inline constexpr std::initializer_list<absl::string_view> kVectorForms = {"float", "base64",
+                                                                          "binary", "ubinary"};
+VectorForm VectorFormOf(absl::string_view name);  // one of kVectorForms
+
+// kBinary and kUbinary write the bytes of sentence-transformers' precisions of these names: a bit
+// is set if the number is above 0, the first is the highest of its byte, and kBinary subtracts 128.
+void AppendVector(VectorForm form, absl::Span<const float> vector, std::string* to);
+
+// Sets prompts according to the purpose of the texts: input types of Cohere, NVIDIA and Voyage,
+// tasks of Jina.
 void ReadPurpose(Members& members, const char* name, TextTask& task);
 
 // Returns the indices of at most `most` scores, highest first.

@@ -135,14 +135,15 @@ std::optional<std::vector<std::string>> Members::Names(const char* name) {
 v1::Truncation Members::Truncation() {
   const bool left = Choice("truncation_direction", {"right", "left"}) == "left";
   const v1::Truncation side = left ? v1::TRUNCATE_LEFT : v1::TRUNCATE_RIGHT;
-  const Member member = Find("truncate");
+  const char* name = Has("truncate") ? "truncate" : "truncation";
+  const Member member = Find(name);
   if (member.value != nullptr && member.value->As<std::string>() != nullptr) {
-    const std::string end = Choice("truncate", {"none", "start", "end"});
+    const std::string end = Choice(name, {"none", "start", "end"});
     return end == "end"     ? v1::TRUNCATE_RIGHT
            : end == "start" ? v1::TRUNCATE_LEFT
                             : v1::NO_TRUNCATION;
   }
-  return Flag("truncate", limits_.truncate) ? side : v1::NO_TRUNCATION;
+  return Flag(name, limits_.truncate) ? side : v1::NO_TRUNCATION;
 }
 
 Members Members::Object(const char* name) {

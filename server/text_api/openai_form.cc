@@ -1,4 +1,4 @@
-// OpenAI's /v1/embeddings, with members that Jina's and NVIDIA's have beyond it.
+// OpenAI's /v1/embeddings, with members that Jina's, NVIDIA's, Voyage's and vLLM's have beyond it.
 #include <memory>
 #include <string>
 
@@ -11,23 +11,27 @@ namespace attendant::server {
 TextWriter ReadOpenAiEmbeddings(Members& members, TextTask& task) {
   task.field = "input";
   task.inputs = members.Inputs("input");
-  task.normalize = members.Flag("normalized", true);
-  task.dimensions = members.Count("dimensions");
+  task.normalize = members.Flag(members.Has("normalized") ? "normalized" : "normalize", true);
+  task.dimensions =
+      members.Count(members.Has("output_dimension") ? "output_dimension" : "dimensions");
   task.truncation = members.Truncation();
+  task.prompt_name = members.Name("prompt_name");
   ReadPurpose(members, "input_type", task);
   ReadPurpose(members, "task", task);
-  if (members.Flag("late_chunking", false)) members.Refuse("late_chunking", "false", "true");
-  const char* format = members.Has("embedding_type") ? "embedding_type" : "encoding_format";
-  const bool base64 = members.Choice(format, {"float", "base64"}) == "base64";
-  return [base64](const std::shared_ptr<const DoneText>& done) {
+  for (const char* other : {"late_chunking", "return_multivector"}) {
+    if (members.Flag(other, false)) members.Refuse(other, "false", "true");
+  }
+  const char* type = members.Has("output_dtype") ? "output_dtype" : "embedding_type";
+  VectorForm form = VectorFormOf(members.Choice(type, kVectorForms));
+  form.base64 |= members.Choice("encoding_format", {"float", "base64"}) == "base64";
+  return [form](const std::shared_ptr<const DoneText>& done) {
     const int64_t tokens = done->result.total_tokens();
     const std::string head = absl::StrCat(
         "{\"object\":\"list\",\"model\":", text::QuoteJson(done->result.model),
         ",\"usage\":{\"prompt_tokens\":", tokens, ",\"total_tokens\":", tokens, "},\"data\":[");
-    const auto write = base64 ? AppendBase64 : AppendNumbers;
-    const auto append = [done, write](size_t index, std::string* to) {
+    const auto append = [done, form](size_t index, std::string* to) {
       absl::StrAppend(to, "{\"object\":\"embedding\",\"index\":", index, ",\"embedding\":");
-      write(done->Row(index), to);
+      AppendVector(form, done->Row(index), to);
       *to += '}';
     };
     return ListAnswer(head, done->inputs(), append, "]}");

@@ -1,16 +1,20 @@
 // The routes of text-embeddings-inference that score texts and show their tokens.
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "server/http/json_answer.h"
 #include "server/text/base/json_tree.h"
 #include "server/text_api/json_form.h"
 
 namespace attendant::server {
 namespace {
+
+constexpr std::initializer_list<absl::string_view> kFunctions = {"none", "softmax", "sigmoid"};
 
 void AppendToken(const std::string& text, const v1::TextTokens& tokens, int i, std::string* to) {
   const bool placed = tokens.byte_begins(i) < tokens.byte_ends(i);  // else added, or of a prompt
@@ -24,24 +28,28 @@ void AppendToken(const std::string& text, const v1::TextTokens& tokens, int i, s
   }
 }
 
-}  // namespace
-
-// [{"score", "label"}], best first, or a list of these for a batch.
-TextWriter ReadTeiPredict(Members& members, TextTask& task) {
+// [{"score", "label"}], best first, or a list of these for a batch or if `nested`.
+TextWriter ReadPredict(bool nested, Members& members, TextTask& task) {
   bool batch = false;
   task.wish = TextWish::kScores;
   task.field = "inputs";
   task.inputs = members.Pairs("inputs", &batch);
-  // Clients of Hugging Face's Inference API send `parameters`, and expect a list for each text,
-  // even for a single one.
-  batch = batch || members.Has("parameters");
   task.truncation = members.Truncation();
-  const bool none =
-      members.Has("function_to_apply") && members.Choice("function_to_apply", {"none"}) == "none";
-  const bool raw = members.Flag("raw_scores", none);
-  task.scores = raw ? ScoresFor::kRaw : ScoresFor::kClasses;
+  if (members.Has("candidate_labels")) {
+    members.Refuse("candidate_labels",
+                   "no value (send pairs of a text and a hypothesis, [[text, hypothesis], …])",
+                   "a value");
+  }
+  const std::string function = members.Has("function_to_apply")
+                                   ? members.Choice("function_to_apply", kFunctions)
+                                   : std::string();
+  const bool raw = members.Flag("raw_scores", function == "none");
+  task.scores = raw                     ? ScoresFor::kRaw
+                : function == "softmax" ? ScoresFor::kSoftmax
+                : function == "sigmoid" ? ScoresFor::kSigmoid
+                                        : ScoresFor::kClasses;
   const int64_t top_k = members.Count("top_k").value_or(std::numeric_limits<int64_t>::max());
-  return [batch, top_k](const std::shared_ptr<const DoneText>& done) {
+  return [lists = batch || nested, top_k](const std::shared_ptr<const DoneText>& done) {
     const auto append = [done, top_k](size_t index, std::string* to) {
       const auto scores = done->Row(index);
       *to += '[';
@@ -52,12 +60,26 @@ TextWriter ReadTeiPredict(Members& members, TextTask& task) {
       }
       *to += ']';
     };
-    return ListAnswer(batch ? "[" : "", done->inputs(), append, batch ? "]" : "");
+    return ListAnswer(lists ? "[" : "", done->inputs(), append, lists ? "]" : "");
   };
 }
 
-// [{"index", "score"}], best first, with "text" if it is asked for.
+}  // namespace
+
+TextWriter ReadTeiPredict(Members& members, TextTask& task) {
+  // Clients of Hugging Face's Inference API send `parameters`.
+  return ReadPredict(members.Has("parameters"), members, task);
+}
+
+// A list for each text, even for a single one.
+TextWriter ReadHubPredict(Members& members, TextTask& task) {
+  return ReadPredict(/*nested=*/true, members, task);
+}
+
+// [{"index", "score"}], best first, with "text" if it is asked for. Clients of Infinity and vLLM
+// send `documents` to this path, and expect what Jina's API returns.
 TextWriter ReadTeiRerank(Members& members, TextTask& task) {
+  if (members.Has("documents") && !members.Has("texts")) return ReadRerank(members, task);
   task.wish = TextWish::kScores;
   task.field = "texts";
   task.query = members.Text("query");

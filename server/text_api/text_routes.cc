@@ -17,7 +17,8 @@
 namespace attendant::server {
 namespace {
 
-// The reader for text-embeddings-inference's root, which follows the model's purpose.
+// The reader for a route that follows the model's purpose: the root of text-embeddings-inference
+// and Hugging Face's Inference API.
 absl::StatusOr<decltype(TextRoute::read)> ReaderByModel(const TextRequest& request,
                                                         Members& members, const TextTask& task) {
   if (members.Has("query")) return ReadTeiRerank;
@@ -26,7 +27,7 @@ absl::StatusOr<decltype(TextRoute::read)> ReaderByModel(const TextRequest& reque
   ASSIGN_OR_RETURN(const TextWish wish, request.main_wish(task.model));
   switch (wish) {
     case TextWish::kScores:
-      return ReadTeiPredict;
+      return ReadHubPredict;
     case TextWish::kSparse:
       return ReadTeiEmbedSparse;
     case TextWish::kEntities:
@@ -75,6 +76,7 @@ const std::vector<TextRoute>& TextRoutes() {
       {"/v1/embeddings", "openai_embeddings", ErrorStyle::kOpenAi, ReadOpenAiEmbeddings},
       {"/embeddings", "openai_embeddings", ErrorStyle::kOpenAi, ReadOpenAiEmbeddings},
       {"/v2/embed", "cohere_embed", ErrorStyle::kCohere, ReadCohereEmbed},
+      {"/v1/embed", "cohere_embed", ErrorStyle::kCohere, ReadFirstCohereEmbed},
       {"/v2/rerank", "cohere_rerank", ErrorStyle::kCohere, ReadRerank},
       {"/v1/rerank", "jina_rerank", ErrorStyle::kJina, ReadRerank},
       {"/embed", "embed", ErrorStyle::kTei, ReadTeiEmbed},
@@ -85,6 +87,7 @@ const std::vector<TextRoute>& TextRoutes() {
       {"/predict", "predict", ErrorStyle::kTei, ReadTeiPredict},
       {"/tokenize", "tokenize", ErrorStyle::kTei, ReadTeiTokenize},
       {"/entities", "entities", ErrorStyle::kTei, ReadEntities},
+      {"/invocations", "by_model", ErrorStyle::kTei, nullptr},  // SageMaker
       {"/", "by_model", ErrorStyle::kTei, nullptr}};
   return routes;
 }

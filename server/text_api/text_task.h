@@ -28,8 +28,9 @@ enum class TextWish {
   kTokens,        // only the tokens
 };
 
-// The conversion of the outputs of a classification head to scores.
-enum class ScoresFor { kClasses, kRanking, kRaw };
+// The conversion of the outputs of a classification head to scores: as the model was trained for
+// classes or ranking, or as the request says.
+enum class ScoresFor { kClasses, kRanking, kRaw, kSoftmax, kSigmoid };
 
 struct TextTask {
   std::string model;  // empty: the only suitable model

@@ -20,6 +20,8 @@ ScoreFunction FunctionFor(const TextTask& task, const Tokenization& tokenization
   if (task.wish != TextWish::kScores || task.scores == ScoresFor::kRaw || task.interacts) {
     return ScoreFunction::kPlain;
   }
+  if (task.scores == ScoresFor::kSoftmax) return ScoreFunction::kSoftmax;
+  if (task.scores == ScoresFor::kSigmoid) return ScoreFunction::kSigmoid;
   return task.scores == ScoresFor::kRanking ? tokenization.rank_scores : tokenization.class_scores;
 }
 

@@ -81,6 +81,11 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTa
                                                                    const TextNeed& need) {
   if (!name.empty()) {
     FoundModel found = FindModel(models, name);
+    if (absl::IsNotFound(found.status())) {
+      return TextError(
+          TextErrorKind::kNoModel,
+          absl::StrCat(found.status().message(), "; --alias gives a model one more name"));
+    }
     if (!found.ok() || Fits(**found, need)) return found;
     return TextError(TextErrorKind::kUnfit,
                      absl::StrCat("model: expected a model that ", Sentence(need), "; got ",

@@ -9,11 +9,10 @@ namespace {
 
 constexpr std::string_view kOfModel = "/models/", kModelPage = "/v1/models/";
 
-constexpr Named<TextPage> kPages[] = {{"/v1/models", TextPage::kModels},
-                                      {"/info", TextPage::kInfo},
-                                      {"/health", TextPage::kHealth},
-                                      {"/ping", TextPage::kHealth},
-                                      {"/openapi.json", TextPage::kOpenApi}};
+constexpr Named<TextPage> kPages[] = {
+    {"/v1/models", TextPage::kModels}, {"/models", TextPage::kModels},
+    {"/info", TextPage::kInfo},        {"/health", TextPage::kHealth},
+    {"/ping", TextPage::kHealth},      {"/openapi.json", TextPage::kOpenApi}};
 
 bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() > end.size() && text.substr(text.size() - end.size()) == end;
@@ -32,7 +31,6 @@ std::optional<TextPath> ParseOfModel(std::string_view rest,
   std::optional<TextPath> best;
   size_t longest = 0;
   bool best_is_served = false;
-  if (!rest.empty() && rest.back() == '/') rest.remove_suffix(1);
   ForEachPath([&](std::string_view path, TextPath read) {
     if (path == "/" ? rest.empty() : !EndsWith(rest, path)) return;
     const size_t length = path == "/" ? 0 : path.size();

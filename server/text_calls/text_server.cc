@@ -34,6 +34,15 @@ absl::StatusOr<absl::Duration> TimeoutOf(const HttpRequest& request) {
   return timeout;
 }
 
+// Paths at OpenAI's base URL; no other API has any there.
+bool IsOpenAi(std::string_view path) { return path == "/v1" || path.substr(0, 4) == "/v1/"; }
+
+absl::Status UnknownPath(std::string_view path) {
+  return TextError(TextErrorKind::kNoRoute,
+                   absl::StrCat("no API at ", Quote(std::string(path)),
+                                "; check the base URL, or see /openapi.json for all paths"));
+}
+
 ErrorStyle StyleOf(const TextPath& path) {
   if (path.route != nullptr) return path.route->errors;
   const bool openai = path.page == TextPage::kModels || path.page == TextPage::kModel;
@@ -73,6 +82,9 @@ HttpStart StartTextCall(const HttpRequest& request, const std::shared_ptr<HttpRe
       ParseTextPath(request.path, [context](const std::string& name) {
         return context != nullptr && FindModel(context->service.models, name).ok();
       });
+  if (!path && IsOpenAi(request.path)) {
+    return Refuse(TextErrorAnswer(ErrorStyle::kOpenAi, UnknownPath(request.path)), request);
+  }
   if (!path) return std::monostate();
   if (path->route == nullptr ? !reads : request.method != "POST") {
     return Refuse(RefusedVerb(*path, request.method), request);

@@ -37,6 +37,31 @@ TEST(TextAnswersTest, OpenAi) {
   }
 }
 
+TEST(TextAnswersTest, Bits) {
+  const TextResult result = Vectors(10, {1, -1, 0, -0.0f, 1e-30f, -1, -1, 2, -1, 3});
+  const auto embedding = [&](const std::string& members) {
+    FormCall call("/v1/embeddings", absl::StrCat("{\"input\": \"a\", ", members, "}"));
+    return Json::parse(call.Answered(result))["data"][0]["embedding"].dump();
+  };
+  EXPECT_EQ(embedding(R"("embedding_type": "ubinary")"), "[137,64]");
+  EXPECT_EQ(embedding(R"("embedding_type": "binary")"), "[9,-64]");
+  EXPECT_EQ(embedding(R"("output_dtype": "ubinary", "encoding_format": "base64")"), "\"iUA=\"");
+  EXPECT_EQ(embedding(R"("output_dtype": "binary", "encoding_format": "base64")"), "\"CcA=\"");
+}
+
+TEST(TextAnswersTest, FirstCohereEmbed) {
+  const std::string id = "\\{\"id\":\"[0-9a-f-]+\",";
+  EXPECT_THAT(FormCall("/v1/embed", R"({"texts": ["a", "\n"]})").Answered(Vectors(1, {1, 2})),
+              MatchesRegex(id + R"("response_type":"embeddings_floats","meta":\{"api_version":)"
+                                R"(\{"version":"1"\},"billed_units":\{"input_tokens":4\}\},)"
+                                R"("embeddings":\[\[1\],\[2\]\],"texts":\["a","\\n"\]\})"));
+  EXPECT_THAT(FormCall("/v1/embed", R"({"texts": ["a"], "embedding_types": ["float"]})")
+                  .Answered(Vectors(1, {1})),
+              MatchesRegex(id + R"("response_type":"embeddings_by_type","meta":\{"api_version":)"
+                                R"(\{"version":"1"\},"billed_units":\{"input_tokens":2\}\},)"
+                                R"("embeddings":\{"float":\[\[1\]\]\},"texts":\["a"\]\})"));
+}
+
 TEST(TextAnswersTest, CohereEmbed) {
   const std::string id = "\\{\"id\":\"[0-9a-f-]+\",";
   EXPECT_THAT(FormCall("/v2/embed", R"({"texts": ["a", "\n"]})").Answered(Vectors(1, {1, 2})),
@@ -68,6 +93,16 @@ TEST(TextAnswersTest, Rerank) {
                                                            "top_n": 100})")
                                      .Answered(Vectors(1, {0.5f})));
   EXPECT_EQ(plain["results"], Json::parse(R"([{"index": 0, "relevance_score": 0.5}])"));
+  EXPECT_FALSE(plain.contains("data"));
+}
+
+TEST(TextAnswersTest, RerankOfVoyage) {
+  FormCall call("/v1/rerank", R"({"query": "q", "documents": ["a", "b", "c"], "top_k": 2})");
+  EXPECT_THAT(call.Answered(Vectors(1, {0.25f, 0.75f, 0.25f})),
+              HasSubstr(R"("results":[{"index":1,"relevance_score":0.75},)"
+                        R"({"index":0,"relevance_score":0.25}],)"
+                        R"("data":[{"index":1,"relevance_score":0.75},)"
+                        R"({"index":0,"relevance_score":0.25}]})"));
 }
 
 TEST(TextAnswersTest, Vectors) {
@@ -137,7 +172,7 @@ TEST(TextAnswersTest, ByModel) {
   call.request.main_wish = [](const std::string&) { return TextWish::kScores; };
   TextResult result = Vectors(1, {1});
   result.labels = {"a"};
-  EXPECT_EQ(call.Answered(result), R"([{"score":1,"label":"a"}])");
+  EXPECT_EQ(call.Answered(result), R"([[{"score":1,"label":"a"}]])");
 }
 
 TEST(TextAnswersTest, NumbersThatJsonDoesNotHaveAreAnError) {

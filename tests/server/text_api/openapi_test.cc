@@ -62,6 +62,7 @@ TEST(OpenApiTest, HasWhatItRefersToAndNothingElse) {
     }
   }
   references.erase("#/paths/~1v1~1embeddings");
+  references.erase("#/paths/~1");
   EXPECT_EQ(references, parts);
 }
 
@@ -92,7 +93,7 @@ TEST(OpenApiTest, ItsMembersAreRead) {
   size_t members = 0;
   for (const TextRoute& route : TextRoutes()) {
     const std::string path = route.path;
-    if (path == "/") continue;
+    if (route.read == nullptr) continue;  // a route of others
     const Json& content = Resolve(
         document, document["paths"][path])["post"]["requestBody"]["content"]["application/json"];
     const Json& schema = Resolve(document, content["schema"]);

@@ -129,7 +129,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{kO, R"({"input": "a", "encoding_format": "hex"})",
                 "400 encoding_format: expected \"float\" or \"base64\"; got \"hex\""},
         Refused{kO, R"({"input": "a", "embedding_type": ["float"]})",
-                "400 embedding_type: expected \"float\" or \"base64\"; got a list of 1"},
+                "400 embedding_type: expected \"float\" or \"base64\" or \"binary\" or "
+                "\"ubinary\"; got a list of 1"},
+        Refused{kO, R"({"input": "a", "output_dtype": "int8"})",
+                "400 output_dtype: expected \"float\" or \"base64\" or \"binary\" or "
+                "\"ubinary\"; got \"int8\""},
+        Refused{kO, R"({"input": "a", "return_multivector": true})",
+                "400 return_multivector: expected false; got true"},
         Refused{kO, R"({"input": "a", "late_chunking": true})",
                 "400 late_chunking: expected false; got true"},
         Refused{kO, R"({"input": "a", "dimensions": 0})",
@@ -141,16 +147,21 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{kO, R"({"input": "a", "truncate": 1})",
                 "400 truncate: expected true or false; got 1"},
         Refused{kC, R"({"texts": ["a"], "embedding_types": ["float", "int8"]})",
-                "400 embedding_types[1]: expected \"float\" or \"base64\"; got \"int8\""},
+                "400 embedding_types[1]: expected \"float\" or \"base64\" or \"binary\" or "
+                "\"ubinary\"; got \"int8\""},
         Refused{kC, R"({"texts": ["a"], "embedding_types": "float"})",
                 "400 embedding_types: expected a list of strings; got \"float\""},
         Refused{kC, R"({"texts": ["a"], "images": ["data:"]})",
                 "400 images: expected no value (only texts are embedded); got a value"},
-        Refused{kC, R"({"texts": ["a"], "input_type": "image"})",
-                "400 input_type: expected \"query\" or \"search_query\" or \"retrieval.query\" or "
-                "\"document\" or \"passage\" or \"search_document\" or \"retrieval.passage\" or "
-                "\"classification\" or \"clustering\" or \"separation\" or \"text-matching\"; got "
-                "\"image\""},
+        Refused{
+            kC, R"({"texts": ["a"], "input_type": "image"})",
+            "400 input_type: expected \"query\", \"document\" or \"passage\", also after a word "
+            "as in \"search_query\" and \"retrieval.passage\", or \"classification\", "
+            "\"clustering\", \"separation\" or \"text-matching\"; got \"image\""},
+        Refused{kR,
+                R"({"query": "q", "documents": [{"text": "a"}], "rank_fields": ["title", "b"]})",
+                "400 rank_fields: expected [\"text\"] (join other fields of a document into its "
+                "text); got [title, b]"},
         Refused{kR, R"({"query": "q", "documents": ["a"], "top_n": true})",
                 "400 top_n: expected an integer of at least 1; got true"},
         Refused{kR, R"({"query": "q", "documents": ["a"], "return_documents": "yes"})",
@@ -168,9 +179,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "422 Validation parameters: expected an object; got 5"},
         Refused{kE, R"({"inputs": "a", "parameters": {"normalize": []}})",
                 "422 Validation parameters.normalize: expected true or false; got an empty list"},
-        Refused{"/predict", R"({"inputs": "a", "parameters": {"function_to_apply": "sigmoid"}})",
-                "422 Validation parameters.function_to_apply: expected \"none\"; got "
-                "\"sigmoid\""},
+        Refused{"/predict", R"({"inputs": "a", "parameters": {"function_to_apply": "relu"}})",
+                "422 Validation parameters.function_to_apply: expected \"none\" or \"softmax\" or "
+                "\"sigmoid\"; got \"relu\""},
+        Refused{"/predict", R"({"inputs": "a", "parameters": {"candidate_labels": ["b"]}})",
+                "422 Validation candidate_labels: expected no value (send pairs of a text and a "
+                "hypothesis, [[text, hypothesis], …]); got a value"},
         Refused{"/predict", R"({"inputs": "a", "top_k": 0})",
                 "422 Validation top_k: expected an integer of at least 1; got 0"},
         Refused{"/tokenize", R"({"inputs": "a", "add_special_tokens": "no"})",

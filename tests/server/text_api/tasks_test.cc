@@ -36,7 +36,8 @@ std::string Show(const TextTask& task) {
   if (task.normalize) parts.push_back("normalize");
   if (task.dimensions) parts.push_back(absl::StrCat("dimensions=", *task.dimensions));
   if (task.scores != ScoresFor::kClasses) {
-    parts.push_back(task.scores == ScoresFor::kRaw ? "raw" : "ranking");
+    const char* functions[] = {"", "ranking", "raw", "softmax", "sigmoid"};
+    parts.push_back(functions[static_cast<int>(task.scores)]);
   }
   if (!task.add_special_tokens) parts.push_back("plain");
   return absl::StrJoin(parts, " ");
@@ -70,6 +71,13 @@ TEST(TextTasksTest, OpenAi) {
   EXPECT_EQ(of(R"("input": "b", "task": "retrieval.query", "normalized": false,
                   "late_chunking": false, "embedding_type": "float")"),
             "vectors input=b prompts=retrieval.query|query");
+  EXPECT_EQ(of(R"("input": "b", "task": "nl2code.query", "return_multivector": false)"),
+            "vectors input=b prompts=nl2code.query|query normalize");
+  EXPECT_EQ(of(R"("input": "b", "task": "code.passage", "normalize": false)"),
+            "vectors input=b prompts=code.passage|document|passage");
+  EXPECT_EQ(of(R"("input": "b", "prompt_name": "p", "output_dimension": 5, "truncation": false,
+                  "output_dtype": "ubinary", "input_type": null)"),
+            "vectors input=b prompt=p NO_TRUNCATION normalize dimensions=5");
 }
 
 TEST(TextTasksTest, Cohere) {
@@ -78,13 +86,18 @@ TEST(TextTasksTest, Cohere) {
                                     "embedding_types": ["base64", "float"]})"),
             "vectors of a texts=b|c prompts=search_document|document|passage TRUNCATE_LEFT "
             "normalize dimensions=3");
-  EXPECT_EQ(TaskOf("/v2/embed", R"({"texts": ["b"], "input_type": "clustering"})"),
-            "vectors texts=b prompts=clustering normalize");
+  for (const char* path : {"/v1/embed", "/v2/embed"}) {
+    EXPECT_EQ(TaskOf(path, R"({"texts": ["b"], "input_type": "clustering"})"),
+              "vectors texts=b prompts=clustering normalize");
+  }
   for (const char* path : {"/v1/rerank", "/v2/rerank"}) {
     EXPECT_EQ(TaskOf(path, R"({"model": "a", "query": "q", "top_n": 1, "return_documents": true,
                                "documents": ["b", {"title": "t", "text": "c"}],
                                "max_tokens_per_doc": 9})"),
               "scores of a query=q documents=b|c ranking");
+    EXPECT_EQ(TaskOf(path, R"({"query": "q", "documents": ["b"], "rank_fields": ["text"],
+                               "truncation": false})"),
+              "scores query=q documents=b NO_TRUNCATION ranking");
   }
 }
 
@@ -112,6 +125,13 @@ TEST(TextTasksTest, TextEmbeddingsInference) {
             "scores inputs=b|c+d NO_TRUNCATION");
   EXPECT_EQ(TaskOf("/predict", R"({"inputs": "b", "parameters": {"function_to_apply": "none"}})"),
             "scores inputs=b raw");
+  for (const std::string function : {"softmax", "sigmoid"}) {
+    EXPECT_EQ(TaskOf("/predict",
+                     absl::StrCat(R"({"inputs": "b", "function_to_apply": ")", function, "\"}")),
+              "scores inputs=b " + function);
+  }
+  EXPECT_EQ(TaskOf("/rerank", R"({"query": "q", "documents": ["b", {"text": "c"}]})"),
+            "scores query=q documents=b|c ranking");
   EXPECT_EQ(TaskOf("/tokenize", R"({"inputs": ["b", "c"], "add_special_tokens": false,
                                     "prompt_name": "p"})"),
             "tokens inputs=b|c prompt=p NO_TRUNCATION plain");

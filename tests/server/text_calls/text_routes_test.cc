@@ -101,6 +101,59 @@ TEST_F(TextRoutesTest, EmbedOfCohere) {
   ExpectVector(answer["embeddings"]["float"][0], rest_->VectorOf({2, 5, 11, 48, 3}));
 }
 
+TEST_F(TextRoutesTest, EmbedOfTheFirstApiOfCohere) {
+  const std::vector<float> expected = rest_->VectorOf({2, 6, 11, 48, 3});
+  Json body = {{"model", "tiny"}, {"texts", {"w11 w48"}}, {"input_type", "search_document"}};
+  const Json answer = Good(rest_->Ask("/v1/embed", body));
+  EXPECT_EQ(answer["response_type"], "embeddings_floats");
+  ExpectVector(answer["embeddings"][0], expected);
+  body["embedding_types"] = {"float"};
+  ExpectVector(Good(rest_->Ask("/v1/embed", body))["embeddings"]["float"][0], expected);
+}
+
+// As numpy.packbits(vector > 0) makes it, and sentence-transformers' "ubinary" of it.
+TEST_F(TextRoutesTest, VectorsOfBits) {
+  const std::vector<float> vector = rest_->VectorOf({2, 11, 48, 3});
+  std::vector<int> bytes, signed_bytes;
+  for (size_t i = 0; i < vector.size(); i += 8) {
+    int byte = 0;
+    for (size_t bit = 0; bit < 8; ++bit) byte = 2 * byte + (vector[i + bit] > 0 ? 1 : 0);
+    bytes.push_back(byte);
+    signed_bytes.push_back(byte - 128);
+  }
+  const auto embedding = [](const char* member, const char* type) {
+    const Json body = {{"model", "tiny"}, {"input", "w11 w48"}, {member, type}};
+    return Good(rest_->Ask("/v1/embeddings", body))["data"][0]["embedding"];
+  };
+  for (const char* member : {"embedding_type", "output_dtype"}) {
+    EXPECT_EQ(embedding(member, "ubinary"), Json(bytes)) << member;
+    EXPECT_EQ(embedding(member, "binary"), Json(signed_bytes)) << member;
+  }
+  const Json cohere =
+      Good(rest_->Ask("/v2/embed", {{"model", "tiny"},
+                                    {"texts", {"w11 w48"}},
+                                    {"embedding_types", {"binary", "float", "ubinary"}}}));
+  EXPECT_EQ(cohere["embeddings"]["ubinary"][0], Json(bytes));
+  EXPECT_EQ(cohere["embeddings"]["binary"][0], Json(signed_bytes));
+  ExpectVector(cohere["embeddings"]["float"][0], vector);
+}
+
+TEST_F(TextRoutesTest, EmbeddingsOfVoyage) {
+  const Json answer = Good(rest_->Ask("/v1/embeddings", {{"model", "tiny"},
+                                                         {"input", {"w11"}},
+                                                         {"input_type", "document"},
+                                                         {"truncation", true},
+                                                         {"output_dtype", "float"},
+                                                         {"output_dimension", 4},
+                                                         {"encoding_format", nullptr}}));
+  const Json same = Good(rest_->Ask(
+      "/v1/embeddings",
+      {{"model", "tiny"}, {"input", {"w11"}}, {"prompt_name", "document"}, {"dimensions", 4}}));
+  EXPECT_EQ(answer["data"][0]["embedding"].size(), 4u);
+  EXPECT_EQ(answer, same);
+  EXPECT_EQ(answer["usage"]["total_tokens"], 4);
+}
+
 TEST_F(TextRoutesTest, EmbedSparse) {
   const Json answer = Good(rest_->Ask("/embed_sparse", {{"inputs", {"w11 w48", "w7"}}}));
   ASSERT_EQ(answer.size(), 2u);
@@ -136,6 +189,23 @@ TEST_F(TextRoutesTest, RerankOfEachApi) {
   EXPECT_EQ(of_tei[0]["score"], of_jina["results"][0]["relevance_score"]);
 }
 
+TEST_F(TextRoutesTest, RerankOfInfinityAndVllm) {
+  const Json body = {{"model", "ranker"}, {"query", "w11"}, {"documents", {"w48", "w7 w8"}}};
+  EXPECT_EQ(Good(rest_->Ask("/rerank", body))["results"],
+            Good(rest_->Ask("/v1/rerank", body))["results"]);
+}
+
+TEST_F(TextRoutesTest, RerankOfVoyage) {
+  Json body = {{"model", "ranker"}, {"query", "w11"}, {"documents", {"w48", "w7 w8"}}};
+  const Json results = Good(rest_->Ask("/v1/rerank", body))["results"];
+  body["truncation"] = true;
+  EXPECT_EQ(Good(rest_->Ask("/v1/rerank", body))["data"], results);
+  body["top_k"] = 1;
+  const Json answer = Good(rest_->Ask("/v1/rerank", body));
+  EXPECT_EQ(answer["data"], Json::array({results[0]}));
+  EXPECT_EQ(answer["results"], answer["data"]);
+}
+
 TEST_F(TextRoutesTest, Predict) {
   const Json answer = Good(rest_->Ask("/models/classes/predict", {{"inputs", "w11"}}));
   ASSERT_EQ(answer.size(), 3u);
@@ -146,8 +216,24 @@ TEST_F(TextRoutesTest, Predict) {
       Good(rest_->Ask("/models/classes/predict", {{"inputs", "w11"}, {"raw_scores", true}}));
   const std::vector<float> logits = rest_->LogitsOf("classes", {2, 11, 3});
   EXPECT_NEAR(raw[0]["score"].get<double>(), *std::max_element(logits.begin(), logits.end()), 1e-5);
-  // At its root a model does whatever it is for.
-  EXPECT_EQ(Good(rest_->Ask("/models/classes", {{"inputs", "w11"}})), answer);
+  // At its root a model does whatever it is for, as in Hugging Face's Inference API.
+  for (const char* path : {"/models/classes", "/models/classes/invocations"}) {
+    EXPECT_EQ(Good(rest_->Ask(path, {{"inputs", "w11"}})), Json::array({answer})) << path;
+  }
+}
+
+TEST_F(TextRoutesTest, PredictAppliesAFunction) {
+  const auto best = [](const std::string& function) {
+    const Json body = {{"inputs", "w11"}, {"parameters", {{"function_to_apply", function}}}};
+    return Good(rest_->Ask("/models/classes/predict", body))[0][0]["score"].get<double>();
+  };
+  const std::vector<float> logits = rest_->LogitsOf("classes", {2, 11, 3});
+  const double most = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - most);
+  EXPECT_NEAR(best("none"), most, 1e-5);
+  EXPECT_NEAR(best("sigmoid"), Sigmoid(most), 1e-5);
+  EXPECT_NEAR(best("softmax"), 1 / sum, 1e-5);
 }
 
 TEST_F(TextRoutesTest, Tokenize) {
@@ -169,6 +255,7 @@ TEST_F(TextRoutesTest, Entities) {
 
 TEST_F(TextRoutesTest, ModelsAndInfo) {
   const Json models = Good(rest_->Get("/v1/models"));
+  EXPECT_EQ(Good(rest_->Get("/models")), models);  // of a base URL without /v1
   std::vector<std::string> names;
   for (const Json& model : models["data"]) names.push_back(model["id"]);
   EXPECT_THAT(names, ElementsAre("classes", "labels", "ranker", "tiny", "words"));
@@ -186,6 +273,19 @@ TEST_F(TextRoutesTest, HealthIsThatOfTheServer) {
   for (const char* path : {"/health", "/ping", "/models/tiny/health"}) {
     EXPECT_EQ(rest_->Get(path).status, 200) << path;
   }
+}
+
+// Of base URLs that end with a slash, and of clients that think of a proxy.
+TEST_F(TextRoutesTest, PathsMayHaveMoreSlashesAndAHost) {
+  const Json answer = Good(rest_->Ask("/models/tiny/embed", {{"inputs", "w11"}}));
+  for (const char* path : {"/models/tiny//embed", "//models/tiny/embed/", "/models//tiny/embed?a=/",
+                           "http://x/models/tiny/embed", "http://x:80//models/tiny/embed"}) {
+    EXPECT_EQ(Good(rest_->Ask(path, {{"inputs", "w11"}})), answer) << path;
+  }
+  EXPECT_EQ(rest_->Get("/v1/models/").status, 200);
+  EXPECT_EQ(rest_->Get("/health/").status, 200);
+  EXPECT_EQ(rest_->Get("/v2/").status, 200);
+  EXPECT_EQ(rest_->Get("http://x").status, 404);  // the page
 }
 
 TEST_F(TextRoutesTest, OtherPathsBelongToOthers) {
