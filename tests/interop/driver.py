@@ -53,6 +53,8 @@ CLIENTS = (
     Client("LangChain OpenAIEmbeddings", "langchain_embeddings.py", "web"),
     Client("LlamaIndex TextEmbeddingsInference", "llama_index_tei.py", "web"),
     Client("Jina's requests", "jina.py", "web"),
+    Client("voyageai", "voyage.py", "web"),
+    Client("LiteLLM", "litellm_proxy.py", "web"),
     Client("grpcio with reflection", "reflection.py", "reflection"),
     Client("curl REST", "curl.py"),
     Client("curl texts", "curl_texts.py"),

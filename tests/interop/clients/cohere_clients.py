@@ -1,4 +1,4 @@
-"""The package cohere: embed of its second API, rerank of both."""
+"""The package cohere: embed and rerank of both APIs."""
 import base64
 
 import cohere
@@ -21,13 +21,22 @@ def check(checks, options, expected):
     made = client.embed(model="minilm", texts=texts, input_type="search_query", output_dimension=128)
     checks.close("embed: output_dimension", np.array(made.embeddings.float_), short, 1e-6)
 
+    bits = np.packbits(whole > 0, axis=1)
+    made = client.embed(model="minilm", texts=texts, input_type="search_document", embedding_types=["binary", "ubinary"]).embeddings
+    checks.same("embed: ubinary", np.array(made.ubinary), bits)
+    checks.same("embed: binary", np.array(made.binary), bits.astype(np.int64) - 128)
+    first = cohere.Client(api_key="unused", base_url=url)
+    made = first.embed(model="minilm", texts=texts, input_type="search_document")
+    checks.close("embed of the first API = native", np.array(made.embeddings), whole, 1e-7)
+    made = first.embed(model="minilm", texts=texts, input_type="search_document", embedding_types=["float"])
+    checks.close("embed of the first API, by type", np.array(made.embeddings.float_), whole, 1e-7)
+
     query, documents, scores = texts[0], texts[1:], expected["rank_scores"]
     order = np.argsort(-scores).tolist()
     ranked = client.rerank(model="reranker", query=query, documents=documents).results
     checks.that("rerank: order = native", [one.index for one in ranked] == order, ranked)
     checks.close("rerank: scores = native", [one.relevance_score for one in ranked], scores[order], 1e-6)
-    older = cohere.Client(api_key="unused", base_url=url).rerank(
-        model="reranker", query=query, documents=documents, top_n=2, return_documents=True).results
+    older = first.rerank(model="reranker", query=query, documents=documents, top_n=2, return_documents=True).results
     checks.that("rerank of the first API", [one.document.text for one in older] == [documents[place] for place in order[:2]], older)
     checks.refuses("unknown model", lambda: client.rerank(model="nobody", query=query, documents=documents),
                    cohere.NotFoundError, "nobody")

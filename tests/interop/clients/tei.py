@@ -45,6 +45,11 @@ def check_heads(checks, url, expected):
         made = hub.text_classification(text)
         checks.that("text_classification: order", [one.label for one in made] == [names[place] for place in np.argsort(-row)], made)
         checks.close("text_classification = native", [one.score for one in made], np.sort(row)[::-1], 1e-6)
+        made = hub.text_classification(text, function_to_apply="softmax", top_k=2)
+        checks.close("function_to_apply: softmax", [one.score for one in made], np.sort(row)[:0:-1], 1e-6)
+    made = hub.text_classification(texts[0], function_to_apply="sigmoid")
+    checks.close("function_to_apply: sigmoid", [one.score for one in made],
+                 np.sort(1 / (1 + np.exp(-expected["class_scores"][0].astype(np.float64))))[::-1], 1e-6)
     query, documents, scores = texts[0], texts[1:], expected["rank_scores"]
     made = post(f"{url}/reranker/rerank", {"query": query, "texts": documents})
     checks.that("/rerank", [one["index"] for one in made] == np.argsort(-scores).tolist(), made)
