@@ -30,8 +30,8 @@ absl::Status BodyCall::Receive(std::string_view bytes) {
   const auto more = static_cast<int64_t>(bytes.size());
   const int64_t most = context_.limits.max_request_bytes;
   if (body_.size() + more > most) {
-    return absl::OutOfRangeError(
-        absl::StrCat("the body: expected at most ", most, " bytes; got more"));
+    return absl::OutOfRangeError(absl::StrCat("the body: expected at most ", most,
+                                              " bytes (--max-request-tokens); got more"));
   }
   RETURN_IF_ERROR(Charge(body_.CapacityFor(more), HeldFor::kReceiving));
   body_.Append(bytes);

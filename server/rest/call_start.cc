@@ -57,8 +57,8 @@ HttpStart StartCall(const CallHead& head, const std::shared_ptr<HttpReply>& repl
   const std::optional<int64_t> length = DeclaredLength(request);
   const int64_t most = context.limits.max_request_bytes;
   if (length.value_or(0) > most) {
-    return refuse(absl::OutOfRangeError(
-        absl::StrCat("the body: expected at most ", most, " bytes; got ", *length)));
+    return refuse(absl::OutOfRangeError(absl::StrCat(
+        "the body: expected at most ", most, " bytes (--max-request-tokens); got ", *length)));
   }
   const std::string encoding = request.Header("Content-Encoding");
   if (!encoding.empty() && encoding != "identity") {

@@ -120,7 +120,8 @@ TEST(RestFlowTest, ALongBodyIsRefusedAtItsHead) {
   ASSERT_TRUE(client.Send(PostHead(kPath, (1 << 20) + 1)));
   const RestResult result = ParseResult(client.ReceiveAnswer());
   EXPECT_EQ(result.status, 413);
-  EXPECT_EQ(result.error(), "the body: expected at most 1048576 bytes; got 1048577");
+  EXPECT_EQ(result.error(),
+            "the body: expected at most 1048576 bytes (--max-request-tokens); got 1048577");
   rest.server().ExpectMetrics(
       HasSubstr("attendant_requests_total{code=\"OUT_OF_RANGE\",method=\"ModelInfer\""));
 }
@@ -204,7 +205,8 @@ TEST(RestFlowTest, ALongChunkedBodyIsNotKept) {
   ASSERT_TRUE(client.Send("0\r\n\r\n"));
   const RestResult result = ParseResult(client.ReceiveAnswer());
   EXPECT_EQ(result.status, 413);
-  EXPECT_EQ(result.error(), "the body: expected at most 1048576 bytes; got more");
+  EXPECT_EQ(result.error(),
+            "the body: expected at most 1048576 bytes (--max-request-tokens); got more");
   ExpectNothingHeld(rest);
 }
 
