@@ -37,6 +37,10 @@ void FillEmbed(Members& members, TextTask& task) {
   for (const char* other : {"images", "inputs"}) {
     if (members.Has(other)) members.Refuse(other, "no value (only texts are embedded)", "a value");
   }
+  if (members.Has("max_tokens")) {
+    members.Refuse("max_tokens", "no value (texts are truncated at the model's maximum length)",
+                   "a value");
+  }
   task.field = "texts";
   task.inputs = members.Texts("texts");
   task.normalize = true;

@@ -11,6 +11,7 @@ namespace attendant::server {
 TextWriter ReadOpenAiEmbeddings(Members& members, TextTask& task) {
   task.field = "input";
   task.inputs = members.Inputs("input");
+  task.checks_ids = true;  // clients may think that the model is OpenAI's
   task.normalize = members.Flag(members.Has("normalized") ? "normalized" : "normalize", true);
   task.dimensions =
       members.Count(members.Has("output_dimension") ? "output_dimension" : "dimensions");

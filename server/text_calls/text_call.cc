@@ -108,6 +108,7 @@ absl::Status TextCall::FindModel() {
   entry_.account.SetModel(model_->name);
   // A model with both ranks by its classes, as trained.
   task_.interacts = task_.query && !model_->encoder->description().classifier;
+  RETURN_IF_ERROR(CheckIds(task_, *model_));
   CutIds();
   const int64_t width = TextVectorWidth(*model_);
   if (task_.wish == TextWish::kVectors && task_.dimensions.value_or(1) > width) {

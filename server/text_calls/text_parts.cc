@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
+#include "server/tensors/status_mapping.h"
 #include "server/text_api/text_error.h"
 #include "server/text_calls/text_models.h"
 
@@ -21,6 +23,12 @@ constexpr int64_t kMostBytes = int64_t{256} << 10;
 
 // Whether the inputs are the second texts of pairs.
 bool PairsQuery(const TextTask& task) { return task.query && !task.interacts; }
+
+// The client's name for an input.
+std::string FieldOf(const TextTask& task, size_t input) {
+  const bool only = task.inputs.size() == 1 && !task.query;
+  return only ? task.field : absl::StrCat(task.field, "[", input, "]");
+}
 
 int64_t BytesOf(const TextTask& task, const TextInput& input) {
   if (input.ids) return static_cast<int64_t>(input.ids->size()) * kBytesPerToken;
@@ -245,6 +253,30 @@ TextFields MakeTextFields(const TextTask& task, const TextPart& part, const Serv
   return fields;
 }
 
+absl::Status CheckIds(const TextTask& task, const ServedModel& model) {
+  const text::Tokenizer* tokenizer = model.tokenizer->tokenizer.get();
+  if (!task.checks_ids || tokenizer == nullptr ||
+      tokenizer->special_tokens(/*is_pair=*/false) == 0) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const text::Encoding any, tokenizer->Encode("a", {}));
+  const bool begins = any.is_special(0);
+  const uint32_t special = begins ? any.ids.front() : any.ids.back();
+  for (size_t i = 0; i < task.inputs.size(); ++i) {
+    const std::optional<std::vector<int32_t>>& ids = task.inputs[i].ids;
+    if (!ids) continue;
+    const int32_t id = begins ? ids->front() : ids->back();
+    if (id == static_cast<int32_t>(special)) continue;
+    return TextError(TextErrorKind::kInvalid,
+                     absl::StrCat(FieldOf(task, i), ": expected token ids of the model, which ",
+                                  begins ? "begin" : "end", " with ", special, " (",
+                                  Quote(tokenizer->TokenText(special)), "); got ", id,
+                                  "; send texts instead of another tokenizer's ids (LangChain: "
+                                  "check_embedding_ctx_length=False)"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status NameQuery(const absl::Status& error) {
   absl::string_view rest = error.message();
   if (!absl::IsInvalidArgument(error)) return error;
@@ -254,9 +286,7 @@ absl::Status NameQuery(const absl::Status& error) {
 
 absl::Status NameInput(const absl::Status& error, const TextTask& task, size_t input) {
   if (!absl::IsInvalidArgument(error)) return error;
-  const std::string field = task.inputs.size() == 1 && !task.query
-                                ? task.field
-                                : absl::StrCat(task.field, "[", input, "]");
+  const std::string field = FieldOf(task, input);
   absl::string_view rest = error.message();
   if (PairsQuery(task) && absl::ConsumePrefix(&rest, "texts[0]")) {
     return absl::InvalidArgumentError(absl::StrCat("query", rest));

@@ -55,6 +55,10 @@ struct QueryTensor {
 };
 void ScoreBy(const QueryTensor& query, PartMessage& message);
 
+// Refuses ids of another tokenizer, if the task says so: they lack the special token with which
+// this model's ids begin or, if there is none, end.
+absl::Status CheckIds(const TextTask& task, const ServedModel& model);
+
 // Rewrites an error of the query's Encode in terms of the task.
 absl::Status NameQuery(const absl::Status& error);
 

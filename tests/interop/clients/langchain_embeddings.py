@@ -1,10 +1,16 @@
 """LangChain's OpenAIEmbeddings. check_embedding_ctx_length=False is what it has for servers other than OpenAI's: with True it sends
-ids of OpenAI's own tokenizer."""
+ids of OpenAI's own tokenizer, which the server refuses. LiteLLM has the file of that tokenizer, which is downloaded otherwise."""
 import asyncio
+import importlib.util
+import os
+import pathlib
 
 import common
 import numpy as np
+import openai
 from langchain_openai import OpenAIEmbeddings
+
+LITELLM = pathlib.Path(importlib.util.find_spec("litellm").origin).parent
 
 
 def check(checks, options, expected):
@@ -18,6 +24,10 @@ def check(checks, options, expected):
     short = whole[:, :128] / np.linalg.norm(whole[:, :128], axis=1, keepdims=True)
     made = OpenAIEmbeddings(model="text-embedding-3-small", dimensions=128, **settings)
     checks.close("dimensions, another name", np.array(made.embed_documents(texts)), short, 1e-6)
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(LITELLM / "litellm_core_utils" / "tokenizers")
+    ids = OpenAIEmbeddings(model="minilm", **{**settings, "check_embedding_ctx_length": True})
+    checks.refuses("ids of OpenAI's tokenizer", lambda: ids.embed_documents(texts), openai.BadRequestError,
+                   "check_embedding_ctx_length=False")
 
 
 if __name__ == "__main__":

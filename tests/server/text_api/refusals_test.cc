@@ -153,6 +153,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "400 embedding_types: expected a list of strings; got \"float\""},
         Refused{kC, R"({"texts": ["a"], "images": ["data:"]})",
                 "400 images: expected no value (only texts are embedded); got a value"},
+        Refused{kC, R"({"texts": ["a"], "max_tokens": 5})",
+                "400 max_tokens: expected no value (texts are truncated at the model's maximum "
+                "length); got a value"},
         Refused{
             kC, R"({"texts": ["a"], "input_type": "image"})",
             "400 input_type: expected \"query\", \"document\" or \"passage\", also after a word "

@@ -73,6 +73,18 @@ TEST_F(TextRefusalsTest, IdsThatTheModelDoesNotHave) {
   Expect(rest_->Ask("/v1/embeddings", {{"input", {{2, 11, 3}, {2, 100, 3}}}}), 400, "input[1]");
 }
 
+// LangChain's OpenAIEmbeddings sends ids of OpenAI's tokenizer, unless it is told otherwise.
+TEST_F(TextRefusalsTest, IdsOfAnotherTokenizer) {
+  const std::string message =
+      R"(: expected token ids of the model, which begin with 2 (\"[CLS]\"); )";
+  Expect(rest_->Ask("/v1/embeddings", {{"input", {11, 48}}}), 400,
+         "\"input" + message + "got 11; send");
+  Expect(
+      rest_->Ask("/v1/embeddings", {{"input", {{2, 11, 3}, {7}}}}), 400,
+      "\"input[1]" + message + "got 7; send texts instead of another tokenizer's ids (LangChain: ");
+  EXPECT_EQ(rest_->Ask("/models/tiny/embed", {{"inputs", {11, 48}}}).status, 200);
+}
+
 TEST_F(TextRefusalsTest, LongTextsAreCutUnlessTheRequestSaysOtherwise) {
   const RestResult cut = rest_->Ask("/embed", {{"inputs", {"w7", Words(90)}}});
   EXPECT_EQ(cut.status, 200) << cut.body;
@@ -103,7 +115,8 @@ TEST_F(TextRefusalsTest, ACompressedBody) {
 TEST_F(TextRefusalsTest, ALongBody) {
   TcpClient client(rest_->port());
   ASSERT_TRUE(client.Send(PostHead("/v1/embeddings", (1 << 20) + 1)));
-  Expect(ParseResult(client.ReceiveAnswer()), 413, "the body: expected at most 1048576 bytes");
+  Expect(ParseResult(client.ReceiveAnswer()), 413,
+         "the body: expected at most 1048576 bytes (--max-request-tokens); got ");
 }
 
 TEST_F(TextRefusalsTest, AnAnswerBeyondTheLimit) {
