@@ -113,7 +113,7 @@ TextWriter ReadRerank(Members& members, TextTask& task) {
   task.wish = TextWish::kScores;
   task.scores = ScoresFor::kRanking;
   task.field = "documents";
-  task.query = members.Text("query");
+  task.query = members.Text("query", /*object=*/true);
   task.inputs = members.Texts("documents", true);
   const bool voyage = members.Has("top_k") || members.Has("truncation");
   task.truncation = members.Truncation();

@@ -157,9 +157,11 @@ Members Members::Object(const char* name) {
                  *this);
 }
 
-std::string Members::Text(const char* name) {
+std::string Members::Text(const char* name, bool object) {
   const Member member = Given(name);
-  return member.value == nullptr ? "" : TakeText(member.field, member.value);
+  if (member.value == nullptr) return "";
+  return object ? TakeDocument(member.field, member.value).text
+                : TakeText(member.field, member.value);
 }
 
 std::vector<TextInput> Members::Texts(const char* name, bool objects) {

@@ -44,7 +44,8 @@ class Members {
   // Reads an object, without "parameters" of its own. Absence is an error.
   Members Object(const char* name);
 
-  std::string Text(const char* name);
+  // Reads a text, or with `object` also an object with a member "text".
+  std::string Text(const char* name, bool object = false);
   // Reads a list of texts, or with `objects` of objects with a member "text".
   std::vector<TextInput> Texts(const char* name, bool objects = false);
   // Reads a text or a list of texts. Sets `batch`, unless null, to whether it is a list.

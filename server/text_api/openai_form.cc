@@ -22,8 +22,11 @@ TextWriter ReadOpenAiEmbeddings(Members& members, TextTask& task) {
   for (const char* other : {"late_chunking", "return_multivector"}) {
     if (members.Flag(other, false)) members.Refuse(other, "false", "true");
   }
-  const char* type = members.Has("output_dtype") ? "output_dtype" : "embedding_type";
-  VectorForm form = VectorFormOf(members.Choice(type, kVectorForms));
+  VectorForm form;
+  // As Jina's API names it now and did before, and Voyage's.
+  for (const char* type : {"embedding_type", "encoding_type", "output_dtype"}) {
+    if (members.Has(type)) form = VectorFormOf(members.Choice(type, kVectorForms));
+  }
   form.base64 |= members.Choice("encoding_format", {"float", "base64"}) == "base64";
   return [form](const std::shared_ptr<const DoneText>& done) {
     const int64_t tokens = done->result.total_tokens();

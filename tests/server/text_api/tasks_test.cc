@@ -98,6 +98,8 @@ TEST(TextTasksTest, Cohere) {
     EXPECT_EQ(TaskOf(path, R"({"query": "q", "documents": ["b"], "rank_fields": ["text"],
                                "truncation": false})"),
               "scores query=q documents=b NO_TRUNCATION ranking");
+    EXPECT_EQ(TaskOf(path, R"({"query": {"text": "q"}, "documents": ["b"]})"),
+              "scores query=q documents=b ranking");
   }
 }
 

@@ -125,7 +125,7 @@ TEST_F(TextRoutesTest, VectorsOfBits) {
     const Json body = {{"model", "tiny"}, {"input", "w11 w48"}, {member, type}};
     return Good(rest_->Ask("/v1/embeddings", body))["data"][0]["embedding"];
   };
-  for (const char* member : {"embedding_type", "output_dtype"}) {
+  for (const char* member : {"embedding_type", "encoding_type", "output_dtype"}) {
     EXPECT_EQ(embedding(member, "ubinary"), Json(bytes)) << member;
     EXPECT_EQ(embedding(member, "binary"), Json(signed_bytes)) << member;
   }
