@@ -34,15 +34,19 @@ std::string EmbedHead(const DoneText& done, const char* version, const char* typ
 }
 
 void FillEmbed(Members& members, TextTask& task) {
-  for (const char* other : {"images", "inputs"}) {
-    if (members.Has(other)) members.Refuse(other, "no value (only texts are embedded)", "a value");
+  const bool has_inputs = members.Has("inputs");
+  if (members.Has("images")) {
+    members.Refuse("images", "no value (only texts are embedded)", "a value");
+  }
+  if (has_inputs && members.Has("texts")) {
+    members.Refuse("inputs", "no value (the request has texts)", "a value");
   }
   if (members.Has("max_tokens")) {
     members.Refuse("max_tokens", "no value (texts are truncated at the model's maximum length)",
                    "a value");
   }
-  task.field = "texts";
-  task.inputs = members.Texts("texts");
+  task.field = has_inputs ? "inputs" : "texts";
+  task.inputs = has_inputs ? members.Contents("inputs") : members.Texts("texts");
   task.normalize = true;
   task.dimensions = members.Count("output_dimension");
   task.truncation = members.Truncation();

@@ -177,6 +177,16 @@ std::vector<TextInput> Members::Texts(const char* name, bool objects) {
   return texts;
 }
 
+std::vector<TextInput> Members::Contents(const char* name) {
+  const Member member = Given(name);
+  std::vector<TextInput> texts;
+  JsonValue::List* list = ListOf(member, "a list of objects with \"content\"");
+  for (size_t i = 0; list != nullptr && i < list->size() && status_->ok(); ++i) {
+    texts.push_back(TakeContent(Element(member.field, i), &(*list)[i]));
+  }
+  return texts;
+}
+
 std::vector<TextInput> Members::TextOrTexts(const char* name, bool* batch) {
   const Member member = Find(name);
   const bool one = member.value != nullptr && member.value->As<std::string>() != nullptr;
@@ -285,6 +295,27 @@ TextInput Members::TakeDocument(const std::string& field, JsonValue* value) {
   JsonValue none;
   JsonValue* text = FindIn(*object, "text");
   return {TakeText(field + ".text", text == nullptr ? &none : text)};
+}
+
+TextInput Members::TakeContent(const std::string& field, JsonValue* value) {
+  JsonValue none;
+  auto* object = value->As<JsonValue::Object>();
+  JsonValue* content = object == nullptr ? nullptr : FindIn(*object, "content");
+  if (content == nullptr) content = &none;
+  auto* parts = content->As<JsonValue::List>();
+  if (parts == nullptr || parts->size() != 1) {
+    Refuse(field + ".content", "a list of one text", Describe(*content));
+    return {};
+  }
+  auto* part = parts->front().As<JsonValue::Object>();
+  const JsonValue* type = part == nullptr ? nullptr : FindIn(*part, "type");
+  const auto* kind = type == nullptr ? nullptr : type->As<std::string>();
+  if (kind == nullptr || *kind != "text") {
+    Refuse(field + ".content[0].type", "\"text\" (only texts are embedded)",
+           Describe(type == nullptr ? none : *type));
+    return {};
+  }
+  return TakeDocument(field + ".content[0]", &parts->front());
 }
 
 TextInput Members::TakePair(const std::string& field, JsonValue* value) {

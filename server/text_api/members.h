@@ -48,6 +48,8 @@ class Members {
   std::string Text(const char* name, bool object = false);
   // Reads a list of texts, or with `objects` of objects with a member "text".
   std::vector<TextInput> Texts(const char* name, bool objects = false);
+  // Reads a list of objects with "content", a list of one {"type": "text", "text": …}.
+  std::vector<TextInput> Contents(const char* name);
   // Reads a text or a list of texts. Sets `batch`, unless null, to whether it is a list.
   std::vector<TextInput> TextOrTexts(const char* name, bool* batch);
   // Reads a text, ids, or a list of texts, ids and objects with a member "text".
@@ -75,6 +77,7 @@ class Members {
   TextInput TakeIds(const std::string& field, JsonValue* value);  // of a list
   TextInput TakePair(const std::string& field, JsonValue* value);
   TextInput TakeDocument(const std::string& field, JsonValue* value);
+  TextInput TakeContent(const std::string& field, JsonValue* value);
 
   TextLimits limits_;
   std::shared_ptr<absl::Status> status_;  // shared with nested objects

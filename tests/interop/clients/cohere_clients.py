@@ -21,6 +21,9 @@ def check(checks, options, expected):
     made = client.embed(model="minilm", texts=texts, input_type="search_query", output_dimension=128)
     checks.close("embed: output_dimension", np.array(made.embeddings.float_), short, 1e-6)
 
+    inputs = [{"content": [{"type": "text", "text": text}]} for text in texts]
+    made = client.embed(model="minilm", inputs=inputs, input_type="search_document", embedding_types=["float"])
+    checks.close("embed: inputs", np.array(made.embeddings.float_), whole, 1e-7)
     bits = np.packbits(whole > 0, axis=1)
     made = client.embed(model="minilm", texts=texts, input_type="search_document", embedding_types=["binary", "ubinary"]).embeddings
     checks.same("embed: ubinary", np.array(made.ubinary), bits)

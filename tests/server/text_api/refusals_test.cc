@@ -153,6 +153,22 @@ INSTANTIATE_TEST_SUITE_P(
                 "400 embedding_types: expected a list of strings; got \"float\""},
         Refused{kC, R"({"texts": ["a"], "images": ["data:"]})",
                 "400 images: expected no value (only texts are embedded); got a value"},
+        Refused{kC, R"({"texts": ["a"], "inputs": [{"content": [{"type": "text", "text": "a"}]}]})",
+                "400 inputs: expected no value (the request has texts); got a value"},
+        Refused{kC, R"({"inputs": []})",
+                "400 inputs: expected a list of objects with \"content\"; got an empty list"},
+        Refused{kC, R"({"inputs": ["a"]})",
+                "400 inputs[0].content: expected a list of one text; got null"},
+        Refused{kC, R"({"inputs": [{"content": [{"type": "text", "text": "a"}, {}]}]})",
+                "400 inputs[0].content: expected a list of one text; got a list of 2"},
+        Refused{kC, R"({"inputs": [{"content": ["a"]}]})",
+                "400 inputs[0].content[0].type: expected \"text\" (only texts are embedded); got "
+                "null"},
+        Refused{kC, R"({"inputs": [{"content": [{"type": "image_url", "image_url": {}}]}]})",
+                "400 inputs[0].content[0].type: expected \"text\" (only texts are embedded); got "
+                "\"image_url\""},
+        Refused{kC, R"({"inputs": [{"content": [{"type": "text", "text": 5}]}]})",
+                "400 inputs[0].content[0].text: expected a string; got 5"},
         Refused{kC, R"({"texts": ["a"], "max_tokens": 5})",
                 "400 max_tokens: expected no value (texts are truncated at the model's maximum "
                 "length); got a value"},

@@ -89,6 +89,9 @@ TEST(TextTasksTest, Cohere) {
   for (const char* path : {"/v1/embed", "/v2/embed"}) {
     EXPECT_EQ(TaskOf(path, R"({"texts": ["b"], "input_type": "clustering"})"),
               "vectors texts=b prompts=clustering normalize");
+    EXPECT_EQ(TaskOf(path, R"({"inputs": [{"content": [{"type": "text", "text": "b"}]},
+                                          {"content": [{"type": "text", "text": "c"}]}]})"),
+              "vectors inputs=b|c normalize");
   }
   for (const char* path : {"/v1/rerank", "/v2/rerank"}) {
     EXPECT_EQ(TaskOf(path, R"({"model": "a", "query": "q", "top_n": 1, "return_documents": true,

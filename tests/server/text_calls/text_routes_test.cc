@@ -99,6 +99,11 @@ TEST_F(TextRoutesTest, EmbedOfCohere) {
                                                     {"input_type", "search_query"},
                                                     {"embedding_types", {"float"}}}));
   ExpectVector(answer["embeddings"]["float"][0], rest_->VectorOf({2, 5, 11, 48, 3}));
+  const Json part = {{"type", "text"}, {"text", "w11 w48"}};
+  const Json same = Good(rest_->Ask(
+      "/v2/embed",
+      {{"model", "tiny"}, {"inputs", {{{"content", {part}}}}}, {"input_type", "search_query"}}));
+  EXPECT_EQ(same["embeddings"], answer["embeddings"]);
 }
 
 TEST_F(TextRoutesTest, EmbedOfTheFirstApiOfCohere) {
