@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::string_view kOfModel = "/models/", kModelPage = "/v1/models/";
 
+// Where KServe's Hugging Face server and Azure have OpenAI's paths.
+constexpr std::string_view kOpenAi = "/openai", kFirstApi = "/openai/v1/";
+
 constexpr Named<TextPage> kPages[] = {
     {"/v1/models", TextPage::kModels}, {"/models", TextPage::kModels},
     {"/info", TextPage::kInfo},        {"/health", TextPage::kHealth},
@@ -48,6 +51,7 @@ std::optional<TextPath> ParseOfModel(std::string_view rest,
 
 std::optional<TextPath> ParseTextPath(std::string_view path,
                                       const std::function<bool(const std::string&)>& is_served) {
+  if (path.substr(0, kFirstApi.size()) == kFirstApi) path.remove_prefix(kOpenAi.size());
   std::optional<TextPath> exact;
   ForEachPath([&](std::string_view known, TextPath read) {
     if (known == path) exact = std::move(read);

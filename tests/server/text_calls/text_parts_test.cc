@@ -111,6 +111,8 @@ std::string Read(const std::string& path, const std::vector<std::string>& served
 
 TEST(TextPathTest, NamesMayHaveSlashes) {
   EXPECT_EQ(Read("/v1/embeddings"), "/v1/embeddings of ");
+  EXPECT_EQ(Read("/openai/v1/embeddings"), "/v1/embeddings of ");
+  EXPECT_EQ(Read("/openai/v1/models/org/a"), "1 of org/a");
   EXPECT_EQ(Read("/"), "/ of ");
   EXPECT_EQ(Read("/models/a"), "/ of a");
   EXPECT_EQ(Read("/models/org/a/v1/embeddings"), "/v1/embeddings of org/a");
@@ -122,7 +124,8 @@ TEST(TextPathTest, NamesMayHaveSlashes) {
 }
 
 TEST(TextPathTest, OthersAreNone) {
-  for (const char* path : {"/v1", "/v2", "/v2/models/a/infer", "/metrics", "embed"}) {
+  for (const char* path : {"/v1", "/openai", "/openai/v1", "/openai/embeddings", "/v2",
+                           "/v2/models/a/infer", "/metrics", "embed"}) {
     EXPECT_EQ(Read(path), "none") << path;
   }
 }

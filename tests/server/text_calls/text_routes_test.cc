@@ -42,7 +42,8 @@ class TextRoutesTest : public ::testing::Test {
 TextFixture* TextRoutesTest::rest_ = nullptr;
 
 TEST_F(TextRoutesTest, Embeddings) {
-  for (const char* path : {"/v1/embeddings", "/embeddings", "/models/tiny/v1/embeddings"}) {
+  for (const char* path :
+       {"/v1/embeddings", "/embeddings", "/models/tiny/v1/embeddings", "/openai/v1/embeddings"}) {
     const Json answer = Good(rest_->Ask(path, {{"model", "tiny"}, {"input", {"w11 w48", "w7"}}}));
     EXPECT_EQ(answer["model"], "tiny");
     EXPECT_EQ(answer["usage"]["total_tokens"], 7);
