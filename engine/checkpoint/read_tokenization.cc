@@ -50,11 +50,12 @@ Json ReadLeniently(const std::string& path, std::vector<std::string>& warnings) 
 }
 
 // Parses the checked parts of a tokenizer.json: the object `model`, left empty because it holds the
-// vocabulary, and the list of added tokens.
+// vocabulary, the list of added tokens, and the truncation.
 absl::StatusOr<Json> ParseTokenizer(const std::string& tokenizer) {
   const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, Json& parsed) {
     if (event != Json::parse_event_t::key || depth > 2) return true;
-    return depth == 1 && (parsed == "added_tokens" || parsed == "model");
+    if (depth == 2) return parsed == "direction";  // of the truncation
+    return parsed == "added_tokens" || parsed == "model" || parsed == "truncation";
   };
   if (tokenizer.empty()) return absl::InvalidArgumentError("expected JSON; the file is empty");
   Json parsed = Json::parse(tokenizer, wanted, /*allow_exceptions=*/false);
@@ -83,6 +84,7 @@ Json ReadTokenizer(const std::string& folder, Tokenization& read,
   if (parsed.ok()) {
     read.tokenizer_json = *std::move(text);
     read.why_no_tokenizer.clear();
+    read.truncates_left = ReadTruncation(parsed->value("truncation", Json())).is_left;
     return (*parsed)["added_tokens"];
   }
   absl::string_view reason = parsed.status().message();
@@ -133,6 +135,15 @@ bool PadsLeft(const Json& config) {
   const Json side = config.value("padding_side", Json());
   if (side.is_string()) return side == "left";
   return absl::c_linear_search(kPadLeft, config.value("tokenizer_class", Json()));
+}
+
+// Sets the side on which texts are truncated if the file says so: it overrides tokenizer.json.
+absl::Status ReadTruncationSide(const std::string& path, const Json& config, Tokenization& read) {
+  constexpr Named<bool> kSides[] = {{"right", false}, {"left", true}};
+  Problems problems(path);
+  ConfigReader reader(config, problems);
+  read.truncates_left = reader.Choice<bool>({"truncation_side"}, kSides, read.truncates_left);
+  return problems.ToStatus();
 }
 
 // A length without bound is written as 10^30.
@@ -231,9 +242,11 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   Tokenization read;
   KeepFiles(transformer, read);
   const Json added_tokens = ReadTokenizer(transformer, read, warnings);
-  const Json config = ReadLeniently(absl::StrCat(transformer, "/tokenizer_config.json"), warnings);
+  const std::string config_path = absl::StrCat(transformer, "/tokenizer_config.json");
+  const Json config = ReadLeniently(config_path, warnings);
   ReadSpecialTokens(transformer, config, added_tokens, read, warnings);
   read.padding.is_left = PadsLeft(config);
+  RETURN_IF_ERROR(ReadTruncationSide(config_path, config, read));
   read.max_sequence_length = ReadModelMaxLength(config);
   TextLengths lengths;
   RETURN_IF_ERROR(ReadSentenceConfig(transformer, read, lengths));

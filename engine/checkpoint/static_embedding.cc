@@ -173,7 +173,9 @@ absl::StatusOr<Tokenization> ReadStaticTokenization(const std::string& folder,
   read.max_sequence_length = 0;
   if (read.tokenizer_json.empty()) return read;
   std::string& file = read.files["tokenizer.json"];
-  read.max_sequence_length = TruncationLength(file);
+  const TextTruncation truncation = ReadTruncation(file);
+  read.max_sequence_length = truncation.length;
+  read.truncates_left = truncation.is_left;
   SetMember("post_processor", "null", file);
   read.tokenizer_json = file;
   return read;

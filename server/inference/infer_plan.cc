@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
 #include "server/inference/infer_parameters.h"
+#include "server/models/model_message.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -228,7 +229,9 @@ class Planner {
     ASSIGN_OR_RETURN(const auto prompt_name, TextIn(request_.parameters(), "prompt_name"));
     if (prompt_name) plan_.encode.set_prompt_name(*prompt_name);
     ASSIGN_OR_RETURN(const auto truncate, FlagIn(request_.parameters(), "truncate"));
-    if (truncate.value_or(false)) plan_.encode.set_truncation(v1::TRUNCATE_RIGHT);
+    if (truncate.value_or(false)) {
+      plan_.encode.set_truncation(DefaultTruncation(*model_.model->tokenization));
+    }
     return absl::OkStatus();
   }
 

@@ -76,6 +76,7 @@ void SetEmbeddings(const EmbeddingShape& embeddings, const Tokenization& tokeniz
   out.set_token_types(embeddings.token_types);
   out.set_width(embeddings.width);
   out.set_max_sequence_length(MaxSequenceLength(embeddings, tokenization));
+  out.set_truncates_left(tokenization.truncates_left);
   if (tokenization.padding.length == 0) return;
   out.mutable_text_padding()->set_length(tokenization.padding.length);
   out.mutable_text_padding()->set_id(tokenization.padding.id);
@@ -178,6 +179,10 @@ v1::ScoreFunction ToProto(ScoreFunction function) {
       return v1::SCORES_PLAIN;
   }
   return v1::SCORES_UNKNOWN;
+}
+
+v1::Truncation DefaultTruncation(const Tokenization& tokenization) {
+  return tokenization.truncates_left ? v1::TRUNCATE_LEFT : v1::TRUNCATE_RIGHT;
 }
 
 void SetStageCosts(const ModelDescription& model, v1::GetModelResponse& out) {

@@ -18,6 +18,9 @@ void SetDescription(const ModelDescription& model, const Tokenization& tokenizat
 
 v1::ScoreFunction ToProto(ScoreFunction function);
 
+// Returns the truncation of requests that name no side.
+v1::Truncation DefaultTruncation(const Tokenization& tokenization);
+
 // The description must have listable weights, as ListStageCosts requires.
 void SetStageCosts(const ModelDescription& model, v1::GetModelResponse& out);
 

@@ -98,7 +98,10 @@ absl::Status ExcludePrompt(const Request& request, const TokenizedTexts& tokeniz
   const bool by_model = compute.outputs.pooled->head == HeadKind::kPooling &&
                         compute.description().pooling->excludes_prompt;
   if (!by_model) return absl::OkStatus();
-  if (request.truncation() == v1::TRUNCATE_LEFT) {
+  // A tokenizer that truncates on the left does so in sentence-transformers too, which then counts
+  // the prompt's tokens all the same.
+  if (request.truncation() == v1::TRUNCATE_LEFT &&
+      !compute.span.model->tokenization->truncates_left) {
     return NotSupported("truncation", "TRUNCATE_LEFT", compute.span.model->name,
                         "it excludes its prompt from pooling; use TRUNCATE_RIGHT");
   }

@@ -108,13 +108,15 @@ text::EncodeOptions OptionsOf(const TextFields& fields, const ServedModel& model
 
 // Tokenizes a pair that the model's template joins into one text. All of it counts as a prompt,
 // with tokens that have no place in either text. As in sentence-transformers, the text is truncated
-// on the right, and then ends with the template's text after the second text.
-absl::StatusOr<text::Encoding> EncodeTemplate(const PairTemplate& with, const std::string& first,
+// on the model's side, and then ends with the template's text after the second text.
+absl::StatusOr<text::Encoding> EncodeTemplate(const Tokenization& known, const std::string& first,
                                               const std::string& second,
                                               const text::Tokenizer& tokenizer,
                                               text::EncodeOptions options) {
+  const PairTemplate& with = *known.pair_template;
   options.add_special_tokens = false;
-  options.truncation_side = text::TruncationSide::kRight;
+  options.truncation_side =
+      known.truncates_left ? text::TruncationSide::kLeft : text::TruncationSide::kRight;
   absl::StatusOr<text::Encoding> encoding =
       tokenizer.Encode(absl::StrCat(with.before, first, with.between, second, with.after), options);
   if (!encoding.ok()) return encoding;
@@ -131,12 +133,12 @@ absl::StatusOr<text::Encoding> EncodeTemplate(const PairTemplate& with, const st
 }
 
 absl::StatusOr<text::Encoding> EncodePair(const std::string& first, const std::string& second,
-                                          const std::optional<PairTemplate>& with,
+                                          const Tokenization& known,
                                           const text::Tokenizer& tokenizer,
                                           const text::EncodeOptions& options) {
-  if (!with) return tokenizer.EncodePair(first, second, options);
+  if (!known.pair_template) return tokenizer.EncodePair(first, second, options);
   absl::StatusOr<text::Encoding> encoding =
-      EncodeTemplate(*with, first, second, tokenizer, options);
+      EncodeTemplate(known, first, second, tokenizer, options);
   if (encoding.ok()) return encoding;
   // Without the template, of which the client does not know the length.
   const absl::Status plain = tokenizer.EncodePair(first, second, options).status();
@@ -149,7 +151,7 @@ absl::StatusOr<text::Encoding> EncodeOne(const std::string& text, const std::str
                                          const text::EncodeOptions& options) {
   const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
   if (pair != nullptr) {
-    return EncodePair(text, *pair, model.tokenization->pair_template, tokenizer, options);
+    return EncodePair(text, *pair, *model.tokenization, tokenizer, options);
   }
   if (prompt.empty()) return tokenizer.Encode(text, options);
   absl::StatusOr<text::Encoding> encoding = tokenizer.Encode(prompt + text, options);

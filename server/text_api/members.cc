@@ -132,9 +132,12 @@ std::optional<std::vector<std::string>> Members::Names(const char* name) {
   return names;
 }
 
-v1::Truncation Members::Truncation() {
-  const bool left = Choice("truncation_direction", {"right", "left"}) == "left";
-  const v1::Truncation side = left ? v1::TRUNCATE_LEFT : v1::TRUNCATE_RIGHT;
+std::optional<v1::Truncation> Members::Truncation() {
+  std::optional<v1::Truncation> side;
+  if (Has("truncation_direction")) {
+    const bool left = Choice("truncation_direction", {"right", "left"}) == "left";
+    side = left ? v1::TRUNCATE_LEFT : v1::TRUNCATE_RIGHT;
+  }
   const char* name = Has("truncate") ? "truncate" : "truncation";
   const Member member = Find(name);
   if (member.value != nullptr && member.value->As<std::string>() != nullptr) {
@@ -143,7 +146,8 @@ v1::Truncation Members::Truncation() {
            : end == "start" ? v1::TRUNCATE_LEFT
                             : v1::NO_TRUNCATION;
   }
-  return Flag(name, limits_.truncate) ? side : v1::NO_TRUNCATION;
+  if (!Flag(name, limits_.truncate)) return v1::NO_TRUNCATION;
+  return side;
 }
 
 Members Members::Object(const char* name) {

@@ -39,8 +39,8 @@ class Members {
   std::string Choice(const char* name, std::initializer_list<absl::string_view> choices);
   std::optional<std::vector<std::string>> Names(const char* name);  // a list, which may be empty
   // Reads "truncate" (Voyage: "truncation"), a flag or "NONE", "START" or "END", and
-  // "truncation_direction".
-  v1::Truncation Truncation();
+  // "truncation_direction". Nullopt: on the model's side.
+  std::optional<v1::Truncation> Truncation();
   // Reads an object, without "parameters" of its own. Absence is an error.
   Members Object(const char* name);
 

@@ -48,7 +48,7 @@ struct TextTask {
   // Without `prompt` and `prompt_name`, the first of these that the model has precedes the texts;
   // if it has none, its default prompt.
   std::vector<std::string> preferred_prompts = {};
-  v1::Truncation truncation = v1::TRUNCATE_RIGHT;
+  std::optional<v1::Truncation> truncation = {};  // not set: on the side of the model's tokenizer
   bool normalize = false;                  // scale vectors to length 1
   std::optional<int64_t> dimensions = {};  // truncate each vector to these, then scale it again
   ScoresFor scores = ScoresFor::kClasses;  // for kScores

@@ -8,6 +8,7 @@
 #include "server/account/request_recorder.h"
 #include "server/base/fault.h"
 #include "server/execution/prepare_request.h"
+#include "server/models/model_message.h"
 #include "server/request/parse_request.h"
 #include "server/request/parse_texts.h"
 #include "server/text_calls/text_models.h"
@@ -109,6 +110,7 @@ absl::Status TextCall::FindModel() {
   // A model with both ranks by its classes, as trained.
   task_.interacts = task_.query && !model_->encoder->description().classifier;
   RETURN_IF_ERROR(CheckIds(task_, *model_));
+  if (!task_.truncation) task_.truncation = DefaultTruncation(*model_->tokenization);
   CutIds();
   const int64_t width = TextVectorWidth(*model_);
   if (task_.wish == TextWish::kVectors && task_.dimensions.value_or(1) > width) {

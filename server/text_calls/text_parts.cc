@@ -206,7 +206,7 @@ PartMessage MakePartMessage(const TextTask& task, const TextPart& part, const Se
   PartMessage message;
   v1::EncodeRequest& request = message.request;
   request.set_model(model.name);
-  request.set_truncation(task.truncation);
+  request.set_truncation(task.truncation.value());
   SetOutputs(task, model, request);
   if (task.inputs[part.front()].ids) {
     AddIds(task, part, message);
@@ -221,7 +221,7 @@ PartMessage MakePartMessage(const TextTask& task, const TextPart& part, const Se
 PartMessage MakeQueryMessage(const TextTask& task, const ServedModel& model) {
   PartMessage message;
   message.request.set_model(model.name);
-  message.request.set_truncation(task.truncation);
+  message.request.set_truncation(task.truncation.value());
   message.request.set_omit_hidden_states(true);
   message.request.set_return_token_vectors(true);
   message.request.set_task(kQueryTask);
@@ -246,7 +246,7 @@ TextFields MakeTextFields(const TextTask& task, const TextPart& part, const Serv
   }
   fields.prompt = task.prompt;
   fields.prompt_name = PromptName(task, part, *model.tokenization);
-  fields.truncation = task.truncation;
+  fields.truncation = task.truncation.value();
   fields.add_special_tokens = task.add_special_tokens;
   fields.places = true;
   fields.most_tokens = int64_t{1} << 40;

@@ -68,7 +68,7 @@ ExitCode ClassifyCommand::Run(Session& session) {
   const auto labels = Labels(client, *model, session.call);
   if (!labels.ok()) return ReportServerError(session, labels.status());
   EncodeRequest request = request_;
-  input_.SetOptions(request);
+  input_.SetOptions(*model, request);
   request.pooling = Pooling::kClassifier;
   const absl::StatusOr<TextVectors> outputs =
       EncodeTexts(client, std::move(request), *texts, *model, session.call);

@@ -48,7 +48,7 @@ ExitCode EmbedCommand::Run(Session& session) {
   const absl::StatusOr<ModelInfo> model = GetTextModel(client, request_.model, session.call);
   if (!model.ok()) return ReportServerError(session, model.status());
   EncodeRequest request = request_;
-  input_.SetOptions(request);
+  input_.SetOptions(*model, request);
   request.pooling = static_cast<Pooling>(model->text_pooling());
   absl::StatusOr<TextVectors> vectors =
       EncodeTexts(client, std::move(request), *texts, *model, session.call);

@@ -92,7 +92,7 @@ absl::StatusOr<TextVectors> RerankCommand::ScorePairs(const Client& client, cons
                                                       const std::vector<std::string>& texts,
                                                       const CallOptions& call) const {
   EncodeRequest request = request_;
-  input_.SetOptions(request);
+  input_.SetOptions(model, request);
   request.pooling = Pooling::kClassifier;
   const Texts pairs = {std::vector<std::string>(texts.size(), query_), texts};
   return EncodeTexts(client, std::move(request), pairs, model, call);
@@ -102,7 +102,7 @@ absl::StatusOr<TextVectors> RerankCommand::Interact(const Client& client, const 
                                                     const std::vector<std::string>& texts,
                                                     const CallOptions& call) const {
   EncodeRequest request = request_;
-  input_.SetOptions(request);
+  input_.SetOptions(model, request);
   const absl::Status status = AddQuery(client, query_, call, request);
   if (!status.ok()) return status;
   return EncodeTexts(client, std::move(request), {texts, {}}, model, call);

@@ -82,12 +82,14 @@ Flags TextInput::PromptFlags() {
 }
 
 Flag TextInput::TruncateFlag() {
+  FlagKind side = ChoiceKind<Truncation>(
+      truncation_,
+      {{"right", Truncation::kRight}, {"left", Truncation::kLeft}, {"none", Truncation::kNone}});
+  side.initial = "the side of the model's tokenizer";
   return {"--truncate", "",
           "Truncate texts to the model's max_sequence_length on the right or on the left; with "
           "none, the server computes them in full or refuses them",
-          ChoiceKind<Truncation>(truncation_, {{"right", Truncation::kRight},
-                                               {"left", Truncation::kLeft},
-                                               {"none", Truncation::kNone}})};
+          std::move(side)};
 }
 
 absl::StatusOr<Texts> TextInput::Read() const {

@@ -31,12 +31,14 @@ class TextInput {
   // INVALID_ARGUMENT if there are none, or if one is no pair. Errors name the flag or the file.
   absl::StatusOr<Texts> Read() const;
 
-  // Sets the fields of EncodeRequest or TokenizeRequest that the flags give, except for the texts.
+  // Sets the fields of EncodeRequest or TokenizeRequest that the flags give for a model, except for
+  // the texts.
   template <typename Request>
-  void SetOptions(Request& request) const {
+  void SetOptions(const ModelInfo& model, Request& request) const {
     request.prompt = prompt_;
     request.prompt_name = prompt_name_;
-    request.truncation = truncation_;
+    request.truncation = truncation_.value_or(
+        model.embeddings().truncates_left() ? Truncation::kLeft : Truncation::kRight);
   }
 
  private:
@@ -45,7 +47,7 @@ class TextInput {
   bool pairs_ = false;
   std::optional<std::string> prompt_;
   std::string prompt_name_;
-  Truncation truncation_ = Truncation::kRight;
+  std::optional<Truncation> truncation_;  // not set: on the side of the model's tokenizer
 };
 
 // Returns a text on one line of at most `most` characters, for a table.

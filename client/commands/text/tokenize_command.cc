@@ -94,7 +94,7 @@ ExitCode TokenizeCommand::Run(Session& session) {
   const absl::StatusOr<ModelInfo> model = GetTextModel(client, request_.model, session.call);
   if (!model.ok()) return ReportServerError(session, model.status());
   TokenizeRequest request = request_;
-  input_.SetOptions(request);
+  input_.SetOptions(*model, request);
   const absl::StatusOr<TokenizeResult> result =
       TokenizeTexts(client, std::move(request), *texts, *model, session.call);
   if (!result.ok()) return ReportServerError(session, result.status());

@@ -576,11 +576,12 @@ class EmbeddingDescription(Message):
     width: int
     max_sequence_length: int
     text_padding: TextPadding
+    truncates_left: bool
     def __init__(
         self, *,
         vocabulary: Optional[int] = ..., positions: Optional[int] = ..., longest_sequence: Optional[int] = ...,
         token_types: Optional[int] = ..., width: Optional[int] = ..., max_sequence_length: Optional[int] = ...,
-        text_padding: Optional[TextPadding] = ...
+        text_padding: Optional[TextPadding] = ..., truncates_left: Optional[bool] = ...
     ) -> None: ...
 
 class TextPadding(Message):

@@ -101,6 +101,20 @@ def test_texts_are_cut_where_the_model_was_trained_to_end(client, embedder):
     assert not np.array_equal(expected, embedder.embed(long))
 
 
+def test_texts_are_cut_on_the_side_of_their_tokenizer(connect, client):
+    long, model = "abcdefghijklmnopqrstuvwxyz" * 2, TextModel(client, "leftward")
+    for side, options in (("left", {}), ("left", {"truncation": "model"}), ("right", {"truncation": "right"})):
+        expected = client.encode("leftward", input_ids=[ids_of(long, side)], pooling="model").pooled[0]
+        np.testing.assert_array_equal(model.embed(long, **options), expected)
+        assert model.tokens(long, **options).ids == ids_of(long, side)
+
+    async def embed():
+        async with connect() as other:
+            return await AsyncTextModel(other, "leftward").embed(long)
+
+    np.testing.assert_array_equal(asyncio.run(embed()), model.embed(long))
+
+
 def test_long_texts_are_refused_if_asked_for(embedder):
     with pytest.raises(InvalidArgument, match=r"texts\[1\]: expected at most 24 tokens; got 42"):
         embedder.embed(["a", "a" * 40, "b"], truncation=None)

@@ -26,11 +26,11 @@ def letters_tokenizer() -> str:
     return json.dumps(made)
 
 
-def write_text_model(folder: pathlib.Path, classes: int = 0, pooling: str = "", most_tokens: int = MOST_TOKENS) -> None:
+def write_text_model(folder: pathlib.Path, classes: int = 0, pooling: str = "", most_tokens: int = MOST_TOKENS, **settings) -> None:
     """Writes a model for texts of at most so many tokens, with a head of classes, or with sentence-transformers' pooling."""
     write_checkpoint(folder, dataclasses.replace(SMALL, classes=classes), pooling=pooling)
     (folder / "tokenizer.json").write_text(letters_tokenizer())
-    (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": most_tokens, "do_lower_case": True}))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": most_tokens, "do_lower_case": True, **settings}))
     if pooling:
         (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": most_tokens, "do_lower_case": False}))
         (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "ask "}}))
@@ -71,8 +71,9 @@ def run_letters(programs: pathlib.Path, scratch: pathlib.Path, *flags: object):
     """Runs a server of an `embedder`, a `classifier` of three classes and a `reranker`.
 
     `m3` has the heads of bge-m3. `bare` has a pooler and no modules.json; `pooler` and `last` are the same with an option. `prompted` leaves prompts out.
+    `leftward` cuts texts on the left.
     """
-    folders = {name: scratch / name for name in ("embedder", "prompted", "classifier", "reranker", "m3", "bare")}
+    folders = {name: scratch / name for name in ("embedder", "prompted", "classifier", "reranker", "m3", "bare", "leftward")}
     for folder in folders.values():
         folder.mkdir()
     write_text_model(folders["embedder"], pooling="mean")
@@ -84,6 +85,7 @@ def run_letters(programs: pathlib.Path, scratch: pathlib.Path, *flags: object):
     write_text_model(folders["m3"])
     write_m3_heads(folders["m3"])
     write_text_model(folders["bare"])
+    write_text_model(folders["leftward"], pooling="mean", truncation_side="left")
     options = {"pooler": f"{folders['bare']},pooling=pooler", "last": f"{folders['bare']},pooling=last_token"}
     with run_server(programs, {**folders, **options, "tiny": "synthetic:tiny"}, *flags) as running:
         yield running

@@ -71,6 +71,7 @@ struct Tokenization {
   // folder says nothing. Embeddings may have positions for more.
   int64_t max_sequence_length = 0;
   std::map<std::string, int64_t> task_lengths = {};  // in its place for texts of these tasks
+  bool truncates_left = false;  // texts that are longer lose their first tokens, not their last
   std::optional<QueryExpansion> query_expansion = {};
   bool lower_case = false;                     // texts are lower-cased before they are tokenized
   std::map<std::string, std::string> prompts;  // what to put before a text, by name

@@ -107,11 +107,16 @@ std::map<std::string, int32_t> ReadTokenIds(const std::string& tokenizer,
   return ids;
 }
 
-int64_t TruncationLength(const std::string& tokenizer) {
-  const Json truncation = ParseMember(tokenizer, "truncation");
-  if (!truncation.is_object()) return 0;
+TextTruncation ReadTruncation(const Json& truncation) {
+  if (!truncation.is_object()) return {};
   const std::optional<int64_t> length = AsCount(truncation.value("max_length", Json()));
-  return length && *length <= std::numeric_limits<int32_t>::max() ? *length : 0;
+  const bool is_length = length && *length <= std::numeric_limits<int32_t>::max();
+  return {.length = is_length ? *length : 0,
+          .is_left = truncation.value("direction", Json()) == "Left"};
+}
+
+TextTruncation ReadTruncation(const std::string& tokenizer) {
+  return ReadTruncation(ParseMember(tokenizer, "truncation"));
 }
 
 void SetMember(const std::string& key, absl::string_view value, std::string& json) {

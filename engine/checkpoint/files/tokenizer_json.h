@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "engine/checkpoint/files/json.h"
 
 namespace attendant {
 
@@ -15,9 +16,15 @@ namespace attendant {
 std::map<std::string, int32_t> ReadTokenIds(const std::string& tokenizer,
                                             const std::vector<std::string>& wanted);
 
-// Returns the number of tokens after which `tokenizer` cuts texts; 0: it cuts none, or is not
-// valid.
-int64_t TruncationLength(const std::string& tokenizer);
+struct TextTruncation {
+  int64_t length = 0;  // tokens after which texts are cut; 0: they are not
+  bool is_left = false;
+};
+
+// Returns what `truncation`, a member of a tokenizer.json, says.
+TextTruncation ReadTruncation(const Json& truncation);
+// Returns the truncation of `tokenizer`, which cuts no texts if it is not valid.
+TextTruncation ReadTruncation(const std::string& tokenizer);
 
 // Sets a member of `json`, which must be a valid JSON object, to a value that is JSON as well.
 // Every other byte stays.

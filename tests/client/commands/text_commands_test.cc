@@ -73,6 +73,16 @@ TEST_F(TextCommandsTest, EmbedSendsTextsAsTheModelTakesThem) {
   EXPECT_EQ(Run({"embed", "x", "--prompt", "a", "--prompt-name", "b"}).exit_code, 2);
 }
 
+TEST_F(TextCommandsTest, TextsAreCutOnTheSideOfTheirTokenizer) {
+  server_.set_truncates_left(true);
+  Run({"embed", "x"});
+  Run({"embed", "x", "--truncate", "right"});
+  EXPECT_EQ(server_.encoded().at(0).truncation(), v1::TRUNCATE_LEFT);
+  EXPECT_EQ(server_.encoded().at(1).truncation(), v1::TRUNCATE_RIGHT);
+  Run({"tokenize", "x"});
+  EXPECT_EQ(server_.tokenized().at(0).truncation(), v1::TRUNCATE_LEFT);
+}
+
 TEST_F(TextCommandsTest, TextsComeFromAFileOrStdinALineEach) {
   const json document = RunJson({"embed", "--file", FileWith("one\r\n\ntwo\n")});
   EXPECT_THAT(server_.encoded().at(0).texts(), ElementsAre("one", "", "two"));

@@ -148,6 +148,11 @@ void FakeServer::set_multi_vector(bool multi_vector) {
   multi_vector_ = multi_vector;
 }
 
+void FakeServer::set_truncates_left(bool truncates_left) {
+  absl::MutexLock lock(&mutex_);
+  truncates_left_ = truncates_left;
+}
+
 void FakeServer::set_healthy(bool healthy) {
   grpc::HealthCheckServiceInterface* service = server_->GetHealthCheckService();
   service->SetServingStatus(healthy);
@@ -380,6 +385,7 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   absl::MutexLock lock(&mutex_);
   response->set_classes(classes_);
   response->set_multi_vector(multi_vector_);
+  response->mutable_embeddings()->set_truncates_left(truncates_left_);
   return grpc::Status::OK;
 }
 

@@ -48,6 +48,8 @@ class FakeServer : private v1::EncoderService::Service {
   void set_classes(int classes);
   // Gives all models vectors of tokens for late interaction.
   void set_multi_vector(bool multi_vector);
+  // Gives all models a tokenizer that truncates on the left.
+  void set_truncates_left(bool truncates_left);
 
   std::vector<v1::AttendRequest> attended() const;
   std::vector<v1::EncodeRequest> encoded() const;
@@ -90,6 +92,7 @@ class FakeServer : private v1::EncoderService::Service {
   std::vector<v1::TokenizeRequest> tokenized_ ABSL_GUARDED_BY(mutex_);
   int classes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool multi_vector_ ABSL_GUARDED_BY(mutex_) = false;
+  bool truncates_left_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<v1::EncodeStreamRequest> streamed_ ABSL_GUARDED_BY(mutex_);
   std::string address_;
   std::unique_ptr<grpc::Server> server_;

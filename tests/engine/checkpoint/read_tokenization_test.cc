@@ -130,6 +130,26 @@ TEST_F(ReadTokenizationTest, ALengthWithoutBoundIsNone) {
   EXPECT_EQ(Read().max_sequence_length, 0);
 }
 
+// As transformers 5.23 with the same files.
+TEST_F(ReadTokenizationTest, TheSideOfTruncationIsThatOfTheSettingsOrElseOfTheTokenizer) {
+  EXPECT_FALSE(Read().truncates_left);
+  folder_.Write("tokenizer.json", R"({"truncation": {"direction": "Left", "max_length": 9},
+      "padding": {"direction": "Right"}, "model": {"type": "WordLevel"}})");
+  EXPECT_TRUE(Read().truncates_left);
+  folder_.Write("tokenizer_config.json", R"({"truncation_side": "right"})");
+  EXPECT_FALSE(Read().truncates_left);
+  folder_.Write("tokenizer.json", kTokenizer);
+  folder_.Write("tokenizer_config.json", R"({"truncation_side": "left"})");
+  EXPECT_TRUE(Read().truncates_left);
+  folder_.Write("tokenizer_config.json", R"({"truncation_side": "Left"})");
+  const absl::Status refusal =
+      ReadTokenization(folder_.path(), folder_.path(), warnings_).status();
+  EXPECT_EQ(refusal.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refusal.message()),
+              testing::EndsWith("tokenizer_config.json: truncation_side: expected one of right, "
+                                "left; got 'Left'"));
+}
+
 TEST_F(ReadTokenizationTest, ATokenizerThatCannotBeReadIsNone) {
   const std::pair<std::string, const char*> faults[] = {
       {"", "expected JSON; the file is empty"},

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr char kTokenizer[] = R"({"version": "1.0",
-    "truncation": {"direction": "Right", "max_length": 7, "strategy": "LongestFirst", "stride": 0},
+    "truncation": {"direction": "Left", "max_length": 7, "strategy": "LongestFirst", "stride": 0},
     "added_tokens": [], "normalizer": null, "pre_tokenizer": {"type": "WhitespaceSplit"},
     "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "a",
     "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}], "pair": [], "special_tokens": {"a":
@@ -86,6 +86,7 @@ TEST_F(StaticEmbeddingTest, TakesTheTokenizerWithoutSpecialTokens) {
   EXPECT_EQ(tokenization.files.at("tokenizer.json"), tokenization.tokenizer_json);
   EXPECT_EQ(tokenization.files.size(), 1);
   EXPECT_EQ(tokenization.max_sequence_length, 7);
+  EXPECT_TRUE(tokenization.truncates_left);
 }
 
 TEST_F(StaticEmbeddingTest, MayBeFollowedByModulesOfVectors) {

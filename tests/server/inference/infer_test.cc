@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tests/server/inference/infer_requests.h"
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
@@ -330,6 +331,33 @@ TEST_F(InferTest, NormalizesAndTruncatesWhenAsked) {
   native.set_return_pooled(true);
   native.set_normalize_pooled(true);
   EXPECT_EQ(Call(request).raw_output_contents(0), Encode(native).pooled().data());
+}
+
+TEST(InferTruncationTest, IsOnTheModelsSide) {
+  TestServerOptions options;
+  options.models = TestModels();
+  auto model = std::make_shared<ServedModel>(*options.models.at("tiny"));
+  Tokenization tokenization = *model->tokenization;
+  tokenization.truncates_left = true;
+  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
+  options.models["tiny"] = model;
+  TestServer server(options);
+  InferRequest request;
+  request.set_model_name("tiny");
+  std::vector<int64_t> ids;
+  for (int i = 0; i < 80; ++i) ids.push_back(i);
+  AddRaw(request, "input_ids", "INT64", {1, 80}, ids);
+  (*request.mutable_parameters())["truncate"].set_bool_param(true);
+  Ask(request, {"sentence_embedding"});
+  InferResponse response;
+  const grpc::Status status = Infer(server, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  v1::EncodeRequest native;
+  native.set_model("tiny");
+  *native.mutable_token_ids() = IntegerTensor({1, 80}, ids);
+  native.set_truncation(v1::TRUNCATE_LEFT);
+  native.set_return_pooled(true);
+  EXPECT_EQ(response.raw_output_contents(0), EncodeOk(server, native).pooled().data());
 }
 
 // tritonclient's own, and a deadline that is far away.

@@ -160,6 +160,31 @@ TEST_F(TextsTest, ArePooledWithoutTheirPromptIfTheModelDoesSo) {
   ExpectSame(texts, ids);
 }
 
+// As sentence-transformers with a tokenizer that truncates on the left.
+TEST(PromptOfLeftwardModelTest, IsLeftOutAlsoWhereTextsAreCutOnTheLeft) {
+  TestServerOptions options = Serving();
+  auto model = std::make_shared<ServedModel>(*options.models.at("prompted"));
+  Tokenization tokenization = *model->tokenization;
+  tokenization.truncates_left = true;
+  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
+  options.models["prompted"] = model;
+  TestServer server(options);
+  v1::EncodeRequest texts = Texts({"hello hello hello hello world good"});
+  texts.set_model("prompted");
+  texts.set_prompt_name("query");
+  texts.set_truncation(v1::TRUNCATE_LEFT);
+  v1::EncodeRequest ids = Ids({{2, 4, 4, 4, 4, 5, 6, 3}});
+  ids.set_model("prompted");
+  ids.add_prompt_tokens(3);
+  EXPECT_EQ(EncodeOk(server, texts).pooled().data(), EncodeOk(server, ids).pooled().data());
+  v1::GetModelRequest request;
+  request.set_model("prompted");
+  v1::GetModelResponse response;
+  grpc::ClientContext context;
+  ASSERT_TRUE(server.stub().GetModel(&context, request, &response).ok());
+  EXPECT_TRUE(response.embeddings().truncates_left());
+}
+
 TEST_F(TextsTest, AreAnsweredWithTheirTokens) {
   v1::EncodeRequest request = Texts({"\u00e9 goodbye", "caf\u00e9"});
   request.set_prompt_name("query");

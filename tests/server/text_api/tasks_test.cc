@@ -32,7 +32,7 @@ std::string Show(const TextTask& task) {
   if (!task.preferred_prompts.empty()) {
     parts.push_back("prompts=" + absl::StrJoin(task.preferred_prompts, "|"));
   }
-  if (task.truncation != v1::TRUNCATE_RIGHT) parts.push_back(v1::Truncation_Name(task.truncation));
+  if (task.truncation) parts.push_back(v1::Truncation_Name(*task.truncation));
   if (task.normalize) parts.push_back("normalize");
   if (task.dimensions) parts.push_back(absl::StrCat("dimensions=", *task.dimensions));
   if (task.scores != ScoresFor::kClasses) {
@@ -65,7 +65,7 @@ TEST(TextTasksTest, OpenAi) {
   EXPECT_EQ(of(R"("input": "b", "truncate": false)"), "vectors input=b NO_TRUNCATION normalize");
   EXPECT_EQ(of(R"("input": "b", "truncate": "NONE")"), "vectors input=b NO_TRUNCATION normalize");
   EXPECT_EQ(of(R"("input": "b", "truncate": "START")"), "vectors input=b TRUNCATE_LEFT normalize");
-  EXPECT_EQ(of(R"("input": "b", "truncate": "END")"), "vectors input=b normalize");
+  EXPECT_EQ(of(R"("input": "b", "truncate": "END")"), "vectors input=b TRUNCATE_RIGHT normalize");
   EXPECT_EQ(of(R"("input": "b", "input_type": "passage")"),
             "vectors input=b prompts=passage|document|passage normalize");
   EXPECT_EQ(of(R"("input": "b", "task": "retrieval.query", "normalized": false,

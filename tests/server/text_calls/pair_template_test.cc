@@ -43,6 +43,22 @@ TEST_F(PairTemplateTest, TheEndOfTheTemplateStaysWhereADocumentIsCut) {
   EXPECT_NEAR(Score("w11", Words(80)), LogitsOf("ranker", ids)[0], 1e-6);
 }
 
+TEST(PairTemplateOnTheLeftTest, ATextMayBeCutOnTheLeft) {
+  ServedModels models = Templated();
+  auto model = std::make_shared<ServedModel>(*models.at("ranker"));
+  Tokenization tokenization = *model->tokenization;
+  tokenization.truncates_left = true;
+  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
+  TextFixture texts(TextFixture::Serving({{"ranker", model}}));
+  const RestResult result = texts.Ask(
+      "/rerank", {{"query", "w11"}, {"texts", {Words(80)}}, {"raw_scores", true}});
+  ASSERT_EQ(result.status, 200) << result.body;
+  std::vector<int64_t> ids;
+  for (int64_t i = 18; i < 80; ++i) ids.push_back(10 + i);
+  ids.insert(ids.end(), {8, 9});
+  EXPECT_NEAR(result.json()[0]["score"].get<double>(), texts.LogitsOf("ranker", ids)[0], 1e-6);
+}
+
 TEST_F(PairTemplateTest, ItsTokensHaveNoPlace) {
   v1::EncodeRequest request;
   request.add_texts("w11");

@@ -52,6 +52,36 @@ TEST_F(TextRoutesTest, Embeddings) {
   }
 }
 
+// A model whose tokenizer truncates on the left, to 8 tokens.
+TEST(TextTruncationTest, IsOnTheModelsSideUnlessTheRequestSaysOtherwise) {
+  ServedModels models = ModelsOfTexts();
+  auto model = std::make_shared<ServedModel>(*models.at("tiny"));
+  Tokenization tokenization = *model->tokenization;
+  tokenization.max_sequence_length = 8;
+  tokenization.truncates_left = true;
+  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
+  models["tiny"] = model;
+  TextFixture texts(TextFixture::Serving(models));
+  const std::vector<int64_t> left = {2, 14, 15, 16, 17, 18, 19, 3},
+                             right = {2, 10, 11, 12, 13, 14, 15, 3};
+  const auto expect = [&](const std::string& path, Json body, const std::vector<int64_t>& ids) {
+    body["model"] = "tiny";
+    const RestResult result = texts.Ask(path, body);
+    ASSERT_EQ(result.status, 200) << result.body;
+    const Json answer = result.json();
+    const Json& row = answer.is_array()               ? answer[0]
+                      : answer.contains("embeddings") ? answer["embeddings"]["float"][0]
+                                                      : answer["data"][0]["embedding"];
+    EXPECT_THAT(row.get<std::vector<float>>(), Pointwise(IsNear(), texts.VectorOf(ids)));
+  };
+  expect("/v1/embeddings", {{"input", {Words(10)}}}, left);
+  expect("/v1/embeddings", {{"input", {Words(10)}}, {"truncate", true}}, left);
+  expect("/v1/embeddings", {{"input", {Words(10)}}, {"truncate", "END"}}, right);
+  expect("/v2/embed", {{"texts", {Words(10)}}}, left);
+  expect("/embed", {{"inputs", {Words(10)}}}, left);
+  expect("/embed", {{"inputs", {Words(10)}}, {"truncation_direction", "Right"}}, right);
+}
+
 TEST_F(TextRoutesTest, EmbeddingsOfIdsAndOfTheOnlyModel) {
   const Json answer = Good(rest_->Ask("/v1/embeddings", {{"input", {{2, 11, 48, 3}, {2, 7, 3}}}}));
   EXPECT_EQ(answer["model"], "tiny");

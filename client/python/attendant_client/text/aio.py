@@ -29,45 +29,45 @@ class AsyncTextModel:
         self._found: Optional[Tasks] = None
 
     async def embed(self, texts: Union[str, Iterable[str]], *, prompt: Optional[str] = None, prompt_name: Optional[str] = None,
-                    normalize: bool = False, dimensions: Optional[int] = None, truncation: Optional[str] = "right",
+                    normalize: bool = False, dimensions: Optional[int] = None, truncation: Optional[str] = "model",
                     progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> Any:
         """As TextModel.embed: [n, E], or [E] for a single text."""
         given, alone = as_list(texts)
         tasks = await self._tasks()
-        found = tasks.embed(given, Wish("model", normalize, truncation, prompt, prompt_name))
+        found = tasks.embed(given, Wish("model", normalize, tasks.side(truncation), prompt, prompt_name))
         await self._run(found, progress, timeout)
         return tasks.vectors(found, dimensions, alone)
 
     async def rerank(self, query: str, texts: Iterable[str], *, top_n: Optional[int] = None, raw_scores: bool = False,
-                     truncation: Optional[str] = "right", progress: Optional[bool] = None,
+                     truncation: Optional[str] = "model", progress: Optional[bool] = None,
                      timeout: Optional[float] = DEFAULT) -> List[Ranked]:
         """As TextModel.rerank."""
         texts = as_texts("texts", texts)
         tasks = await self._tasks()
-        asked = tasks.query(query, truncation)
+        asked = tasks.query(query, tasks.side(truncation))
         vectors = None if asked is None else (await self._client.encode(tasks.model.name, **asked)).token_vectors[0]
-        found = tasks.rerank(query, texts, Wish("classifier", truncation=truncation, query_vectors=vectors))
+        found = tasks.rerank(query, texts, Wish("classifier", truncation=tasks.side(truncation), query_vectors=vectors))
         await self._run(found, progress, timeout)
         return tasks.ranked(found, texts, top_n, raw_scores)
 
     async def classify(self, texts: Union[str, Iterable[Text]], *, raw_scores: bool = False,
-                       truncation: Optional[str] = "right", progress: Optional[bool] = None,
+                       truncation: Optional[str] = "model", progress: Optional[bool] = None,
                        timeout: Optional[float] = DEFAULT) -> List[List[LabelScore]]:
         """As TextModel.classify."""
         given, _ = as_list(texts)
         tasks = await self._tasks()
-        found = tasks.classify(given, Wish("classifier", truncation=truncation))
+        found = tasks.classify(given, Wish("classifier", truncation=tasks.side(truncation)))
         await self._run(found, progress, timeout)
         return tasks.classified(found, raw_scores)
 
-    async def tokens(self, text: Text, *, truncation: Optional[str] = "right") -> Tokens:
+    async def tokens(self, text: Text, *, truncation: Optional[str] = "model") -> Tokens:
         """As TextModel.tokens."""
         found = await self._tokens("text", [text], truncation, Tokens.of)
         return (await self._tasks()).checked(found[0], truncation)
 
     async def count_tokens(self, texts: Iterable[Text]) -> List[int]:
         """As TextModel.count_tokens."""
-        return await self._tokens("texts", as_texts("texts", texts), "right", lambda tokens: len(tokens.ids))
+        return await self._tokens("texts", as_texts("texts", texts), "model", lambda tokens: len(tokens.ids))
 
     async def _tasks(self) -> Tasks:
         if self._found is None:  # tasks that come meanwhile fetch it too, which does no harm
@@ -79,10 +79,11 @@ class AsyncTextModel:
                       keep: Callable[[messages.TextTokens], T]) -> List[T]:
         tasks = await self._tasks()
         check_texts(field, texts)
+        side = tasks.side(truncation)
         tokenizer = tasks.tokenizer
         if tokenizer is not None:
-            return await asyncio.to_thread(lambda: [keep(one) for one in tokenizer.tokens(texts, truncation)])
-        found = tasks.tokenized(texts, truncation, keep)
+            return await asyncio.to_thread(lambda: [keep(one) for one in tokenizer.tokens(texts, side)])
+        found = tasks.tokenized(texts, side, keep)
         await self._client.send_texts(found)
         return found.found()
 

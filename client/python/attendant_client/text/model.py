@@ -44,23 +44,24 @@ class TextModel:
         return self._tasks().max_length
 
     def embed(self, texts: Union[str, Iterable[str]], *, prompt: Optional[str] = None, prompt_name: Optional[str] = None,
-              normalize: bool = False, dimensions: Optional[int] = None, truncation: Optional[str] = "right",
+              normalize: bool = False, dimensions: Optional[int] = None, truncation: Optional[str] = "model",
               progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> Any:
         """Returns the vectors of texts, [n, E] float32, or [E] for a single text, pooled as the model's files specify.
 
         prompt: prepended to each text. prompt_name: use one of the model's own prompts instead. Default: its default prompt, if any.
         normalize: scale vectors to length 1 even if the model does not. dimensions: return only the first numbers of each
-            vector, rescaled to length 1 if it had length 1. truncation: truncate long texts on the "right" or "left"; None: refuse.
+            vector, rescaled to length 1 if it had length 1. truncation: truncate long texts on the "right" or "left"; "model": on
+            the side of the model's tokenizer, mostly right; None: refuse.
         progress: show a progress bar; None: for long lists, on a terminal. timeout: seconds in total.
         """
         given, alone = as_list(texts)
         tasks = self._tasks()
-        found = tasks.embed(given, Wish("model", normalize, truncation, prompt, prompt_name))
+        found = tasks.embed(given, Wish("model", normalize, tasks.side(truncation), prompt, prompt_name))
         self._run(found, progress, timeout)
         return tasks.vectors(found, dimensions, alone)
 
     def rerank(self, query: str, texts: Iterable[str], *, top_n: Optional[int] = None, raw_scores: bool = False,
-               truncation: Optional[str] = "right", progress: Optional[bool] = None,
+               truncation: Optional[str] = "model", progress: Optional[bool] = None,
                timeout: Optional[float] = DEFAULT) -> List[Ranked]:
         """Returns the texts ranked by their relevance to the query, best first. For models with one class, and for
         late-interaction models (ColBERT, bge-m3), where scores are sums of dot products.
@@ -70,13 +71,13 @@ class TextModel:
         """
         texts = as_texts("texts", texts)
         tasks = self._tasks()
-        asked = tasks.query(query, truncation)
+        asked = tasks.query(query, tasks.side(truncation))
         vectors = None if asked is None else (self._client.encode(tasks.model.name, **asked)).token_vectors[0]
-        found = tasks.rerank(query, texts, Wish("classifier", truncation=truncation, query_vectors=vectors))
+        found = tasks.rerank(query, texts, Wish("classifier", truncation=tasks.side(truncation), query_vectors=vectors))
         self._run(found, progress, timeout)
         return tasks.ranked(found, texts, top_n, raw_scores)
 
-    def classify(self, texts: Union[str, Iterable[Text]], *, raw_scores: bool = False, truncation: Optional[str] = "right",
+    def classify(self, texts: Union[str, Iterable[Text]], *, raw_scores: bool = False, truncation: Optional[str] = "model",
                  progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> List[List[LabelScore]]:
         """Returns all classes with their scores for each text or pair of texts, best first. The model's config.json decides
         whether scores are probabilities over all classes, probabilities of each class, or regression values.
@@ -85,18 +86,18 @@ class TextModel:
         """
         given, _ = as_list(texts)
         tasks = self._tasks()
-        found = tasks.classify(given, Wish("classifier", truncation=truncation))
+        found = tasks.classify(given, Wish("classifier", truncation=tasks.side(truncation)))
         self._run(found, progress, timeout)
         return tasks.classified(found, raw_scores)
 
-    def tokens(self, text: Text, *, truncation: Optional[str] = "right") -> Tokens:
+    def tokens(self, text: Text, *, truncation: Optional[str] = "model") -> Tokens:
         """Returns the tokens of a text or a pair of texts."""
         found = self._tokens("text", [text], truncation, Tokens.of)
         return self._tasks().checked(found[0], truncation)
 
     def count_tokens(self, texts: Iterable[Text]) -> List[int]:
         """Returns the number of tokens of each text or pair."""
-        return self._tokens("texts", as_texts("texts", texts), "right", lambda tokens: len(tokens.ids))
+        return self._tokens("texts", as_texts("texts", texts), "model", lambda tokens: len(tokens.ids))
 
     def _tasks(self) -> Tasks:
         with self._lock:
@@ -109,9 +110,10 @@ class TextModel:
                 keep: Callable[[messages.TextTokens], T]) -> List[T]:
         tasks = self._tasks()
         check_texts(field, texts)
+        side = tasks.side(truncation)
         if tasks.tokenizer is not None:
-            return [keep(one) for one in tasks.tokenizer.tokens(texts, truncation)]
-        found = tasks.tokenized(texts, truncation, keep)
+            return [keep(one) for one in tasks.tokenizer.tokens(texts, side)]
+        found = tasks.tokenized(texts, side, keep)
         self._client.send_texts(found)
         return found.found()
 

@@ -29,6 +29,12 @@ class Tasks:
         # Pooling and width of text vectors.
         self.pooling, self.width = text_pooling(model)
 
+    def side(self, truncation: Optional[str]) -> Optional[str]:
+        """Returns the side on which to truncate long texts."""
+        if truncation != "model":
+            return truncation
+        return "left" if self.model.embeddings.truncates_left else "right"
+
     def embed(self, texts: Sequence[str], wish: Wish) -> TextRows:
         if self.width == 0:
             raise FailedPrecondition(f"model {self.model.name} has no text vectors: its files define no pooling")
@@ -42,7 +48,8 @@ class Tasks:
         """Returns the number of prompt tokens that the model excludes from the vector of each text."""
         if not prompt or self.tokenizer is None or self.pooling != "model" or not self.model.pooling.excludes_prompt:
             return 0
-        if truncation == "left":
+        # A tokenizer that truncates on the left does so in sentence-transformers too.
+        if truncation == "left" and not self.model.embeddings.truncates_left:
             raise refused("truncation", f'"left" not supported by model "{self.model.name}": it excludes its prompt from pooling; '
                                         'use "right"')
         return self.tokenizer.prompt_tokens(prompt)

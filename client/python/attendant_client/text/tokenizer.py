@@ -101,7 +101,7 @@ class ModelTokenizer:
         if made is not None:
             return made
         if truncation not in ("right", "left", None):
-            raise invalid("truncation", '"right", "left" or None', repr(truncation))
+            raise invalid("truncation", '"right", "left", "model" or None', repr(truncation))
         try:
             import tokenizers
         except ImportError as error:
