@@ -102,8 +102,9 @@ void Keep(const std::string& path, const std::string& name, Tokenization& read) 
 }
 
 void KeepFiles(const std::string& transformer, Tokenization& read) {
-  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "vocab.txt",
-                           "tokenizer_config.json", "special_tokens_map.json", "config.json"}) {
+  for (const char* name :
+       {"tokenizer.json", "vocab.json", "merges.txt", "vocab.txt", "tokenizer_config.json",
+        "special_tokens_map.json", "added_tokens.json", "config.json"}) {
     Keep(absl::StrCat(transformer, "/", name), name, read);
   }
 }
@@ -148,7 +149,8 @@ absl::Status ReadTruncationSide(const std::string& path, const Json& config, Tok
 
 // A length without bound is written as 10^30.
 int64_t ReadModelMaxLength(const Json& config) {
-  const auto found = config.find("model_max_length");
+  auto found = config.find("model_max_length");
+  if (found == config.end()) found = config.find("max_len");  // its name in old files
   const std::optional<int64_t> length = found == config.end() ? std::nullopt : AsCount(*found);
   return length && *length <= kLengthRange.highest ? *length : 0;
 }

@@ -36,6 +36,7 @@ text::TokenizerFiles FilesOf(const std::map<std::string, std::string>& files) {
           file("vocab.txt"),
           file("tokenizer_config.json"),
           file("special_tokens_map.json"),
+          file("added_tokens.json"),
           file("config.json"),
           file("sentence_bert_config.json")};
 }

@@ -67,6 +67,8 @@ constexpr TokenizerClass kClasses[] = {
 // Aliases of classes.
 constexpr std::pair<absl::string_view, absl::string_view> kAliases[] = {
     {"ElectraTokenizer", "BertTokenizer"},     {"MobileBertTokenizer", "BertTokenizer"},
+    {"DPRQuestionEncoderTokenizer", "BertTokenizer"},
+    {"DPRContextEncoderTokenizer", "BertTokenizer"},
     {"SqueezeBertTokenizer", "BertTokenizer"}, {"LayoutLMTokenizer", "BertTokenizer"},
     {"LxmertTokenizer", "BertTokenizer"},      {"LongformerTokenizer", "RobertaTokenizer"},
     {"BartTokenizer", "RobertaTokenizer"},     {"LEDTokenizer", "RobertaTokenizer"}};
@@ -76,9 +78,17 @@ constexpr absl::string_view kFileModelTypes =
     "modernbert,modernbert-decoder,umt5,xlm-roberta-xl,nystromformer,mistral,mistral3,ministral,"
     "ministral3,mixtral,phi3,internlm2,olmo2,olmo3,granite,stablelm,glm,glm4";
 
-// Classes that split texts by code of their own, with the model types that they belong to.
+// Classes that split texts by code of their own, with the model types that they belong to; "-":
+// only by name.
 constexpr std::pair<absl::string_view, absl::string_view> kOwnCode[] = {
-    {"EsmTokenizer", "esm"}, {"RoFormerTokenizer", "roformer"}};
+    {"EsmTokenizer", "esm"},       {"RoFormerTokenizer", "roformer"},
+    {"RoCBertTokenizer", "-"},     {"BertJapaneseTokenizer", "-"},
+    {"BertweetTokenizer", "-"},    {"PhobertTokenizer", "-"},
+    {"BartphoTokenizer", "-"},     {"BertGenerationTokenizer", "-"},
+    {"XLMTokenizer", "-"},         {"FlaubertTokenizer", "-"},
+    {"ProphetNetTokenizer", "-"},  {"TapasTokenizer", "-"},
+    {"ByT5Tokenizer", "-"},        {"CanineTokenizer", "-"},
+    {"M2M100Tokenizer", "-"},      {"MarianTokenizer", "-"}};
 
 bool Lists(absl::string_view list, absl::string_view name) {
   const std::vector<absl::string_view> names = absl::StrSplit(list, ',', absl::SkipEmpty());
@@ -94,6 +104,16 @@ const TokenizerClass* ClassNamed(absl::string_view name) {
   }
   return nullptr;
 }
+
+}  // namespace
+
+std::optional<std::string> ClassName(const TokenizerSettings& settings) {
+  std::optional<std::string> name = settings.tokenizer.Text("tokenizer_class");
+  if (!name.has_value()) name = settings.model.Text("tokenizer_class");
+  return name;
+}
+
+namespace {
 
 // Returns the default of a special token in a class's list.
 std::optional<std::string> Default(const TokenizerClass& known, absl::string_view key) {
@@ -114,8 +134,7 @@ const TokenizerClass* FindTokenizerClass(const TokenizerSettings& settings,
   for (const TokenizerClass& known : kClasses) {
     if (!type.empty() && Lists(known.model_types, type)) of_type = &known;
   }
-  std::optional<std::string> name = settings.tokenizer.Text("tokenizer_class");
-  if (!name.has_value()) name = settings.model.Text("tokenizer_class");
+  const std::optional<std::string> name = ClassName(settings);
   if (!name.has_value()) return of_type;
   if (Lists(kFileModelTypes, type)) return nullptr;
   // Many of its checkpoints name the class of another model.
@@ -127,8 +146,7 @@ const TokenizerClass* FindTokenizerClass(const TokenizerSettings& settings,
 
 absl::Status CheckNeedsNoOwnCode(const TokenizerSettings& settings) {
   const std::string type = settings.model.Text("model_type").value_or("");
-  std::optional<std::string> name = settings.tokenizer.Text("tokenizer_class");
-  if (!name.has_value()) name = settings.model.Text("tokenizer_class");
+  const std::optional<std::string> name = ClassName(settings);
   for (const auto& [own, of_type] : kOwnCode) {
     const bool is_own =
         name.has_value() ? absl::StripSuffix(*name, "Fast") == own : type == of_type;

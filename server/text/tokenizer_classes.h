@@ -29,6 +29,9 @@ struct TokenizerClass {
 const TokenizerClass* FindTokenizerClass(const TokenizerSettings& settings,
                                          absl::string_view tokenizer_json);
 
+// Returns the class that the files name, such as "BertTokenizerFast".
+std::optional<std::string> ClassName(const TokenizerSettings& settings);
+
 // Refuses classes that split texts by their own code, which no file describes.
 absl::Status CheckNeedsNoOwnCode(const TokenizerSettings& settings);
 

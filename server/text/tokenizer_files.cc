@@ -1,6 +1,7 @@
 #include "server/text/tokenizer_files.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -15,16 +16,19 @@
 namespace attendant::text {
 namespace {
 
+constexpr char kSavedFile[] = "tokenizer.json, which AutoTokenizer's save_pretrained writes";
+
 absl::StatusOr<TokenizerSettings> ReadSettings(const TokenizerFiles& files) {
   ASSIGN_OR_RETURN(auto tokenizer,
                    Settings::Read(files.tokenizer_config_json, "tokenizer_config.json"));
   ASSIGN_OR_RETURN(auto special,
                    Settings::Read(files.special_tokens_map_json, "special_tokens_map.json"));
+  ASSIGN_OR_RETURN(auto added, Settings::Read(files.added_tokens_json, "added_tokens.json"));
   ASSIGN_OR_RETURN(auto model, Settings::Read(files.config_json, "config.json"));
   ASSIGN_OR_RETURN(auto sentence,
                    Settings::Read(files.sentence_bert_config_json, "sentence_bert_config.json"));
-  return TokenizerSettings{std::move(tokenizer), std::move(special), std::move(model),
-                           std::move(sentence)};
+  return TokenizerSettings{std::move(tokenizer), std::move(special), std::move(added),
+                           std::move(model), std::move(sentence)};
 }
 
 // Sets the tokens that transformers adds to a vocabulary.
@@ -34,14 +38,16 @@ absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerCl
   // Such a class builds a tokenizer from the vocabulary only.
   overrides.drops_file_tokens = known != nullptr && listed.has_value();
   if (listed.has_value()) overrides.added_tokens = *std::move(listed);
-  for (const absl::string_view key : {"bos_token", "eos_token", "unk_token", "sep_token",
-                                      "pad_token", "cls_token", "mask_token"}) {
+  std::vector<AddedTokenSetting> special;
+  for (const absl::string_view key : kSpecialTokenKeys) {
     const auto token = SpecialTokenOf(settings, known, key);
-    if (token.has_value()) overrides.special_tokens.push_back(*token);
+    if (token.has_value()) special.push_back(*token);
   }
   for (AddedTokenSetting& token : settings.MoreSpecialTokens()) {
-    overrides.special_tokens.push_back(std::move(token));
+    special.push_back(std::move(token));
   }
+  ASSIGN_OR_RETURN(overrides.special_tokens, settings.OlderAddedTokens(special));
+  std::move(special.begin(), special.end(), std::back_inserter(overrides.special_tokens));
   if (known != nullptr) overrides.resets_special_flags = known->resets_special_flags;
   if (known != nullptr && known->more_tokens != nullptr) known->more_tokens(settings, overrides);
   return absl::OkStatus();
@@ -108,8 +114,11 @@ absl::Status LoadVocabulary(const TokenizerFiles& files, const TokenizerSettings
   const char* name = is_bpe ? "vocab.json and merges.txt" : "vocab.txt";
   const TokenizerClass* known = ClassFor(settings, "", is_bpe ? "BPE" : "WordPiece");
   if (known == nullptr && is_bpe) {
-    return Unsupported(name, "a vocabulary of this tokenizer_class is",
-                       "tokenizer.json, which AutoTokenizer's save_pretrained writes");
+    return Unsupported(name, "a vocabulary of this tokenizer_class is", kSavedFile);
+  }
+  if (const std::optional<std::string> class_name = ClassName(settings);
+      known == nullptr && class_name.has_value()) {
+    return Unsupported(name, absl::StrCat("a vocabulary of ", *class_name, " is"), kSavedFile);
   }
   if (known == nullptr) known = &BertClass();
   ASSIGN_OR_RETURN(const std::string json, is_bpe ? BpeJson(*files.vocab_json, *files.merges_txt)
@@ -120,11 +129,19 @@ absl::Status LoadVocabulary(const TokenizerFiles& files, const TokenizerSettings
   return LoadAs(known, file.fields(), settings, nullptr, effective);
 }
 
+absl::Status CheckFindsSpecialTokens(const TokenizerSettings& settings) {
+  constexpr char kKey[] = "split_special_tokens";
+  ASSIGN_OR_RETURN(const bool splits, settings.tokenizer.fields().Bool(kKey, false));
+  return splits ? Unsupported(absl::StrCat("tokenizer_config.json.", kKey), "true", "false")
+                : absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& files) {
   ASSIGN_OR_RETURN(const TokenizerSettings settings, ReadSettings(files));
   RETURN_IF_ERROR(CheckNeedsNoOwnCode(settings));
+  RETURN_IF_ERROR(CheckFindsSpecialTokens(settings));
   EffectiveTokenizer effective;
   absl::Status status = absl::NotFoundError(
       "tokenizer.json: not found; add it, or vocab.txt, or vocab.json and merges.txt");

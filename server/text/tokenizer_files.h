@@ -22,6 +22,7 @@ struct TokenizerFiles {
   std::optional<std::string> tokenizer_config_json = std::nullopt;  // of transformers
   // Of older versions of transformers.
   std::optional<std::string> special_tokens_map_json = std::nullopt;
+  std::optional<std::string> added_tokens_json = std::nullopt;
   std::optional<std::string> config_json = std::nullopt;                // the model's
   std::optional<std::string> sentence_bert_config_json = std::nullopt;  // of sentence-transformers
 };

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+
+#include "absl/strings/match.h"
 
 namespace attendant::text {
 namespace {
@@ -29,6 +32,19 @@ std::optional<AddedTokenSetting> AsSpecial(JsonValue value) {
   absl::StatusOr<AddedTokenSetting> token = ReadAdded(value, "", true);
   if (!token.ok()) return std::nullopt;
   return *std::move(token);
+}
+
+void AddSpecial(const std::optional<JsonValue>& list, std::vector<AddedTokenSetting>& tokens) {
+  if (!list.has_value()) return;
+  for (const JsonValue& value : list->Elements()) {
+    if (std::optional<AddedTokenSetting> token = AsSpecial(value)) {
+      tokens.push_back(*std::move(token));
+    }
+  }
+}
+
+bool IsFilled(const std::optional<JsonValue>& list) {
+  return list.has_value() && list->is_array() && list->size() > 0;
 }
 
 }  // namespace
@@ -70,9 +86,7 @@ absl::StatusOr<std::optional<std::vector<AddedTokenSetting>>> TokenizerSettings:
 std::optional<AddedTokenSetting> TokenizerSettings::SpecialToken(
     absl::string_view key, const std::optional<std::string>& otherwise) const {
   std::optional<JsonValue> value;
-  if (!tokenizer.Find("added_tokens_decoder").has_value()) {
-    value = special.fields().json().Find(key);
-  }
+  if (reads_older_files()) value = special.fields().json().Find(key);
   if (!value.has_value()) value = tokenizer.fields().json().Find(key);
   if (value.has_value()) return value->is_null() ? std::nullopt : AsSpecial(*value);
   if (!otherwise.has_value()) return std::nullopt;
@@ -84,16 +98,59 @@ std::string TokenizerSettings::Token(absl::string_view key, absl::string_view ot
   return token.has_value() ? token->content : std::string(otherwise);
 }
 
-std::vector<AddedTokenSetting> TokenizerSettings::MoreSpecialTokens() const {
+// Returns the tokens under keys that not every model has; the names in an object count as keys.
+std::vector<AddedTokenSetting> TokenizerSettings::NamedTokens(const Settings& file) const {
+  constexpr char kExtra[] = "extra_special_tokens";
   std::vector<AddedTokenSetting> tokens;
-  for (const absl::string_view key : {"extra_special_tokens", "additional_special_tokens"}) {
-    const std::optional<JsonValue> list = tokenizer.Find(key);
-    if (!list.has_value() || !list->is_array() || list->size() == 0) continue;
-    for (const JsonValue& value : list->Elements()) {
-      if (std::optional<AddedTokenSetting> token = AsSpecial(value)) tokens.push_back(*token);
-    }
-    break;
+  file.fields().json().ForEach([&](absl::string_view key, JsonValue value) {
+    const bool is_known = std::find(std::begin(kSpecialTokenKeys), std::end(kSpecialTokenKeys),
+                                    key) != std::end(kSpecialTokenKeys);
+    if (is_known || !absl::EndsWith(key, "_token")) return;
+    if (std::optional<AddedTokenSetting> token = AsSpecial(value)) tokens.push_back(*token);
+  });
+  const std::optional<JsonValue> extra = file.Find(kExtra);
+  if (extra.has_value() && extra->is_object()) AddSpecial(extra, tokens);
+  if (tokens.empty()) AddSpecial(file.Find("model_specific_special_tokens"), tokens);
+  return tokens;
+}
+
+std::vector<AddedTokenSetting> TokenizerSettings::MoreSpecialTokens() const {
+  std::vector<AddedTokenSetting> tokens = NamedTokens(tokenizer);
+  const std::optional<JsonValue> extra = tokenizer.Find("extra_special_tokens");
+  const std::optional<JsonValue> more = tokenizer.Find("additional_special_tokens");
+  const bool has_list = IsFilled(extra) || IsFilled(more);
+  if (has_list) AddSpecial(IsFilled(extra) ? extra : more, tokens);
+  if (!reads_older_files()) return tokens;
+  for (AddedTokenSetting& token : NamedTokens(special)) tokens.push_back(std::move(token));
+  const std::optional<JsonValue> older = special.Find("extra_special_tokens");
+  if (IsFilled(older)) {
+    AddSpecial(older, tokens);
+  } else if (!has_list) {
+    AddSpecial(special.Find("additional_special_tokens"), tokens);
   }
+  return tokens;
+}
+
+absl::StatusOr<std::vector<AddedTokenSetting>> TokenizerSettings::OlderAddedTokens(
+    const std::vector<AddedTokenSetting>& special_tokens) const {
+  std::vector<AddedTokenSetting> tokens;
+  if (!reads_older_files()) return tokens;
+  std::vector<std::pair<uint32_t, AddedTokenSetting>> by_id;
+  const JsonValue all = added.fields().json();
+  const std::vector<absl::string_view> keys = all.Keys();
+  const std::vector<JsonValue> ids = all.Elements();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const std::optional<uint32_t> id = ids[i].AsId();
+    if (!id.has_value()) return Unexpected("added_tokens.json", "ids of tokens", ids[i]);
+    const bool is_special =
+        std::any_of(special_tokens.begin(), special_tokens.end(),
+                    [&](const AddedTokenSetting& token) { return token.content == keys[i]; });
+    by_id.emplace_back(*id,
+                       AddedTokenSetting{std::string(keys[i]), {.normalized = !is_special}});
+  }
+  std::stable_sort(by_id.begin(), by_id.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (auto& [id, token] : by_id) tokens.push_back(std::move(token));
   return tokens;
 }
 

@@ -15,6 +15,11 @@
 
 namespace attendant::text {
 
+// The keys of special tokens that every model may have, in the order of their ids if they are new.
+inline constexpr absl::string_view kSpecialTokenKeys[] = {"bos_token", "eos_token",  "unk_token",
+                                                          "sep_token", "pad_token", "cls_token",
+                                                          "mask_token"};
+
 // A settings file; a missing file has no keys. Movable.
 class Settings {
  public:
@@ -36,22 +41,32 @@ class Settings {
 };
 
 struct TokenizerSettings {
-  Settings tokenizer, special, model, sentence;
+  Settings tokenizer, special, added, model, sentence;
 
   // Returns the tokens of added_tokens_decoder by ascending id; nullopt without it.
   absl::StatusOr<std::optional<std::vector<AddedTokenSetting>>> AddedTokens() const;
 
   // Returns a special token such as cls_token, with the flags given in a file, otherwise with the
   // default flags of special tokens. Returns nullopt if a file says null or there is none.
-  // special_tokens_map.json is only used without added_tokens_decoder.
   std::optional<AddedTokenSetting> SpecialToken(
       absl::string_view key, const std::optional<std::string>& otherwise = std::nullopt) const;
 
   // Returns the text of a special token.
   std::string Token(absl::string_view key, absl::string_view otherwise) const;
 
-  // Returns the tokens of additional_special_tokens.
+  // Returns the tokens under keys of certain models, such as image_token, and those of
+  // extra_special_tokens or additional_special_tokens.
   std::vector<AddedTokenSetting> MoreSpecialTokens() const;
+
+  // Returns the tokens of added_tokens.json by ascending id. Those in `special` are special.
+  absl::StatusOr<std::vector<AddedTokenSetting>> OlderAddedTokens(
+      const std::vector<AddedTokenSetting>& special) const;
+
+ private:
+  // Whether special_tokens_map.json and added_tokens.json count: only without added_tokens_decoder.
+  bool reads_older_files() const { return !tokenizer.Find("added_tokens_decoder").has_value(); }
+
+  std::vector<AddedTokenSetting> NamedTokens(const Settings& file) const;
 };
 
 }  // namespace attendant::text

@@ -130,6 +130,13 @@ TEST_F(ReadTokenizationTest, ALengthWithoutBoundIsNone) {
   EXPECT_EQ(Read().max_sequence_length, 0);
 }
 
+TEST_F(ReadTokenizationTest, ALengthMayHaveItsOldName) {
+  folder_.Write("tokenizer_config.json", R"({"max_len": 128})");
+  EXPECT_EQ(Read().max_sequence_length, 128);
+  folder_.Write("tokenizer_config.json", R"({"max_len": 128, "model_max_length": 512})");
+  EXPECT_EQ(Read().max_sequence_length, 512);
+}
+
 // As transformers 5.23 with the same files.
 TEST_F(ReadTokenizationTest, TheSideOfTruncationIsThatOfTheSettingsOrElseOfTheTokenizer) {
   EXPECT_FALSE(Read().truncates_left);

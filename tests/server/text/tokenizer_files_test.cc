@@ -101,6 +101,57 @@ TEST(TokenizerFilesTest, TokensOfTheDecoderAreAddedInTheOrderOfTheirIds) {
                           "transformers' TokenizersBackend adds the special tokens <o>"));
 }
 
+// The ids of these three tests are those of transformers 5.23 with the same files.
+TEST(TokenizerFilesTest, TokensOfKeysOfCertainModelsAreAdded) {
+  const auto ids = [](const char* config) {
+    return Load({.tokenizer_json = CasedBert(), .tokenizer_config_json = config})
+        .tokenizer->Encode("<a><b><c>", {})
+        ->ids;
+  };
+  EXPECT_THAT(ids(R"({"image_token":"<b>","extra_special_tokens":{"x":"<c>"},)"
+                  R"("additional_special_tokens":["<a>"]})"),
+              ElementsAre(1, 8, 6, 7, 2));
+  EXPECT_THAT(ids(R"({"model_specific_special_tokens":{"x":"<c>","y":"<b>"}})"),
+              ElementsAre(1, 0, 4, 0, 7, 6, 2));
+}
+
+TEST(TokenizerFilesTest, TheMapOfSpecialTokensCountsWithoutTheDecoder) {
+  const auto ids = [](const char* config, const char* map) {
+    return Load({.tokenizer_json = CasedBert(),
+                 .tokenizer_config_json = config,
+                 .special_tokens_map_json = map})
+        .tokenizer->Encode("<a><d><e>", {})
+        ->ids;
+  };
+  constexpr char kMap[] = R"({"additional_special_tokens":["<d>","<c>"],"video_token":"<e>"})";
+  EXPECT_THAT(ids("{}", kMap), ElementsAre(1, 0, 4, 0, 7, 6, 2));
+  EXPECT_THAT(ids(R"({"added_tokens_decoder":{}})", kMap),
+              ElementsAre(1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2));
+  EXPECT_THAT(ids(R"({"additional_special_tokens":["<a>"]})",
+                  R"({"additional_special_tokens":["<d>"]})"),
+              ElementsAre(1, 6, 0, 0, 0, 0, 0, 0, 2));
+  EXPECT_THAT(ids(R"({"additional_special_tokens":["<a>"]})",
+                  R"({"extra_special_tokens":["<d>"]})"),
+              ElementsAre(1, 6, 7, 0, 0, 0, 2));
+}
+
+TEST(TokenizerFilesTest, AddedTokensOfOlderFilesFollowTheVocabulary) {
+  TokenizerFiles files = {.tokenizer_json = CasedBert(),
+                          .tokenizer_config_json = R"({"pad_token":"<b>"})",
+                          .added_tokens_json = R"({"<b>":9,"<é>":7,"A":3})"};
+  EXPECT_THAT(Load(files).tokenizer->Encode("<b> É<é> A", {})->ids, ElementsAre(1, 7, 0, 6, 3, 2));
+  files.tokenizer_config_json = R"({"tokenizer_class":"BertTokenizer","pad_token":"<b>"})";
+  files.added_tokens_json = R"({"<b>":9,"<É>":7,"A":3})";
+  EXPECT_THAT(Load(files).tokenizer->Encode("<b> É<É> A<É>", {})->ids,
+              ElementsAre(1, 7, 0, 6, 3, 6, 2));
+  files.tokenizer_config_json = R"({"added_tokens_decoder":{}})";
+  EXPECT_THAT(Load(files).tokenizer->Encode("<b>", {})->ids, ElementsAre(1, 0, 0, 0, 2));
+  files = {.vocab_txt = "[UNK]\n[CLS]\n[SEP]\na\n",
+           .tokenizer_config_json = R"({"pad_token":"<b>"})",
+           .added_tokens_json = R"({"<b>":9,"<é>":7})"};
+  EXPECT_THAT(Load(files).tokenizer->Encode("<b> a<é>", {})->ids, ElementsAre(1, 5, 3, 4, 2));
+}
+
 // A Unigram tokenizer that marks words as ALBERT's older files do. `special` are its special
 // tokens.
 std::string Pieces(const std::vector<std::string>& special, const std::string& ends) {
@@ -333,6 +384,11 @@ TEST(TokenizerFilesTest, RefusesClassesWithCodeOfTheirOwn) {
   const absl::Status of_type = refusal({.config_json = R"({"model_type":"esm"})"});
   EXPECT_THAT(std::string(of_type.message()),
               ::testing::StartsWith("tokenizer_class: EsmTokenizer"));
+  // PhoBERT's vocabulary is in vocab.txt too, but it is not BERT's.
+  const absl::Status of_words =
+      refusal({.config_json = R"({"model_type":"roberta","tokenizer_class":"PhobertTokenizer"})"});
+  EXPECT_THAT(std::string(of_words.message()),
+              ::testing::StartsWith("tokenizer_class: PhobertTokenizer not supported"));
   // A checkpoint that names BERT's class has no such code.
   EXPECT_TRUE(refusal({.tokenizer_json = CasedBert(),
                        .tokenizer_config_json = R"({"tokenizer_class":"BertTokenizer"})",
@@ -340,7 +396,36 @@ TEST(TokenizerFilesTest, RefusesClassesWithCodeOfTheirOwn) {
                   .ok());
 }
 
+TEST(TokenizerFilesTest, RefusesLinesOfAnUnknownClass) {
+  const absl::Status refusal =
+      LoadTokenizerFiles({.vocab_txt = kLines,
+                          .tokenizer_config_json = R"({"tokenizer_class":"FunnelTokenizer"})"})
+          .status();
+  EXPECT_EQ(refusal.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(refusal.message(),
+            "vocab.txt: a vocabulary of FunnelTokenizer is not supported; use tokenizer.json, which "
+            "AutoTokenizer's save_pretrained writes");
+  EXPECT_TRUE(LoadTokenizerFiles({.vocab_txt = kLines,
+                                  .tokenizer_config_json =
+                                      R"({"tokenizer_class":"DPRContextEncoderTokenizer"})"})
+                  .ok());
+}
+
+TEST(TokenizerFilesTest, RefusesToSplitSpecialTokens) {
+  const absl::Status refusal =
+      LoadTokenizerFiles({.tokenizer_json = CasedBert(),
+                          .tokenizer_config_json = R"({"split_special_tokens":true})"})
+          .status();
+  EXPECT_EQ(refusal.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(refusal.message(),
+            "tokenizer_config.json.split_special_tokens: true not supported; use false");
+}
+
 TEST(TokenizerFilesTest, RefusesMissingAndWrongFiles) {
+  EXPECT_EQ(LoadTokenizerFiles({.vocab_txt = kLines, .added_tokens_json = R"({"a":"b"})"})
+                .status()
+                .message(),
+            "added_tokens.json: expected ids of tokens; got \"b\"");
   EXPECT_EQ(LoadTokenizerFiles({}).status().message(),
             "tokenizer.json: not found; add it, or vocab.txt, or vocab.json and merges.txt");
   EXPECT_EQ(
