@@ -1,5 +1,6 @@
 #include "engine/checkpoint/read_tokenization.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -147,12 +148,20 @@ absl::Status ReadTruncationSide(const std::string& path, const Json& config, Tok
   return problems.ToStatus();
 }
 
-// A length without bound is written as 10^30.
-int64_t ReadModelMaxLength(const Json& config) {
-  auto found = config.find("model_max_length");
-  if (found == config.end()) found = config.find("max_len");  // its name in old files
+// Returns the length at `key`; 0: none. A length without bound is written as 10^30.
+int64_t LengthAt(const char* key, const Json& config) {
+  const auto found = config.find(key);
   const std::optional<int64_t> length = found == config.end() ? std::nullopt : AsCount(*found);
   return length && *length <= kLengthRange.highest ? *length : 0;
+}
+
+// Returns the tokenizer's length or, as in sentence-transformers, the model's if that is smaller.
+int64_t ReadModelMaxLength(const Json& tokenizer_config, const Json& model_config) {
+  constexpr char kLength[] = "model_max_length";
+  const char* key = tokenizer_config.contains(kLength) ? kLength : "max_len";  // in old files
+  const int64_t length = LengthAt(key, tokenizer_config);
+  const int64_t positions = LengthAt("max_position_embeddings", model_config);
+  return length == 0 || positions == 0 ? std::max(length, positions) : std::min(length, positions);
 }
 
 absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read,
@@ -249,7 +258,8 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   ReadSpecialTokens(transformer, config, added_tokens, read, warnings);
   read.padding.is_left = PadsLeft(config);
   RETURN_IF_ERROR(ReadTruncationSide(config_path, config, read));
-  read.max_sequence_length = ReadModelMaxLength(config);
+  read.max_sequence_length =
+      ReadModelMaxLength(config, ReadObjectOrEmpty(absl::StrCat(transformer, "/config.json")));
   TextLengths lengths;
   RETURN_IF_ERROR(ReadSentenceConfig(transformer, read, lengths));
   RETURN_IF_ERROR(ReadPrompts(folder, read, lengths));

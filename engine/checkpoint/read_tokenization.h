@@ -19,6 +19,7 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 //   tokenizer_config.json        model_max_length, truncation_side, and which tokens are the special
 //                                ones;
 //   special_tokens_map.json      the latter in older folders
+//   config.json                  max_position_embeddings, which bounds model_max_length
 //   sentence_bert_config.json    max_seq_length, which counts more than model_max_length,
 //                                do_lower_case, and the lengths of queries and documents; also by
 //                                the names that it has for other families

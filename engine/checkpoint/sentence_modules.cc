@@ -33,6 +33,7 @@ enum class Module {
   kPooling,
   kDense,
   kNormalize,
+  kDropout,
   kMask,
   kSpladePooling,
   kLogitScore
@@ -47,6 +48,7 @@ constexpr Named<Module> kModules[] = {
     {"Pooling", Module::kPooling},
     {"Dense", Module::kDense},
     {"Normalize", Module::kNormalize},
+    {"Dropout", Module::kDropout},
     {"MultiVectorMask", Module::kMask},
     {"SpladePooling", Module::kSpladePooling},
     {"LogitScore", Module::kLogitScore},
@@ -145,7 +147,8 @@ class ModuleList {
     }
     problems_.Add(
         "type: expected Transformer, StaticEmbedding, SparseStaticEmbedding, Pooling, Dense, "
-        "Normalize, MultiVectorMask, SpladePooling or LogitScore of sentence_transformers; got ",
+        "Normalize, Dropout, MultiVectorMask, SpladePooling or LogitScore of sentence_transformers; "
+        "got ",
         Quoted(type));
   }
 
@@ -193,6 +196,8 @@ class ModuleList {
         return AddDense();
       case Module::kNormalize:
         return AddNormalize();
+      case Module::kDropout:  // changes nothing at inference
+        return;
       case Module::kMask:
         return AddOnce(mask_);
       case Module::kSpladePooling:

@@ -67,10 +67,10 @@ std::vector<PoolingMode> ReadModeNames(const ConfigReader& config) {
   return modes;
 }
 
-absl::Status ReadModes(const std::string& folder, int64_t hidden_size,
-                       PoolingDescription& pooling) {
+absl::Status ReadModes(const std::string& folder, PoolingDescription& pooling) {
   return ReadConfig(absl::StrCat(folder, "/config.json"), [&](ConfigReader& config) {
-    config.Integer({"word_embedding_dimension", "embedding_dimension"}, {hidden_size, hidden_size});
+    // Not used, as in the library: files of other models may have been copied.
+    config.Integer({"word_embedding_dimension", "embedding_dimension"}, kHiddenSizeRange);
     pooling.excludes_prompt = !config.Boolean({"include_prompt"}, true);
     pooling.modes = config.Has({"pooling_mode"}) ? ReadModeNames(config) : ReadModeFlags(config);
     if (config.problems().empty() && (pooling.modes.empty() || pooling.modes.size() > kMostModes)) {
@@ -151,7 +151,7 @@ absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointO
     PoolingDescription pooling = {.modes = {PoolingMode::kMean}};
     if (modules.transformer_pools && !chosen) pooling = *model.pooling;
     if (!modules.pooling.empty()) {
-      RETURN_IF_ERROR(ReadModes(modules.pooling, hidden_size, pooling));
+      RETURN_IF_ERROR(ReadModes(modules.pooling, pooling));
     }
     if (chosen) pooling.modes = {*chosen};
     pooling.normalize = modules.normalize;

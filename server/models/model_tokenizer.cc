@@ -55,7 +55,8 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
   if (absl::IsNotFound(loaded.status())) {
     if (!files.empty()) {
       made->why_none =
-          "its directory has no tokenizer.json, vocab.txt, or vocab.json and merges.txt";
+          "its directory has no tokenizer.json (AutoTokenizer's save_pretrained writes it), "
+          "vocab.txt, or vocab.json and merges.txt";
     }
     return made;
   }

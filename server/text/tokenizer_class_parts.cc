@@ -166,6 +166,14 @@ absl::Status LikeRoberta(const TokenizerSettings& settings, const Fields&,
   return absl::OkStatus();
 }
 
+absl::Status LikeGpt2(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts) {
+  ASSIGN_OR_RETURN(const bool prefix, settings.tokenizer.fields().Bool("add_prefix_space", false));
+  parts.model = BpeOptions("null", false, false);
+  parts.normalizer = "null";
+  parts.pre_tokenizer = ByteLevelJson(prefix, true);
+  return absl::OkStatus();
+}
+
 absl::Status LikeXlmRoberta(const TokenizerSettings& settings, const Fields& file,
                             TokenizerOverrides& parts) {
   ASSIGN_OR_RETURN(const bool prefix, settings.tokenizer.fields().Bool("add_prefix_space", true));

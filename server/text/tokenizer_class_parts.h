@@ -14,6 +14,8 @@ absl::Status LikeBert(const TokenizerSettings& settings, const Fields&, Tokenize
 absl::Status LikeMpnet(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
 absl::Status LikeRoberta(const TokenizerSettings& settings, const Fields&,
                          TokenizerOverrides& parts);
+absl::Status LikeGpt2(const TokenizerSettings& settings, const Fields& file,
+                      TokenizerOverrides& parts);
 absl::Status LikeXlmRoberta(const TokenizerSettings& settings, const Fields& file,
                             TokenizerOverrides& parts);
 absl::Status LikeCamembert(const TokenizerSettings& settings, const Fields& file,

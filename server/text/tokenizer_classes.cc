@@ -34,6 +34,8 @@ constexpr TokenizerClass kClasses[] = {
     {"RobertaTokenizer", "BPE",
      "roberta,roberta-prelayernorm,bart,data2vec-text,ibert,lilt,longformer,mega,mra",
      kRobertaTokens, LikeRoberta},
+    {"GPT2Tokenizer", "BPE", "",
+     "bos_token=<|endoftext|> eos_token=<|endoftext|> unk_token=<|endoftext|>", LikeGpt2},
     {"XLMRobertaTokenizer", "Unigram", "xlm-roberta,gte,jina_embeddings_v3,xmod", kRobertaTokens,
      LikeXlmRoberta},
     {"CamembertTokenizer", "Unigram", "camembert", kRobertaTokens, LikeCamembert, AddNotUsed},

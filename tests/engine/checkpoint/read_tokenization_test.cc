@@ -137,6 +137,20 @@ TEST_F(ReadTokenizationTest, ALengthMayHaveItsOldName) {
   EXPECT_EQ(Read().max_sequence_length, 512);
 }
 
+TEST_F(ReadTokenizationTest, TheModelsPositionsBoundTheTokenizersLength) {
+  folder_.Write("config.json", R"({"max_position_embeddings": 512})");
+  EXPECT_EQ(Read().max_sequence_length, 512);
+  folder_.Write("tokenizer_config.json", R"({"model_max_length": 8192})");
+  EXPECT_EQ(Read().max_sequence_length, 512);
+  folder_.Write("tokenizer_config.json", R"({"model_max_length": 128})");
+  EXPECT_EQ(Read().max_sequence_length, 128);
+  folder_.Write("config.json", R"({"max_position_embeddings": -1})");  // of XLNet
+  EXPECT_EQ(Read().max_sequence_length, 128);
+  folder_.Write("config.json", R"({"max_position_embeddings": 512})");
+  folder_.Write("sentence_bert_config.json", R"({"max_seq_length": 600})");
+  EXPECT_EQ(Read().max_sequence_length, 600);
+}
+
 // As transformers 5.23 with the same files.
 TEST_F(ReadTokenizationTest, TheSideOfTruncationIsThatOfTheSettingsOrElseOfTheTokenizer) {
   EXPECT_FALSE(Read().truncates_left);

@@ -106,6 +106,14 @@ TEST_F(SentenceTransformers, TakesTheLibrarysDefaults) {
   EXPECT_EQ(Pooling().dense_activation, Activation::kTanh);
 }
 
+// As in the library: nothing is left out at inference, and nothing uses the width.
+TEST_F(SentenceTransformers, IgnoresDropoutAndTheWidthOfPooling) {
+  folder_.Write("1_Pooling/config.json", R"({"word_embedding_dimension": 5})");
+  WriteModules({Module("Transformer", ""), Module("Pooling", "1_Pooling"),
+                Module("Dropout", "2_Dropout"), Module("Normalize", "3_Normalize")});
+  EXPECT_EQ(Pooling(), (PoolingDescription{.modes = {PoolingMode::kMean}, .normalize = true}));
+}
+
 TEST_F(SentenceTransformers, ReadsModesByName) {
   WriteModules({Module("Transformer", ""), Module("Pooling", "1_Pooling")});
   folder_.Write("1_Pooling/config.json", R"({"embedding_dimension": 4, "pooling_mode": "cls"})");
@@ -439,8 +447,9 @@ TEST_F(SentenceTransformers, RefusesModulesItDoesNotKnow) {
   WriteModules({Module("Transformer", ""), Module("LSTM", "1_LSTM")});
   EXPECT_THAT(Refusal(),
               AllOf(HasSubstr("modules.json: type: expected Transformer, StaticEmbedding, "
-                              "SparseStaticEmbedding, Pooling, Dense, Normalize, MultiVectorMask, "
-                              "SpladePooling or LogitScore of sentence_transformers; got"),
+                              "SparseStaticEmbedding, Pooling, Dense, Normalize, Dropout, "
+                              "MultiVectorMask, SpladePooling or LogitScore of "
+                              "sentence_transformers; got"),
                     HasSubstr("'sentence_transformers.models.LSTM'")));
   folder_.Write("modules.json", R"([{"path": "", "type": "custom_st.Transformer"}])");
   EXPECT_THAT(Refusal(), HasSubstr("got 'custom_st.Transformer'"));
@@ -522,10 +531,10 @@ TEST_F(SentenceTransformers, RefusesBadLists) {
 }
 
 TEST_F(SentenceTransformers, RefusesBadPooling) {
-  folder_.Write("1_Pooling/config.json", R"({"word_embedding_dimension": 5})");
+  folder_.Write("1_Pooling/config.json", R"({"word_embedding_dimension": "4"})");
   EXPECT_THAT(Refusal(),
               HasSubstr("1_Pooling/config.json: word_embedding_dimension or embedding_dimension: "
-                        "expected an integer in 4..4; got 5"));
+                        "expected an integer in 1..65536; got '4'"));
   folder_.Write("1_Pooling/config.json", R"({"embedding_dimension": 4, "pooling_mode": []})");
   EXPECT_THAT(Refusal(), HasSubstr("expected 1..6 pooling modes; got 0"));
   folder_.Write("1_Pooling/config.json",

@@ -67,7 +67,8 @@ TEST(ModelTokenizerTest, NeedsAVocabularyAlone) {
 TEST(ModelTokenizerTest, IsMissingForAReason) {
   EXPECT_EQ(Load({}).tokenizer->why_none, "it was not loaded from a directory with a tokenizer");
   EXPECT_EQ(Load({{"config.json", "{}"}}).tokenizer->why_none,
-            "its directory has no tokenizer.json, vocab.txt, or vocab.json and merges.txt");
+            "its directory has no tokenizer.json (AutoTokenizer's save_pretrained writes it), "
+            "vocab.txt, or vocab.json and merges.txt");
   EXPECT_EQ(Load({{"vocab.txt", kVocabulary}}, {}).tokenizer->why_none,
             "it has no token embeddings");
   const Loaded loaded = Load({{"tokenizer.json", R"({"model":{"type":"Other"}})"}});

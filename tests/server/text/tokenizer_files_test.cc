@@ -350,6 +350,19 @@ TEST(TokenizerFilesTest, PairsAreAVocabularyOfTheirClass) {
                           "vocab.json and merges.txt"));
 }
 
+// The ids are those of transformers 5.23 with the same files.
+TEST(TokenizerFilesTest, PairsOfGpt2HaveNoEnds) {
+  TokenizerFiles files = {.vocab_json = R"({"a":0,"b":1,"ab":2,"Ġ":3,"Ġab":4,"1":5,"<s>":6})",
+                          .merges_txt = "#version: 0.2\na b\nĠ ab\n",
+                          .tokenizer_config_json = R"({"tokenizer_class":"GPT2TokenizerFast"})"};
+  EXPECT_THAT(Load(files).tokenizer->Encode("ab ab11<|endoftext|>a", {})->ids,
+              ElementsAre(2, 4, 5, 5, 7, 0));
+  files.tokenizer_config_json =
+      R"({"tokenizer_class":"GPT2Tokenizer","add_prefix_space":true,"bos_token":"<s>",)"
+      R"("eos_token":"<s>","unk_token":"<s>"})";
+  EXPECT_THAT(Load(files).tokenizer->Encode("ab a<s>", {})->ids, ElementsAre(4, 3, 0, 6));
+}
+
 TEST(TokenizerFilesTest, RefusesVocabulariesThatAreNone) {
   const auto error = [](const TokenizerFiles& files) {
     return std::string(LoadTokenizerFiles(files).status().message());
