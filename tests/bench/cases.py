@@ -90,6 +90,11 @@ class Case:
         """Whether the price of equal bits is measured, which is done for many rows and for few."""
         return self.model.name == "bert-base" and self.name in ("8x128", "1x16")
 
+    @property
+    def in_forms(self) -> bool:
+        """Whether the engine is also measured beside itself with other types."""
+        return self.model.name == "bert-base" and self.name in ("8x128", "1x16", "1x4")
+
 
 def _shuffled(lengths, seed: int) -> tuple:
     lengths = [max(4, min(512, round(length))) for length in lengths]
@@ -136,7 +141,7 @@ def default_cases(seed: int = DEFAULT_SEED) -> list:
     the run."""
     base, small = MODELS["bert-base"], MODELS["minilm-l6"]
     return [_uniform_case(base, 8, 128), _uniform_case(base, 8, 512), _uniform_case(base, 1, 16),
-            _uniform_case(base, 32, 32), _uniform_case(base, 4, 2048, with_peers=False),
+            _uniform_case(base, 1, 4, with_peers=False), _uniform_case(base, 32, 32), _uniform_case(base, 4, 2048, with_peers=False),
             *_ragged(base, 24, seed, marco_peers=False), _uniform_case(small, 8, 128), _uniform_case(small, 1, 16),
             *large_cases()]
 

@@ -19,8 +19,8 @@ JEMALLOC, TCMALLOC = "libjemalloc.so.2", "libtcmalloc_minimal.so.4"
 @dataclasses.dataclass(frozen=True)
 class Contender:
     name: str
-    # "engine", "onednn" (the engine with oneDNN's products only), "bound", "bound16" (T rounded up to 16, not 64),
-    # "products" (the engine's own use of oneDNN's products, without anything else) or "peer"
+    # "engine", "onednn" (the engine with oneDNN's products only), "form" (the engine with other types), "bound",
+    # "bound16" (T rounded up to 16, not 64), "products" (the engine's own use of oneDNN's products, without anything else) or "peer"
     role: str
     command: tuple
     environment: dict = dataclasses.field(default_factory=dict)
@@ -63,30 +63,42 @@ _PEERS = (
 _PEER_DTYPES = {"bf16x3": "f32"}  # a type that no peer offers is compared with the type that it replaces
 
 
-def own_contenders(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> list:
-    """The engine as users get it, and matrix products only."""
+# The engine with other types: the type beside which it runs -> (name, flags). The last value of a flag counts.
+_FORMS = {"f32": ("attendant-bf16-file", ("--weights", "bf16")), "int8": ("attendant-f32", ("--dtype", "f32"))}
+
+
+def own_contenders(binaries: pathlib.Path, source: str, dtype: str, threads: int, isa: str = "best") -> list:
+    """The engine as users get it, and matrix products only, with at most this instruction set."""
     products = {"bound": ("--row-multiple", "64"), "bound16": ("--row-multiple", "16"),
                 "products": ("--products", "engine")}
-    bounds = [Contender(f"{role}-{split}", role, (str(binaries / "bound_worker"), *_common(source, dtype, threads),
+    bounds = [Contender(f"{role}-{split}", role, (str(binaries / "bound_worker"), *_common(source, dtype, threads, isa),
                                                   "--split", split, *flags))
               for role, flags in products.items() for split in ("team", "rows")]
-    return [_engine(binaries, source, dtype, threads), *bounds]
+    return [_engine(binaries, source, dtype, threads, isa), *bounds]
 
 
-def onednn_contender(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> Contender:
-    """The engine as it would be without the AMX GEMM, to run next to one that has chosen it."""
-    engine = _engine(binaries, source, dtype, threads)
+def onednn_contender(engine: Contender) -> Contender:
+    """The engine as it would be without its own GEMMs, to run next to one that has chosen them."""
     return dataclasses.replace(engine, name="attendant-onednn", role="onednn",
                                command=(*engine.command, "--gemm", "onednn"))
 
 
-def _engine(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> Contender:
-    return Contender("attendant", "engine", (str(binaries / "engine_worker"), *_common(source, dtype, threads)),
+def form_contender(engine: Contender, dtype: str) -> Contender | None:
+    """The engine with other types than `dtype`, if one is compared with it."""
+    if dtype not in _FORMS:
+        return None
+    name, flags = _FORMS[dtype]
+    return dataclasses.replace(engine, name=name, role="form", command=(*engine.command, *flags))
+
+
+def _engine(binaries: pathlib.Path, source: str, dtype: str, threads: int, isa: str) -> Contender:
+    return Contender("attendant", "engine", (str(binaries / "engine_worker"), *_common(source, dtype, threads, isa)),
                      ENGINE_ENVIRONMENT)
 
 
-def _common(source: str, dtype: str, threads: int) -> tuple:
-    return ("--model", source, "--dtype", dtype, "--threads", str(threads))
+def _common(source: str, dtype: str, threads: int, isa: str) -> tuple:
+    cap = () if isa == "best" else ("--isa", isa)
+    return ("--model", source, "--dtype", dtype, "--threads", str(threads), *cap)
 
 
 def peer_contenders(python: pathlib.Path, source: str, dtype: str, threads: int, large: bool, full: bool) -> list:

@@ -14,7 +14,7 @@ import cases
 import checkpoints
 import report_html
 import report_text
-from contenders import onednn_contender, own_contenders, peer_contenders, reference_contender
+from contenders import form_contender, onednn_contender, own_contenders, peer_contenders, reference_contender
 from ending import Ended, end_on_signals
 from figures import json_of
 from kernels import run_kernels
@@ -76,13 +76,16 @@ class Benchmark:
         with Session(model, dtype, self._ids, self._work) as session:
             self.results.models.append(session.result)
             threads = self.results.machine.get("threads", 0)  # 0: the CPU budget
-            engine, *bounds = own_contenders(self._bench, source, dtype, threads)
+            engine, *bounds = own_contenders(self._bench, source, dtype, threads, self._options.isa)
             if session.start(engine):
                 facts = session.engine.facts()
                 self._meet(facts)
                 session.result.plans = facts["product_plans"]
                 if session.result.chose_own:
-                    session.start(onednn_contender(self._bench, source, dtype, threads))
+                    session.start(onednn_contender(engine))
+                form = form_contender(engine, dtype)
+                if form and any(case.in_forms for case in wanted):
+                    session.start(form)
                 for bound in bounds:
                     session.start(bound)
             else:
@@ -156,6 +159,9 @@ class Benchmark:
         return self._expected[model.name]
 
     def _measure_parts(self) -> None:
+        if self._options.isa != "best":
+            self.results.note("kernels, start and cache: not measured with --isa")
+            return
         say("kernels")
         try:
             self.results.kernels = run_kernels(self._bench / "kernels_bench", self._work / "kernels.json",
@@ -197,10 +203,13 @@ def main() -> None:
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--cases", default="*")
     parser.add_argument("--dtypes", type=types_in, default=DTYPES, help="a list with commas")
+    parser.add_argument("--isa", default="best", help="a cap on the instruction set of the engine and its bound")
     parser.add_argument("--seed", type=int, default=cases.DEFAULT_SEED, help="of the ragged sets")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--html", type=pathlib.Path)
     options = parser.parse_args()
+    if options.peers and options.isa != "best":
+        parser.error("--isa: cannot be combined with --peers (it caps only the engine and its bound)")
 
     end_on_signals()
     results = Benchmark(options).run()

@@ -1,5 +1,5 @@
 // Contender that is the engine: it computes packed batches by engine/layers; see worker.h.
-//   engine_worker --model SOURCE [--dtype f32] [--threads N] [--gemm auto]
+//   engine_worker --model SOURCE [--dtype f32] [--weights auto] [--threads N] [--gemm auto] [--isa best]
 // ATTENDANT_ROW_PLAN, auto (the default), team or rows: as the server's --row-plan.
 // ATTENDANT_PART, encode (the default) or attend: all layers, or the context of layer 0 alone.
 
@@ -158,6 +158,11 @@ class EngineContender : public Contender {
   std::unique_ptr<EncoderRun> run_;
 };
 
+absl::StatusOr<WeightType> WeightTypeNamed(const std::string& name) {
+  if (const std::optional<WeightType> type = ValueIn(kWeightTypeNames, name)) return *type;
+  return absl::InvalidArgumentError(absl::StrCat("--weights: no such type: ", name));
+}
+
 absl::StatusOr<Gemm> GemmNamed(const std::string& name) {
   if (const std::optional<Gemm> gemm = ValueIn(kGemmNames, name)) return *gemm;
   return absl::InvalidArgumentError(absl::StrCat("--gemm: no such products: ", name));
@@ -182,6 +187,8 @@ absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   if (!type.ok()) return type.status();
   absl::StatusOr<Gemm> gemm = GemmNamed(options.gemm);
   if (!gemm.ok()) return gemm.status();
+  absl::StatusOr<WeightType> weights = WeightTypeNamed(options.weights);
+  if (!weights.ok()) return weights.status();
   absl::StatusOr<RowPolicy> row_policy = RowPolicyOf(std::getenv("ATTENDANT_ROW_PLAN"));
   if (!row_policy.ok()) return row_policy.status();
   const absl::StatusOr<bool> attention_alone = IsAttentionAlone(std::getenv("ATTENDANT_PART"));
@@ -190,7 +197,7 @@ absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   if (!checkpoint.ok()) return checkpoint.status();
   auto encoder = Encoder::Load(
       checkpoint->description, *checkpoint->weights, [](int64_t, int64_t) {},
-      {.type = *type, .gemm = *gemm}, options.threads);
+      {.type = *type, .gemm = *gemm, .weights = *weights}, options.threads);
   if (!encoder.ok()) return encoder.status();
   malloc_trim(0);  // as the server does after loading a model
   return std::make_unique<EngineContender>(*std::move(encoder), options.threads, *row_policy,

@@ -40,7 +40,7 @@ def peer_figures_of(found: CaseResult, dtype: str) -> dict:
 
 def own_figures_of(model: ModelResult, found: CaseResult) -> dict:
     """As peer_figures_of, for an engine that has chosen the AMX GEMM, and for equal lengths."""
-    if not model.chose_own or found.case.ragged:
+    if not model.chose_tiles or found.case.ragged:
         return {}
     return {name.replace("peer.", "own.", 1): arrangement
             for name, arrangement in peer_figures_of(found, model.dtype).items()}
@@ -53,7 +53,9 @@ def ratios_of(results: Results) -> dict:
         for found in model.cases:
             name = f"{model.model.name}.{found.case.name}.{model.dtype}"
             ratios |= {f"bound.{name}": found.bound_share(), f"bound16.{name}": found.bound_share("bound16"),
-                       f"price.{name}": found.price(), f"own_over_onednn.{name}": found.own_over_onednn()}
+                       f"price.{name}": found.price(), f"own_over_onednn.{name}": found.own_over_onednn(),
+                       f"stored.{model.model.name}.{found.case.name}.bf16_file": found.stored(),
+                       f"int8_over_f32.{model.model.name}.{found.case.name}": found.int8_over_f32()}
             peers = peer_figures_of(found, model.dtype) | own_figures_of(model, found)
             ratios |= {figure: found.peer_ratio(arrangement) for figure, arrangement in peers.items()}
     return {figure: ratio for figure, ratio in ratios.items() if ratio}

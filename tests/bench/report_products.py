@@ -5,8 +5,8 @@ from targets import own_targets
 
 PRODUCT_HEAD = ["matrix products", "in x out", "K block", "row tiles", "whose", "oneDNN's kernel", "ours over oneDNN's"]
 PRICE_HEAD = ["price of equal bits", "ms in row tiles and K blocks", "ms of plain products", "price", "spread"]
-OWN_HEAD = ["AMX GEMM", "tokens/s", "with oneDNN's", "ratio", "spread"]
-WHOSE = {"onednn": "oneDNN", "tiles": "ours"}
+OWN_HEAD = ["own GEMM", "tokens/s", "with oneDNN's", "ratio", "spread"]
+WHOSE = {"onednn": "oneDNN", "tiles": "ours", "vector": "ours"}
 PRODUCT_NOTE = ("Loading chooses, for each width of a linear layer, whose products it has and how oneDNN's are cut: "
                 "into row tiles and K blocks for which a row's bits depend on no other row.")
 PRICE_NOTE = ("What that costs: oneDNN's products alone as the engine cuts them, beside the bound's plain ones, all "
@@ -65,7 +65,7 @@ def _why_not_own(results: Results, model: ModelResult, case: str) -> str:
         return "this CPU has no AMX"
     if model.refused:
         return model.refused
-    if model.chose_own:
+    if model.chose_tiles:
         return "no peer took part"
     speedups = [plan["tiles_speedup"] for plan in model.plans if plan["tiles_speedup"]]
     timed = f", ours were at most {max(speedups):.2f} times as fast" if speedups else ""

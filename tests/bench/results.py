@@ -45,8 +45,15 @@ class CaseResult:
         return self._ratio("bound16" if self.case.short else "bound", "products")
 
     def own_over_onednn(self) -> Ratio | None:
-        """The speed of the engine with the AMX GEMM over that with oneDNN's."""
+        """The speed of the engine with its own GEMM over that with oneDNN's."""
         return self._ratio("attendant", "attendant-onednn")
+
+    def stored(self) -> Ratio | None:
+        """The speed of float32 arithmetic over weights stored in bfloat16 over that with weights in float32."""
+        return self._ratio("attendant-bf16-file", "attendant")
+
+    def int8_over_f32(self) -> Ratio | None:
+        return self._ratio("attendant", "attendant-f32")
 
     def peers(self, arrangement: str) -> dict:
         return {name: timing for name, timing in self.groups.get(arrangement, {}).items()
@@ -129,9 +136,14 @@ class ModelResult:
         return f"{self.model.name}.{self.dtype}"
 
     @property
-    def chose_own(self) -> bool:
+    def chose_tiles(self) -> bool:
         """Whether the engine has the AMX GEMM instead of oneDNN's in at least some layers."""
         return any(plan["gemm"] == "tiles" for plan in self.plans)
+
+    @property
+    def chose_own(self) -> bool:
+        """Whether the engine has a GEMM of its own in some layers where oneDNN's would do."""
+        return self.chose_tiles or (self.dtype == "f32" and any(plan["gemm"] == "vector" for plan in self.plans))
 
     def exclude(self, contender: str) -> None:
         """Removes a contender, whose speed does not count."""

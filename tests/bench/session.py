@@ -117,7 +117,7 @@ class Session:
     def _roles_once(case) -> set:
         """The roles that take part in only one group of a case."""
         return ({"bound", "onednn"} | ({"bound16"} if case.short else set()) |
-                ({"products"} if case.priced else set()))
+                ({"products"} if case.priced else set()) | ({"form"} if case.in_forms else set()))
 
     def _enter(self, case, sequences: list, peer_batches: list, roles: set) -> list:
         entrants = []

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/base/cpu_budget.h"
+#include "engine/kernels/isa.h"
 
 namespace attendant::bench {
 namespace {
@@ -68,6 +69,14 @@ absl::StatusOr<std::string> Answer(Contender& contender, const std::string& comm
   return absl::InvalidArgumentError(absl::StrCat("no such command: ", command));
 }
 
+// Caps the instruction set of the kernels and of oneDNN.
+absl::Status Cap(const std::string& name) {
+  for (const auto& [known, cap] : IsaCaps()) {
+    if (known == name) return CapIsa(cap);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--isa: no such instruction set: ", name));
+}
+
 // The protocol has messages in one line.
 std::string OneLine(const absl::Status& status) {
   return absl::StrReplaceAll(std::string(status.message()), {{"\n", " "}});
@@ -79,6 +88,8 @@ absl::StatusOr<WorkerOptions> ParseOptions(int argc, char** argv) {
   WorkerOptions options;
   options.model = values["--model"];
   if (values.contains("--dtype")) options.dtype = values["--dtype"];
+  if (values.contains("--weights")) options.weights = values["--weights"];
+  if (values.contains("--isa")) options.isa = values["--isa"];
   if (values.contains("--gemm")) options.gemm = values["--gemm"];
   if (values.contains("--split")) options.split = values["--split"];
   if (values.contains("--products")) options.products = values["--products"];
@@ -113,7 +124,10 @@ absl::Status Contender::Save(const std::string& file) {
 int ServeContender(
     int argc, char** argv,
     const std::function<absl::StatusOr<std::unique_ptr<Contender>>(const WorkerOptions&)>& make) {
-  const absl::StatusOr<WorkerOptions> options = ParseOptions(argc, argv);
+  absl::StatusOr<WorkerOptions> options = ParseOptions(argc, argv);
+  if (options.ok()) {
+    if (absl::Status status = Cap(options->isa); !status.ok()) options = status;
+  }
   absl::StatusOr<std::unique_ptr<Contender>> contender =
       options.ok() ? make(*options) : options.status();
   if (!contender.ok()) {

@@ -48,12 +48,15 @@ class Contender {
   virtual nlohmann::json Facts() const { return nlohmann::json::object(); }
 };
 
-// The options on the command line: --model SOURCE --dtype f32|bf16x3|bf16|int8 --threads N (0: the
-// CPU budget) --gemm auto|onednn|tiles --split team|rows --row-multiple 64|16 --products
-// plain|engine.
+// The options on the command line: --model SOURCE --dtype f32|bf16x3|bf16|int8 --weights
+// auto|f32|bf16|f16 --threads N (0: the CPU budget) --isa NAME (a cap, as the server's)
+// --gemm auto|onednn|tiles|vector --split team|rows --row-multiple 64|16 --products plain|engine.
+// The last of several values counts.
 struct WorkerOptions {
   std::string model;
   std::string dtype = "f32";
+  std::string weights = "auto";
+  std::string isa = "best";
   int threads = 0;
   std::string gemm = "auto";
   std::string split = "team";

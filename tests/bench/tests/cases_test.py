@@ -6,7 +6,7 @@ import unittest
 import checkpoint_kinds
 from cases import (DEFAULT_SEED, MODELS, PACKED_TOKENS, Case, arrangements, cases_in, default_cases, engine_batches,
                    full_cases, log_normal, ms_marco, uniform)
-from contenders import onednn_contender, own_contenders, peer_contenders
+from contenders import form_contender, onednn_contender, own_contenders, peer_contenders
 
 
 class Lengths(unittest.TestCase):
@@ -125,11 +125,28 @@ class Types(unittest.TestCase):
 
     def test_the_engine_chooses_unless_it_runs_beside_itself(self):
         engine, *alone = own_contenders(pathlib.Path("bin"), "m", "bf16", 2)
-        onednn = onednn_contender(pathlib.Path("bin"), "m", "bf16", 2)
+        onednn = onednn_contender(engine)
         self.assertNotIn("--gemm", engine.command)
         self.assertEqual(onednn.command, (*engine.command, "--gemm", "onednn"))
         self.assertEqual((onednn.name, onednn.environment), ("attendant-onednn", engine.environment))
         self.assertEqual({contender.role for contender in alone}, {"bound", "bound16", "products"})
+
+    def test_the_engine_runs_beside_itself_with_other_types(self):
+        def form(dtype):
+            return form_contender(own_contenders(pathlib.Path("bin"), "m", dtype, 2)[0], dtype)
+        self.assertEqual(form("f32").command[-2:], ("--weights", "bf16"))
+        self.assertEqual(form("int8").command[-2:], ("--dtype", "f32"))
+        self.assertEqual((form("f32").name, form("int8").name), ("attendant-bf16-file", "attendant-f32"))
+        self.assertEqual({form("f32").role, form("int8").role}, {"form"})
+        self.assertEqual((form("bf16"), form("bf16x3")), (None, None))
+        self.assertEqual([f"{case.model.name}.{case.name}" for case in default_cases() if case.in_forms],
+                         ["bert-base.8x128", "bert-base.1x16", "bert-base.1x4"])
+
+    def test_a_cap_is_that_of_the_engine_and_of_its_bound(self):
+        for contender in own_contenders(pathlib.Path("bin"), "m", "f32", 2, isa="avx2"):
+            self.assertIn("--isa avx2", " ".join(contender.command))
+        for contender in own_contenders(pathlib.Path("bin"), "m", "f32", 2):
+            self.assertNotIn("--isa", contender.command)
 
     def test_bf16x3_competes_with_f32(self):
         def commands(dtype):

@@ -61,6 +61,31 @@ class Own(unittest.TestCase):
                          ["bert-base.bf16, attendant-onednn: lowest cosine 0.8000000, largest error 5.0e-01"])
 
 
+class BesideItself(unittest.TestCase):
+    def test_weights_as_stored(self):
+        results = results_of("f32", result_of("bert-base", "1x16", arrival=timings(
+            attendant=(1.2,), attendant_bf16_file=(1.0,))), isa="avx512_bf16")
+        self.assertEqual(figures_of(results)["stored.bert-base.1x16.bf16_file"], 1.2)
+        self.assertRegex(report_text.render(results),
+                         r"(?m)^stored.bert-base.1x16.bf16_file +1.2 +1.200..1.200 +1 +>= 1.35 +missed")
+
+    def test_int8(self):
+        results = results_of("int8", result_of("bert-base", "8x128", arrival=timings(
+            attendant=(1.0,), attendant_f32=(1.7,))), isa="avx2")
+        self.assertEqual(figures_of(results)["int8_over_f32.bert-base.8x128"], 1.7)
+        self.assertRegex(report_text.render(results), r"(?m)^int8_over_f32.bert-base.8x128 +1.7 .*>= 1.7 +reached")
+
+    def test_the_vector_gemm(self):
+        results = results_of("f32", result_of("bert-base", "1x16", arrival=timings(
+            attendant=(1.0,), attendant_onednn=(1.6,), openvino=(2.0,))), isa="avx2")
+        results.models[0].plans = [plan_of("vector")]
+        self.assertTrue(results.models[0].chose_own)
+        self.assertFalse(results.models[0].chose_tiles)
+        self.assertEqual(figures_of(results)["own_over_onednn.bert-base.1x16.f32"], 1.6)
+        self.assertEqual(names_of(figures_of(results), "own."), [])
+        self.assertRegex(report_text.render(results), r"(?m)^bert-base.f32 +768x768 +768 +- +ours")
+
+
 class NotMeasured(unittest.TestCase):
     def results(self, isa: str, plans: list, **group) -> Results:
         results = results_of("bf16", result_of("bert-base", "8x128", arrival=timings(attendant=(1.0,), **group)),
