@@ -6,7 +6,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/names.h"
 #include "engine/base/status_macros.h"
 #include "engine/model/check_description.h"
 #include "engine/model/layer_parts.h"
@@ -117,15 +116,7 @@ StageCost& PartOf(const std::string& stage, LayerCost& layer) {
   return absl::StartsWith(stage, "attention.") ? layer.inputs : layer.others;
 }
 
-constexpr Named<WeightForm> kWeightForms[] = {{"linear", WeightForm::kLinear},
-                                              {"bias", WeightForm::kBias},
-                                              {"scale", WeightForm::kScale},
-                                              {"norm", WeightForm::kNorm},
-                                              {"table", WeightForm::kTable}};
-
 }  // namespace
-
-const char* Name(WeightForm form) { return NameIn(kWeightForms, form); }
 
 std::vector<WeightUse> ListWeightUses(const ModelDescription& description) {
   std::vector<WeightUse> uses;

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/compute_type.h"
+#include "engine/base/names.h"
 #include "engine/model/model_description.h"
 #include "engine/model/weight_source.h"
 
@@ -21,8 +22,13 @@ enum class WeightForm {
   kTable,   // unpacked, in WeightUse::type
 };
 
-// Returns "linear", "bias", "scale", "norm" or "table".
-const char* Name(WeightForm form);
+inline constexpr Named<WeightForm> kWeightFormNames[] = {{"linear", WeightForm::kLinear},
+                                                         {"bias", WeightForm::kBias},
+                                                         {"scale", WeightForm::kScale},
+                                                         {"norm", WeightForm::kNorm},
+                                                         {"table", WeightForm::kTable}};
+
+constexpr const char* Name(WeightForm form) { return NameIn(kWeightFormNames, form); }
 
 struct WeightUse {
   WeightSpec weight;
