@@ -31,33 +31,30 @@ absl::StatusOr<PositionProjections> PositionProjections::Load(const std::string&
                                                               WeightLoader& loader) {
   const RelativePositionShape& relative = shape.relative_positions;
   PositionProjections projections(relative.position_rows(), shape.key_columns());
-  absl::Status status;
-  if (relative.scores_queries && relative.shares_projections) {
-    projections.ProjectWith(qkv, table, shape.key_column(), loader, projections.keys_);
-  } else if (relative.scores_queries) {
-    status = projections.Project(prefix + "position_key", table, loader, projections.keys_);
+  // `first_column` is where the token projections have the columns to share.
+  const auto project = [&](const char* name, int64_t first_column, SharedBuffer<float>& target) {
+    if (relative.shares_projections) {
+      target = projections.Project(qkv, table, first_column, loader);
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(const PackedLinear linear,
+                     loader.ReadLinear(prefix + name, shape.key_columns(), shape.hidden_size,
+                                       ProductRows::kLoading));
+    target = projections.Project(linear, table, 0, loader);
+    return absl::OkStatus();
+  };
+  if (relative.scores_queries) {
+    RETURN_IF_ERROR(project("position_key", shape.key_column(), projections.keys_));
   }
-  if (status.ok() && relative.scores_keys && relative.shares_projections) {
-    projections.ProjectWith(qkv, table, 0, loader, projections.queries_);
-  } else if (status.ok() && relative.scores_keys) {
-    status = projections.Project(prefix + "position_query", table, loader, projections.queries_);
+  if (relative.scores_keys) {
+    RETURN_IF_ERROR(project("position_query", 0, projections.queries_));
   }
-  if (!status.ok()) return status;
   return projections;
 }
 
-absl::Status PositionProjections::Project(const std::string& name,
-                                          const AlignedBuffer<float>& table, WeightLoader& loader,
-                                          SharedBuffer<float>& target) const {
-  const int64_t in = table.size() / PaddedRows(rows_);
-  ASSIGN_OR_RETURN(PackedLinear linear, loader.ReadLinear(name, width_, in, ProductRows::kLoading));
-  ProjectWith(linear, table, 0, loader, target);
-  return absl::OkStatus();
-}
-
-void PositionProjections::ProjectWith(const PackedLinear& linear, const AlignedBuffer<float>& table,
-                                      int64_t first_column, WeightLoader& loader,
-                                      SharedBuffer<float>& target) const {
+SharedBuffer<float> PositionProjections::Project(const PackedLinear& linear,
+                                                 const AlignedBuffer<float>& table,
+                                                 int64_t first_column, WeightLoader& loader) const {
   const int64_t padded = PaddedRows(rows_), in = linear.in_features(), out = linear.out_features();
   AlignedBuffer<float> projected(padded * out);
   const ThreadTeam team(1);
@@ -69,7 +66,7 @@ void PositionProjections::ProjectWith(const PackedLinear& linear, const AlignedB
   for (int64_t r = 0; r < rows_; ++r) {
     std::copy_n(projected.data() + r * out + first_column, width_, taken.data() + r * width_);
   }
-  target = loader.Keep(std::move(taken));
+  return loader.Keep(std::move(taken));
 }
 
 void PositionProjections::AddTo(AttentionInput& input, const LayerRun& run) const {

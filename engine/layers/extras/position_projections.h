@@ -5,10 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/extras/attention_extra.h"
 #include "engine/model/model_description.h"
@@ -37,10 +35,9 @@ class PositionProjections : public AttentionExtra {
  private:
   PositionProjections(int64_t rows, int64_t width) : rows_(rows), width_(width) {}
 
-  absl::Status Project(const std::string& name, const AlignedBuffer<float>& table,
-                       WeightLoader& loader, SharedBuffer<float>& target) const;
-  void ProjectWith(const PackedLinear& linear, const AlignedBuffer<float>& table,
-                   int64_t first_column, WeightLoader& loader, SharedBuffer<float>& target) const;
+  // Returns the products of the table with the columns of `linear` from `first_column` on.
+  SharedBuffer<float> Project(const PackedLinear& linear, const AlignedBuffer<float>& table,
+                              int64_t first_column, WeightLoader& loader) const;
 
   int64_t rows_ = 0;
   int64_t width_ = 0;            // H * Dk
