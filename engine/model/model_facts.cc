@@ -1,6 +1,5 @@
 #include "engine/model/model_facts.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -27,22 +26,16 @@ WeightForm FormOf(const ModelPart& part, const WeightSpec& weight) {
   }
 }
 
-class CostList {
- public:
-  // Returns the cost of the stage. Appends it if it is new.
-  StageCost& Of(const std::string& stage) {
-    const auto at = std::find_if(costs_.begin(), costs_.end(),
-                                 [&](const StageCost& cost) { return cost.stage == stage; });
-    if (at != costs_.end()) return *at;
-    costs_.emplace_back().stage = stage;
-    return costs_.back();
-  }
+using Costs = std::vector<StageCost>;
 
-  std::vector<StageCost> Take() { return std::move(costs_); }
-
- private:
-  std::vector<StageCost> costs_;
-};
+// Returns the cost of the stage. Appends it if it is new.
+StageCost& CostOf(const std::string& stage, Costs& costs) {
+  const auto at =
+      absl::c_find_if(costs, [&](const StageCost& cost) { return cost.stage == stage; });
+  if (at != costs.end()) return *at;
+  costs.emplace_back().stage = stage;
+  return costs.back();
+}
 
 // Adds `flops` for each pair of a query and a key in layers of this shape.
 void AddPairs(const LayerShape& shape, int64_t flops, StageCost& cost) {
@@ -64,41 +57,41 @@ void AddPairs(const LayerShape& shape, int64_t flops, StageCost& cost) {
 }
 
 // Adds an upper bound on the cost of scoring each query and key against relative positions.
-void AddDistances(const LayerShape& shape, int64_t times, CostList& costs) {
+void AddDistances(const LayerShape& shape, int64_t times, Costs& costs) {
   const RelativePositionShape& relative = shape.relative_positions;
   if (relative.kind != RelativePositions::kDisentangled) return;
   const int64_t products = (relative.scores_queries ? 1 : 0) + (relative.scores_keys ? 1 : 0);
-  costs.Of("attention.distances").per_token +=
+  CostOf("attention.distances", costs).per_token +=
       2 * times * products * relative.position_rows() * shape.key_columns();
 }
 
 // Adds the cost of attention between its input and output projections.
-void AddAttention(const LayerShape& shape, int64_t times, CostList& costs) {
+void AddAttention(const LayerShape& shape, int64_t times, Costs& costs) {
   if (IsLinear(shape.attention.kind)) {
     const int64_t state = shape.attention.key_width * shape.attention.value_width;
-    costs.Of("attention.state").per_token += 2 * 2 * times * shape.attention.heads * state;
+    CostOf("attention.state", costs).per_token += 2 * 2 * times * shape.attention.heads * state;
     return;
   }
   AddPairs(shape, 2 * times * shape.attention.heads * shape.attention.key_width,
-           costs.Of("attention.scores"));
+           CostOf("attention.scores", costs));
   if (shape.attention.linformer.keys > 0) {
-    costs.Of("attention.mixing").per_token +=
+    CostOf("attention.mixing", costs).per_token +=
         2 * times * shape.attention.heads *
         (shape.attention.key_width + shape.attention.value_width) * shape.attention.linformer.keys;
   }
   AddDistances(shape, times, costs);
-  AddPairs(shape, 2 * times * shape.context_width(), costs.Of("attention.context"));
+  AddPairs(shape, 2 * times * shape.context_width(), CostOf("attention.context", costs));
 }
 
-void AddProducts(const ModelPart& part, int64_t times, CostList& costs) {
+void AddProducts(const ModelPart& part, int64_t times, Costs& costs) {
   const int64_t elements = (part.out * part.in * part.groups).value();
   if (part.stage.empty() || elements == 0) return;
-  StageCost& cost = costs.Of(part.stage);
+  StageCost& cost = CostOf(part.stage, costs);
   (part.per_sequence ? cost.per_sequence : cost.per_token) += 2 * times * elements;
 }
 
 // Attention follows the last stage that projects its inputs.
-void AddLayers(const LayerShape& shape, int64_t times, CostList& costs) {
+void AddLayers(const LayerShape& shape, int64_t times, Costs& costs) {
   const char* inputs = shape.needs_cross_kv() ? "attention.value" : "attention.qkv";
   for (const ModelPart& part : ListParts(shape)) {
     AddProducts(part, times, costs);
@@ -132,7 +125,7 @@ std::vector<WeightUse> ListWeightUses(const ModelDescription& description) {
 std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   std::vector<int64_t> layers_of_set(description.weight_sets());
   for (int64_t i = 0; i < description.layers; ++i) ++layers_of_set[description.weight_set(i)];
-  CostList costs;
+  Costs costs;
   for (int64_t i = 0; i < description.weight_sets(); ++i) {
     const LayerShape& shape = description.layer_shape(i);
     if (!shape.attention.has_input_projection) AddAttention(shape, layers_of_set[i], costs);
@@ -143,19 +136,19 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   }
   for (const ModelPart& part : ListPartsAfter(description)) AddProducts(part, 1, costs);
   if (description.pooling && description.pooling->attends()) {
-    costs.Of("pooling.attention").per_token +=
+    CostOf("pooling.attention", costs).per_token +=
         2 * 2 * description.layer.attention.heads * description.layer.hidden_size;
   }
-  return costs.Take();
+  return costs;
 }
 
 LayerCost CostOfLayer(const ModelDescription& description, int64_t layer) {
   const LayerShape& shape = description.layer_at(layer);
-  CostList costs;
+  Costs costs;
   if (!shape.attention.has_input_projection) AddAttention(shape, 1, costs);
   AddLayers(shape, 1, costs);
   LayerCost parts;
-  for (const StageCost& cost : costs.Take()) {
+  for (const StageCost& cost : costs) {
     StageCost& part = PartOf(cost.stage, parts);
     part.per_token += cost.per_token;
     part.per_pair += cost.per_pair;
