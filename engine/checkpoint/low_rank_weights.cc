@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/types/span.h"
+#include "engine/base/status_macros.h"
 
 namespace attendant {
 namespace {
@@ -28,10 +29,9 @@ class LowRankWeights : public WeightSource {
   bool Has(absl::string_view name) const override { return base_->Has(name); }
 
   absl::Status Read(absl::string_view name, absl::Span<float> target) override {
-    absl::Status status = base_->Read(name, target);
+    RETURN_IF_ERROR(base_->Read(name, target));
     const auto product = products_.find(std::string(name));
-    if (!status.ok() || product == products_.end()) return status;
-    return Add(product->second, target);
+    return product == products_.end() ? absl::OkStatus() : Add(product->second, target);
   }
 
   absl::StatusOr<bool> ReadStored(absl::string_view name, DataType type,
@@ -52,9 +52,8 @@ absl::Status LowRankWeights::Add(const LowRankProduct& product, absl::Span<float
   WeightSource& factors = factors_ == nullptr ? *base_ : *factors_;
   const int64_t rank = product.rank, columns = product.columns;
   std::vector<float> left(product.rows * rank), right(rank * columns);
-  absl::Status status = factors.Read(product.left, absl::MakeSpan(left));
-  if (status.ok()) status = factors.Read(product.right, absl::MakeSpan(right));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(factors.Read(product.left, absl::MakeSpan(left)));
+  RETURN_IF_ERROR(factors.Read(product.right, absl::MakeSpan(right)));
   if (product.transposed) {
     left = Transpose(left, rank, product.rows);
     right = Transpose(right, columns, rank);

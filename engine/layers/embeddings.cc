@@ -28,14 +28,12 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const L
     ASSIGN_OR_RETURN(table, EmbeddingTable::Load(name, rows, width, shape.table_type, loader));
     return absl::OkStatus();
   };
-  absl::Status status =
-      read_table("embeddings.word", shape.vocabulary, shape.width, embeddings.word_);
-  status.Update(read_table("embeddings.position", shape.positions, added, embeddings.position_));
-  status.Update(
+  RETURN_IF_ERROR(read_table("embeddings.word", shape.vocabulary, shape.width, embeddings.word_));
+  RETURN_IF_ERROR(read_table("embeddings.position", shape.positions, added, embeddings.position_));
+  RETURN_IF_ERROR(
       read_table("embeddings.token_type", shape.token_types, added, embeddings.token_type_));
-  status.Update(read_table("embeddings.task_type", shape.task_types, added, embeddings.task_type_));
-  if (!status.ok()) return status;
-
+  RETURN_IF_ERROR(
+      read_table("embeddings.task_type", shape.task_types, added, embeddings.task_type_));
   if (shape.has_norm) {
     ASSIGN_OR_RETURN(embeddings.norm_,
                      loader.AddNorm("embeddings.norm", shape.norm_width(layer.hidden_size),

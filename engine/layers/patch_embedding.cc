@@ -26,10 +26,9 @@ absl::StatusOr<PatchEmbedding> PatchEmbedding::Load(const PatchEmbeddingShape& s
     return absl::OkStatus();
   };
   const int64_t first_register = shape.prefix_positions();
-  absl::Status status = read_rows("front.class", 0, shape.has_class ? 1 : 0);
-  status.Update(read_rows("front.distillation", 1, shape.has_distillation ? 1 : 0));
-  status.Update(read_rows("front.registers", first_register, shape.registers));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(read_rows("front.class", 0, shape.has_class ? 1 : 0));
+  RETURN_IF_ERROR(read_rows("front.distillation", 1, shape.has_distillation ? 1 : 0));
+  RETURN_IF_ERROR(read_rows("front.registers", first_register, shape.registers));
   if (shape.positions > 0) {
     ASSIGN_OR_RETURN(AlignedBuffer<float> read,
                      loader.ReadTable("front.positions", shape.positions * width));

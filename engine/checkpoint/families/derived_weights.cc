@@ -117,13 +117,13 @@ namespace {
 absl::Status ReadSimilarity(Checkpoint& checkpoint) {
   if (!checkpoint.weights->Has(kScale)) return absl::OkStatus();
   SimilarityShape similarity;
-  absl::Status status = checkpoint.weights->Read(kScale, absl::MakeSpan(&similarity.scale, 1));
-  if (status.ok() && checkpoint.weights->Has(kBias)) {
-    status = checkpoint.weights->Read(kBias, absl::MakeSpan(&similarity.bias, 1));
+  RETURN_IF_ERROR(checkpoint.weights->Read(kScale, absl::MakeSpan(&similarity.scale, 1)));
+  if (checkpoint.weights->Has(kBias)) {
+    RETURN_IF_ERROR(checkpoint.weights->Read(kBias, absl::MakeSpan(&similarity.bias, 1)));
   }
   similarity.scale = std::exp(similarity.scale);
   checkpoint.description.similarity = similarity;
-  return status;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -134,12 +134,11 @@ absl::Status AddDerivedWeights(const Family& family, Checkpoint& checkpoint) {
   if (!checkpoint.weights->Has(kRotaryFrequencies)) return absl::OkStatus();
   ModelDescription& model = checkpoint.description;
   std::vector<float> read(model.layer.relative_positions.rotary.frequencies.size());
-  absl::Status status = checkpoint.weights->Read(kRotaryFrequencies, absl::MakeSpan(read));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(checkpoint.weights->Read(kRotaryFrequencies, absl::MakeSpan(read)));
   model.ChangeShapes([&](LayerShape& layer) {
     layer.relative_positions.rotary.frequencies.assign(read.begin(), read.end());
   });
-  return status;
+  return absl::OkStatus();
 }
 
 }  // namespace attendant

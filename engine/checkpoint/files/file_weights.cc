@@ -36,15 +36,14 @@ absl::StatusOr<absl::Span<const WeightPlace>> FileWeights::PlacesOf(absl::string
 }
 
 absl::Status FileWeights::Read(absl::string_view name, absl::Span<float> target) {
-  const auto places = PlacesOf(name, static_cast<int64_t>(target.size()));
-  if (!places.ok()) return places.status();
+  ASSIGN_OR_RETURN(const auto places, PlacesOf(name, static_cast<int64_t>(target.size())));
   absl::Span<float> rest = target;
-  for (const WeightPlace& each : *places) {
+  for (const WeightPlace& each : places) {
     RETURN_IF_ERROR(each.is_subtracted ? Subtract(each, target)
                                        : ReadPlace(each, rest.first(each.elements)));
     if (!each.is_subtracted) rest.remove_prefix(each.elements);
   }
-  const WeightPlace& place = places->front();
+  const WeightPlace& place = places.front();
   const InputFile& file = files_[place.file];
   const bool refuses_zeros = !options_.allow_zero_norms && absl::EndsWith(name, "norm.weight");
   if (refuses_zeros && std::all_of(target.begin(), target.end(), [](float x) { return x == 0; })) {
@@ -55,20 +54,19 @@ absl::Status FileWeights::Read(absl::string_view name, absl::Span<float> target)
 
 absl::Status FileWeights::Subtract(const WeightPlace& place, absl::Span<float> target) {
   std::vector<float> values(place.elements);
-  absl::Status status = ReadPlace(place, absl::MakeSpan(values));
-  for (size_t i = 0; status.ok() && i < values.size(); ++i) target[i] -= values[i];
-  return status;
+  RETURN_IF_ERROR(ReadPlace(place, absl::MakeSpan(values)));
+  for (size_t i = 0; i < values.size(); ++i) target[i] -= values[i];
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> FileWeights::ReadStored(absl::string_view name, DataType type,
                                              absl::Span<char> target) {
   const int64_t width = ByteWidth(type);
-  const auto places = PlacesOf(name, static_cast<int64_t>(target.size()) / width);
-  if (!places.ok()) return places.status();
-  for (const WeightPlace& each : *places) {
+  ASSIGN_OR_RETURN(const auto places, PlacesOf(name, static_cast<int64_t>(target.size()) / width));
+  for (const WeightPlace& each : places) {
     if (each.data_type != type || each.transposed_columns > 0 || each.is_subtracted) return false;
   }
-  for (const WeightPlace& each : *places) {
+  for (const WeightPlace& each : places) {
     for (int64_t first = 0; first < each.elements; first += kChunkBytes / width) {
       const int64_t count = std::min(kChunkBytes / width, each.elements - first);
       values_.resize(count);
@@ -77,8 +75,7 @@ absl::StatusOr<bool> FileWeights::ReadStored(absl::string_view name, DataType ty
       target.remove_prefix(count * width);
     }
   }
-  absl::Status unchanged = files_[places->front().file].CheckUnchanged();
-  if (!unchanged.ok()) return unchanged;
+  RETURN_IF_ERROR(files_[places.front().file].CheckUnchanged());
   return true;
 }
 

@@ -104,9 +104,8 @@ absl::Status InputFile::CheckUnchanged() const {
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, int64_t max_bytes) {
   ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path, max_bytes));
   std::string content(static_cast<size_t>(file.size()), '\0');
-  absl::Status status = file.ReadAt(0, absl::MakeSpan(content));
-  if (status.ok()) status = file.CheckUnchanged();
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(file.ReadAt(0, absl::MakeSpan(content)));
+  RETURN_IF_ERROR(file.CheckUnchanged());
   return content;
 }
 

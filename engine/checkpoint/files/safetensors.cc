@@ -187,9 +187,7 @@ absl::StatusOr<SafetensorsFile> OpenSafetensors(const std::string& path, int64_t
                            " bytes; got ", file.size());
   }
   unsigned char length_bytes[kLengthBytes];
-  absl::Status status =
-      file.ReadAt(0, {reinterpret_cast<char*>(length_bytes), sizeof(length_bytes)});
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(file.ReadAt(0, {reinterpret_cast<char*>(length_bytes), sizeof(length_bytes)}));
   uint64_t length = 0;
   for (int i = kLengthBytes; i-- > 0;) length = length << 8 | length_bytes[i];
 
@@ -199,8 +197,7 @@ absl::StatusOr<SafetensorsFile> OpenSafetensors(const std::string& path, int64_t
     return InvalidArgument(path, ": expected a header of at most ", limit, " bytes; got ", length);
   }
   std::string header(static_cast<size_t>(length), '\0');
-  status = file.ReadAt(kLengthBytes, absl::MakeSpan(header));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(file.ReadAt(kLengthBytes, absl::MakeSpan(header)));
   ASSIGN_OR_RETURN(TensorTable tensors,
                    ParseSafetensorsHeader(
                        header, file.size() - kLengthBytes - static_cast<int64_t>(length), path));

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 
 namespace attendant {
 namespace {
@@ -52,9 +53,10 @@ class CollaborativeWeights : public WeightSource {
   absl::Status ReadQueries(absl::string_view name, absl::Span<float> target) {
     const int64_t stride = Stride(name);
     std::vector<float> queries(width_ * stride), mixing(heads_ * width_);
-    absl::Status status = shared_->Read(Beside(name, "mixing"), absl::MakeSpan(mixing));
-    if (status.ok() && shared_->Has(name)) status = shared_->Read(name, absl::MakeSpan(queries));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(shared_->Read(Beside(name, "mixing"), absl::MakeSpan(mixing)));
+    if (shared_->Has(name)) {
+      RETURN_IF_ERROR(shared_->Read(name, absl::MakeSpan(queries)));
+    }
     std::fill(target.begin(), target.end(), 0.0f);
     for (int64_t h = 0; h < heads_; ++h) {
       float* head = Head(target, h, stride);
@@ -70,11 +72,10 @@ class CollaborativeWeights : public WeightSource {
     const int64_t stride = Stride(name);
     const bool has_content = has_content_bias_ && IsOfLayer(name, "key.weight");
     std::vector<float> keys(width_ * stride), content(has_content ? heads_ * inputs_ : 0);
-    absl::Status status = shared_->Read(name, absl::MakeSpan(keys));
-    if (status.ok() && has_content) {
-      status = shared_->Read(Beside(name, "content_bias"), absl::MakeSpan(content));
+    RETURN_IF_ERROR(shared_->Read(name, absl::MakeSpan(keys)));
+    if (has_content) {
+      RETURN_IF_ERROR(shared_->Read(Beside(name, "content_bias"), absl::MakeSpan(content)));
     }
-    if (!status.ok()) return status;
     std::fill(target.begin(), target.end(), 0.0f);
     for (int64_t h = 0; h < heads_; ++h) {
       float* end = std::copy(keys.begin(), keys.end(), Head(target, h, stride));
