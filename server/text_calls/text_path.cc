@@ -8,6 +8,8 @@ namespace attendant::server {
 namespace {
 
 constexpr std::string_view kOfModel = "/models/", kModelPage = "/v1/models/";
+// Ends a path of KServe's first protocol, which is not served.
+constexpr std::string_view kPredict = ":predict";
 
 // Where KServe's Hugging Face server and Azure have OpenAI's paths.
 constexpr std::string_view kOpenAi = "/openai", kFirstApi = "/openai/v1/";
@@ -57,6 +59,7 @@ std::optional<TextPath> ParseTextPath(std::string_view path,
     if (known == path) exact = std::move(read);
   });
   if (exact) return exact;
+  if (EndsWith(path, kPredict)) return std::nullopt;
   if (path.size() > kModelPage.size() && path.substr(0, kModelPage.size()) == kModelPage) {
     return TextPath{nullptr, TextPage::kModel, std::string(path.substr(kModelPage.size()))};
   }

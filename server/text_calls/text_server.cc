@@ -38,9 +38,12 @@ absl::StatusOr<absl::Duration> TimeoutOf(const HttpRequest& request) {
 bool IsOpenAi(std::string_view path) { return path == "/v1" || path.substr(0, 4) == "/v1/"; }
 
 absl::Status UnknownPath(std::string_view path) {
-  return TextError(TextErrorKind::kNoRoute,
-                   absl::StrCat("no API at ", Quote(std::string(path)),
-                                "; check the base URL, or see /openapi.json for all paths"));
+  const bool first_of_kserve = path.find(":predict") != path.npos;
+  return TextError(
+      TextErrorKind::kNoRoute,
+      absl::StrCat("no API at ", Quote(std::string(path)), "; ",
+                   first_of_kserve ? "use version 2 of KServe's protocol, /v2/models/NAME/infer"
+                                   : "check the base URL, or see /openapi.json for all paths"));
 }
 
 ErrorStyle StyleOf(const TextPath& path) {

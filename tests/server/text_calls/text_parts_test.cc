@@ -124,8 +124,9 @@ TEST(TextPathTest, NamesMayHaveSlashes) {
 }
 
 TEST(TextPathTest, OthersAreNone) {
-  for (const char* path : {"/v1", "/openai", "/openai/v1", "/openai/embeddings", "/v2",
-                           "/v2/models/a/infer", "/metrics", "embed"}) {
+  for (const char* path :
+       {"/v1", "/openai", "/openai/v1", "/v1/models/a:predict", "/openai/embeddings", "/v2",
+        "/v2/models/a/infer", "/metrics", "embed"}) {
     EXPECT_EQ(Read(path), "none") << path;
   }
 }
