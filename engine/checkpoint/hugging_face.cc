@@ -173,6 +173,7 @@ void AddHeads(const FoundFiles& found, const ModelConfig& config, Checkpoint& ch
                      "supported for the family ", config.family->name));
   } else if (scores_sequences) {
     model.classifier = describe({"classifier", config.classifier_modes});
+    model.classifier->padding_id = config.classifier_padding_id;
   }
   if (config.has_token_head && model.embeddings && !model.token_head) {
     model.token_head = describe({"token_head", {}});

@@ -81,7 +81,8 @@ void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_st
 }
 
 int64_t TokensToEnd(const PoolingDescription& pooling, absl::Span<const int32_t> ids) {
-  const auto tokens = static_cast<int64_t>(ids.size());
+  auto tokens = static_cast<int64_t>(ids.size());
+  while (tokens > 1 && ids[tokens - 1] == pooling.padding_id) --tokens;
   if (pooling.end_id == PoolingDescription::kNoEnd) return tokens;
   const auto end = pooling.end_id == PoolingDescription::kLargestId
                        ? absl::c_max_element(ids)

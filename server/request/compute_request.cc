@@ -97,8 +97,10 @@ TokenRange ComputeRequest::PooledTokens(int64_t sequence) const {
   const int64_t skipped = outputs.pooled->PromptOf(sequence, length);
   TokenRange range{skipped, length - skipped};
   const KeptIds* ids = std::get_if<KeptIds>(&input);
-  if (ids == nullptr || outputs.pooled->head != HeadKind::kPooling) return range;
-  range.count = TokensToEnd(*description().pooling,
+  const HeadKind head = outputs.pooled->head;
+  const bool is_classifier = head == HeadKind::kClassifier;
+  if (ids == nullptr || (!is_classifier && head != HeadKind::kPooling)) return range;
+  range.count = TokensToEnd(is_classifier ? *description().classifier : *description().pooling,
                             absl::MakeConstSpan(ids->words)
                                 .subspan(layout.cu_seqlens[sequence] + range.first, range.count));
   return range;

@@ -345,6 +345,11 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tow
                       .has_vocabulary_head = AnyEndsWith(architectures, {"ForMaskedLM"}),
                       .is_language_model = !architectures.empty() &&
                                            absl::EndsWith(architectures[0], "ForCausalLM")};
+  if (read.classifier_modes == std::vector{PoolingMode::kLastToken}) {
+    // The library looks for the last token that is not padding by its id.
+    read.classifier_padding_id =
+        config.IntegerOrNone({"pad_token_id"}, {0, kVocabularyRange.highest});
+  }
   if (const Keys& keys = family->keys.classifier_activation; !keys.empty()) {
     read.classifier_activation =
         config.Choice<Activation>(keys, ActivationNames(), family->classifier_activation);

@@ -19,6 +19,7 @@ struct ModelConfig {
   // The pooling before a classification head, if the architecture scores classes of whole
   // sequences; else empty.
   std::vector<PoolingMode> classifier_modes = {};
+  int64_t classifier_padding_id = -1;  // as PoolingDescription::padding_id
   // Of the heads, if the config may state it.
   std::optional<Activation> classifier_activation = {};
   bool has_token_head = false;             // the architecture scores each token

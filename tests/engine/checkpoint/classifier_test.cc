@@ -223,6 +223,21 @@ TEST(ClassifierConfigTest, EuroBertScoresAsItsConfigSays) {
                         "'cls'"));
 }
 
+// As GenericForSequenceClassification of transformers.
+TEST(ClassifierConfigTest, CausalModelsSkipThePaddingOfTheirConfig) {
+  const Head head = {"qwen3", "", "score", "", Activation::kIdentity};
+  const Files files = Make(head, "Qwen3ForSequenceClassification");
+  for (const auto& [pair, padding_id] :
+       {std::pair{R"({"pad_token_id": 3,)", 3}, {R"({"pad_token_id": null,)", -1}, {"{", -1}}) {
+    Files changed = files;
+    changed.config = absl::StrReplaceAll(files.config, {{R"("pad_token_id": 0,)", ""}});
+    changed.config.replace(changed.config.find('{'), 1, pair);
+    const absl::StatusOr<Checkpoint> checkpoint = Open(changed);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    EXPECT_EQ(checkpoint->description.classifier->padding_id, padding_id) << pair;
+  }
+}
+
 TEST(ClassifierConfigTest, RefusesAHeadOfTheWrongShape) {
   const Head head = {"roberta",         "",        "classifier.dense", "classifier.out_proj",
                      Activation::kTanh, "roberta."};

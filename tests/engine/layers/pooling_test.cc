@@ -63,6 +63,18 @@ TEST(TokensToEndTest, IsTheFirstTokenOfItsIdOrOfTheLargest) {
   for (const int64_t end : {P::kNoEnd, int64_t{9}, P::kLargestId}) EXPECT_EQ(tokens(end, {}), 0);
 }
 
+// As GenericForSequenceClassification of transformers.
+TEST(TokensToEndTest, SkipsPaddingAtTheEnd) {
+  const auto tokens = [](int64_t padding_id, const std::vector<int32_t>& ids) {
+    return TokensToEnd({.modes = {PoolingMode::kLastToken}, .padding_id = padding_id}, ids);
+  };
+  EXPECT_EQ(tokens(-1, {5, 0, 0}), 3);
+  EXPECT_EQ(tokens(0, {5, 7, 0, 0}), 2);
+  EXPECT_EQ(tokens(0, {0, 5, 0, 7}), 4);
+  EXPECT_EQ(tokens(0, {0, 0, 0}), 1);
+  EXPECT_EQ(tokens(0, {}), 0);
+}
+
 // TV22: g([2, 3, 4], 1), where the second row keeps two tokens.
 class TestVector22 : public ::testing::Test {
  protected:

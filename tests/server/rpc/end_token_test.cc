@@ -24,6 +24,9 @@ TestServerOptions Serving() {
   model.pooling->end_id = PoolingDescription::kLargestId;
   options.models.merge(ModelOf("largest", model));
   model.pooling->end_id = PoolingDescription::kNoEnd;
+  ModelDescription scoring = model;
+  scoring.classifier = {.modes = {PoolingMode::kLastToken}, .padding_id = 30};
+  options.models.merge(ModelOf("scoring", scoring));
   for (const bool is_left : {false, true}) {
     const char* name = is_left ? "padded_left" : "padded";
     auto padded = std::make_shared<ServedModel>(*WithTexts(*ModelOf(name, model).at(name)));
@@ -73,6 +76,14 @@ TEST_F(EndTokenTest, HiddenStatesHaveNone) {
   *request.mutable_hidden_states() = Call(request).hidden_states();
   request.clear_token_ids();
   ExpectRows(request, 5, 9);
+}
+
+// The first sequence ends with a token that a classifier takes for padding.
+TEST_F(EndTokenTest, AClassifierSkipsPaddingAtTheEnd) {
+  v1::EncodeRequest request = Request("scoring");
+  ExpectRows(request, 5, 9);
+  request.set_pooling(v1::CLASSIFIER);
+  ExpectRows(request, 4, 9);
 }
 
 TEST_F(EndTokenTest, IsDescribed) {
