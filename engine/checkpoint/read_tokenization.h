@@ -16,7 +16,8 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 // Reads what there is of these files; none is required.
 //   tokenizer.json               kept if it is an object with a model; the ids of special tokens,
 //                                and the side of its truncation
-//   tokenizer_config.json        model_max_length, truncation_side, and which tokens are the special
+//   tokenizer_config.json        model_max_length, truncation_side, and which tokens are the
+//   special
 //                                ones;
 //   special_tokens_map.json      the latter in older folders
 //   config.json                  max_position_embeddings, which bounds model_max_length
@@ -27,11 +28,11 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 //                                     and the lengths
 //   artifact.metadata            of Stanford's ColBERT, prefixes and lengths
 // The transformer's files are also kept as they are (Tokenization::files), with vocab.txt,
-// vocab.json, merges.txt, added_tokens.json and the model's config.json; but prefixes of PyLate are special tokens in
-// tokenizer.json. The last is in `folder`, the others are in `transformer`, which is the same
-// folder for most models. INVALID_ARGUMENT for faults in the files of sentence-transformers, which
-// change the vectors of texts. Faults in the others are added to `warnings`; such a file is then
-// ignored.
+// vocab.json, merges.txt, added_tokens.json and the model's config.json; but prefixes of PyLate are
+// special tokens in tokenizer.json. The last is in `folder`, the others are in `transformer`, which
+// is the same folder for most models. INVALID_ARGUMENT for faults in the files of
+// sentence-transformers, which change the vectors of texts. Faults in the others are added to
+// `warnings`; such a file is then ignored.
 absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
                                               const std::string& transformer,
                                               std::vector<std::string>& warnings);

@@ -147,7 +147,8 @@ class ModuleList {
     }
     problems_.Add(
         "type: expected Transformer, StaticEmbedding, SparseStaticEmbedding, Pooling, Dense, "
-        "Normalize, Dropout, MultiVectorMask, SpladePooling or LogitScore of sentence_transformers; "
+        "Normalize, Dropout, MultiVectorMask, SpladePooling or LogitScore of "
+        "sentence_transformers; "
         "got ",
         Quoted(type));
   }

@@ -67,6 +67,7 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
   notes = std::move(loaded->notes);
   made->why_none.clear();
   made->bytes_per_second = TimeTokenizer(*loaded->tokenizer, clock);
+  made->has_types = loaded->has_types;
   made->tokenizer = std::move(loaded->tokenizer);
   return made;
 }

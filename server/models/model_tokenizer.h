@@ -18,6 +18,7 @@ struct ModelTokenizer {
   std::unique_ptr<const text::Tokenizer> tokenizer;  // null: texts are refused
   std::string why_none = "it was not loaded from a directory with a tokenizer";
   double bytes_per_second = 0;  // of text, on one core
+  bool has_types = true;        // the model reads the types of tokens, if it has any
 };
 
 // Loads and times the tokenizer described by `files` (Tokenization::files). A model without a

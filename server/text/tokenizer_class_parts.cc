@@ -41,9 +41,11 @@ std::string TemplateJson(const std::vector<std::string>& single,
                       R"(],"special_tokens":{)", special, "}}");
 }
 
-absl::Status BertParts(const TokenizerSettings& settings, TokenizerOverrides& parts) {
+absl::Status BertParts(const TokenizerSettings& settings, TokenizerOverrides& parts,
+                       bool always_lowercases = false) {
   const Fields fields = settings.tokenizer.fields();
-  ASSIGN_OR_RETURN(const bool lowercase, fields.Bool("do_lower_case", true));
+  ASSIGN_OR_RETURN(const bool wanted, fields.Bool("do_lower_case", true));
+  const bool lowercase = wanted || always_lowercases;
   ASSIGN_OR_RETURN(const bool chinese, fields.Bool("tokenize_chinese_chars", true));
   ASSIGN_OR_RETURN(const bool strip, fields.Bool("strip_accents", lowercase));
   const std::string strip_json = fields.Find("strip_accents") ? BoolJson(strip) : "null";
@@ -147,6 +149,11 @@ constexpr char kQwenPattern[] =
 absl::Status LikeBert(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts) {
   parts.post_processor = BertEnds(settings);
   return BertParts(settings, parts);
+}
+
+absl::Status LikeDpr(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts) {
+  parts.post_processor = BertEnds(settings);
+  return BertParts(settings, parts, /*always_lowercases=*/true);
 }
 
 absl::Status LikeMpnet(const TokenizerSettings& settings, const Fields&,

@@ -25,7 +25,8 @@ constexpr TokenizerClass kClasses[] = {
      "bert,chinese_clip,convbert,distilbert,electra,ernie,layoutlm,lxmert,megatron-bert,mobilebert,"
      "nomic_bert,"
      "qdqbert,retribert,squeezebert,visual_bert",
-     kBertTokens, LikeBert},
+     kBertTokens, LikeBert, nullptr, false, true},
+    {"DPRContextEncoderTokenizer", "WordPiece", "", kBertTokens, LikeDpr, nullptr, false, true},
     {"DistilBertTokenizer", "WordPiece", "", kBertTokens, LikeBert},
     {"MPNetTokenizer", "WordPiece", "mpnet",
      "bos_token=<s> eos_token=</s> unk_token=[UNK] sep_token=</s> pad_token=<pad> cls_token=<s> "
@@ -52,7 +53,7 @@ constexpr TokenizerClass kClasses[] = {
     {"DebertaV2Tokenizer", "Unigram", "deberta-v2",
      "bos_token=[CLS] eos_token=[SEP] unk_token=[UNK] sep_token=[SEP] pad_token=[PAD] "
      "cls_token=[CLS] mask_token=[MASK]",
-     LikeDeberta},
+     LikeDeberta, nullptr, false, true},
     {"LlamaTokenizer", "BPE", "", "bos_token=<s> eos_token=</s> unk_token=<unk>", LikeLlama},
     {"GemmaTokenizer", "BPE", "gemma,gemma2,gemma3,gemma3_text,gemma3n,gemma3n_text,t5gemma",
      "bos_token=<bos> eos_token=<eos> unk_token=<unk> pad_token=<pad> mask_token=<mask>",
@@ -68,12 +69,15 @@ constexpr TokenizerClass kClasses[] = {
 
 // Aliases of classes.
 constexpr std::pair<absl::string_view, absl::string_view> kAliases[] = {
-    {"ElectraTokenizer", "BertTokenizer"},     {"MobileBertTokenizer", "BertTokenizer"},
-    {"DPRQuestionEncoderTokenizer", "BertTokenizer"},
-    {"DPRContextEncoderTokenizer", "BertTokenizer"},
-    {"SqueezeBertTokenizer", "BertTokenizer"}, {"LayoutLMTokenizer", "BertTokenizer"},
-    {"LxmertTokenizer", "BertTokenizer"},      {"LongformerTokenizer", "RobertaTokenizer"},
-    {"BartTokenizer", "RobertaTokenizer"},     {"LEDTokenizer", "RobertaTokenizer"}};
+    {"ElectraTokenizer", "BertTokenizer"},
+    {"MobileBertTokenizer", "BertTokenizer"},
+    {"DPRQuestionEncoderTokenizer", "DPRContextEncoderTokenizer"},
+    {"SqueezeBertTokenizer", "BertTokenizer"},
+    {"LayoutLMTokenizer", "BertTokenizer"},
+    {"LxmertTokenizer", "BertTokenizer"},
+    {"LongformerTokenizer", "RobertaTokenizer"},
+    {"BartTokenizer", "RobertaTokenizer"},
+    {"LEDTokenizer", "RobertaTokenizer"}};
 
 // Model types for which transformers uses tokenizer.json as it is, whatever class is named.
 constexpr absl::string_view kFileModelTypes =
@@ -83,14 +87,12 @@ constexpr absl::string_view kFileModelTypes =
 // Classes that split texts by code of their own, with the model types that they belong to; "-":
 // only by name.
 constexpr std::pair<absl::string_view, absl::string_view> kOwnCode[] = {
-    {"EsmTokenizer", "esm"},       {"RoFormerTokenizer", "roformer"},
-    {"RoCBertTokenizer", "-"},     {"BertJapaneseTokenizer", "-"},
-    {"BertweetTokenizer", "-"},    {"PhobertTokenizer", "-"},
-    {"BartphoTokenizer", "-"},     {"BertGenerationTokenizer", "-"},
-    {"XLMTokenizer", "-"},         {"FlaubertTokenizer", "-"},
-    {"ProphetNetTokenizer", "-"},  {"TapasTokenizer", "-"},
-    {"ByT5Tokenizer", "-"},        {"CanineTokenizer", "-"},
-    {"M2M100Tokenizer", "-"},      {"MarianTokenizer", "-"}};
+    {"EsmTokenizer", "esm"},        {"RoFormerTokenizer", "roformer"}, {"RoCBertTokenizer", "-"},
+    {"BertJapaneseTokenizer", "-"}, {"BertweetTokenizer", "-"},        {"PhobertTokenizer", "-"},
+    {"BartphoTokenizer", "-"},      {"BertGenerationTokenizer", "-"},  {"XLMTokenizer", "-"},
+    {"FlaubertTokenizer", "-"},     {"ProphetNetTokenizer", "-"},      {"TapasTokenizer", "-"},
+    {"ByT5Tokenizer", "-"},         {"CanineTokenizer", "-"},          {"M2M100Tokenizer", "-"},
+    {"MarianTokenizer", "-"}};
 
 bool Lists(absl::string_view list, absl::string_view name) {
   const std::vector<absl::string_view> names = absl::StrSplit(list, ',', absl::SkipEmpty());

@@ -22,6 +22,8 @@ struct TokenizerClass {
   void (*more_tokens)(const TokenizerSettings& settings, TokenizerOverrides& parts) = nullptr;
   // Special tokens lose the flags given by the settings.
   bool resets_special_flags = false;
+  // The model reads which tokens are of the second text, unless model_input_names says otherwise.
+  bool has_types = false;
 };
 
 // Returns the class that AutoTokenizer of transformers chooses for a checkpoint; null if it uses

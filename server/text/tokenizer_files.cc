@@ -60,6 +60,17 @@ const TokenizerClass* ClassFor(const TokenizerSettings& settings, const std::str
   return known != nullptr && known->model == type ? known : nullptr;
 }
 
+// Reads whether models get the types of tokens: model_input_names says so, or else the class.
+absl::StatusOr<bool> ReadHasTypes(const TokenizerSettings& settings, const TokenizerClass* known) {
+  constexpr char kKey[] = "model_input_names";
+  const Fields fields = settings.tokenizer.fields();
+  if (!fields.Find(kKey).has_value()) return known != nullptr && known->has_types;
+  ASSIGN_OR_RETURN(const std::vector<JsonValue> names, fields.Array(kKey));
+  return std::any_of(names.begin(), names.end(), [](const JsonValue& name) {
+    return name.is_string() && name.text() == "token_type_ids";
+  });
+}
+
 // Loads the file with the changes made by its class; null changes nothing.
 absl::Status LoadAs(const TokenizerClass* known, const Fields& file,
                     const TokenizerSettings& settings, std::vector<std::string>* notes,
@@ -71,6 +82,7 @@ absl::Status LoadAs(const TokenizerClass* known, const Fields& file,
     RETURN_IF_ERROR(known->parts(settings, file, overrides));
   }
   RETURN_IF_ERROR(SetAddedTokens(settings, known, overrides));
+  ASSIGN_OR_RETURN(effective.has_types, ReadHasTypes(settings, known));
   ASSIGN_OR_RETURN(overrides.lowercase, settings.sentence.fields().Bool("do_lower_case", false));
   ASSIGN_OR_RETURN(effective.tokenizer, Tokenizer::Load(file.json(), overrides, notes));
   return absl::OkStatus();

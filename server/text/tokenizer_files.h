@@ -29,6 +29,9 @@ struct TokenizerFiles {
 
 struct EffectiveTokenizer {
   std::unique_ptr<Tokenizer> tokenizer;
+  // Whether transformers gives models the types of tokens (Encoding::type_ids); otherwise all are
+  // 0.
+  bool has_types = false;
   // Changes that settings made to tokenizer.json, for the log: one sentence each.
   std::vector<std::string> notes;
 };

@@ -145,8 +145,7 @@ absl::StatusOr<std::vector<AddedTokenSetting>> TokenizerSettings::OlderAddedToke
     const bool is_special =
         std::any_of(special_tokens.begin(), special_tokens.end(),
                     [&](const AddedTokenSetting& token) { return token.content == keys[i]; });
-    by_id.emplace_back(*id,
-                       AddedTokenSetting{std::string(keys[i]), {.normalized = !is_special}});
+    by_id.emplace_back(*id, AddedTokenSetting{std::string(keys[i]), {.normalized = !is_special}});
   }
   std::stable_sort(by_id.begin(), by_id.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

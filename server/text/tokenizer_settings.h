@@ -16,9 +16,8 @@
 namespace attendant::text {
 
 // The keys of special tokens that every model may have, in the order of their ids if they are new.
-inline constexpr absl::string_view kSpecialTokenKeys[] = {"bos_token", "eos_token",  "unk_token",
-                                                          "sep_token", "pad_token", "cls_token",
-                                                          "mask_token"};
+inline constexpr absl::string_view kSpecialTokenKeys[] = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 
 // A settings file; a missing file has no keys. Movable.
 class Settings {

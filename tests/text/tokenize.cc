@@ -81,8 +81,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Load(
   absl::StatusOr<attendant::text::EffectiveTokenizer> effective =
       attendant::text::LoadTokenizerFiles(
           {read("tokenizer.json"), read("vocab.json"), read("merges.txt"), read("vocab.txt"),
-           read("tokenizer_config.json"), read("special_tokens_map.json"), read("added_tokens.json"),
-           read("config.json"), read("sentence_bert_config.json")});
+           read("tokenizer_config.json"), read("special_tokens_map.json"),
+           read("added_tokens.json"), read("config.json"), read("sentence_bert_config.json")});
   if (!effective.ok()) return effective.status();
   for (const std::string& note : effective->notes) std::cerr << note << "\n";
   return std::move(effective->tokenizer);

@@ -163,8 +163,7 @@ TEST_F(ReadTokenizationTest, TheSideOfTruncationIsThatOfTheSettingsOrElseOfTheTo
   folder_.Write("tokenizer_config.json", R"({"truncation_side": "left"})");
   EXPECT_TRUE(Read().truncates_left);
   folder_.Write("tokenizer_config.json", R"({"truncation_side": "Left"})");
-  const absl::Status refusal =
-      ReadTokenization(folder_.path(), folder_.path(), warnings_).status();
+  const absl::Status refusal = ReadTokenization(folder_.path(), folder_.path(), warnings_).status();
   EXPECT_EQ(refusal.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refusal.message()),
               testing::EndsWith("tokenizer_config.json: truncation_side: expected one of right, "

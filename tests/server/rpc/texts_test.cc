@@ -3,7 +3,9 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
+#include "server/text/tokenizer_files.h"
 #include "tests/server/support/encode_calls.h"
 #include "tests/server/support/text_models.h"
 #include "tests/server/support/wire_tensors.h"
@@ -89,6 +91,24 @@ TEST_F(TextsTest, ArePairsThatAreReadTogether) {
     request->set_pooling(v1::CLASSIFIER);
   }
   ExpectSame(texts, ids);
+}
+
+TEST(TypesOfTextsTest, AreZeroIfTheTokenizerGivesNone) {
+  TestServerOptions options = Serving();
+  auto model = std::make_shared<ServedModel>(*options.models.at("tiny"));
+  auto tokenizer = std::make_shared<ModelTokenizer>();
+  auto loaded = text::LoadTokenizerFiles(
+      {.vocab_txt = absl::StrJoin(kTextWords, "\n"),
+       .tokenizer_config_json = R"({"model_input_names":["input_ids","attention_mask"]})"});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  tokenizer->tokenizer = std::move(loaded->tokenizer);
+  tokenizer->has_types = loaded->has_types;
+  model->tokenizer = tokenizer;
+  options.models["tiny"] = model;
+  TestServer server(options);
+  const v1::EncodeRequest texts = Texts({"hello"}, {"good world"});
+  EXPECT_EQ(EncodeOk(server, texts).pooled().data(),
+            EncodeOk(server, Ids({{kCls, kHello, kSep, kGood, kWorld, kSep}})).pooled().data());
 }
 
 TEST_F(TextsTest, AreCutAtTheLengthThatTheModelIsMeantFor) {

@@ -61,6 +61,18 @@ TEST(TokenizerFilesTest, BertsClassLowercasesUnlessToldNotTo) {
   EXPECT_THAT(Load(files).tokenizer->Encode("A á", {})->ids, ElementsAre(1, 3, 4, 2));
 }
 
+// As DPR's class of transformers 5.23, which does not pass do_lower_case on.
+TEST(TokenizerFilesTest, DprsClassesAlwaysLowercase) {
+  for (const char* name : {"DPRContextEncoderTokenizer", "DPRQuestionEncoderTokenizer"}) {
+    const std::string config =
+        absl::StrCat(R"({"tokenizer_class":")", name, R"(","do_lower_case":false})");
+    EXPECT_THAT(Load({.tokenizer_json = CasedBert(), .tokenizer_config_json = config})
+                    .tokenizer->Encode("A", {})
+                    ->ids,
+                ElementsAre(1, 4, 2));
+  }
+}
+
 TEST(TokenizerFilesTest, TheModelsTypeNamesTheClassIfNothingElseDoes) {
   const EffectiveTokenizer effective =
       Load({.tokenizer_json = CasedBert(), .config_json = R"({"model_type":"bert"})"});
@@ -127,12 +139,12 @@ TEST(TokenizerFilesTest, TheMapOfSpecialTokensCountsWithoutTheDecoder) {
   EXPECT_THAT(ids("{}", kMap), ElementsAre(1, 0, 4, 0, 7, 6, 2));
   EXPECT_THAT(ids(R"({"added_tokens_decoder":{}})", kMap),
               ElementsAre(1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2));
-  EXPECT_THAT(ids(R"({"additional_special_tokens":["<a>"]})",
-                  R"({"additional_special_tokens":["<d>"]})"),
-              ElementsAre(1, 6, 0, 0, 0, 0, 0, 0, 2));
-  EXPECT_THAT(ids(R"({"additional_special_tokens":["<a>"]})",
-                  R"({"extra_special_tokens":["<d>"]})"),
-              ElementsAre(1, 6, 7, 0, 0, 0, 2));
+  EXPECT_THAT(
+      ids(R"({"additional_special_tokens":["<a>"]})", R"({"additional_special_tokens":["<d>"]})"),
+      ElementsAre(1, 6, 0, 0, 0, 0, 0, 0, 2));
+  EXPECT_THAT(
+      ids(R"({"additional_special_tokens":["<a>"]})", R"({"extra_special_tokens":["<d>"]})"),
+      ElementsAre(1, 6, 7, 0, 0, 0, 2));
 }
 
 TEST(TokenizerFilesTest, AddedTokensOfOlderFilesFollowTheVocabulary) {
@@ -409,18 +421,33 @@ TEST(TokenizerFilesTest, RefusesClassesWithCodeOfTheirOwn) {
                   .ok());
 }
 
+// As model_input_names of transformers 5.23, whose default depends on the class.
+TEST(TokenizerFilesTest, ModelsGetTypesOfTokensIfTheSettingsOrTheClassSaySo) {
+  const auto has_types = [](const char* config) {
+    return Load({.tokenizer_json = CasedBert(), .tokenizer_config_json = config}).has_types;
+  };
+  EXPECT_TRUE(has_types(R"({"tokenizer_class":"BertTokenizer"})"));
+  EXPECT_FALSE(has_types(R"({"tokenizer_class":"DistilBertTokenizer"})"));
+  EXPECT_FALSE(has_types(R"({"tokenizer_class":"PreTrainedTokenizerFast"})"));
+  EXPECT_FALSE(has_types(R"({"tokenizer_class":"BertTokenizer",)"
+                         R"("model_input_names":["input_ids","attention_mask"]})"));
+  EXPECT_TRUE(has_types(R"({"model_input_names":["input_ids","token_type_ids"]})"));
+  EXPECT_TRUE(Load({.vocab_txt = kLines}).has_types);
+}
+
 TEST(TokenizerFilesTest, RefusesLinesOfAnUnknownClass) {
   const absl::Status refusal =
       LoadTokenizerFiles({.vocab_txt = kLines,
                           .tokenizer_config_json = R"({"tokenizer_class":"FunnelTokenizer"})"})
           .status();
   EXPECT_EQ(refusal.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(refusal.message(),
-            "vocab.txt: a vocabulary of FunnelTokenizer is not supported; use tokenizer.json, which "
-            "AutoTokenizer's save_pretrained writes");
-  EXPECT_TRUE(LoadTokenizerFiles({.vocab_txt = kLines,
-                                  .tokenizer_config_json =
-                                      R"({"tokenizer_class":"DPRContextEncoderTokenizer"})"})
+  EXPECT_EQ(
+      refusal.message(),
+      "vocab.txt: a vocabulary of FunnelTokenizer is not supported; use tokenizer.json, which "
+      "AutoTokenizer's save_pretrained writes");
+  EXPECT_TRUE(LoadTokenizerFiles(
+                  {.vocab_txt = kLines,
+                   .tokenizer_config_json = R"({"tokenizer_class":"DPRContextEncoderTokenizer"})"})
                   .ok());
 }
 

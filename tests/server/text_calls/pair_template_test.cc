@@ -50,8 +50,8 @@ TEST(PairTemplateOnTheLeftTest, ATextMayBeCutOnTheLeft) {
   tokenization.truncates_left = true;
   model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
   TextFixture texts(TextFixture::Serving({{"ranker", model}}));
-  const RestResult result = texts.Ask(
-      "/rerank", {{"query", "w11"}, {"texts", {Words(80)}}, {"raw_scores", true}});
+  const RestResult result =
+      texts.Ask("/rerank", {{"query", "w11"}, {"texts", {Words(80)}}, {"raw_scores", true}});
   ASSERT_EQ(result.status, 200) << result.body;
   std::vector<int64_t> ids;
   for (int64_t i = 18; i < 80; ++i) ids.push_back(10 + i);
