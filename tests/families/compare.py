@@ -22,6 +22,7 @@ import rerankers
 import sentence_models
 import sparse_encoders
 import static_models
+import text_folders
 import tokenizer_files
 import towers
 from attendant.v1 import encoder_service_pb2 as pb
@@ -45,6 +46,7 @@ PROBLEMS = {
     "towers": "not every tower gives the vectors of transformers",
     "adapters": "not every model with an adapter agrees with PEFT",
     "tokenizer_files": "not every tokenizer gives the ids of transformers",
+    "text_folders": "not every folder gives the vectors or scores of sentence-transformers",
     "class_scores": "not every head's scores are those of the library",
 }
 
@@ -162,6 +164,7 @@ def main() -> None:
     figures.update(towers.compare(options.server))
     figures.update(adapters.compare(options.server))
     figures.update(tokenizer_files.compare(options.server))
+    figures.update(text_folders.compare(options.server))
     figures.update(class_scores.compare(options.server))
     figures.update(compare_minilm(options.server, options.minilm))
     for name, value in figures.items():

@@ -1,0 +1,142 @@
+"""Folders with settings that published models have, served for texts over HTTP: vectors and scores beside those of
+sentence-transformers from the same folder."""
+import json
+import pathlib
+import sys
+import tempfile
+import urllib.request
+
+import numpy as np
+import sentence_transformers
+import torch
+import transformers
+
+import tokenizer_files
+from library_families import FAMILIES
+from random_models import make
+from serving import serve_ports
+
+TEXTS = ["plain words", "Upper CASE Ça École", "", "a <m> <n> text [SEP] of [CLS]", "中文text中 it's a-b",
+         " ".join(f"word {letter}" for letter in "abcdefghijklmnopqrstuvwxyz")]
+MODULES = [("Transformer", ""), ("Pooling", "1_Pooling")]
+BOUND = 1e-4
+
+
+def sentence_folder(modules=(), pooling=None, settings=None, **files):
+    """A BERT with modules. settings: tokenizer_config.json. files: others, by their names without an extension."""
+    def write(folder: pathlib.Path) -> None:
+        make(FAMILIES["bert"], {"model": transformers.BertModel, "vocab_size": 400, "max_position_embeddings": 64}, folder)
+        width = json.loads((folder / "config.json").read_text())["hidden_size"]
+        written = [*MODULES, *modules]
+        put(folder, "modules", [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{name}"}
+                                for i, (name, path) in enumerate(written)])
+        put(folder, "1_Pooling/config", {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True, **(pooling or {})})
+        tokenizer_files.write(folder, ("bert", tokenizer_files.bert(True), {"tokenizer_class": "BertTokenizer", **(settings or {})}))
+        for name, change in files.items():
+            put(folder, name, {**read(folder, name), **change})
+    return sentence_transformers.SentenceTransformer, write
+
+
+def ranker(family="bert", settings=None, tokenizer=None, **config):
+    """A cross-encoder of one class."""
+    def write(folder: pathlib.Path) -> None:
+        make(FAMILIES[family], {"model": FAMILIES[family].classifier, "num_labels": 1, "vocab_size": 400,
+                                "max_position_embeddings": 64, **config}, folder)
+        tokenizer_files.write(folder, (family, tokenizer or tokenizer_files.bert(True),
+                                       {"tokenizer_class": "BertTokenizer", "model_max_length": 32, **(settings or {})}))
+    return sentence_transformers.CrossEncoder, write
+
+
+def words_that_end() -> dict:
+    """A tokenizer that ends each text with its padding token, as Qwen3-Embedding's does."""
+    made = tokenizer_files.bert(True)
+    end = {"SpecialToken": {"id": "[PAD]", "type_id": 0}}
+    texts = [{"Sequence": {"id": name, "type_id": 0}} for name in "AB"]
+    made["post_processor"] = {"type": "TemplateProcessing", "single": [texts[0], end], "pair": [*texts, end],
+                              "special_tokens": {"[PAD]": {"id": "[PAD]", "ids": [0], "tokens": ["[PAD]"]}}}
+    return made
+
+
+LEFT = {"direction": "Left", "max_length": 9, "strategy": "LongestFirst", "stride": 0}
+PLAIN = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]"}
+# name -> (the class of the library, a function that writes the folder)
+CASES = {
+    "plain": sentence_folder(),
+    "length": sentence_folder(settings={"model_max_length": 20}),
+    "old-length": sentence_folder(settings={"max_len": 20}),
+    "positions": sentence_folder(settings={"model_max_length": 100}),
+    "left": sentence_folder(settings={"model_max_length": 20, "truncation_side": "left"}),
+    "left-of-tokenizer": sentence_folder(settings={"model_max_length": 20}, tokenizer={"truncation": LEFT}),
+    "right-overrides": sentence_folder(settings={"model_max_length": 20, "truncation_side": "right"}, tokenizer={"truncation": LEFT}),
+    "left-no-prompt": sentence_folder(pooling={"include_prompt": False}, settings={"model_max_length": 20, "truncation_side": "left"},
+                                      config_sentence_transformers={"prompts": {"query": "a word "}, "default_prompt_name": "query"}),
+    "named-tokens": sentence_folder(settings={"image_token": "<m>", "extra_special_tokens": {"other": "<n>"}}),
+    "specific-tokens": sentence_folder(settings={"model_specific_special_tokens": {"other": "<n>"}}),
+    "older-tokens": sentence_folder(added_tokens={"<n>": 300, "<m>": 299}),
+    "special-map": sentence_folder(special_tokens_map={"additional_special_tokens": ["<n>", "<m>"]}),
+    "special-map-and-decoder": sentence_folder(settings={"added_tokens_decoder": {}},
+                                               special_tokens_map={"additional_special_tokens": ["<n>"]}),
+    "dpr": sentence_folder(settings={"tokenizer_class": "DPRContextEncoderTokenizer", "do_lower_case": False}),
+    "dropout": sentence_folder(modules=[("Dropout", "2_Dropout"), ("Normalize", "3_Normalize")], **{"2_Dropout/config": {"dropout": 0.2}}),
+    "other-width": sentence_folder(pooling={"word_embedding_dimension": 768}),
+    "pairs": ranker(),
+    "pairs-left": ranker(settings={"truncation_side": "left"}),
+    "pairs-no-types": ranker(settings={"model_input_names": ["input_ids", "attention_mask"]}),
+    "pairs-plain-class": ranker(settings=PLAIN),
+    "pairs-plain-class-types": ranker(settings={**PLAIN, "model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}),
+    "causal-padding": ranker("qwen3", PLAIN, words_that_end(), pad_token_id=0),
+    "causal-other-padding": ranker("qwen3", PLAIN, words_that_end(), pad_token_id=5),
+}
+
+
+def read(folder: pathlib.Path, name: str) -> dict:
+    path = folder / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def put(folder: pathlib.Path, name: str, value) -> None:
+    path = folder / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, ensure_ascii=False))
+
+
+def ask(port: str, path: str, body: dict):
+    request = urllib.request.Request(f"http://localhost:{port}{path}", json.dumps(body).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def error_of(port: str, name: str, folder: pathlib.Path) -> float:
+    """The largest error of any element. One text at a time: the library's padding on the left moves positions."""
+    library, _ = CASES[name]
+    model = library(str(folder), device="cpu")
+    if library is sentence_transformers.SentenceTransformer:
+        expected = model.encode(TEXTS, batch_size=1)
+        made = ask(port, f"/models/{name}/embed", {"inputs": TEXTS, "normalize": False})
+    else:
+        expected = model.predict([(TEXTS[-1], text) for text in TEXTS], batch_size=1)
+        ranked = ask(port, f"/models/{name}/rerank", {"query": TEXTS[-1], "texts": TEXTS})
+        made = [one["score"] for one in sorted(ranked, key=lambda one: one["index"])]
+    return float(np.abs(np.array(made) - expected).max())
+
+
+def compare(program: str) -> dict:
+    """Returns how many of the folders give the same vectors or scores."""
+    figures = {"text_folders.passed": 0, "text_folders.failed": 0}
+    torch.manual_seed(5)
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = {name: pathlib.Path(scratch) / name for name in CASES}
+        for name, folder in folders.items():
+            CASES[name][1](folder)
+        with serve_ports(program, folders) as ports:
+            for name, folder in folders.items():
+                error = error_of(ports["http_port"], name, folder)
+                passed = error <= BOUND
+                figures["text_folders.passed" if passed else "text_folders.failed"] += 1
+                if not passed:
+                    print(f"{name}: other results than the library's, by up to {error:.3g}")
+    return figures
+
+
+if __name__ == "__main__":
+    print(compare(sys.argv[1]))
