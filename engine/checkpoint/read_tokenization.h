@@ -16,9 +16,8 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 // Reads what there is of these files; none is required.
 //   tokenizer.json               kept if it is an object with a model; the ids of special tokens,
 //                                and the side of its truncation
-//   tokenizer_config.json        model_max_length, truncation_side, and which tokens are the
-//   special
-//                                ones;
+//   tokenizer_config.json        model_max_length, truncation_side, and the names of special
+//                                tokens;
 //   special_tokens_map.json      the latter in older folders
 //   config.json                  max_position_embeddings, which bounds model_max_length
 //   sentence_bert_config.json    max_seq_length, which counts more than model_max_length,

@@ -148,8 +148,7 @@ class ModuleList {
     problems_.Add(
         "type: expected Transformer, StaticEmbedding, SparseStaticEmbedding, Pooling, Dense, "
         "Normalize, Dropout, MultiVectorMask, SpladePooling or LogitScore of "
-        "sentence_transformers; "
-        "got ",
+        "sentence_transformers; got ",
         Quoted(type));
   }
 
