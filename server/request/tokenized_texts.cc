@@ -185,8 +185,9 @@ absl::Status CheckLength(const text::Encoding& encoding, size_t i, const ServedM
   const int64_t longest = model.encoder->description().embeddings->longest_sequence();
   const auto tokens = static_cast<int64_t>(encoding.ids.size());
   if (longest == 0 || tokens <= longest) return absl::OkStatus();
-  return InvalidField(absl::StrCat("texts[", i, "]"), absl::StrCat("at most ", longest, " tokens"),
-                      absl::StrCat(tokens, "; set truncation to cut longer texts"));
+  return InvalidField(
+      absl::StrCat("texts[", i, "]"), absl::StrCat("at most ", longest, " tokens"),
+      absl::StrCat(tokens, "; set truncation (truncate over HTTP) to cut longer texts"));
 }
 
 // Adds tokens until there are as many as the padding says.

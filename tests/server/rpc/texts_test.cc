@@ -301,7 +301,8 @@ TEST_F(TextsTest, AreRefusedByName) {
   std::string longest;
   for (int i = 0; i < 63; ++i) longest += "hello ";
   ExpectRefused(Texts({"hello", longest}),
-                "texts[1]: expected at most 64 tokens; got 65; set truncation to cut longer texts");
+                "texts[1]: expected at most 64 tokens; got 65; set truncation (truncate over HTTP) "
+                "to cut longer texts");
   ExpectRefused(
       Texts(std::vector<std::string>(90, "hello")),
       "texts: expected at most 256 tokens in total (--max-request-tokens); got more, up to "

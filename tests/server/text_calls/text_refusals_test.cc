@@ -91,7 +91,8 @@ TEST_F(TextRefusalsTest, LongTextsAreCutUnlessTheRequestSaysOtherwise) {
   const RestResult cut = rest_->Ask("/embed", {{"inputs", {"w7", Words(90)}}});
   EXPECT_EQ(cut.status, 200) << cut.body;
   Expect(rest_->Ask("/embed", {{"inputs", {"w7", Words(90)}}, {"truncate", false}}), 422,
-         "inputs[1]: expected at most 64 tokens; got 92; set truncation to cut longer texts");
+         "inputs[1]: expected at most 64 tokens; got 92; set truncation (truncate over HTTP) to "
+         "cut longer texts");
 }
 
 TEST_F(TextRefusalsTest, AnUnknownPrompt) {
