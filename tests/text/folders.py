@@ -28,6 +28,7 @@ def sources(corpus, charsmap):
     roberta = tokenizers_made.roberta_ends(tokenizers_made.bpe(
         corpus, pre=p.ByteLevel(add_prefix_space=False), special=tokenizers_made.ROBERTA_SPECIAL), add_prefix_space=False)
     yield roberta, "RobertaTokenizer", [{}, {"add_prefix_space": True}]
+    yield roberta, "GPT2Tokenizer", [{}, {"add_prefix_space": True, "unk_token": "<unk>"}]
     # transformers' class takes the fourth piece for the unknown one.
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     xlm_r = tokenizers_made.template(
@@ -69,12 +70,16 @@ def of_bytes(corpus):
 
 # Tokens that stand in added_tokens_decoder alone, and special tokens that stand nowhere else.
 MORE = [{"more": ["<m>", "Foo"]}, {"more": ["<m>"], "additional_special_tokens": ["<n>", "bar"]}, {"less": True, "mask_token": "foo"},
-        {"decoder": False, "additional_special_tokens": ["<n>", "bar"], "pad_token": "abc"}]
+        {"decoder": False, "additional_special_tokens": ["<n>", "bar"], "pad_token": "abc"},
+        {"image_token": "<m>", "extra_special_tokens": {"other": "bar"}},
+        {"decoder": False, "files": {"added_tokens": {"<m>": 6001, "Foo": 6000, "<n>": 6002}}, "pad_token": "<n>"},
+        {"decoder": False, "files": {"special_tokens_map": {"additional_special_tokens": ["<n>", "bar"], "mask_token": "foo"}}}]
 
 
 # The vocabulary in the files that older tools leave, for the classes that have them.
 OLD = [{"old": True}, {"old": True, "decoder": False}, {"old": True, "more": ["<m>", "Foo"]}]
-OLD_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "MPNetTokenizer", "RobertaTokenizer", "Qwen2Tokenizer", "CLIPTokenizer")
+OLD_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "MPNetTokenizer", "RobertaTokenizer", "GPT2Tokenizer", "Qwen2Tokenizer",
+               "CLIPTokenizer")
 
 
 def write_vocabulary(folder, tokenizer):
@@ -99,6 +104,8 @@ def write(folder, tokenizer, name, settings):
         added[str(5000 + len(added))] = {"content": content, **flags}
     if settings.pop("less", False):
         added.pop(min(added))
+    for file, value in settings.pop("files", {}).items():  # of older tools, beside the others
+        (folder / f"{file}.json").write_text(json.dumps(value))
     if settings.pop("decoder", True):
         settings["added_tokens_decoder"] = added
     if settings.pop("old", False):
