@@ -1,4 +1,4 @@
-"""Prints the cycles of arm64's inner loops, and of the products in them alone, according to llvm-mca."""
+"""Prints the cycles of arm64's inner loops, and those that the units need for their products, according to llvm-mca."""
 import argparse
 import json
 import pathlib
@@ -30,7 +30,7 @@ F32, BF16 = (rf"VectorProducts<\(attendant::AttentionOperands\){number}>" for nu
 KERNELS = (
     Kernel("f32", GEMM, "MultiplyRows<float,", "fmla"),
     Kernel("bf16_weights", GEMM, "MultiplyRows<hwy::bfloat16_t,", "fmla"),
-    Kernel("f16_weights", GEMM, "MultiplyRows<half,", "fmla"),
+    Kernel("f16_weights", GEMM, "MultiplyRows<(half|hwy::float16_t),", "fmla"),
     Kernel("sdot", GEMM, "MultiplyInt8Rows<", "sdot"),
     Kernel("smmla", GEMM, "Int8Matrix,", "smmla", True),
     Kernel("bfmmla", GEMM, "Bf16Matrix,", "bfmmla", True),
@@ -43,7 +43,8 @@ KERNELS = (
 
 def functions_of(objects: pathlib.Path) -> list:
     """Returns (name, [(address, instruction)]) of each function."""
-    text = subprocess.run([OBJDUMP, "-d", "-C", "--no-show-raw-insn", objects], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([OBJDUMP, "-d", "-C", "--no-show-raw-insn", objects], capture_output=True, text=True,
+                          check=True).stdout
     found = []
     for line in text.splitlines():
         if header := re.match(r"[0-9a-f]+ <(.*)>:$", line):
@@ -61,7 +62,7 @@ def inner_loops(code: list):
         if begin is None or begin > end:
             continue
         body = [text for _, text in code[begin:end + 1]]
-        if not any(re.match(r"(b|bl|ret|b\..*) |ret$", text) or BRANCH.match(text) for text in body[:-1]):
+        if not any(re.match(r"(b|bl|blr|br|ret|b\..*) |ret$", text) or BRANCH.match(text) for text in body[:-1]):
             yield body
 
 
@@ -79,12 +80,28 @@ def widest_loop(functions: list, kernel: Kernel) -> list:
     return widest
 
 
-def cycles(body: list, cpu: str) -> float:
-    """Returns the cycles of one of many passes."""
+def analyse(body: list, cpu: str) -> str:
+    """Returns what llvm-mca says of many passes."""
     assembly = "\n".join([".arch armv8.6-a", "loop:", *(re.sub(r"[0-9a-f]+ <.*>", "loop", text) for text in body), ""])
-    told = subprocess.run([LLVM_MCA, "-mtriple=aarch64-linux-gnu", f"-mcpu={cpu}", "-mattr=+i8mm,+bf16,+dotprod",
+    return subprocess.run([LLVM_MCA, "-mtriple=aarch64-linux-gnu", f"-mcpu={cpu}", "-mattr=+i8mm,+bf16,+dotprod",
                            f"-iterations={PASSES}"], input=assembly, capture_output=True, text=True, check=True).stdout
-    return int(re.search(r"Total Cycles: +(\d+)", told)[1]) / PASSES
+
+
+def cycles(body: list, cpu: str) -> float:
+    """Returns the cycles of one pass."""
+    return int(re.search(r"Total Cycles: +(\d+)", analyse(body, cpu))[1]) / PASSES
+
+
+def needed_cycles(products: list, cpu: str) -> float:
+    """Returns the cycles in which the units can execute the products, if none waits for another."""
+    return float(re.search(r"Block RThroughput: +([\d.]+)", analyse(products, cpu))[1])
+
+
+def object_of(kernels: pathlib.Path, pattern: str) -> pathlib.Path:
+    found = next(kernels.glob(pattern), None)
+    if found is None:
+        sys.exit(f"{kernels / pattern}: not found; update GEMM or ATTENTION of estimate.py")
+    return found
 
 
 def main() -> None:
@@ -92,7 +109,7 @@ def main() -> None:
     parser.add_argument("--kernels", type=pathlib.Path, required=True, help="the directory of the built kernels")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    objects = {file: functions_of(next(options.kernels.glob(file))) for file in (GEMM, ATTENTION)}
+    objects = {file: functions_of(object_of(options.kernels, file)) for file in (GEMM, ATTENTION)}
     figures = {}
     print(f"{'cycles: products / loop':33}" + "".join(f"{cpu:>20}" for cpu in CPUS))
     for kernel in KERNELS:
@@ -103,9 +120,9 @@ def main() -> None:
             if kernel.needs_matrices and cpu in WITHOUT_MATRICES:
                 row += f"{'-':>20}"
                 continue
-            alone, whole = cycles(products, cpu), cycles(body, cpu)
-            figures[f"cycles.{kernel.name}.{cpu}.busy"] = alone / whole
-            row += f"{alone:6.1f} /{whole:5.1f} = {alone / whole:4.2f}"
+            needed, whole = needed_cycles(products, cpu), cycles(body, cpu)
+            figures[f"cycles.{kernel.name}.{cpu}.busy"] = needed / whole
+            row += f"{needed:6.1f} /{whole:5.1f} = {needed / whole:4.2f}"
         print(row, flush=True)
     if options.json:
         version = subprocess.run([LLVM_MCA, "--version"], capture_output=True, text=True, check=True).stdout
