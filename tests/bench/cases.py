@@ -92,7 +92,7 @@ class Case:
 
     @property
     def in_forms(self) -> bool:
-        """Whether the engine is also measured beside itself with other types."""
+        """Whether the engine is also compared with itself in other types."""
         return self.model.name == "bert-base" and self.name in ("8x128", "1x16", "1x4")
 
 
@@ -141,7 +141,8 @@ def default_cases(seed: int = DEFAULT_SEED) -> list:
     the run."""
     base, small = MODELS["bert-base"], MODELS["minilm-l6"]
     return [_uniform_case(base, 8, 128), _uniform_case(base, 8, 512), _uniform_case(base, 1, 16),
-            _uniform_case(base, 1, 4, with_peers=False), _uniform_case(base, 32, 32), _uniform_case(base, 4, 2048, with_peers=False),
+            _uniform_case(base, 1, 4, with_peers=False), _uniform_case(base, 32, 32),
+            _uniform_case(base, 4, 2048, with_peers=False),
             *_ragged(base, 24, seed, marco_peers=False), _uniform_case(small, 8, 128), _uniform_case(small, 1, 16),
             *large_cases()]
 
@@ -170,7 +171,8 @@ def full_cases(seed: int = DEFAULT_SEED) -> list:
             continue
         cases += [_uniform_case(model, batch, length) for length in (16, 64, 128, 512) for batch in (1, 8, 32)]
         if model.name == "bert-base":
-            cases += [_uniform_case(model, 32, 32), _uniform_case(model, 4, 2048)]
+            cases += [_uniform_case(model, 32, 32), _uniform_case(model, 4, 2048),
+                      _uniform_case(model, 1, 4, with_peers=False)]
         if model.embeds:
             cases += _ragged(model, 64, seed, marco_peers=True)
     return cases + large_cases()

@@ -20,7 +20,8 @@ JEMALLOC, TCMALLOC = "libjemalloc.so.2", "libtcmalloc_minimal.so.4"
 class Contender:
     name: str
     # "engine", "onednn" (the engine with oneDNN's products only), "form" (the engine with other types), "bound",
-    # "bound16" (T rounded up to 16, not 64), "products" (the engine's own use of oneDNN's products, without anything else) or "peer"
+    # "bound16" (T rounded up to 16, not 64), "products" (the engine's own use of oneDNN's products, without anything
+    # else) or "peer"
     role: str
     command: tuple
     environment: dict = dataclasses.field(default_factory=dict)

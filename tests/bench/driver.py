@@ -70,8 +70,8 @@ class Benchmark:
                               "takes token ids")
         for case in wanted:
             if self._options.peers and model.embeds and not case.with_peers:
-                self.results.note(f"{model.name}.{case.name}: engine and bound alone; --full has the peers too, which "
-                                  "take long")
+                more = "" if case.in_forms else "; --full has the peers too, which take long"
+                self.results.note(f"{model.name}.{case.name}: engine and bound alone{more}")
         source = self._source(model)
         with Session(model, dtype, self._ids, self._work) as session:
             self.results.models.append(session.result)
@@ -96,7 +96,7 @@ class Benchmark:
             if model.large:
                 for case in wanted:
                     session.measure_alone(case)
-                session.stop(*[bound.role for bound in bounds])
+                session.stop("onednn", *[bound.role for bound in bounds])
             if self._options.peers and model.embeds:
                 self._start_peers(session, source)
             for case in wanted:

@@ -45,13 +45,14 @@ _BF16X3 = {"peer.bert-base.8x128.bf16x3": 1.7}
 _OWN = {"own.bert-base.8x128.bf16": 1.35, "own.bert-base.1x16.bf16": 1.3, "own.minilm-l6.8x128.bf16": 1.8,
         "own.bert-base.8x128.bf16x3": 2.0}
 
-# The engine beside itself with other types, and with oneDNN's products: with AVX2, and with AVX-512.
-_BESIDE_ITSELF = {
+# Weights in bfloat16 compared with float32: with AVX2, and with AVX-512.
+_STORED = {
     "stored.bert-base.1x16.bf16_file": (1.2, 1.35), "stored.bert-base.1x4.bf16_file": (1.3, 1.3),
     "stored.bert-base.8x128.bf16_file": (0.98, 0.98),
 }
-_BESIDE_ITSELF_AVX2 = {"int8_over_f32.bert-base.8x128": 1.7, "int8_over_f32.bert-base.1x16": 2.0,
-                       "own_over_onednn.bert-base.8x128.f32": 1.0, "own_over_onednn.bert-base.1x16.f32": 1.0}
+# int8 compared with float32, and the vector GEMM with oneDNN's products.
+_AVX2 = {"int8_over_f32.bert-base.8x128": 1.7, "int8_over_f32.bert-base.1x16": 2.0,
+         "own_over_onednn.bert-base.8x128.f32": 1.0, "own_over_onednn.bert-base.1x16.f32": 1.0}
 
 # For the engine's own answers on real sentences.
 _COSINE = {"accuracy.attendant.minilm-l6.bf16.lowest_token_cosine": 0.9997,
@@ -87,10 +88,10 @@ def targets(isa: str) -> dict:
     wanted = _COSINE | _LARGE
     if isa == "amx":
         wanted.update(_BF16X3 | _OWN)
-    is_avx2 = isa.startswith("avx2")
-    wanted |= {name: values[0 if is_avx2 else 1] for name, values in _BESIDE_ITSELF.items()}
-    if is_avx2:
-        wanted |= _BESIDE_ITSELF_AVX2
+    if isa.startswith("avx2"):
+        wanted |= {name: values[0] for name, values in _STORED.items()} | _AVX2
+    elif isa.startswith(("avx512", "amx")):
+        wanted |= {name: values[1] for name, values in _STORED.items()}
     for name, values in (_SHARES | _RATIOS).items():
         for dtype, column in _COLUMNS.get(isa, {"f32": 0}).items():
             wanted[f"{name}.{dtype}"] = values[column]
