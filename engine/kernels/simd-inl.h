@@ -45,6 +45,16 @@ HWY_INLINE void ForEach(const Function& function) {
   for (int i = 0; i < kCount; ++i) function(i);
 }
 
+// Calls function(row, vector) for each vector of a tile of rows. Unrolled likewise.
+template <int kRows, int kVectors, class Function>
+HWY_INLINE void ForTile(const Function& function) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) function(r, v);
+  }
+}
+
 // Loads the first `count` < kLanes floats, and zeros into the other lanes. Does not read beyond
 // them. The end of a row uses the same SIMD arithmetic as its middle, so that the bits of an
 // element do not depend on its position.

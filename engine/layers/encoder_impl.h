@@ -23,7 +23,7 @@ namespace attendant {
 class Encoder::Impl {
  public:
   const EncoderLayer& layer(int64_t i) const { return layers[description.weight_set(i)]; }
-  // Takes what the loader noted about the weights that it read, in addition to those of a base.
+  // Takes the loader's norms and the bytes that it kept, and adds its products to those of a base.
   void Take(WeightLoader& loader);
   // The model must have this head.
   const DenseHead& head(HeadKind kind) const;

@@ -18,8 +18,8 @@ namespace attendant {
 void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_states,
           absl::Span<const int32_t> positions, absl::Span<float> target, int64_t prefix_tokens = 0);
 
-// Returns the number of tokens of a sequence that the pooling includes: all up to its end_id, or
-// before its padding_id.
+// Returns the number of tokens of a sequence that the pooling includes: all up to its end_id,
+// without tokens with its padding_id at the end. The first token always counts.
 int64_t TokensToEnd(const PoolingDescription& pooling, absl::Span<const int32_t> ids);
 
 // If the modes read only some of the rows [begin, begin + length) of a sequence, appends those rows

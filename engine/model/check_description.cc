@@ -282,7 +282,7 @@ void RequireCrossKvInputs(const LayerShape& layer, DescriptionRules& rules) {
 
 using LayerRule = void (*)(const LayerShape& layer, DescriptionRules& rules);
 
-// The second list multiplies sizes, so it is only for models whose sizes do not overflow.
+// The second list is for models that have layers, and whose sizes do not overflow.
 constexpr LayerRule kLayerRules[] = {RequireDistances,   RequirePattern,    RequireAttentionKind,
                                      RequireSharedHeads, RequireBottleneck, RequireMixture,
                                      RequireConvolution};

@@ -88,8 +88,8 @@ struct PoolingDescription {
   // Tokens after the first token with this id are skipped. No token is skipped in sequences without
   // this id, or in hidden states, which have no ids.
   int64_t end_id = kNoEnd;
-  // Tokens with this id at the end of a sequence are skipped, but not its first token; -1: none
-  // are.
+  // Tokens with this id at the end of a sequence are skipped, except for its first token; -1 if no
+  // tokens are skipped. Hidden states have no ids.
   int64_t padding_id = -1;
   // Token heads skip the first token of a sequence, and tokens with these ids, which are ascending.
   bool excludes_first = false;

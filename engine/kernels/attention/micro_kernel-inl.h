@@ -57,14 +57,6 @@ struct RightOperand {
 template <int kRows, int kVectors>
 using Tile = Floats[kRows][kVectors];
 
-// Calls function(row, vector) for each vector of a tile. Unrolled so that the tile stays in
-// registers.
-template <int kRows, int kVectors, class Function>
-HWY_INLINE void ForTile(const Function& function) {
-  ForEach<kRows>(
-      [&](int r) HWY_ATTR { ForEach<kVectors>([&](int v) HWY_ATTR { function(r, v); }); });
-}
-
 template <int kRows, int kVectors>
 HWY_INLINE void ZeroTile(Tile<kRows, kVectors>& sums) {
   ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR { sums[r][v] = hn::Zero(FloatTag()); });

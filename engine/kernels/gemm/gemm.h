@@ -61,7 +61,7 @@ class PackedLinear {
 };
 
 // The input layout and the kernels of a linear layer, for which GemmWorkspace reserves memory. Does
-// not keep the weight alive.
+// not keep the weight alive; the kernels live as long as the process.
 struct ProductNeeds {
   ProductNeeds(const PackedLinear& linear);  // NOLINT(google-explicit-constructor)
 

@@ -17,8 +17,8 @@
 namespace attendant {
 namespace {
 
-// The SIMD vectors in a stripe of a packed weight. On arm64, g++ 12 does not keep the sums of a
-// third one in registers.
+// The SIMD vectors in a stripe of a packed weight, of every type. On arm64, g++ 12 does not keep
+// the sums of a third one in registers.
 constexpr int kStripeVectors = HWY_ARCH_ARM_A64 ? 2 : 3;
 
 // A packed weight that is split into stripes of up to `stripe_columns` columns, padded with zeros

@@ -23,9 +23,9 @@ namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The packed weight is split into stripes of kStripeVectors SIMD vectors of columns. The last one
-// may have fewer and is padded with zeros. A stripe has the columns of one row of W^T side by side,
-// row after row. The sums of a tile of kTileRows rows and a stripe are in registers.
+// The packed weight is split into stripes of kStripeVectors (int8_dots-inl.h) vectors of columns.
+// The last one may have fewer and is padded with zeros. A stripe has the columns of one row of W^T
+// side by side, row after row. The sums of a tile of kTileRows rows and a stripe are in registers.
 constexpr int64_t kVectorColumns = static_cast<int64_t>(kLanes);
 constexpr int64_t kStripeColumns = kStripeVectors * kVectorColumns;
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // with 32 registers
@@ -109,17 +109,6 @@ struct Stretch {
   // one in memory.
   int64_t bytes_ahead;
 };
-
-// Calls function(row, vector) for each vector of a tile. Unrolled so that the tile stays in
-// registers.
-template <int kRows, int kVectors, class Function>
-HWY_INLINE void ForTile(const Function& function) {
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) function(r, v);
-  }
-}
 
 // Computes the sums of kRows rows from `row` on.
 template <class T, int kRows, int kVectors>

@@ -87,7 +87,7 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFloat32Linear(const std::string& 
   const absl::Span<const float> packed_bias(bias.data(), static_cast<size_t>(bias.size()));
   ASSIGN_OR_RETURN(PackedLinear packed, PackedLinear::Pack({weight.data(), out, in, in},
                                                            packed_bias, {}, team_, arena_));
-  Count(packed, ProductRows::kBatch);
+  Count(packed, ProductRows::kBatch);  // float32 reads x itself, whatever the number of rows
   return packed;
 }
 
