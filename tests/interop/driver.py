@@ -147,7 +147,7 @@ def check_malformed(place: Workplace, _: Server, outcome: Outcome) -> None:
 
 
 def call_languages(place: Workplace, _: Server, outcome: Outcome) -> None:
-    with place.serve("worked-example=worked-example", "tiny=synthetic:tiny") as shown:
+    with place.serve("worked-example=worked-example", "tiny=synthetic:tiny", f"minilm={place.checkpoint}") as shown:
         for row in languages.run(shown.address, place.work):
             outcome.rows.append(Row(**row, kind="language"))
     outcome.figures["languages.passed"] = len(outcome.of("language", PASSED))
