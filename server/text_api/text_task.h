@@ -53,7 +53,7 @@ struct TextTask {
   std::optional<int64_t> dimensions = {};  // truncate each vector to these, then scale it again
   ScoresFor scores = ScoresFor::kClasses;  // for kScores
   bool add_special_tokens = true;          // for kTokens
-  bool checks_ids = false;                 // refuse ids without the tokenizer's special token
+  bool checks_ids = false;                 // refuse ids without the tokenizer's special tokens
 };
 
 struct SparseEntry {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -255,24 +256,37 @@ TextFields MakeTextFields(const TextTask& task, const TextPart& part, const Serv
 
 absl::Status CheckIds(const TextTask& task, const ServedModel& model) {
   const text::Tokenizer* tokenizer = model.tokenizer->tokenizer.get();
-  if (!task.checks_ids || tokenizer == nullptr ||
-      tokenizer->special_tokens(/*is_pair=*/false) == 0) {
+  const Tokenization& tokenization = *model.tokenization;
+  const bool has_ids =
+      absl::c_any_of(task.inputs, [](const TextInput& input) { return input.ids.has_value(); });
+  // Padded texts end with another token.
+  if (!task.checks_ids || !has_ids || tokenizer == nullptr || tokenization.padding.length > 0 ||
+      tokenization.leaves_out_special_tokens || tokenizer->special_tokens(/*is_pair=*/false) == 0) {
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const text::Encoding any, tokenizer->Encode("a", {}));
-  const bool begins = any.is_special(0);
-  const uint32_t special = begins ? any.ids.front() : any.ids.back();
+  const auto& embeddings = model.encoder->description().embeddings;
+  const int64_t most = embeddings ? MaxSequenceLength(*embeddings, tokenization) : 0;
   for (size_t i = 0; i < task.inputs.size(); ++i) {
-    const std::optional<std::vector<int32_t>>& ids = task.inputs[i].ids;
-    if (!ids) continue;
-    const int32_t id = begins ? ids->front() : ids->back();
-    if (id == static_cast<int32_t>(special)) continue;
-    return TextError(TextErrorKind::kInvalid,
-                     absl::StrCat(FieldOf(task, i), ": expected token ids of the model, which ",
-                                  begins ? "begin" : "end", " with ", special, " (",
-                                  Quote(tokenizer->TokenText(special)), "); got ", id,
-                                  "; send texts instead of another tokenizer's ids (LangChain: "
-                                  "check_embedding_ctx_length=False)"));
+    if (!task.inputs[i].ids) continue;
+    const std::vector<int32_t>& ids = *task.inputs[i].ids;
+    const auto check = [&](const char* place, uint32_t special, int32_t id) {
+      if (id == static_cast<int32_t>(special)) return absl::OkStatus();
+      return TextError(
+          TextErrorKind::kInvalid,
+          absl::StrCat(FieldOf(task, i), ": expected token ids of the model, which ", place,
+                       " with ", special, " (", Quote(tokenizer->TokenText(special)), "); got ", id,
+                       "; send texts instead of another tokenizer's ids (LangChain: "
+                       "check_embedding_ctx_length=False)"));
+    };
+    if (any.is_special(0)) {
+      RETURN_IF_ERROR(check("begin", any.ids.front(), ids.front()));
+    }
+    // The client may have truncated ids at the model's maximum.
+    const bool is_whole = most == 0 || static_cast<int64_t>(ids.size()) < most;
+    if (is_whole && any.is_special(any.ids.size() - 1)) {
+      RETURN_IF_ERROR(check("end", any.ids.back(), ids.back()));
+    }
   }
   return absl::OkStatus();
 }

@@ -55,8 +55,9 @@ struct QueryTensor {
 };
 void ScoreBy(const QueryTensor& query, PartMessage& message);
 
-// Refuses ids of another tokenizer, if the task says so: they lack the special token with which
-// this model's ids begin or, if there is none, end.
+// Refuses ids of another tokenizer, if the task says so: they lack a special token with which
+// this model's ids begin or end. Ids that the client may have truncated or padded need none at the
+// end.
 absl::Status CheckIds(const TextTask& task, const ServedModel& model);
 
 // Rewrites an error of the query's Encode in terms of the task.
