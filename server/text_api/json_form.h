@@ -23,7 +23,6 @@ TextWriter ReadTeiEmbedAll(Members& members, TextTask& task);
 TextWriter ReadTeiEmbedSparse(Members& members, TextTask& task);
 TextWriter ReadTeiSimilarity(Members& members, TextTask& task);
 TextWriter ReadTeiPredict(Members& members, TextTask& task);
-TextWriter ReadHubPredict(Members& members, TextTask& task);  // Hugging Face's Inference API
 TextWriter ReadTeiRerank(Members& members, TextTask& task);
 TextWriter ReadTeiTokenize(Members& members, TextTask& task);
 TextWriter ReadEntities(Members& members, TextTask& task);

@@ -28,8 +28,10 @@ void AppendToken(const std::string& text, const v1::TextTokens& tokens, int i, s
   }
 }
 
-// [{"score", "label"}], best first, or a list of these for a batch or if `nested`.
-TextWriter ReadPredict(bool nested, Members& members, TextTask& task) {
+}  // namespace
+
+// [{"score", "label"}], best first, or a list of these for a batch.
+TextWriter ReadTeiPredict(Members& members, TextTask& task) {
   bool batch = false;
   task.wish = TextWish::kScores;
   task.field = "inputs";
@@ -49,7 +51,9 @@ TextWriter ReadPredict(bool nested, Members& members, TextTask& task) {
                 : function == "sigmoid" ? ScoresFor::kSigmoid
                                         : ScoresFor::kClasses;
   const int64_t top_k = members.Count("top_k").value_or(std::numeric_limits<int64_t>::max());
-  return [lists = batch || nested, top_k](const std::shared_ptr<const DoneText>& done) {
+  // Clients of Hugging Face's Inference API send `parameters`, and expect a list for each text.
+  const bool lists = batch || members.Has("parameters");
+  return [lists, top_k](const std::shared_ptr<const DoneText>& done) {
     const auto append = [done, top_k](size_t index, std::string* to) {
       const auto scores = done->Row(index);
       *to += '[';
@@ -62,18 +66,6 @@ TextWriter ReadPredict(bool nested, Members& members, TextTask& task) {
     };
     return ListAnswer(lists ? "[" : "", done->inputs(), append, lists ? "]" : "");
   };
-}
-
-}  // namespace
-
-TextWriter ReadTeiPredict(Members& members, TextTask& task) {
-  // Clients of Hugging Face's Inference API send `parameters`.
-  return ReadPredict(members.Has("parameters"), members, task);
-}
-
-// A list for each text, even for a single one.
-TextWriter ReadHubPredict(Members& members, TextTask& task) {
-  return ReadPredict(/*nested=*/true, members, task);
 }
 
 // [{"index", "score"}], best first, with "text" if it is asked for. Clients of Infinity and vLLM

@@ -17,8 +17,7 @@
 namespace attendant::server {
 namespace {
 
-// The reader for a route that follows the model's purpose: the root of text-embeddings-inference
-// and Hugging Face's Inference API.
+// The reader for a route that follows the model's purpose: the root of text-embeddings-inference.
 absl::StatusOr<decltype(TextRoute::read)> ReaderByModel(const TextRequest& request,
                                                         Members& members, const TextTask& task) {
   if (members.Has("query")) return ReadTeiRerank;
@@ -27,7 +26,7 @@ absl::StatusOr<decltype(TextRoute::read)> ReaderByModel(const TextRequest& reque
   ASSIGN_OR_RETURN(const TextWish wish, request.main_wish(task.model));
   switch (wish) {
     case TextWish::kScores:
-      return ReadHubPredict;
+      return ReadTeiPredict;
     case TextWish::kSparse:
       return ReadTeiEmbedSparse;
     case TextWish::kEntities:

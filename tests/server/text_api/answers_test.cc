@@ -168,11 +168,18 @@ TEST(TextAnswersTest, Tokens) {
 }
 
 TEST(TextAnswersTest, ByModel) {
-  FormCall call("/", R"({"inputs": "x"})");
-  call.request.main_wish = [](const std::string&) { return TextWish::kScores; };
   TextResult result = Vectors(1, {1});
   result.labels = {"a"};
-  EXPECT_EQ(call.Answered(result), R"([[{"score":1,"label":"a"}]])");
+  for (const char* path : {"/", "/invocations"}) {
+    const auto answered = [&](const char* body) {
+      FormCall call(path, body);
+      call.request.main_wish = [](const std::string&) { return TextWish::kScores; };
+      return call.Answered(result);
+    };
+    EXPECT_EQ(answered(R"({"inputs": "x"})"), R"([{"score":1,"label":"a"}])");
+    EXPECT_EQ(answered(R"({"inputs": [["x"]]})"), R"([[{"score":1,"label":"a"}]])");
+    EXPECT_EQ(answered(R"({"inputs": "x", "parameters": {}})"), R"([[{"score":1,"label":"a"}]])");
+  }
 }
 
 TEST(TextAnswersTest, NumbersThatJsonDoesNotHaveAreAnError) {
