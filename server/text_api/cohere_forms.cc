@@ -110,9 +110,9 @@ TextWriter ReadFirstCohereEmbed(Members& members, TextTask& task) {
   };
 }
 
-// The answer has the members of Cohere's and Jina's APIs. Voyage's requests, known by members that
-// only they have, get the results a second time, in its `data`. Documents are cut where the model's
-// longest sequence ends, whatever max_tokens_per_doc says.
+// The answer has the members of Cohere's and Jina's APIs. Voyage's requests, recognized by `top_k`
+// or `truncation`, get the results a second time, in its `data`, where a document is a string.
+// Documents are cut where the model's longest sequence ends, whatever max_tokens_per_doc says.
 TextWriter ReadRerank(Members& members, TextTask& task) {
   task.wish = TextWish::kScores;
   task.scores = ScoresFor::kRanking;
@@ -145,7 +145,9 @@ TextWriter ReadRerank(Members& members, TextTask& task) {
       AppendNumber(done->result.numbers[index], to);
       if (with_documents) {
         const std::string text = text::QuoteJson(done->task.inputs[index].text);
-        absl::StrAppend(to, ",\"document\":{\"text\":", text, "}");
+        const bool in_data = at >= order.size();
+        absl::StrAppend(to,
+                        ",\"document\":", in_data ? text : absl::StrCat("{\"text\":", text, "}"));
       }
       *to += (at + 1) % order.size() == 0 ? "}]" : "}";
     };

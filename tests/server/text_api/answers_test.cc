@@ -103,6 +103,14 @@ TEST(TextAnswersTest, RerankOfVoyage) {
                         R"({"index":0,"relevance_score":0.25}],)"
                         R"("data":[{"index":1,"relevance_score":0.75},)"
                         R"({"index":0,"relevance_score":0.25}]})"));
+  FormCall with_documents("/v1/rerank", R"({"query": "q", "documents": ["a", {"text": "b\""}],
+                                            "truncation": true, "return_documents": true})");
+  EXPECT_THAT(
+      with_documents.Answered(Vectors(1, {0.25f, 0.75f})),
+      HasSubstr(R"("results":[{"index":1,"relevance_score":0.75,"document":{"text":"b\""}},)"
+                R"({"index":0,"relevance_score":0.25,"document":{"text":"a"}}],)"
+                R"("data":[{"index":1,"relevance_score":0.75,"document":"b\""},)"
+                R"({"index":0,"relevance_score":0.25,"document":"a"}]})"));
 }
 
 TEST(TextAnswersTest, Vectors) {
