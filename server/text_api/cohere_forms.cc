@@ -119,8 +119,8 @@ TextWriter ReadRerank(Members& members, TextTask& task) {
   task.field = "documents";
   task.query = members.Text("query", /*object=*/true);
   task.inputs = members.Texts("documents", true);
-  const bool voyage = members.Has("top_k") || members.Has("truncation");
-  task.truncation = members.Truncation();
+  const bool voyage = members.Has("top_k") || members.Has(kVoyageTruncation);
+  task.truncation = members.Truncation(kVoyageTruncation);
   const auto top_n = members.Count("top_n"), top_k = members.Count("top_k");
   const int64_t most = top_n.value_or(top_k.value_or(std::numeric_limits<int64_t>::max()));
   members.Count("max_tokens_per_doc");

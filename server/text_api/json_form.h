@@ -43,6 +43,10 @@ VectorForm VectorFormOf(absl::string_view name);  // one of kVectorForms
 // is set if the number is above 0, the first is the highest of its byte, and kBinary subtracts 128.
 void AppendVector(VectorForm form, absl::Span<const float> vector, std::string* to);
 
+// Voyage's name for "truncate". In `parameters` of other routes, where transformers has strategies
+// such as "longest_first" under this name, it is ignored.
+inline constexpr char kVoyageTruncation[] = "truncation";
+
 // Sets prompts according to the purpose of the texts: input types of Cohere, NVIDIA and Voyage,
 // tasks of Jina.
 void ReadPurpose(Members& members, const char* name, TextTask& task);

@@ -132,13 +132,13 @@ std::optional<std::vector<std::string>> Members::Names(const char* name) {
   return names;
 }
 
-std::optional<v1::Truncation> Members::Truncation() {
+std::optional<v1::Truncation> Members::Truncation(const char* other) {
   std::optional<v1::Truncation> side;
   if (Has("truncation_direction")) {
     const bool left = Choice("truncation_direction", {"right", "left"}) == "left";
     side = left ? v1::TRUNCATE_LEFT : v1::TRUNCATE_RIGHT;
   }
-  const char* name = Has("truncate") ? "truncate" : "truncation";
+  const char* name = other == nullptr || Has("truncate") ? "truncate" : other;
   const Member member = Find(name);
   if (member.value != nullptr && member.value->As<std::string>() != nullptr) {
     const std::string end = Choice(name, {"none", "start", "end"});

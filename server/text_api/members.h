@@ -38,9 +38,9 @@ class Members {
   // In lower case; the first choice if absent.
   std::string Choice(const char* name, std::initializer_list<absl::string_view> choices);
   std::optional<std::vector<std::string>> Names(const char* name);  // a list, which may be empty
-  // Reads "truncate" (Voyage: "truncation"), a flag or "NONE", "START" or "END", and
+  // Reads "truncate", or else `other` unless null, a flag or "NONE", "START" or "END", and
   // "truncation_direction". Nullopt: on the model's side.
-  std::optional<v1::Truncation> Truncation();
+  std::optional<v1::Truncation> Truncation(const char* other = nullptr);
   // Reads an object, without "parameters" of its own. Absence is an error.
   Members Object(const char* name);
 

@@ -15,7 +15,7 @@ TextWriter ReadOpenAiEmbeddings(Members& members, TextTask& task) {
   task.normalize = members.Flag(members.Has("normalized") ? "normalized" : "normalize", true);
   task.dimensions =
       members.Count(members.Has("output_dimension") ? "output_dimension" : "dimensions");
-  task.truncation = members.Truncation();
+  task.truncation = members.Truncation(kVoyageTruncation);
   task.prompt_name = members.Name("prompt_name");
   ReadPurpose(members, "input_type", task);
   ReadPurpose(members, "task", task);

@@ -135,6 +135,13 @@ TEST(TextTasksTest, TextEmbeddingsInference) {
                      absl::StrCat(R"({"inputs": "b", "function_to_apply": ")", function, "\"}")),
               "scores inputs=b " + function);
   }
+  // Of transformers, whose strategies are not for the server.
+  EXPECT_EQ(TaskOf("/predict", R"({"inputs": "b", "parameters": {"truncation": "longest_first"}})"),
+            "scores inputs=b");
+  EXPECT_EQ(TaskOf("/embed", R"({"inputs": "b", "parameters": {"truncation": false}})"),
+            "vectors inputs=b normalize");
+  EXPECT_EQ(TaskOf("/v2/embed", R"({"texts": ["b"], "truncation": "only_first"})"),
+            "vectors texts=b normalize");
   EXPECT_EQ(TaskOf("/rerank", R"({"query": "q", "documents": ["b", {"text": "c"}]})"),
             "scores query=q documents=b|c ranking");
   EXPECT_EQ(TaskOf("/tokenize", R"({"inputs": ["b", "c"], "add_special_tokens": false,
