@@ -12,12 +12,15 @@ constexpr std::string_view kOfModel = "/models/", kModelPage = "/v1/models/";
 constexpr std::string_view kPredict = ":predict";
 
 // Where KServe's Hugging Face server and Azure have OpenAI's paths.
-constexpr std::string_view kOpenAi = "/openai", kFirstApi = "/openai/v1/";
+constexpr std::string_view kOpenAi = "/openai", kOpenAiPrefix = "/openai/v1/";
+// Lists models at a base URL without /v1. Not below /models/NAME, since names may end with it.
+constexpr std::string_view kModelList = "/models";
 
-constexpr Named<TextPage> kPages[] = {
-    {"/v1/models", TextPage::kModels}, {"/models", TextPage::kModels},
-    {"/info", TextPage::kInfo},        {"/health", TextPage::kHealth},
-    {"/ping", TextPage::kHealth},      {"/openapi.json", TextPage::kOpenApi}};
+constexpr Named<TextPage> kPages[] = {{"/v1/models", TextPage::kModels},
+                                      {"/info", TextPage::kInfo},
+                                      {"/health", TextPage::kHealth},
+                                      {"/ping", TextPage::kHealth},
+                                      {"/openapi.json", TextPage::kOpenApi}};
 
 bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() > end.size() && text.substr(text.size() - end.size()) == end;
@@ -53,7 +56,8 @@ std::optional<TextPath> ParseOfModel(std::string_view rest,
 
 std::optional<TextPath> ParseTextPath(std::string_view path,
                                       const std::function<bool(const std::string&)>& is_served) {
-  if (path.substr(0, kFirstApi.size()) == kFirstApi) path.remove_prefix(kOpenAi.size());
+  if (path.substr(0, kOpenAiPrefix.size()) == kOpenAiPrefix) path.remove_prefix(kOpenAi.size());
+  if (path == kModelList) return TextPath{nullptr, TextPage::kModels};
   std::optional<TextPath> exact;
   ForEachPath([&](std::string_view known, TextPath read) {
     if (known == path) exact = std::move(read);

@@ -34,8 +34,12 @@ absl::StatusOr<absl::Duration> TimeoutOf(const HttpRequest& request) {
   return timeout;
 }
 
-// Paths at OpenAI's base URL; no other API has any there.
-bool IsOpenAi(std::string_view path) { return path == "/v1" || path.substr(0, 4) == "/v1/"; }
+// Paths that only the text APIs have.
+bool IsOpenAi(std::string_view path) {
+  constexpr std::string_view kKServe = "/openai";
+  if (path.substr(0, kKServe.size()) == kKServe) path.remove_prefix(kKServe.size());
+  return path == "/v1" || path.substr(0, 4) == "/v1/";
+}
 
 absl::Status UnknownPath(std::string_view path) {
   const bool first_of_kserve = path.find(":predict") != path.npos;

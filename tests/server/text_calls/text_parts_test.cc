@@ -114,7 +114,10 @@ TEST(TextPathTest, NamesMayHaveSlashes) {
   EXPECT_EQ(Read("/openai/v1/embeddings"), "/v1/embeddings of ");
   EXPECT_EQ(Read("/openai/v1/models/org/a"), "1 of org/a");
   EXPECT_EQ(Read("/"), "/ of ");
+  EXPECT_EQ(Read("/models"), "0 of ");
   EXPECT_EQ(Read("/models/a"), "/ of a");
+  EXPECT_EQ(Read("/models/org/models"), "/ of org/models");
+  EXPECT_EQ(Read("/models/org/v1/models"), "0 of org");
   EXPECT_EQ(Read("/models/org/a/v1/embeddings"), "/v1/embeddings of org/a");
   EXPECT_EQ(Read("/models/org/a"), "/ of org/a");
   EXPECT_EQ(Read("/v1/models/org/a"), "1 of org/a");
