@@ -37,11 +37,13 @@ bool HasBody(MHD_Connection* connection) {
          (length.data() != nullptr && length != "0");
 }
 
-// Returns the path of a request target without repeated slashes and a slash at its end, which come
-// of base URLs that end with one, and without the scheme and host of a target in absolute form.
+// Returns the path of a request target without repeated slashes and a slash at its end, which
+// result from base URLs that end with one, and without the scheme and host of a target in absolute
+// form.
 std::string PathOf(std::string_view target) {
-  if (const size_t host = target.find("://"); host != target.npos && target.front() != '/') {
-    target.remove_prefix(std::min(target.find('/', host + 3), target.size()));
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (target.substr(0, scheme.size()) != scheme) continue;
+    target.remove_prefix(std::min(target.find('/', scheme.size()), target.size()));
   }
   std::string path;
   for (const char c : target) {

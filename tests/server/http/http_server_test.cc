@@ -61,7 +61,12 @@ TEST_F(HttpServerTest, AnythingElseIsNotFound) {
   EXPECT_THAT(Get("/../etc/passwd"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get("/metrics/x"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get("//healthz/"), StartsWith("HTTP/1.1 200"));
-  EXPECT_THAT(Get("http://x/healthz"), StartsWith("HTTP/1.1 200"));
+  for (const char* absolute : {"http://x/healthz", "http://x//healthz/", "https://x:1/healthz"}) {
+    EXPECT_THAT(Get(absolute), StartsWith("HTTP/1.1 200")) << absolute;
+  }
+  for (const char* other : {"ftp://x/healthz", "x://y/healthz", "/http://x/healthz", "http://x"}) {
+    EXPECT_THAT(Get(other), StartsWith("HTTP/1.1 404")) << other;
+  }
 }
 
 TEST_F(HttpServerTest, RefusesOtherMethodsAndBodies) {

@@ -165,6 +165,11 @@ TEST(TextTokensTest, CallsNeedATokenExceptForHealth) {
   EXPECT_EQ(refused.json()["error"]["code"], "invalid_api_key");
   EXPECT_EQ(rest.Get("/v1/models").status, 401);
   EXPECT_EQ(rest.Get("/info").status, 401);
+  for (const char* path :
+       {"//v1//embeddings/", "http://x/v1/embeddings", "/openai/v1/embeddings",
+        "//v2//models/tiny/infer", "http://x/v2/models/tiny/infer", "/models/tiny//embed"}) {
+    EXPECT_EQ(rest.Ask(path, {{"input", "w7"}}).status, 401) << path;
+  }
   EXPECT_EQ(rest.Get("/health").status, 200);
   EXPECT_EQ(rest.Get("/openapi.json").status, 200);
   EXPECT_EQ(rest.Ask("/v1/embeddings", {{"input", "w7"}}, "Authorization: Bearer test\r\n").status,
