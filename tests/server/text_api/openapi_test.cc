@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -46,7 +47,8 @@ TEST(OpenApiTest, HasTheRoutes) {
     EXPECT_TRUE(routes.insert(route.path).second) << route.path;
   }
   EXPECT_EQ(posts, routes);
-  EXPECT_THAT(gets, UnorderedElementsAre("/v1/models", "/v1/models/{model}", "/info", "/health"));
+  EXPECT_THAT(gets, UnorderedElementsAre("/v1/models", "/models", "/v1/models/{model}", "/info",
+                                         "/health", "/ping"));
 }
 
 TEST(OpenApiTest, HasWhatItRefersToAndNothingElse) {
@@ -61,8 +63,9 @@ TEST(OpenApiTest, HasWhatItRefersToAndNothingElse) {
       parts.insert(absl::StrCat("#/components/", kind, "/", name));
     }
   }
-  references.erase("#/paths/~1v1~1embeddings");
-  references.erase("#/paths/~1");
+  for (const char* path : {"~1v1~1embeddings", "~1v1~1models", "~1", "~1health"}) {
+    references.erase(absl::StrCat("#/paths/", path));
+  }
   EXPECT_EQ(references, parts);
 }
 
@@ -96,7 +99,9 @@ TEST(OpenApiTest, ItsMembersAreRead) {
     if (route.read == nullptr) continue;  // a route of others
     const Json& content = Resolve(
         document, document["paths"][path])["post"]["requestBody"]["content"]["application/json"];
-    const Json& schema = Resolve(document, content["schema"]);
+    const Json& any = Resolve(document, content["schema"]);
+    // The example is of the first, and others are those of other routes.
+    const Json& schema = any.contains("oneOf") ? Resolve(document, any["oneOf"][0]) : any;
     for (const auto& [name, member] : schema["properties"].items()) {
       if (name == "user" || name == "parameters") continue;
       Json body = content["example"];
@@ -106,6 +111,33 @@ TEST(OpenApiTest, ItsMembersAreRead) {
     }
   }
   EXPECT_GT(members, 50u);
+}
+
+// The pattern of purposes describes those that the forms take.
+TEST(OpenApiTest, ItsPatternIsThatOfTheForms) {
+  const std::regex pattern(
+      Document()["components"]["schemas"]["Purpose"]["pattern"].get<std::string>());
+  for (const char* purpose :
+       {"query", "search_query", "nl2code.query", "document", "search_document", "passage",
+        "code.passage", "classification", "clustering", "separation", "text-matching", "code",
+        "subquery", "image", "query.code", "my.classification"}) {
+    const std::string body = absl::StrCat(R"({"input": "a", "task": ")", purpose, "\"}");
+    EXPECT_EQ(std::regex_search(purpose, pattern),
+              FormCall("/v1/embeddings", body).Refused() == "no error")
+        << purpose;
+  }
+}
+
+// What /rerank takes and returns with documents is what /v1/rerank does.
+TEST(OpenApiTest, RerankHasBothForms) {
+  const Json document = Document();
+  const auto content = [](const Json& holder) -> const Json& {
+    return holder["content"]["application/json"]["schema"];
+  };
+  const Json& both = document["paths"]["/rerank"]["post"];
+  const Json& documents = document["paths"]["/v1/rerank"]["post"];
+  EXPECT_EQ(content(both["requestBody"])["oneOf"][1], content(documents["requestBody"]));
+  EXPECT_EQ(content(both["responses"]["200"])["oneOf"][1], content(documents["responses"]["200"]));
 }
 
 }  // namespace openapi_test
