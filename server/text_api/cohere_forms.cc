@@ -35,16 +35,10 @@ std::string EmbedHead(const DoneText& done, const char* version, const char* typ
 
 void FillEmbed(Members& members, TextTask& task) {
   const bool has_inputs = members.Has("inputs");
-  if (members.Has("images")) {
-    members.Refuse("images", "no value (only texts are embedded)", "a value");
-  }
-  if (has_inputs && members.Has("texts")) {
-    members.Refuse("inputs", "no value (the request has texts)", "a value");
-  }
-  if (members.Has("max_tokens")) {
-    members.Refuse("max_tokens", "no value (texts are truncated at the model's maximum length)",
-                   "a value");
-  }
+  members.RefuseGiven("images", "not supported; only texts are embedded");
+  if (members.Has("texts")) members.RefuseGiven("inputs", "cannot be combined with texts");
+  members.RefuseGiven("max_tokens",
+                      "not supported; texts are truncated at the model's maximum length");
   task.field = has_inputs ? "inputs" : "texts";
   task.inputs = has_inputs ? members.Contents("inputs") : members.Texts("texts");
   task.normalize = true;

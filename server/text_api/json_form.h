@@ -34,7 +34,7 @@ struct VectorForm {
   bool base64 = false;
 };
 
-// The names of Cohere, Jina and Voyage for it.
+// The names of vector forms in the APIs of Cohere, Jina and Voyage.
 inline constexpr std::initializer_list<absl::string_view> kVectorForms = {"float", "base64",
                                                                           "binary", "ubinary"};
 VectorForm VectorFormOf(absl::string_view name);  // one of kVectorForms

@@ -59,6 +59,11 @@ void Members::Refuse(const std::string& name, const std::string& expected, const
   if (status_->ok()) *status_ = InvalidMember(name, expected, got, kind);
 }
 
+void Members::RefuseGiven(const char* name, const char* why) {
+  if (!status_->ok() || !Has(name)) return;
+  *status_ = TextError(Kind::kInvalid, absl::StrCat(name, ": ", why));
+}
+
 Members::Member Members::Find(const char* name) {
   if (JsonValue* value = FindIn(object_, name)) return {value, prefix_ + name};
   if (JsonValue* value = FindIn(parameters_, name)) {

@@ -57,6 +57,8 @@ class Members {
   // Reads a text, [a, b], or a list of [a] and [a, b].
   std::vector<TextInput> Pairs(const char* name, bool* batch);
 
+  // Records "<name>: <why>" if there is such a member.
+  void RefuseGiven(const char* name, const char* why);
   // Records an error of a member.
   void Refuse(const std::string& name, const std::string& expected, const std::string& got,
               TextErrorKind kind = TextErrorKind::kInvalid);

@@ -37,11 +37,9 @@ TextWriter ReadTeiPredict(Members& members, TextTask& task) {
   task.field = "inputs";
   task.inputs = members.Pairs("inputs", &batch);
   task.truncation = members.Truncation();
-  if (members.Has("candidate_labels")) {
-    members.Refuse("candidate_labels",
-                   "no value (send pairs of a text and a hypothesis, [[text, hypothesis], …])",
-                   "a value");
-  }
+  members.RefuseGiven(
+      "candidate_labels",
+      "not supported; send pairs of a text and a hypothesis, [[text, hypothesis], …]");
   const std::string function = members.Has("function_to_apply")
                                    ? members.Choice("function_to_apply", kFunctions)
                                    : std::string();

@@ -82,9 +82,8 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTa
   if (!name.empty()) {
     FoundModel found = FindModel(models, name);
     if (absl::IsNotFound(found.status())) {
-      return TextError(
-          TextErrorKind::kNoModel,
-          absl::StrCat(found.status().message(), "; --alias gives a model one more name"));
+      return TextError(TextErrorKind::kNoModel,
+                       absl::StrCat(found.status().message(), "; add a name with --alias"));
     }
     if (!found.ok() || Fits(**found, need)) return found;
     return TextError(TextErrorKind::kUnfit,

@@ -45,7 +45,7 @@ absl::Status UnknownPath(std::string_view path) {
   const bool first_of_kserve = path.find(":predict") != path.npos;
   return TextError(
       TextErrorKind::kNoRoute,
-      absl::StrCat("no API at ", Quote(std::string(path)), "; ",
+      absl::StrCat("path: not found (", Quote(std::string(path)), "); ",
                    first_of_kserve ? "use version 2 of KServe's protocol, /v2/models/NAME/infer"
                                    : "check the base URL, or see /openapi.json for all paths"));
 }

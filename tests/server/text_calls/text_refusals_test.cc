@@ -35,7 +35,7 @@ TEST_F(TextRefusalsTest, ModelsThatAreNotThereOrCannotDoIt) {
   Expect(rest_->Ask("/v1/embeddings", {{"model", "none"}, {"input", "w7"}}), 404,
          "no model is named \\\"none\\\"");
   Expect(rest_->Ask("/v1/embeddings", {{"model", "none"}, {"input", "w7"}}), 404,
-         "; --alias gives a model one more name");
+         "; add a name with --alias");
   Expect(rest_->Ask("/v1/embeddings", {{"model", "ranker"}, {"input", "w7"}}), 400,
          "model: expected a model that returns one vector per text; got \\\"ranker\\\"");
   Expect(rest_->Ask("/models/bare/embed", {{"inputs", "w7"}}), 424,
@@ -52,7 +52,8 @@ TEST_F(TextRefusalsTest, PathsThatAreNoneOfOpenAis) {
   for (const char* path : {"/v1/v1/embeddings", "/v1/chat/completions", "/v1",
                            "/openai/v1/chat/completions", "/openai/v1"}) {
     const RestResult refused = rest_->Ask(path, {{"input", "w7"}});
-    Expect(refused, 404, absl::StrCat("no API at \\\"", path, "\\\"; check the base URL, or see"));
+    Expect(refused, 404,
+           absl::StrCat("path: not found (\\\"", path, "\\\"); check the base URL, or see"));
     EXPECT_EQ(refused.json()["error"]["code"], "unknown_url");
     EXPECT_EQ(refused.header("connection"), "");
     EXPECT_EQ(rest_->Get(path).status, 404);
