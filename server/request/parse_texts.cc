@@ -164,7 +164,7 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
                                                 context.limits.max_request_tokens));
   const EmbeddingShape& embeddings = *compute.description().embeddings;
   IdTensors ids{TensorOf(*tokenized, &text::Encoding::ids, compute.layout)};
-  if (embeddings.token_types > 1 && compute.span.model->tokenizer->has_types) {
+  if (embeddings.token_types > 1) {
     ids.token_type_ids = TensorOf(*tokenized, &text::Encoding::type_ids, compute.layout);
   }
   ASSIGN_OR_RETURN(compute.input, ReadKeptIds(ids, embeddings, {compute.layout, compute.layout}));

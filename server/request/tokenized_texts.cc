@@ -309,6 +309,9 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
     auto encoding = EncodeOnce(fields, i, *prompt, model, options, cache);
     if (!encoding.ok()) return Rename(encoding.status(), i);
     if (status = CheckLength(*encoding, i, model); !status.ok()) return status;
+    if (!model.tokenizer->has_types) {
+      std::fill(encoding->type_ids.begin(), encoding->type_ids.end(), uint32_t{0});
+    }
     if (expansion != nullptr) {
       if (!expansion->attended) {
         made.attended.push_back(static_cast<int64_t>(encoding->ids.size()));

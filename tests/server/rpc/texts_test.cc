@@ -109,6 +109,14 @@ TEST(TypesOfTextsTest, AreZeroIfTheTokenizerGivesNone) {
   const v1::EncodeRequest texts = Texts({"hello"}, {"good world"});
   EXPECT_EQ(EncodeOk(server, texts).pooled().data(),
             EncodeOk(server, Ids({{kCls, kHello, kSep, kGood, kWorld, kSep}})).pooled().data());
+  v1::TokenizeRequest request;
+  request.set_model("tiny");
+  request.add_texts("hello");
+  request.add_text_pairs("good world");
+  v1::TokenizeResponse tokens;
+  grpc::ClientContext context;
+  ASSERT_TRUE(server.stub().Tokenize(&context, request, &tokens).ok());
+  EXPECT_THAT(tokens.texts(0).token_type_ids(), ElementsAre(0, 0, 0, 0, 0, 0));
 }
 
 TEST_F(TextsTest, AreCutAtTheLengthThatTheModelIsMeantFor) {
