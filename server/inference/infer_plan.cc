@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
+#include "server/inference/infer_inputs.h"
 #include "server/inference/infer_parameters.h"
 #include "server/models/model_message.h"
 #include "server/tensors/status_mapping.h"
@@ -230,7 +232,11 @@ class Planner {
     if (prompt_name) plan_.encode.set_prompt_name(*prompt_name);
     ASSIGN_OR_RETURN(const auto truncate, FlagIn(request_.parameters(), "truncate"));
     if (truncate.value_or(false)) {
-      plan_.encode.set_truncation(DefaultTruncation(*model_.model->tokenization));
+      // Token ids include special tokens, of which the first would be lost on the left.
+      const bool has_texts = absl::c_any_of(
+          request_.inputs(), [](const auto& input) { return input.name() == kTextInputs[0]; });
+      plan_.encode.set_truncation(has_texts ? DefaultTruncation(*model_.model->tokenization)
+                                            : v1::TRUNCATE_RIGHT);
     }
     return absl::OkStatus();
   }

@@ -18,7 +18,7 @@ void SetDescription(const ModelDescription& model, const Tokenization& tokenizat
 
 v1::ScoreFunction ToProto(ScoreFunction function);
 
-// Returns the truncation of requests that name no side.
+// Returns the truncation of requests without a side.
 v1::Truncation DefaultTruncation(const Tokenization& tokenization);
 
 // The description must have listable weights, as ListStageCosts requires.

@@ -110,8 +110,8 @@ absl::Status TextCall::FindModel() {
   // A model with both ranks by its classes, as trained.
   task_.interacts = task_.query && !model_->encoder->description().classifier;
   RETURN_IF_ERROR(CheckIds(task_, *model_));
-  if (!task_.truncation) task_.truncation = DefaultTruncation(*model_->tokenization);
   CutIds();
+  if (!task_.truncation) task_.truncation = DefaultTruncation(*model_->tokenization);
   const int64_t width = TextVectorWidth(*model_);
   if (task_.wish == TextWish::kVectors && task_.dimensions.value_or(1) > width) {
     return InvalidMember("dimensions",

@@ -52,7 +52,8 @@ class TextCall final : public BodyCall {
   // Parse the body into a task, find its model, and allocate the result.
   absl::Status ReadTask(MessageSlices body);
   absl::Status FindModel();
-  // Truncates inputs that are token ids as texts are truncated.
+  // Truncates inputs that are token ids: on the right unless the request names a side, because
+  // they include special tokens.
   void CutIds();
   absl::Status BeginResult();
   void Divide();

@@ -333,7 +333,8 @@ TEST_F(InferTest, NormalizesAndTruncatesWhenAsked) {
   EXPECT_EQ(Call(request).raw_output_contents(0), Encode(native).pooled().data());
 }
 
-TEST(InferTruncationTest, IsOnTheModelsSide) {
+// On the left, ids would lose [CLS].
+TEST(InferTruncationTest, OfIdsIsOnTheRightWhateverTheModelsSide) {
   TestServerOptions options;
   options.models = TestModels();
   auto model = std::make_shared<ServedModel>(*options.models.at("tiny"));
@@ -355,7 +356,7 @@ TEST(InferTruncationTest, IsOnTheModelsSide) {
   v1::EncodeRequest native;
   native.set_model("tiny");
   *native.mutable_token_ids() = IntegerTensor({1, 80}, ids);
-  native.set_truncation(v1::TRUNCATE_LEFT);
+  native.set_truncation(v1::TRUNCATE_RIGHT);
   native.set_return_pooled(true);
   EXPECT_EQ(response.raw_output_contents(0), EncodeOk(server, native).pooled().data());
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/server/inference/infer_requests.h"
+#include "tests/server/support/encode_calls.h"
 #include "tests/server/support/text_models.h"
 #include "tests/server/support/wire_tensors.h"
 
@@ -117,6 +118,30 @@ TEST_F(InferTextsTest, ComeInListsAndPairsAndHavePrompts) {
   ExpectRefused(request, "prompt_name: expected one of the model's prompts");
   (*request.mutable_parameters())["prompt_name"].set_int64_param(1);
   ExpectRefused(request, "prompt_name");
+}
+
+TEST(InferTruncationOfTextsTest, IsOnTheModelsSide) {
+  TestServerOptions options;
+  options.models = TextModels();
+  auto model = std::make_shared<ServedModel>(*options.models.at("tiny"));
+  Tokenization tokenization = *model->tokenization;
+  tokenization.truncates_left = true;
+  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
+  options.models["tiny"] = model;
+  TestServer server(options);
+  const std::string text = "hello hello hello hello hello hello world good bye";
+  InferRequest request = RawRequest({text});
+  (*request.mutable_parameters())["truncate"].set_bool_param(true);
+  Ask(request, {"sentence_embedding"});
+  InferResponse response;
+  const grpc::Status status = Infer(server, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  v1::EncodeRequest native;
+  native.set_model("tiny");
+  native.add_texts(text);
+  native.set_truncation(v1::TRUNCATE_LEFT);
+  native.set_return_pooled(true);
+  EXPECT_EQ(response.raw_output_contents(0), EncodeOk(server, native).pooled().data());
 }
 
 TEST_F(InferTextsTest, AreRefusedByName) {

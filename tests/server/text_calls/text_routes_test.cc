@@ -77,6 +77,10 @@ TEST(TextTruncationTest, IsOnTheModelsSideUnlessTheRequestSaysOtherwise) {
   expect("/v1/embeddings", {{"input", {Words(10)}}}, left);
   expect("/v1/embeddings", {{"input", {Words(10)}}, {"truncate", true}}, left);
   expect("/v1/embeddings", {{"input", {Words(10)}}, {"truncate", "END"}}, right);
+  const Json ids = {2, 10, 11, 12, 13, 14, 15, 16, 17, 3};
+  expect("/v1/embeddings", {{"input", {ids}}}, {2, 10, 11, 12, 13, 14, 15, 16});
+  expect("/v1/embeddings", {{"input", {ids}}, {"truncate", "START"}},
+         {11, 12, 13, 14, 15, 16, 17, 3});
   expect("/v2/embed", {{"texts", {Words(10)}}}, left);
   expect("/embed", {{"inputs", {Words(10)}}}, left);
   expect("/embed", {{"inputs", {Words(10)}}, {"truncation_direction", "Right"}}, right);
