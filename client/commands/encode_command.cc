@@ -2,12 +2,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "attendant/v1/encoder_service.pb.h"
 #include "client/cli/answer_output.h"
 #include "client/cli/inline_values.h"
 #include "client/cli/input_options.h"
 #include "client/cli/shared_flags.h"
 #include "client/commands/commands.h"
 #include "client/commands/encode_in_parts.h"
+#include "client/commands/text/text_input.h"
 
 namespace attendant::client {
 namespace {
@@ -101,7 +103,7 @@ Flags EncodeCommand::TextFlags() {
   FlagKind truncate = ChoiceKind<Truncation>(
       truncation_,
       {{"right", Truncation::kRight}, {"left", Truncation::kLeft}, {"none", Truncation::kNone}});
-  truncate.initial = "right for --text, else none";
+  truncate.initial = "the side of the model's tokenizer for --text, else none";
   return {
       input_.TextFlag(),
       {"--prompt-name", "NAME", "Prepend the model's prompt with this name to each text",
@@ -191,8 +193,7 @@ absl::StatusOr<EncodeRequest> EncodeCommand::MakeRequest(RequestInput input) con
     request.layers = *span;
   }
   MoveInput(std::move(input), request);
-  request.truncation =
-      truncation_.value_or(request.texts.empty() ? Truncation::kNone : Truncation::kRight);
+  request.truncation = truncation_.value_or(Truncation::kNone);
   request.return_pooled = pooled_.has_value();
   request.pooling = pooled_.value_or(Pooling::kModel);
   return request;
@@ -205,13 +206,18 @@ ExitCode EncodeCommand::Run(Session& session) {
   if (const ExitCode read = ReadInput(session, request_.model, input_, input); read != kSucceeded) {
     return read;
   }
+  const Client client = session.Connect();
+  if (!truncation_ && !input.texts.empty()) {
+    const absl::StatusOr<ModelInfo> model = client.GetModel(request_.model, session.call);
+    if (!model.ok()) return ReportServerError(session, model.status());
+    truncation_ = SideOf(*model);
+  }
   absl::StatusOr<EncodeRequest> request = MakeRequest(std::move(input));
   if (!request.ok()) return ReportBadUsage(session, request.status());
   if (const absl::Status status = chunk_ > 0 ? CheckInParts(*request) : absl::OkStatus();
       !status.ok()) {
     return ReportBadUsage(session, status);
   }
-  const Client client = session.Connect();
   absl::StatusOr<EncodeResult> result = chunk_ > 0
                                             ? EncodeInParts(client, *request, chunk_, session.call)
                                             : client.Encode(*std::move(request), session.call);

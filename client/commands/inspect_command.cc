@@ -11,6 +11,7 @@
 #include "client/cli/read_tensors.h"
 #include "client/cli/shared_flags.h"
 #include "client/commands/commands.h"
+#include "client/commands/text/text_input.h"
 #include "client/files/file_bytes.h"
 #include "client/inspect/inspection.h"
 #include "client/inspect/inspection_json.h"
@@ -62,7 +63,7 @@ class InspectCommand : public Command {
   // Replaces the texts of a request by the ids of their tokens, and returns how the vocabulary
   // writes these: nothing without texts.
   static absl::StatusOr<std::vector<std::vector<std::string>>> TokenizeTexts(
-      const Session& session, EncodeRequest& request);
+      const Session& session, const ModelInfo& model, EncodeRequest& request);
   absl::Status NameTokens(Inspector& inspector) const;
   // Sends `request` for as many layers at a time as fit into one answer, until it has all of them.
   absl::Status AskForLayers(const Session& session, const LayerSpan& layers,
@@ -119,7 +120,7 @@ ExitCode InspectCommand::Run(Session& session) {
   EncodeRequest request = request_;
   request.model = model->name();
   MoveInput(*std::move(input), request);
-  const auto words = TokenizeTexts(session, request);
+  const auto words = TokenizeTexts(session, *model, request);
   if (!words.ok()) return ReportServerError(session, words.status());
   absl::StatusOr<Inspector> inspector = Inspector::Create(request, *model, cells_);
   if (!inspector.ok()) return ReportBadUsage(session, inspector.status());
@@ -137,13 +138,13 @@ absl::StatusOr<LayerSpan> InspectCommand::ChooseLayers(const ModelInfo& model) c
 }
 
 absl::StatusOr<std::vector<std::vector<std::string>>> InspectCommand::TokenizeTexts(
-    const Session& session, EncodeRequest& request) {
+    const Session& session, const ModelInfo& model, EncodeRequest& request) {
   std::vector<std::vector<std::string>> words;
   if (request.texts.empty()) return words;
   TokenizeRequest texts;
   texts.model = request.model;
   texts.texts = std::exchange(request.texts, {});
-  texts.truncation = Truncation::kRight;
+  texts.truncation = SideOf(model);
   absl::StatusOr<TokenizeResult> tokens =
       session.Connect().Tokenize(std::move(texts), session.call);
   if (!tokens.ok()) return tokens.status();

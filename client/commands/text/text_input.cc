@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "attendant/v1/encoder_service.pb.h"
 #include "client/files/file_bytes.h"
 #include "client/flags/flag_kinds.h"
 
@@ -52,6 +53,10 @@ absl::Status SplitPairs(Texts& texts) {
 }
 
 }  // namespace
+
+Truncation SideOf(const ModelInfo& model) {
+  return model.embeddings().truncates_left() ? Truncation::kLeft : Truncation::kRight;
+}
 
 Flags TextInput::TextFlags(const char* help) {
   FlagKind texts = TextsKind(texts_);

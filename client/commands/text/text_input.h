@@ -17,6 +17,9 @@ struct Texts {
   std::vector<std::string> pairs;
 };
 
+// Returns the side on which the model's tokenizer truncates texts.
+Truncation SideOf(const ModelInfo& model);
+
 class TextInput {
  public:
   // Return flags that write into this object. TextFlags: texts as arguments, in a file or on stdin.
@@ -37,8 +40,7 @@ class TextInput {
   void SetOptions(const ModelInfo& model, Request& request) const {
     request.prompt = prompt_;
     request.prompt_name = prompt_name_;
-    request.truncation = truncation_.value_or(
-        model.embeddings().truncates_left() ? Truncation::kLeft : Truncation::kRight);
+    request.truncation = truncation_.value_or(SideOf(model));
   }
 
  private:

@@ -81,6 +81,14 @@ TEST_F(TextCommandsTest, TextsAreCutOnTheSideOfTheirTokenizer) {
   EXPECT_EQ(server_.encoded().at(1).truncation(), v1::TRUNCATE_RIGHT);
   Run({"tokenize", "x"});
   EXPECT_EQ(server_.tokenized().at(0).truncation(), v1::TRUNCATE_LEFT);
+  Run({"encode", "--text", "x"});
+  Run({"encode", "--text", "x", "--truncate", "right"});
+  Run({"encode", "--token-ids", "1"});
+  EXPECT_EQ(server_.encoded().at(2).truncation(), v1::TRUNCATE_LEFT);
+  EXPECT_EQ(server_.encoded().at(3).truncation(), v1::TRUNCATE_RIGHT);
+  EXPECT_EQ(server_.encoded().at(4).truncation(), v1::NO_TRUNCATION);
+  Run({"inspect", "--text", "x"});
+  EXPECT_EQ(server_.tokenized().at(1).truncation(), v1::TRUNCATE_LEFT);
 }
 
 TEST_F(TextCommandsTest, TextsComeFromAFileOrStdinALineEach) {
