@@ -21,12 +21,19 @@ constexpr char kRobertaTokens[] =
     "mask_token=<mask>";
 
 constexpr TokenizerClass kClasses[] = {
-    {"BertTokenizer", "WordPiece",
-     "bert,chinese_clip,convbert,distilbert,electra,ernie,layoutlm,lxmert,megatron-bert,mobilebert,"
-     "nomic_bert,"
-     "qdqbert,retribert,squeezebert,visual_bert",
-     kBertTokens, LikeBert, nullptr, false, true},
-    {"DPRContextEncoderTokenizer", "WordPiece", "", kBertTokens, LikeDpr, nullptr, false, true},
+    {.name = "BertTokenizer",
+     .model = "WordPiece",
+     .model_types = "bert,chinese_clip,convbert,distilbert,electra,ernie,layoutlm,lxmert,"
+                    "megatron-bert,mobilebert,nomic_bert,qdqbert,retribert,squeezebert,visual_bert",
+     .special = kBertTokens,
+     .parts = LikeBert,
+     .has_types = true},
+    {.name = "DPRContextEncoderTokenizer",
+     .model = "WordPiece",
+     .model_types = "",
+     .special = kBertTokens,
+     .parts = LikeDpr,
+     .has_types = true},
     {"DistilBertTokenizer", "WordPiece", "", kBertTokens, LikeBert},
     {"MPNetTokenizer", "WordPiece", "mpnet",
      "bos_token=<s> eos_token=</s> unk_token=[UNK] sep_token=</s> pad_token=<pad> cls_token=<s> "
@@ -50,17 +57,24 @@ constexpr TokenizerClass kClasses[] = {
      LikeBigBird},
     {"T5Tokenizer", "Unigram", "t5,mt5,switch_transformers",
      "eos_token=</s> unk_token=<unk> pad_token=<pad>", LikeT5, AddSentinels},
-    {"DebertaV2Tokenizer", "Unigram", "deberta-v2",
-     "bos_token=[CLS] eos_token=[SEP] unk_token=[UNK] sep_token=[SEP] pad_token=[PAD] "
-     "cls_token=[CLS] mask_token=[MASK]",
-     LikeDeberta, nullptr, false, true},
+    {.name = "DebertaV2Tokenizer",
+     .model = "Unigram",
+     .model_types = "deberta-v2",
+     .special =
+         "bos_token=[CLS] eos_token=[SEP] unk_token=[UNK] sep_token=[SEP] pad_token=[PAD] "
+         "cls_token=[CLS] mask_token=[MASK]",
+     .parts = LikeDeberta,
+     .has_types = true},
     {"LlamaTokenizer", "BPE", "", "bos_token=<s> eos_token=</s> unk_token=<unk>", LikeLlama},
     {"GemmaTokenizer", "BPE", "gemma,gemma2,gemma3,gemma3_text,gemma3n,gemma3n_text,t5gemma",
      "bos_token=<bos> eos_token=<eos> unk_token=<unk> pad_token=<pad> mask_token=<mask>",
      LikeGemma},
-    {"Qwen2Tokenizer", "BPE", "qwen2,qwen2_moe,qwen2_vl,qwen2_5_vl,qwen3,qwen3_moe,qwen3_vl",
-     "eos_token=<|endoftext|> unk_token=<|endoftext|> pad_token=<|endoftext|>", LikeQwen, nullptr,
-     true},
+    {.name = "Qwen2Tokenizer",
+     .model = "BPE",
+     .model_types = "qwen2,qwen2_moe,qwen2_vl,qwen2_5_vl,qwen3,qwen3_moe,qwen3_vl",
+     .special = "eos_token=<|endoftext|> unk_token=<|endoftext|> pad_token=<|endoftext|>",
+     .parts = LikeQwen,
+     .resets_special_flags = true},
     {"CLIPTokenizer", "BPE", "clip,clipseg,xclip",
      "bos_token=<|startoftext|> eos_token=<|endoftext|> unk_token=<|endoftext|> "
      "pad_token=<|endoftext|>",
@@ -69,6 +83,7 @@ constexpr TokenizerClass kClasses[] = {
 
 // Aliases of classes.
 constexpr std::pair<absl::string_view, absl::string_view> kAliases[] = {
+    {"ConvBertTokenizer", "BertTokenizer"},
     {"ElectraTokenizer", "BertTokenizer"},
     {"MobileBertTokenizer", "BertTokenizer"},
     {"DPRQuestionEncoderTokenizer", "DPRContextEncoderTokenizer"},
@@ -84,15 +99,15 @@ constexpr absl::string_view kFileModelTypes =
     "modernbert,modernbert-decoder,umt5,xlm-roberta-xl,nystromformer,mistral,mistral3,ministral,"
     "ministral3,mixtral,phi3,internlm2,olmo2,olmo3,granite,stablelm,glm,glm4";
 
-// Classes that split texts by code of their own, with the model types that they belong to; "-":
+// Classes that split texts by code of their own, with the model types that they belong to; "":
 // only by name.
 constexpr std::pair<absl::string_view, absl::string_view> kOwnCode[] = {
-    {"EsmTokenizer", "esm"},        {"RoFormerTokenizer", "roformer"}, {"RoCBertTokenizer", "-"},
-    {"BertJapaneseTokenizer", "-"}, {"BertweetTokenizer", "-"},        {"PhobertTokenizer", "-"},
-    {"BartphoTokenizer", "-"},      {"BertGenerationTokenizer", "-"},  {"XLMTokenizer", "-"},
-    {"FlaubertTokenizer", "-"},     {"ProphetNetTokenizer", "-"},      {"TapasTokenizer", "-"},
-    {"ByT5Tokenizer", "-"},         {"CanineTokenizer", "-"},          {"M2M100Tokenizer", "-"},
-    {"MarianTokenizer", "-"}};
+    {"EsmTokenizer", "esm"},        {"RoFormerTokenizer", "roformer"}, {"RoCBertTokenizer", ""},
+    {"BertJapaneseTokenizer", ""}, {"BertweetTokenizer", ""},        {"PhobertTokenizer", ""},
+    {"BartphoTokenizer", ""},      {"BertGenerationTokenizer", ""},  {"XLMTokenizer", ""},
+    {"FlaubertTokenizer", ""},     {"ProphetNetTokenizer", ""},      {"TapasTokenizer", ""},
+    {"ByT5Tokenizer", ""},         {"CanineTokenizer", ""},          {"M2M100Tokenizer", ""},
+    {"MarianTokenizer", ""}};
 
 bool Lists(absl::string_view list, absl::string_view name) {
   const std::vector<absl::string_view> names = absl::StrSplit(list, ',', absl::SkipEmpty());
@@ -109,16 +124,6 @@ const TokenizerClass* ClassNamed(absl::string_view name) {
   return nullptr;
 }
 
-}  // namespace
-
-std::optional<std::string> ClassName(const TokenizerSettings& settings) {
-  std::optional<std::string> name = settings.tokenizer.Text("tokenizer_class");
-  if (!name.has_value()) name = settings.model.Text("tokenizer_class");
-  return name;
-}
-
-namespace {
-
 // Returns the default of a special token in a class's list.
 std::optional<std::string> Default(const TokenizerClass& known, absl::string_view key) {
   for (absl::string_view token : absl::StrSplit(known.special, ' ')) {
@@ -130,6 +135,12 @@ std::optional<std::string> Default(const TokenizerClass& known, absl::string_vie
 }
 
 }  // namespace
+
+std::optional<std::string> ClassName(const TokenizerSettings& settings) {
+  std::optional<std::string> name = settings.tokenizer.Text("tokenizer_class");
+  if (!name.has_value()) name = settings.model.Text("tokenizer_class");
+  return name;
+}
 
 const TokenizerClass* FindTokenizerClass(const TokenizerSettings& settings,
                                          absl::string_view tokenizer_json) {
@@ -153,7 +164,8 @@ absl::Status CheckNeedsNoOwnCode(const TokenizerSettings& settings) {
   const std::optional<std::string> name = ClassName(settings);
   for (const auto& [own, of_type] : kOwnCode) {
     const bool is_own =
-        name.has_value() ? absl::StripSuffix(*name, "Fast") == own : type == of_type;
+        name.has_value() ? absl::StripSuffix(*name, "Fast") == own
+                         : !type.empty() && type == of_type;
     if (!is_own) continue;
     return absl::UnimplementedError(
         absl::StrCat("tokenizer_class: ", own,

@@ -43,6 +43,10 @@ void AddSpecial(const std::optional<JsonValue>& list, std::vector<AddedTokenSett
   }
 }
 
+bool IsObject(const std::optional<JsonValue>& value) {
+  return value.has_value() && value->is_object();
+}
+
 bool IsFilled(const std::optional<JsonValue>& list) {
   return list.has_value() && list->is_array() && list->size() > 0;
 }
@@ -98,31 +102,35 @@ std::string TokenizerSettings::Token(absl::string_view key, absl::string_view ot
   return token.has_value() ? token->content : std::string(otherwise);
 }
 
-// Returns the tokens under keys that not every model has; the names in an object count as keys.
+// Returns the tokens under the file's keys that not every model has. tokenizer_config.json counts
+// more.
 std::vector<AddedTokenSetting> TokenizerSettings::NamedTokens(const Settings& file) const {
-  constexpr char kExtra[] = "extra_special_tokens";
   std::vector<AddedTokenSetting> tokens;
   file.fields().json().ForEach([&](absl::string_view key, JsonValue value) {
     const bool is_known = std::find(std::begin(kSpecialTokenKeys), std::end(kSpecialTokenKeys),
                                     key) != std::end(kSpecialTokenKeys);
     if (is_known || !absl::EndsWith(key, "_token")) return;
-    if (std::optional<AddedTokenSetting> token = AsSpecial(value)) tokens.push_back(*token);
+    const std::optional<AddedTokenSetting> token = AsSpecial(tokenizer.Find(key).value_or(value));
+    if (token.has_value()) tokens.push_back(*token);
   });
-  const std::optional<JsonValue> extra = file.Find(kExtra);
-  if (extra.has_value() && extra->is_object()) AddSpecial(extra, tokens);
-  if (tokens.empty()) AddSpecial(file.Find("model_specific_special_tokens"), tokens);
   return tokens;
 }
 
 std::vector<AddedTokenSetting> TokenizerSettings::MoreSpecialTokens() const {
+  constexpr char kExtra[] = "extra_special_tokens";
   std::vector<AddedTokenSetting> tokens = NamedTokens(tokenizer);
-  const std::optional<JsonValue> extra = tokenizer.Find("extra_special_tokens");
+  const std::optional<JsonValue> extra = tokenizer.Find(kExtra);
+  if (IsObject(extra)) AddSpecial(extra, tokens);
+  if (tokens.empty()) AddSpecial(tokenizer.Find("model_specific_special_tokens"), tokens);
   const std::optional<JsonValue> more = tokenizer.Find("additional_special_tokens");
   const bool has_list = IsFilled(extra) || IsFilled(more);
   if (has_list) AddSpecial(IsFilled(extra) ? extra : more, tokens);
   if (!reads_older_files()) return tokens;
-  for (AddedTokenSetting& token : NamedTokens(special)) tokens.push_back(std::move(token));
-  const std::optional<JsonValue> older = special.Find("extra_special_tokens");
+  // Tokens under keys of the older file get the lower ids.
+  const std::vector<AddedTokenSetting> named = NamedTokens(special);
+  tokens.insert(tokens.begin(), named.begin(), named.end());
+  const std::optional<JsonValue> older = special.Find(kExtra);
+  if (IsObject(older)) AddSpecial(older, tokens);
   if (IsFilled(older)) {
     AddSpecial(older, tokens);
   } else if (!has_list) {
