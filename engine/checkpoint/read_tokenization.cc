@@ -140,12 +140,15 @@ bool PadsLeft(const Json& config) {
 }
 
 // Sets the side on which texts are truncated if the file says so: it overrides tokenizer.json.
-absl::Status ReadTruncationSide(const std::string& path, const Json& config, Tokenization& read) {
+void ReadTruncationSide(const std::string& path, const Json& config, Tokenization& read,
+                        std::vector<std::string>& warnings) {
   constexpr Named<bool> kSides[] = {{"right", false}, {"left", true}};
   Problems problems(path);
   ConfigReader reader(config, problems);
   read.truncates_left = reader.Choice<bool>({"truncation_side"}, kSides, read.truncates_left);
-  return problems.ToStatus();
+  if (const absl::Status status = problems.ToStatus(); !status.ok()) {
+    warnings.emplace_back(status.message());
+  }
 }
 
 // Returns the length at `key`; 0: none. A length without bound is written as 10^30.
@@ -257,7 +260,7 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   const Json config = ReadLeniently(config_path, warnings);
   ReadSpecialTokens(transformer, config, added_tokens, read, warnings);
   read.padding.is_left = PadsLeft(config);
-  RETURN_IF_ERROR(ReadTruncationSide(config_path, config, read));
+  ReadTruncationSide(config_path, config, read, warnings);
   read.max_sequence_length =
       ReadModelMaxLength(config, ReadObjectOrEmpty(absl::StrCat(transformer, "/config.json")));
   TextLengths lengths;

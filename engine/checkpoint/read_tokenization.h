@@ -16,8 +16,8 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 // Reads what there is of these files; none is required.
 //   tokenizer.json               kept if it is an object with a model; the ids of special tokens,
 //                                and the side of its truncation
-//   tokenizer_config.json        model_max_length, truncation_side, and the names of special
-//                                tokens;
+//   tokenizer_config.json        model_max_length or max_len, truncation_side, and the names of
+//                                special tokens;
 //   special_tokens_map.json      the latter in older folders
 //   config.json                  max_position_embeddings, which bounds model_max_length
 //   sentence_bert_config.json    max_seq_length, which counts more than model_max_length,
@@ -31,7 +31,7 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 // special tokens in tokenizer.json. The last is in `folder`, the others are in `transformer`, which
 // is the same folder for most models. INVALID_ARGUMENT for faults in the files of
 // sentence-transformers, which change the vectors of texts. Faults in the others are added to
-// `warnings`; such a file is then ignored.
+// `warnings`; such a file or truncation_side is then ignored.
 absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
                                               const std::string& transformer,
                                               std::vector<std::string>& warnings);
