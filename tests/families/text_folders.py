@@ -22,10 +22,11 @@ MODULES = [("Transformer", ""), ("Pooling", "1_Pooling")]
 BOUND = 1e-4
 
 
-def sentence_folder(modules=(), pooling=None, settings=None, **files):
-    """A BERT with modules. settings: tokenizer_config.json. files: others, by their names without an extension."""
+def sentence_folder(modules=(), pooling=None, settings=None, model=transformers.BertModel, **files):
+    """A model, by default BERT, with modules. settings: tokenizer_config.json. files: others, by their names without an extension."""
     def write(folder: pathlib.Path) -> None:
-        make(FAMILIES["bert"], {"model": transformers.BertModel, "vocab_size": 400, "max_position_embeddings": 64}, folder)
+        family = FAMILIES[model.config_class.model_type]
+        make(family, {"model": model, "vocab_size": 400, "max_position_embeddings": 64}, folder)
         width = json.loads((folder / "config.json").read_text())["hidden_size"]
         written = [*MODULES, *modules]
         put(folder, "modules", [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{name}"}
@@ -64,7 +65,7 @@ CASES = {
     "plain": sentence_folder(),
     "length": sentence_folder(settings={"model_max_length": 20}),
     "old-length": sentence_folder(settings={"max_len": 20}),
-    "positions": sentence_folder(settings={"model_max_length": 100}),
+    "positions": sentence_folder(settings={**PLAIN, "model_max_length": 100}, model=transformers.Qwen3Model),
     "left": sentence_folder(settings={"model_max_length": 20, "truncation_side": "left"}),
     "left-of-tokenizer": sentence_folder(settings={"model_max_length": 20}, tokenizer={"truncation": LEFT}),
     "right-overrides": sentence_folder(settings={"model_max_length": 20, "truncation_side": "right"}, tokenizer={"truncation": LEFT}),
