@@ -25,7 +25,8 @@ void RequireResiduals(const PoolingDescription& shape, int64_t hidden_size,
                       DescriptionRules& rules) {
   int64_t width = shape.input_width(hidden_size);
   rules.Require(shape.dense_width > 0 || shape.dense_residual != Residual::kInput,
-                "expected a dense layer of width ", width, " (its input is added); got ", shape.dense_width);
+                "expected a dense layer of width ", width, " (its input is added); got ",
+                shape.dense_width);
   for (const auto& [name, dense] : shape.dense_layers()) {
     const int64_t in = std::exchange(width, dense.width);
     rules.Require(in == dense.width || dense.residual != Residual::kInput,

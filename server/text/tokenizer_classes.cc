@@ -60,9 +60,8 @@ constexpr TokenizerClass kClasses[] = {
     {.name = "DebertaV2Tokenizer",
      .model = "Unigram",
      .model_types = "deberta-v2",
-     .special =
-         "bos_token=[CLS] eos_token=[SEP] unk_token=[UNK] sep_token=[SEP] pad_token=[PAD] "
-         "cls_token=[CLS] mask_token=[MASK]",
+     .special = "bos_token=[CLS] eos_token=[SEP] unk_token=[UNK] sep_token=[SEP] pad_token=[PAD] "
+                "cls_token=[CLS] mask_token=[MASK]",
      .parts = LikeDeberta,
      .has_types = true},
     {"LlamaTokenizer", "BPE", "", "bos_token=<s> eos_token=</s> unk_token=<unk>", LikeLlama},
@@ -102,11 +101,11 @@ constexpr absl::string_view kFileModelTypes =
 // Classes that split texts by code of their own, with the model types that they belong to; "":
 // only by name.
 constexpr std::pair<absl::string_view, absl::string_view> kOwnCode[] = {
-    {"EsmTokenizer", "esm"},        {"RoFormerTokenizer", "roformer"}, {"RoCBertTokenizer", ""},
-    {"BertJapaneseTokenizer", ""}, {"BertweetTokenizer", ""},        {"PhobertTokenizer", ""},
-    {"BartphoTokenizer", ""},      {"BertGenerationTokenizer", ""},  {"XLMTokenizer", ""},
-    {"FlaubertTokenizer", ""},     {"ProphetNetTokenizer", ""},      {"TapasTokenizer", ""},
-    {"ByT5Tokenizer", ""},         {"CanineTokenizer", ""},          {"M2M100Tokenizer", ""},
+    {"EsmTokenizer", "esm"},       {"RoFormerTokenizer", "roformer"}, {"RoCBertTokenizer", ""},
+    {"BertJapaneseTokenizer", ""}, {"BertweetTokenizer", ""},         {"PhobertTokenizer", ""},
+    {"BartphoTokenizer", ""},      {"BertGenerationTokenizer", ""},   {"XLMTokenizer", ""},
+    {"FlaubertTokenizer", ""},     {"ProphetNetTokenizer", ""},       {"TapasTokenizer", ""},
+    {"ByT5Tokenizer", ""},         {"CanineTokenizer", ""},           {"M2M100Tokenizer", ""},
     {"MarianTokenizer", ""}};
 
 bool Lists(absl::string_view list, absl::string_view name) {
@@ -163,9 +162,8 @@ absl::Status CheckNeedsNoOwnCode(const TokenizerSettings& settings) {
   const std::string type = settings.model.Text("model_type").value_or("");
   const std::optional<std::string> name = ClassName(settings);
   for (const auto& [own, of_type] : kOwnCode) {
-    const bool is_own =
-        name.has_value() ? absl::StripSuffix(*name, "Fast") == own
-                         : !type.empty() && type == of_type;
+    const bool is_own = name.has_value() ? absl::StripSuffix(*name, "Fast") == own
+                                         : !type.empty() && type == of_type;
     if (!is_own) continue;
     return absl::UnimplementedError(
         absl::StrCat("tokenizer_class: ", own,

@@ -1,5 +1,6 @@
 // Contender that is the engine: it computes packed batches by engine/layers; see worker.h.
-//   engine_worker --model SOURCE [--dtype f32] [--weights auto] [--threads N] [--gemm auto] [--isa best]
+//   engine_worker --model SOURCE [--dtype f32] [--weights auto] [--threads N] [--gemm auto] [--isa
+//   best]
 // ATTENDANT_ROW_PLAN, auto (the default), team or rows: as the server's --row-plan.
 // ATTENDANT_PART, encode (the default) or attend: all layers, or the context of layer 0 alone.
 
