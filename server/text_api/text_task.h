@@ -48,8 +48,9 @@ struct TextTask {
   // Without `prompt` and `prompt_name`, the first of these that the model has precedes the texts;
   // if it has none, its default prompt.
   std::vector<std::string> preferred_prompts = {};
-  std::optional<v1::Truncation> truncation = {};  // not set: on the side of the model's tokenizer
-  bool normalize = false;                         // scale vectors to length 1
+  // Not set: texts are truncated on the side of the model's tokenizer, ids on the right.
+  std::optional<v1::Truncation> truncation = {};
+  bool normalize = false;                  // scale vectors to length 1
   std::optional<int64_t> dimensions = {};  // truncate each vector to these, then scale it again
   ScoresFor scores = ScoresFor::kClasses;  // for kScores
   bool add_special_tokens = true;          // for kTokens
