@@ -52,10 +52,12 @@ def ratios_of(results: Results) -> dict:
     for model in results.models:
         for found in model.cases:
             name = f"{model.model.name}.{found.case.name}.{model.dtype}"
-            ratios |= {f"bound.{name}": found.bound_share(), f"bound16.{name}": found.bound_share("bound16"),
-                       f"price.{name}": found.price(), f"own_over_onednn.{name}": found.own_over_onednn(),
-                       f"stored.{model.model.name}.{found.case.name}.bf16_file": found.stored(),
-                       f"int8_over_f32.{model.model.name}.{found.case.name}": found.int8_over_f32()}
+            own = {f"bound.{name}": found.bound_share(), f"bound16.{name}": found.bound_share("bound16"),
+                   f"price.{name}": found.price(), f"own_over_onednn.{name}": found.own_over_onednn(),
+                   f"stored.{model.model.name}.{found.case.name}.bf16_file": found.stored(),
+                   f"int8_over_f32.{model.model.name}.{found.case.name}": found.int8_over_f32()}
+            # A case has the last two names in every type, but a ratio in only one.
+            ratios |= {figure: ratio for figure, ratio in own.items() if ratio}
             peers = peer_figures_of(found, model.dtype) | own_figures_of(model, found)
             ratios |= {figure: found.peer_ratio(arrangement) for figure, arrangement in peers.items()}
     return {figure: ratio for figure, ratio in ratios.items() if ratio}

@@ -69,6 +69,14 @@ class BesideItself(unittest.TestCase):
         self.assertRegex(report_text.render(results),
                          r"(?m)^stored.bert-base.1x16.bf16_file +1.2 +1.200..1.200 +1 +>= 1.35 +missed")
 
+    def test_one_type_hides_nothing_of_another(self):
+        results = results_of("f32", result_of("bert-base", "1x16", arrival=timings(
+            attendant=(1.2,), attendant_bf16_file=(1.0,))), isa="avx512_bf16")
+        results.models += results_of("int8", result_of("bert-base", "1x16", arrival=timings(
+            attendant=(0.5,), attendant_f32=(1.0,)))).models
+        figures = figures_of(results)
+        self.assertEqual((figures["stored.bert-base.1x16.bf16_file"], figures["int8_over_f32.bert-base.1x16"]), (1.2, 2.0))
+
     def test_int8(self):
         results = results_of("int8", result_of("bert-base", "8x128", arrival=timings(
             attendant=(1.0,), attendant_f32=(1.7,))), isa="avx2")
