@@ -23,7 +23,7 @@ namespace attendant {
 class Encoder::Impl {
  public:
   const EncoderLayer& layer(int64_t i) const { return layers[description.weight_set(i)]; }
-  // Takes the loader's norms and the bytes that it kept, and adds its products to those of a base.
+  // Takes the loader's norms and the bytes that it kept, and adds its products to the base's.
   void Take(WeightLoader& loader);
   // The model must have this head.
   const DenseHead& head(HeadKind kind) const;

@@ -11,7 +11,7 @@ namespace attendant::text {
 
 // See TokenizerClass::parts.
 absl::Status LikeBert(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
-// Ignores do_lower_case, as the library does.
+// Ignores do_lower_case, like the library.
 absl::Status LikeDpr(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
 absl::Status LikeMpnet(const TokenizerSettings& settings, const Fields&, TokenizerOverrides& parts);
 absl::Status LikeRoberta(const TokenizerSettings& settings, const Fields&,

@@ -53,8 +53,8 @@ struct TokenizerSettings {
   // Returns the text of a special token.
   std::string Token(absl::string_view key, absl::string_view otherwise) const;
 
-  // Returns the tokens under keys of certain models, such as image_token, and those of
-  // extra_special_tokens or additional_special_tokens.
+  // Returns the tokens under keys that only certain models have, such as image_token, and the
+  // tokens in extra_special_tokens or additional_special_tokens.
   std::vector<AddedTokenSetting> MoreSpecialTokens() const;
 
   // Returns the tokens of added_tokens.json by ascending id. Those in `special` are special.

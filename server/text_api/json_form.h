@@ -27,8 +27,7 @@ TextWriter ReadTeiRerank(Members& members, TextTask& task);
 TextWriter ReadTeiTokenize(Members& members, TextTask& task);
 TextWriter ReadEntities(Members& members, TextTask& task);
 
-// The JSON form of a vector: its numbers, or a bit for each of them, as a list or as bytes in
-// base64.
+// The JSON form of a vector: its numbers, or a bit for each number, in a list or in base64.
 struct VectorForm {
   enum class Type { kFloat, kBinary, kUbinary } type = Type::kFloat;
   bool base64 = false;

@@ -64,7 +64,7 @@ _PEERS = (
 _PEER_DTYPES = {"bf16x3": "f32"}  # a type that no peer offers is compared with the type that it replaces
 
 
-# The engine with other types: the type beside which it runs -> (name, flags). The last value of a flag counts.
+# The engine in another type: the type with which it is compared -> (name, flags). The last value of a flag counts.
 _FORMS = {"f32": ("attendant-bf16-file", ("--weights", "bf16")), "int8": ("attendant-f32", ("--dtype", "f32"))}
 
 

@@ -71,7 +71,7 @@ class Benchmark:
         for case in wanted:
             if self._options.peers and model.embeds and not case.with_peers:
                 more = "" if case.in_forms else "; --full has the peers too, which take long"
-                self.results.note(f"{model.name}.{case.name}: engine and bound alone{more}")
+                self.results.note(f"{model.name}.{case.name}: only engine and bound{more}")
         source = self._source(model)
         with Session(model, dtype, self._ids, self._work) as session:
             self.results.models.append(session.result)

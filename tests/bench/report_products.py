@@ -11,8 +11,8 @@ PRODUCT_NOTE = ("Loading chooses, for each width of a linear layer, whose produc
                 "into row tiles and K blocks for which a row's bits depend on no other row.")
 PRICE_NOTE = ("What that costs: oneDNN's products alone as the engine cuts them, beside the bound's plain ones, all "
               "layers, for T rounded up alike.")
-OWN_NOTE = ("attendant is the engine as users get it, with the products that it chose: every figure is of it, those "
-            "beside the bound and the peers too. attendant-onednn is the same with oneDNN's products alone, "
+OWN_NOTE = ("attendant is the engine as users get it, with the products that it chose: every figure is of it, the "
+            "comparisons with the bound and the peers too. attendant-onednn is the same with only oneDNN's products, "
             "attendant-bf16-file with weights in bfloat16, attendant-f32 in float32.")
 
 

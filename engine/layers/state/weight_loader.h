@@ -134,7 +134,7 @@ class WeightLoader {
     return table;
   }
 
-  // The bytes of what was read and is part of the model: packed weights, norms and kept tables.
+  // The bytes that became part of the model: packed weights, norms and kept tables.
   int64_t kept_bytes() const { return kept_bytes_; }
 
   // The uses of the layers packed so far; see Workspace::Reserve.
