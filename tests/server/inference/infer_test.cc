@@ -6,6 +6,7 @@
 
 #include "tests/server/inference/infer_requests.h"
 #include "tests/server/support/encode_calls.h"
+#include "tests/server/support/text_models.h"
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
@@ -337,11 +338,7 @@ TEST_F(InferTest, NormalizesAndTruncatesWhenAsked) {
 TEST(InferTruncationTest, OfIdsIsOnTheRightWhateverTheModelsSide) {
   TestServerOptions options;
   options.models = TestModels();
-  auto model = std::make_shared<ServedModel>(*options.models.at("tiny"));
-  Tokenization tokenization = *model->tokenization;
-  tokenization.truncates_left = true;
-  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
-  options.models["tiny"] = model;
+  TruncateOnTheLeft(options.models, "tiny");
   TestServer server(options);
   InferRequest request;
   request.set_model_name("tiny");

@@ -123,11 +123,7 @@ TEST_F(InferTextsTest, ComeInListsAndPairsAndHavePrompts) {
 TEST(InferTruncationOfTextsTest, IsOnTheModelsSide) {
   TestServerOptions options;
   options.models = TextModels();
-  auto model = std::make_shared<ServedModel>(*options.models.at("tiny"));
-  Tokenization tokenization = *model->tokenization;
-  tokenization.truncates_left = true;
-  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
-  options.models["tiny"] = model;
+  TruncateOnTheLeft(options.models, "tiny");
   TestServer server(options);
   const std::string text = "hello hello hello hello hello hello world good bye";
   InferRequest request = RawRequest({text});

@@ -191,11 +191,7 @@ TEST_F(TextsTest, ArePooledWithoutTheirPromptIfTheModelDoesSo) {
 // As sentence-transformers with a tokenizer that truncates on the left.
 TEST(PromptOfLeftwardModelTest, IsLeftOutAlsoWhereTextsAreCutOnTheLeft) {
   TestServerOptions options = Serving();
-  auto model = std::make_shared<ServedModel>(*options.models.at("prompted"));
-  Tokenization tokenization = *model->tokenization;
-  tokenization.truncates_left = true;
-  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
-  options.models["prompted"] = model;
+  TruncateOnTheLeft(options.models, "prompted");
   TestServer server(options);
   v1::EncodeRequest texts = Texts({"hello hello hello hello world good"});
   texts.set_model("prompted");

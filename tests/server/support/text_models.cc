@@ -31,6 +31,15 @@ std::shared_ptr<ServedModel> WithTexts(const ServedModel& model) {
   return copy;
 }
 
+void TruncateOnTheLeft(ServedModels& models, const std::string& name, int64_t length) {
+  auto model = std::make_shared<ServedModel>(*models.at(name));
+  Tokenization tokenization = *model->tokenization;
+  tokenization.truncates_left = true;
+  if (length > 0) tokenization.max_sequence_length = length;
+  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
+  models[name] = model;
+}
+
 ServedModels TextModels() {
   ServedModels models = TestModels();
   for (const char* name : {"tiny", "counting"}) models[name] = WithTexts(*models[name]);

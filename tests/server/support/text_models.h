@@ -1,6 +1,7 @@
 // Models of tests that take texts.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,10 @@ std::shared_ptr<const ModelTokenizer> TextTokenizer();
 // The model with that tokenizer. Sequences are meant to have at most 8 tokens; prompts are "query"
 // ("query: ") and "none" (""), and none is the default.
 std::shared_ptr<ServedModel> WithTexts(const ServedModel& model);
+
+// Replaces a model by one whose tokenizer truncates texts on the left, to `length` tokens unless it
+// is 0.
+void TruncateOnTheLeft(ServedModels& models, const std::string& name, int64_t length = 0);
 
 // TestModels(), of which "tiny" and "counting" take texts.
 ServedModels TextModels();

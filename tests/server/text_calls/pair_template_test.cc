@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/server/support/text_models.h"
 #include "tests/server/text_calls/text_fixture.h"
 
 namespace attendant::server {
@@ -45,11 +46,8 @@ TEST_F(PairTemplateTest, TheEndOfTheTemplateStaysWhereADocumentIsCut) {
 
 TEST(PairTemplateOnTheLeftTest, ATextMayBeCutOnTheLeft) {
   ServedModels models = Templated();
-  auto model = std::make_shared<ServedModel>(*models.at("ranker"));
-  Tokenization tokenization = *model->tokenization;
-  tokenization.truncates_left = true;
-  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
-  TextFixture texts(TextFixture::Serving({{"ranker", model}}));
+  TruncateOnTheLeft(models, "ranker");
+  TextFixture texts(TextFixture::Serving({{"ranker", models["ranker"]}}));
   const RestResult result =
       texts.Ask("/rerank", {{"query", "w11"}, {"texts", {Words(80)}}, {"raw_scores", true}});
   ASSERT_EQ(result.status, 200) << result.body;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/server/support/text_models.h"
 #include "tests/server/text_calls/text_fixture.h"
 
 namespace attendant::server {
@@ -55,12 +56,7 @@ TEST_F(TextRoutesTest, Embeddings) {
 // A model whose tokenizer truncates on the left, to 8 tokens.
 TEST(TextTruncationTest, IsOnTheModelsSideUnlessTheRequestSaysOtherwise) {
   ServedModels models = ModelsOfTexts();
-  auto model = std::make_shared<ServedModel>(*models.at("tiny"));
-  Tokenization tokenization = *model->tokenization;
-  tokenization.max_sequence_length = 8;
-  tokenization.truncates_left = true;
-  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
-  models["tiny"] = model;
+  TruncateOnTheLeft(models, "tiny", 8);
   TextFixture texts(TextFixture::Serving(models));
   const std::vector<int64_t> left = {2, 14, 15, 16, 17, 18, 19, 3},
                              right = {2, 10, 11, 12, 13, 14, 15, 3};
