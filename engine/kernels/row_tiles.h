@@ -11,8 +11,8 @@
 
 namespace attendant {
 
-// Every buffer passed to GemmWorkspace::Apply has a multiple of this number of rows: T rounded up.
-// The rows beyond T must be readable and finite, for example zeros. Their results are not used.
+// Some kernels read this number of rows at a time, so every input of GemmWorkspace::Apply has
+// memory for a multiple of it: T rounded up. The contents of the rows beyond T do not matter.
 inline constexpr int64_t kRowTile = 16;
 constexpr int64_t PaddedRows(int64_t rows) { return RoundUp(rows, kRowTile); }
 

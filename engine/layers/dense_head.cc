@@ -85,27 +85,24 @@ void DenseHead::AddResidual(const Layer& layer, MatrixView<float> x, MatrixView<
 MatrixView<float> DenseHead::Forward(int64_t rows, HeadRowFunction fill,
                                      Workspace& workspace) const {
   const ThreadTeam& team = workspace.team;
-  const int64_t padded = PaddedRows(rows);
-  MatrixView<float> x = workspace.activations.head_inputs().Rows(0, padded);
-  MatrixView<float> y = workspace.activations.head_outputs().Rows(0, padded);
+  MatrixView<float> x = workspace.activations.head_inputs().Rows(0, rows);
+  MatrixView<float> y = workspace.activations.head_outputs().Rows(0, rows);
   team.ParallelFor(rows, [&](int, int64_t row) {
     fill(row, {x.row(row), static_cast<size_t>(in_)});
   });
-  ZeroRows(x.Rows(rows, padded - rows));
   for (const Layer& layer : layers_) {
     const MatrixView<float> result = y.Columns(0, layer.linear.out_features());
     workspace.gemm.Apply(layer.linear, x.Columns(0, layer.linear.in_features()), result,
                          layer.activation);
     if (layer.residual != Residual::kNone) AddResidual(layer, x, y, result, workspace);
-    const MatrixView<float> kept = result.Rows(0, rows);
-    if (layer.norm) LayerNorm(team, kept, workspace.norm(*layer.norm), kept);
+    if (layer.norm) LayerNorm(team, result, workspace.norm(*layer.norm), result);
     std::swap(x, y);
   }
   if (block_) {
     ApplyBlock(x, y, workspace);
     std::swap(x, y);
   }
-  const MatrixView<float> result = x.Rows(0, rows).Columns(0, out_);
+  const MatrixView<float> result = x.Columns(0, out_);
   if (normalizes_) {
     team.ParallelFor(rows, [&](int, int64_t row) {
       NormalizeToUnitLength({result.row(row), static_cast<size_t>(out_)});

@@ -103,8 +103,8 @@ class Encoder {
 // To compute a batch, fill the rows [0, T) of input() with hidden states, or call Embed, or call
 // ProjectFeatures and AddPrefixTokens. Then call Attend or Encode. The result is a view of this
 // object's memory and is valid until the next call. Attend and Encode may overwrite input(), and
-// the result may lie there. Rows of input() beyond T may hold anything: a run zeroes the ones that
-// it reads, fewer than kRowTile. T = 0 is allowed; the result then has 0 rows.
+// the result may lie there. Rows of input() beyond T may hold anything. T = 0 is allowed; the
+// result then has 0 rows.
 class EncoderRun {
  public:
   // Returns an upper bound on bytes() for batches of up to `max_tokens` tokens. Returns
@@ -136,14 +136,14 @@ class EncoderRun {
   MatrixView<float> input();
 
   // The buffers for the source rows of cross-attention keys, [R, LayerShape::key_inputs()], and
-  // values, [R, LayerShape::value_inputs()]; R is max_tokens plus up to 2 kRowTile. Both lie in the
+  // values, [R, LayerShape::value_inputs()]; R is at least max_tokens. Both lie in the
   // same memory as input().
   MatrixView<float> key_input();
   MatrixView<float> value_input();
 
   // Projects source rows to the cross-attention keys and values of a layer. No norm is applied to
-  // the rows. They must begin at or after PaddedRows(n), where n is the number of input rows that
-  // already hold the batch that will attend to them or other source rows. The result is valid until
+  // the rows. They must begin after the input rows that already hold the batch that will attend
+  // to them or other source rows. The result is valid until
   // the same input rows are written or Encode is called. Returns INVALID_ARGUMENT if the layer does
   // not exist or does not support cross-attention (LayerShape::takes_cross_kv), and
   // RESOURCE_EXHAUSTED if `rows` are not within the inputs.

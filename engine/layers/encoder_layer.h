@@ -18,8 +18,8 @@
 
 namespace attendant {
 
-// Thread-safe once loaded: only ReplaceAttention changes it. x is [PaddedRows(T), E]
-// everywhere; layers with a residual add to it in place.
+// Thread-safe once loaded: only ReplaceAttention changes it. x is [T, E] everywhere; layers with a
+// residual add to it in place.
 class EncoderLayer {
  public:
   // Reads and packs the weights whose names begin with `prefix`. See MultiHeadAttention::Load for

@@ -216,8 +216,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
   RETURN_IF_ERROR(impl_->batch_run.Begin(batch, layer, observer));
   LayerRun run = impl_->batch_run.Layer(layer, /*is_last=*/true);
   run.stage = stage;
-  const MatrixView<float> x = run.Padded(impl_->workspace.activations.hidden());
-  return run.Kept(model.layer(layer).Forward(x, run).rows);
+  return model.layer(layer).Forward(run.Kept(impl_->workspace.activations.hidden()), run).rows;
 }
 
 absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, int64_t layers,
@@ -235,7 +234,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   RETURN_IF_ERROR(impl_->batch_run.Begin(batch, first_layer, observer));
 
   Workspace& workspace = impl_->workspace;
-  PreparedRows x = workspace.activations.hidden().Rows(0, PaddedRows(batch.tokens()));
+  PreparedRows x = workspace.activations.hidden().Rows(0, batch.tokens());
   const int64_t end = first_layer + layers;
   bool has_all_rows = true;
   for (int64_t layer = first_layer; layer < end; ++layer) {
@@ -245,9 +244,9 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
     const LayerRun run = impl_->batch_run.Layer(layer, /*is_last=*/layer == end - 1);
     x = model.layer(layer).Forward(x, run);
     has_all_rows = run.selected_rows.empty();
-    observer.AfterLayer(layer, run.Kept(x.rows));
+    observer.AfterLayer(layer, x.rows);
   }
-  const MatrixView<float> result = x.rows.Rows(0, batch.tokens());
+  const MatrixView<float> result = x.rows;
   if (end < model.description.layers || !model.exit_norm) return result;
   const auto normalize = [&](MatrixView<float> rows) {
     LayerNorm(workspace.team, rows, workspace.norm(*model.exit_norm), rows);

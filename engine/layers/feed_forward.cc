@@ -28,7 +28,7 @@ absl::StatusOr<FeedForward> FeedForward::Load(const std::string& prefix, const L
 }
 
 MatrixView<float> FeedForward::Forward(const LinearInput& x, const LayerRun& run) const {
-  const MatrixView<float> y = run.Padded(run.workspace.activations.branch());
+  const MatrixView<float> y = run.Kept(run.workspace.activations.branch());
   for (int64_t begin = 0; begin < y.rows; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, y.rows - begin);
     Compute(x.Rows(begin, rows), y.Rows(begin, rows), run.workspace);

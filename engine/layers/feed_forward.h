@@ -24,12 +24,11 @@ class FeedForward : public BlockBody {
                                           WeightLoader& loader);
 
   // Computes activation(x W1^T + b1) W2^T + b2 or, with a gate,
-  // (activation(x Wg^T + bg) * (x W1^T + b1)) W2^T + b2. Returns it as [PaddedRows(T), E] in the
-  // branch buffer, which may also hold x.
+  // (activation(x Wg^T + bg) * (x W1^T + b1)) W2^T + b2. Returns it as [T, E] in the branch
+  // buffer, which may also hold x.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
 
-  // Computes the block into y, which may be x. The number of rows is a multiple of kRowTile and at
-  // most kFeedForwardRows.
+  // Computes the block for at most kFeedForwardRows rows into y, which may be x.
   void Compute(const LinearInput& x, MatrixView<float> y, Workspace& workspace) const;
 
  private:

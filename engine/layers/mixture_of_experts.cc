@@ -25,44 +25,39 @@ absl::StatusOr<MixtureOfExperts> MixtureOfExperts::Load(const std::string& prefi
 }
 
 MatrixView<float> MixtureOfExperts::Forward(const LinearInput& x, const LayerRun& run) const {
-  const MatrixView<float> y = run.Padded(run.workspace.activations.branch());
+  const MatrixView<float> y = run.Kept(run.workspace.activations.branch());
   for (int64_t begin = 0; begin < run.tokens; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, run.tokens - begin);
-    Compute(x.rows.Rows(begin, PaddedRows(rows)), y.Rows(begin, rows), run.workspace);
+    Compute(x.rows.Rows(begin, rows), y.Rows(begin, rows), run.workspace);
   }
   return y;
 }
 
 void MixtureOfExperts::Compute(MatrixView<const float> x, MatrixView<float> y,
                                Workspace& workspace) const {
-  Distribute(x, y.rows, workspace);
+  Distribute(x, workspace);
   const Routing& routing = workspace.activations.routing();
   for (size_t i = 0; i < experts_.size(); ++i) {
     const int64_t expert = static_cast<int64_t>(i);
     if (routing.rows(expert) == 0) continue;
-    const MatrixView<float> rows = workspace.activations.expert_rows().Rows(
-        routing.begin(expert), PaddedRows(routing.rows(expert)));
+    const MatrixView<float> rows =
+        workspace.activations.expert_rows().Rows(routing.begin(expert), routing.rows(expert));
     experts_[i].Compute(rows, rows, workspace);
   }
   Combine(y, workspace);
 }
 
-void MixtureOfExperts::Distribute(MatrixView<const float> x, int64_t rows,
-                                  Workspace& workspace) const {
+void MixtureOfExperts::Distribute(MatrixView<const float> x, Workspace& workspace) const {
   Routing& routing = workspace.activations.routing();
   workspace.gemm.Apply(router_, x, routing.scores(x.rows));
-  ForRows(workspace.team, rows, [&](int, int64_t r) { routing.Choose(r); });
-  routing.AssignPlaces(rows);
+  ForRows(workspace.team, x.rows, [&](int, int64_t r) { routing.Choose(r); });
+  routing.AssignPlaces(x.rows);
   const MatrixView<float> places = workspace.activations.expert_rows();
-  ForRows(workspace.team, rows, [&](int, int64_t r) {
+  ForRows(workspace.team, x.rows, [&](int, int64_t r) {
     for (const ExpertChoice& choice : routing.choices(r)) {
       std::copy_n(x.row(r), x.cols, places.row(choice.place));
     }
   });
-  for (int64_t expert = 0; expert < router_.out_features(); ++expert) {
-    const int64_t own = routing.rows(expert);
-    ZeroRows(places.Rows(routing.begin(expert) + own, PaddedRows(own) - own));
-  }
 }
 
 void MixtureOfExperts::Combine(MatrixView<float> y, Workspace& workspace) const {

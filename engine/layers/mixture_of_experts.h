@@ -29,20 +29,18 @@ class MixtureOfExperts : public BlockBody {
                                                WeightLoader& loader);
 
   // Computes sum over e of p_e expert_e(x) + b, where p = softmax(R x) and e are the experts with
-  // the largest p, in ascending order. Returns it as [PaddedRows(T), E] in the branch buffer, which
-  // may also hold x. An expert computes only the rows routed to it. Rows of the result beyond T are
-  // not written.
+  // the largest p, in ascending order. Returns it as [T, E] in the branch buffer, which may also
+  // hold x. An expert computes only the rows routed to it.
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
 
  private:
   MixtureOfExperts(PackedLinear router, std::vector<FeedForward> experts, SharedBuffer<float> bias)
       : router_(std::move(router)), experts_(std::move(experts)), bias_(std::move(bias)) {}
 
-  // Computes the first y.rows rows of x, at most kFeedForwardRows, into y, which may be x.
+  // Computes at most kFeedForwardRows rows of x into y, which may be x.
   void Compute(MatrixView<const float> x, MatrixView<float> y, Workspace& workspace) const;
-  // Chooses the experts of each row and copies the row to their inputs, which are padded with
-  // zeros.
-  void Distribute(MatrixView<const float> x, int64_t rows, Workspace& workspace) const;
+  // Chooses the experts of each row and copies the row to their inputs.
+  void Distribute(MatrixView<const float> x, Workspace& workspace) const;
   // Computes the weighted sum of the experts' outputs for each row.
   void Combine(MatrixView<float> y, Workspace& workspace) const;
 

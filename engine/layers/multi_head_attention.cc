@@ -91,13 +91,11 @@ PreparedRows MultiHeadAttention::Context(const LinearInput& x, const LayerRun& r
   Workspace& workspace = run.workspace;
   const MatrixView<float> rows =
       run.Narrow(workspace.activations.context(), shape_.context_width());
-  ZeroRows(rows.Rows(run.tokens, rows.rows - run.tokens));
   // The attention writes the packed input head by head.
   const bool packs = output_ && run.selected_rows.empty() && RoundsElementwise(workspace.mode);
   const PreparedRows context = {rows, packs ? run.Prepare(rows.cols) : PackedInput()};
-  workspace.fully_masked_rows +=
-      Attention(workspace.team, AttentionShapeOf(shape_, workspace.mode), input, run.queries,
-                {run.Kept(context.rows), context.packed}, workspace.attention);
+  workspace.fully_masked_rows += Attention(workspace.team, AttentionShapeOf(shape_, workspace.mode),
+                                           input, run.queries, context, workspace.attention);
   return context;
 }
 
@@ -108,7 +106,7 @@ MatrixView<const float> MultiHeadAttention::ProjectToPairs(const LinearInput& x,
       run.Narrow(run.workspace.activations.qkv(), linear.out_features() / 2);
   run.workspace.gemm.Apply(linear, {x.rows.Columns(0, linear.in_features()), x.packed},
                            LinearOutput::Pairs(qkv));
-  return run.Kept(qkv);
+  return qkv;
 }
 
 bool MultiHeadAttention::ProjectsToPairs(const LayerRun& run) const {
@@ -120,25 +118,24 @@ bool MultiHeadAttention::ProjectsToPairs(const LayerRun& run) const {
 
 MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
                                                          const LayerRun& run) const {
-  if (inputs_.empty()) return x.rows.Rows(0, run.tokens);
+  if (inputs_.empty()) return x.rows;
   Workspace& workspace = run.workspace;
   const MatrixView<float> qkv =
       run.Narrow(workspace.activations.qkv(), InputProjectionWidth(shape_).value());
-  const MatrixView<float> kept = run.Kept(qkv);
   const int64_t queries = shape_.query_columns();
   const int64_t inside =
       shape_.extras.bottleneck.values_from_outside ? shape_.value_column() : qkv.cols;
   const bool narrow = CanNarrowQueries(x.rows, run);
   if (narrow) ProjectSelectedQueries(x.rows, qkv, run);
   ProjectColumns(narrow ? queries : 0, run.has_cross_kv ? queries : inside, x, qkv, workspace);
-  ProjectColumns(inside, qkv.cols, run.Padded(workspace.activations.hidden()), qkv, workspace);
+  ProjectColumns(inside, qkv.cols, run.Kept(workspace.activations.hidden()), qkv, workspace);
   const bool rotates = shape_.relative_positions.kind == RelativePositions::kRotary;
   if (query_norm_ || key_norm_ || rotates) {
-    ForRowTiles(workspace.team, kept.rows, [&](int, int64_t begin, int64_t count) {
-      NormalizeAndRotate(kept.Rows(begin, count), begin, run);
+    ForRowTiles(workspace.team, qkv.rows, [&](int, int64_t begin, int64_t count) {
+      NormalizeAndRotate(qkv.Rows(begin, count), begin, run);
     });
   }
-  return kept;
+  return qkv;
 }
 
 void MultiHeadAttention::NormalizeAndRotate(MatrixView<float> rows, int64_t first,
@@ -170,12 +167,11 @@ void MultiHeadAttention::ProjectSelectedQueries(MatrixView<const float> x, Matri
   const int64_t queries = shape_.query_columns();
   const int64_t count = static_cast<int64_t>(run.selected_rows.size());
   const MatrixView<float> wanted =
-      run.Narrow(run.workspace.activations.context(), x.cols).Rows(0, PaddedRows(count));
+      run.Narrow(run.workspace.activations.context(), x.cols).Rows(0, count);
   for (int64_t i = 0; i < count; ++i) {
     std::copy_n(x.row(run.selected_rows[i]), x.cols, wanted.row(i));
   }
-  ZeroRows(wanted.Rows(count, wanted.rows - count));
-  ProjectColumns(0, queries, wanted, qkv.Rows(0, wanted.rows), run.workspace);
+  ProjectColumns(0, queries, wanted, qkv.Rows(0, count), run.workspace);
   ExpandRows(run.selected_rows, qkv.Columns(0, queries));
 }
 
@@ -195,11 +191,11 @@ CrossKv MultiHeadAttention::ProjectCrossKv(const CrossKvRange& rows, Workspace& 
   const int64_t key = shape_.key_column(), keys_end = key + shape_.key_columns();
   const int64_t value = shape_.value_column(), values_end = value + shape_.value_columns();
   const auto project = [&](int64_t first_row, int64_t begin, int64_t end) {
-    const MatrixView<float> x = workspace.CrossKvInput(first_row, rows.rows);
-    if (inputs_.empty()) return x.Rows(0, rows.rows);
-    const MatrixView<float> y = workspace.activations.qkv().Rows(first_row, x.rows);
+    const MatrixView<float> x = workspace.activations.inputs().Rows(first_row, rows.rows);
+    if (inputs_.empty()) return x;
+    const MatrixView<float> y = workspace.activations.qkv().Rows(first_row, rows.rows);
     ProjectColumns(begin, end, x, y, workspace);
-    return y.Rows(0, rows.rows);
+    return y;
   };
   const bool same_rows = rows.first_key == rows.first_value;
   const MatrixView<float> of_keys =
@@ -217,7 +213,7 @@ CrossKv MultiHeadAttention::ProjectCrossKv(const CrossKvRange& rows, Workspace& 
 
 MatrixView<float> MultiHeadAttention::Project(const PreparedRows& context,
                                               const LayerRun& run) const {
-  const MatrixView<float> projected = run.Padded(run.workspace.activations.branch());
+  const MatrixView<float> projected = run.Kept(run.workspace.activations.branch());
   if (output_) {
     run.workspace.gemm.Apply(*output_, context, projected);
   } else if (bias_alone_.size() > 0) {

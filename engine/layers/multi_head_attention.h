@@ -31,18 +31,18 @@ class MultiHeadAttention {
                                                  WeightLoader& loader,
                                                  const AlignedBuffer<float>& distances = {});
 
-  // Computes the context, softmax(Q K^T scale) V with the heads side by side, from x
-  // [PaddedRows(T), E]. Returns [PaddedRows(T), C] in the context buffer, with its packed GEMM
-  // input if the attention can write that too. If a bottleneck takes its values from outside, they
-  // are projected from activations.hidden() instead of x.
+  // Computes the context, softmax(Q K^T scale) V with the heads side by side, from x [T, E].
+  // Returns [T, C] in the context buffer, with its packed GEMM input if the attention can write
+  // that too. If a bottleneck takes its values from outside, they are projected from
+  // activations.hidden() instead of x.
   PreparedRows Context(const LinearInput& x, const LayerRun& run) const;
 
   // Computes cross-attention keys and values from rows of the run's inputs. The result is a view of
   // the run's buffers.
   CrossKv ProjectCrossKv(const CrossKvRange& rows, Workspace& workspace) const;
 
-  // Computes context Wo^T + bo. Returns it as [PaddedRows(T), output width] in the branch buffer,
-  // or returns `context` itself if there is no output projection.
+  // Computes context Wo^T + bo. Returns it as [T, output width] in the branch buffer, or returns
+  // `context` itself if there is no output projection.
   MatrixView<float> Project(const PreparedRows& context, const LayerRun& run) const;
 
  private:

@@ -25,9 +25,9 @@ absl::StatusOr<BlockNorms> BlockNorms::Load(const std::string& prefix,
 
 PreparedRows BlockNorms::Enter(const PreparedRows& x, const LayerRun& run) const {
   if (!before_) return x;
-  const MatrixView<float> y = run.Padded(run.workspace.activations.branch());
+  const MatrixView<float> y = run.Kept(run.workspace.activations.branch());
   const PreparedRows normed = {y, run.Prepare(y.cols)};
-  LayerNorm(run.workspace.team, run.Kept(x.rows), run.workspace.norm(*before_), normed);
+  LayerNorm(run.workspace.team, x.rows, run.workspace.norm(*before_), normed);
   return normed;
 }
 
@@ -36,21 +36,20 @@ PreparedRows BlockNorms::Join(MatrixView<float> x, MatrixView<float> branch,
   if (!has_residual_) return branch;
   const Workspace& workspace = run.workspace;
   const ThreadTeam& team = workspace.team;
-  const MatrixView<float> kept = run.Kept(x), added = run.Kept(branch);
   if (on_branch_ && adds_before_branch_norm_) {
-    AddLayerNorm(team, kept, added, workspace.norm(*on_branch_), added);
+    AddLayerNorm(team, x, branch, workspace.norm(*on_branch_), branch);
   } else if (on_branch_ && after_) {
-    LayerNorm(team, added, workspace.norm(*on_branch_), added);
+    LayerNorm(team, branch, workspace.norm(*on_branch_), branch);
   } else if (on_branch_) {
-    AddNormalized(team, kept, added, workspace.norm(*on_branch_), kept);
+    AddNormalized(team, x, branch, workspace.norm(*on_branch_), x);
     return x;
   }
   if (!after_) {
-    Add(team, kept, added, kept);
+    Add(team, x, branch, x);
     return x;
   }
   const PreparedRows y = {x, run.Prepare(x.cols)};
-  AddLayerNorm(team, kept, added, workspace.norm(*after_), y);
+  AddLayerNorm(team, x, branch, workspace.norm(*after_), y);
   return y;
 }
 

@@ -95,17 +95,14 @@ void VocabularyHead::Weigh(MatrixView<const float> hidden_states,
 
 void VocabularyHead::WeighRows(int64_t rows, absl::Span<const Segment> segments,
                                Workspace& workspace) const {
-  const int64_t padded = PaddedRows(rows);
   const MatrixView<float> inputs =
-      workspace.activations.head_inputs().Rows(0, padded).Columns(0, dense_.in_features());
-  ZeroRows(inputs.Rows(rows, padded - rows));
+      workspace.activations.head_inputs().Rows(0, rows).Columns(0, dense_.in_features());
   const MatrixView<float> dense =
-      workspace.activations.head_outputs().Rows(0, padded).Columns(0, shape_.width);
+      workspace.activations.head_outputs().Rows(0, rows).Columns(0, shape_.width);
   workspace.gemm.Apply(dense_, inputs, dense, shape_.activation);
   const PackedInput packed = workspace.gemm.Prepare(output_.front().in_features(), rows);
-  LayerNorm(workspace.team, dense.Rows(0, rows), workspace.norm(norm_),
-            {dense.Rows(0, rows), packed});
-  const MatrixView<float> logits = workspace.activations.vocabulary_logits().Rows(0, padded);
+  LayerNorm(workspace.team, dense, workspace.norm(norm_), {dense, packed});
+  const MatrixView<float> logits = workspace.activations.vocabulary_logits().Rows(0, rows);
   int64_t first_word = 0;
   for (const PackedLinear& output : output_) {
     const MatrixView<float> own = logits.Columns(0, output.out_features());

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/row_tiles.h"
 #include "server/base/fault.h"
 #include "server/execution/batch_observer.h"
 #include "server/host/node_binding.h"
@@ -87,9 +86,9 @@ CrossKvRange BatchExecutor::PlaceCrossKv(const std::vector<EntryRun>& batch) {
     keys += input->layout.tokens();
     has_values = has_values || input->values;
   }
-  const int64_t first = PaddedRows(hidden_states);
-  return {
-      .first_key = first, .first_value = first + (has_values ? PaddedRows(keys) : 0), .rows = 0};
+  return {.first_key = hidden_states,
+          .first_value = hidden_states + (has_values ? keys : 0),
+          .rows = 0};
 }
 
 absl::Status BatchExecutor::ProjectCrossKv(const Entries& entries, EncoderRun& run) {

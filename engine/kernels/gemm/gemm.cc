@@ -183,7 +183,7 @@ void GemmWorkspace::Apply(const LinearColumns& columns, const LinearInput& x, co
   const int64_t rows = x.rows.rows;
   assert(0 <= columns.begin && columns.begin < columns.end && columns.end <= linear.out);
   assert(x.rows.cols == linear.in && y.rows.cols * (y.is_pairs ? 2 : 1) == linear.out);
-  assert(y.rows.rows == rows && rows % kRowTile == 0);
+  assert(y.rows.rows == rows);
   const PackedInputView packed = impl_->PackedInputOf(linear, x);
   const Epilogue epilogue = {linear, packed, activation};
   ForBlocks(impl_->team, PanelsOf(columns), rows, rows >= impl_->share_rows_from,

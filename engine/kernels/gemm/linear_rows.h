@@ -90,7 +90,7 @@ struct LinearInput {
   PackedInput packed;
 };
 
-// The destination of the output y [PaddedRows(T), out] of a linear layer. Does not own its memory.
+// The destination of the output y [T, out] of a linear layer. Does not own its memory.
 struct LinearOutput {
   // Writes y.
   LinearOutput(MatrixView<float> y)  // NOLINT(google-explicit-constructor)
@@ -101,7 +101,7 @@ struct LinearOutput {
   // (GemmWorkspace::Prepare and PrepareInner).
   LinearOutput(const PreparedRows& made)  // NOLINT(google-explicit-constructor)
       : rows(made.rows), packed(made.packed) {}
-  // Writes y to `pairs` [PaddedRows(T), out / 2] as bf16 pairs: rounded to bfloat16 as for kBf16,
+  // Writes y to `pairs` [T, out / 2] as bf16 pairs: rounded to bfloat16 as for kBf16,
   // two adjacent columns in the 32 bits of an element, the first one in the low half. For layers
   // with an even number of outputs, on CPUs with HasBf16Units.
   static LinearOutput Pairs(MatrixView<float> pairs) {

@@ -4,6 +4,9 @@
 #include <iterator>
 #include <new>
 
+#include "engine/base/rounding.h"
+#include "engine/kernels/row_tiles.h"
+
 namespace attendant {
 
 using dnnl::memory;
@@ -30,7 +33,8 @@ MatrixView<float> ProductRunner::Run(const Panel& panel, const RowBlock& block,
                                      const PackedInputView& x) {
   const PanelShape& shape = panel.kernels->shape;
   const MatrixView<float> result{y_.data(), block.rows, shape.width, shape.width};
-  const bool direct = block.rows == block.kernel->rows && x.row_stride == shape.block_row_bytes();
+  const bool direct =
+      block.kernel->rows <= PaddedRows(block.rows) && x.row_stride == shape.block_row_bytes();
   for (int64_t i = 0; i < shape.products(); ++i) {
     if (shape.gemm != Gemm::kOneDnn) {
       RunGemm(panel, block, x, i);
@@ -86,7 +90,9 @@ void ProductRunner::RunGemm(const Panel& panel, const RowBlock& block, const Pac
       .element = shape.gemm_element(),
       .in = shape.k_block,
       .width = shape.width,
-      .rows = block.rows,
+      // Both x and y_ have memory for these rows.
+      .rows =
+          shape.gemm == Gemm::kTiles ? PaddedRows(block.rows) : RoundUp(block.rows, kSmallRowTile),
       .x = x.row(factors.x, block.begin),
       .x_row_bytes = x.row_stride,
       .weight = panel.blocks[factors.weights],

@@ -36,7 +36,8 @@ class ProductRunner {
   void Reserve(const Product& product);
   // Computes product `index` of the block with the AMX GEMM or the vector GEMM.
   void RunGemm(const Panel& panel, const RowBlock& block, const PackedInputView& x, int64_t index);
-  // Returns the rows of block `x_block` of x, padded with zeros to the kernel's number of rows.
+  // Returns a dense copy of the rows of block `x_block` of x, with zeros up to the kernel's number
+  // of rows.
   const char* Stage(const PanelShape& shape, const RowBlock& block, const PackedInputView& x,
                     int64_t x_block);
   // Computes product `index` with the rows of x at `x`.

@@ -7,6 +7,7 @@
 #include "engine/base/rounding.h"
 #include "engine/kernels/convert.h"
 #include "engine/kernels/isa.h"
+#include "engine/kernels/row_tiles.h"
 
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
@@ -183,6 +184,11 @@ HWY_INLINE void MultiplyAllRows(const Stretch& stretch, const char* weights, int
   for (; row + kTileRows <= rows; row += kTileRows, ahead += tile_ahead) {
     MultiplyRows<T, kTileRows, kVectors>(stretch, weights, ahead, row);
   }
+  if constexpr (kTileRows > kSmallRowTile) {
+    for (; row + kSmallRowTile <= rows; row += kSmallRowTile, ahead += tile_ahead) {
+      MultiplyRows<T, kSmallRowTile, kVectors>(stretch, weights, ahead, row);
+    }
+  }
   for (; row < rows; ++row) MultiplyRows<T, 1, kVectors>(stretch, weights, ahead, row);
 }
 
@@ -206,7 +212,7 @@ HWY_INLINE void MultiplyStripe(const BlockGemm& product, int64_t first, int64_t 
         .y_stride = product.y_stride,
         .last_columns = (columns - 1) % kVectorColumns + 1,
         .bytes_ahead = kVectors * kVectorColumns * ColumnBytes<T>(1) /
-                       std::max(int64_t{1}, product.rows / kTileRows)};
+                       std::max(int64_t{1}, CeilDivide(product.rows, kTileRows))};
     MultiplyAllRows<kVectors, T>(stretch, weights, product.rows);
     weights += ColumnBytes<T>(depth) * kVectors * kVectorColumns;
   }

@@ -17,9 +17,9 @@ absl::StatusOr<Bottleneck::NormedLinear> Bottleneck::NormedLinear::Load(const st
 
 MatrixView<float> Bottleneck::NormedLinear::Apply(const LinearInput& x, MatrixView<float> target,
                                                   const LayerRun& run) const {
-  const MatrixView<float> y = run.Padded(target);
+  const MatrixView<float> y = run.Kept(target);
   run.workspace.gemm.Apply(linear, x, y);
-  LayerNorm(run.workspace.team, run.Kept(y), run.workspace.norm(norm), run.Kept(y));
+  LayerNorm(run.workspace.team, y, run.workspace.norm(norm), y);
   return y;
 }
 
@@ -55,11 +55,11 @@ void Bottleneck::KeepSelectedRows(const LayerRun& run) const {
 }
 
 MatrixView<float> Bottleneck::Residual(MatrixView<float> /*x*/, const LayerRun& run) const {
-  return run.Padded(run.workspace.activations.hidden());
+  return run.Kept(run.workspace.activations.hidden());
 }
 
 MatrixView<float> Bottleneck::Forward(const LinearInput& x, const LayerRun& run) const {
-  const MatrixView<float> y = run.Padded(run.workspace.activations.outer());
+  const MatrixView<float> y = run.Kept(run.workspace.activations.outer());
   run.workspace.gemm.Apply(*out_, x, y);
   return y;
 }

@@ -15,7 +15,6 @@ absl::StatusOr<AlignedBuffer<float>> ReadDistanceTable(const LayerShape& shape,
   ASSIGN_OR_RETURN(AlignedBuffer<float> read, loader.ReadTable("relative_positions", rows * width));
   AlignedBuffer<float> table(PaddedRows(rows) * width);
   std::copy_n(read.data(), rows * width, table.data());
-  std::fill(table.data() + rows * width, table.data() + table.size(), 0.0f);
   if (!shape.relative_positions.has_norm) return table;
   ASSIGN_OR_RETURN(NormParameters norm, loader.ReadNorm("relative_positions_norm", width,
                                                         shape.norms.kind, shape.norms.epsilon));
@@ -55,13 +54,13 @@ absl::StatusOr<PositionProjections> PositionProjections::Load(const std::string&
 SharedBuffer<float> PositionProjections::Project(const PackedLinear& linear,
                                                  const AlignedBuffer<float>& table,
                                                  int64_t first_column, WeightLoader& loader) const {
-  const int64_t padded = PaddedRows(rows_), in = linear.in_features(), out = linear.out_features();
-  AlignedBuffer<float> projected(padded * out);
+  const int64_t in = linear.in_features(), out = linear.out_features();
+  AlignedBuffer<float> projected(rows_ * out);
   const ThreadTeam team(1);
   GemmWorkspace workspace(team);
-  workspace.Reserve(linear, padded);
-  workspace.Apply(linear, MatrixView<const float>{table.data(), padded, in, in},
-                  MatrixView<float>{projected.data(), padded, out, out});
+  workspace.Reserve(linear, PaddedRows(rows_));
+  workspace.Apply(linear, MatrixView<const float>{table.data(), rows_, in, in},
+                  MatrixView<float>{projected.data(), rows_, out, out});
   AlignedBuffer<float> taken(rows_ * width_);
   for (int64_t r = 0; r < rows_; ++r) {
     std::copy_n(projected.data() + r * out + first_column, width_, taken.data() + r * width_);

@@ -14,8 +14,8 @@
 namespace attendant {
 
 // Reads the relative position embeddings, which all layers project, and applies their norm. Returns
-// [PaddedRows(position rows), E], with zeros in the padding rows, or the errors of `loader`. Called
-// once for a model with disentangled attention.
+// [position rows, E], in memory for PaddedRows of them, or the errors of `loader`. Called once for
+// a model with disentangled attention.
 absl::StatusOr<AlignedBuffer<float>> ReadDistanceTable(const LayerShape& shape,
                                                        WeightLoader& loader);
 

@@ -66,7 +66,7 @@ absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader&
 void TokenConvolution::Begin(BlockRows& block_rows, const LayerRun& run) const {
   if (run.stage) return;
   const MatrixView<const float> x = block_rows.residual;
-  const MatrixView<float> y = run.Padded(run.workspace.activations.convolved());
+  const MatrixView<float> y = run.Kept(run.workspace.activations.convolved());
   const int64_t columns = width_ / shape_.groups, in = columns * shape_.taps;
   for (int64_t begin = 0; begin < x.rows; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, x.rows - begin);
@@ -85,17 +85,15 @@ void TokenConvolution::KeepSelectedRows(const LayerRun& run) const {
 }
 
 MatrixView<float> TokenConvolution::Forward(const LinearInput& /*x*/, const LayerRun& run) const {
-  return run.Padded(run.workspace.activations.convolved());
+  return run.Kept(run.workspace.activations.convolved());
 }
 
 void TokenConvolution::Gather(MatrixView<const float> x, int64_t first, MatrixView<float> taps,
                               const LayerRun& run) const {
-  const int64_t kept = std::clamp<int64_t>(run.tokens - first, 0, taps.rows);
-  ForRows(run.workspace.team, kept, [&](int, int64_t r) {
+  ForRows(run.workspace.team, taps.rows, [&](int, int64_t r) {
     const AttentionSequence& sequence = SequenceOf(run.sequences, first + r);
     GatherRow(x, sequence, first + r - sequence.row_begin, taps.row(r));
   });
-  ZeroRows(taps.Rows(kept, taps.rows - kept));
 }
 
 void TokenConvolution::GatherRow(MatrixView<const float> x, const AttentionSequence& sequence,

@@ -29,7 +29,7 @@ CheckedSize RoutedRows(const ModelDescription& model, int64_t max_tokens) {
 Activations::Shapes Activations::ShapesOf(const ModelDescription& model, int64_t max_tokens) {
   const LayerShape& layer = model.layer;
   const CheckedSize rows = CheckedSize(max_tokens).RoundedUpTo(kRowTile);
-  const CheckedSize input_rows = rows + CheckedSize(2 * kRowTile);
+  const CheckedSize input_rows = rows + CheckedSize(kRowTile);
   const CheckedSize feed_forward_rows = std::min(rows.value(), kFeedForwardRows);
   const CheckedSize head_rows = std::min(rows.value(), kHeadRows);
   Shapes shapes = {};

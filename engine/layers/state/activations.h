@@ -25,9 +25,9 @@ inline constexpr int64_t kVocabularyColumns = 3072;
 int64_t WidestOfHeads(const ModelDescription& model);
 
 // All buffers of a run, allocated once for the largest batch. Each has PaddedRows(max_tokens) rows,
-// with these exceptions: `hidden` and `qkv` have two row tiles more, so that a batch, keys and
-// values can each begin at a tile; `feed_forward`, `gate` and `convolution_taps` have at most
-// kFeedForwardRows rows; buffers of heads have at most kHeadRows rows. The content starts
+// with these exceptions: `hidden` and `qkv` have a row tile more, so that keys and values can begin
+// at any row; `feed_forward`, `gate` and `convolution_taps` have at most kFeedForwardRows rows;
+// buffers of heads have at most kHeadRows rows. The content starts
 // undefined. Pages that no batch has written take no memory. Not thread-safe.
 class Activations {
  public:
@@ -54,7 +54,7 @@ class Activations {
   // values are projected from outside it, and its output [., E].
   MatrixView<float> inner() { return view(kInner); }                 // [., B]
   MatrixView<float> inner_queries() { return view(kInnerQueries); }  // [., B]
-  MatrixView<float> outer() { return view(buffers_[kOuter].cols > 0 ? kOuter : kBranch); }
+  MatrixView<float> outer() { return view(kOuter); }
   // For layers with a convolution: the gathered inputs of some rows, and the result.
   MatrixView<float> convolution_taps() { return view(kConvolutionTaps); }  // [., taps * E]
   MatrixView<float> convolved() { return view(kConvolved); }               // [., E]

@@ -12,7 +12,7 @@ struct BlockRows {
   MatrixView<float> residual;  // the attention's output is added to these
 };
 
-// Immutable and thread-safe. All rows are [PaddedRows(T), width].
+// Immutable and thread-safe. All rows are [T, width].
 //
 // The last block of a layer may also compute something before the first block, in Begin. The
 // layer's input is then in activations.hidden().

@@ -4,7 +4,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/layers/state/check_batch.h"
-#include "engine/layers/state/rows.h"
 #include "engine/model/model_facts.h"
 
 namespace attendant {
@@ -24,9 +23,6 @@ absl::Status BatchRun::Begin(const PackedBatch& batch, int64_t first_layer, RunO
   selected_queries_.reserve(batch.sequences());  // usually one selected row per sequence
   positions_.clear();
   if (tables_.has_rotary()) TakePositions();
-  const int64_t tokens = batch.tokens(), tail = PaddedRows(tokens) - tokens;
-  ZeroRows(workspace_.activations.hidden().Rows(tokens, tail));
-  ZeroRows(workspace_.activations.branch().Rows(tokens, tail));
   return absl::OkStatus();
 }
 

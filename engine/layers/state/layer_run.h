@@ -18,25 +18,18 @@
 
 namespace attendant {
 
-// A matrix that a product reads or writes has PaddedRows(T) rows: the T kept rows, then the tail.
-// Only products touch the tail. It always holds finite values: BatchRun::Begin zeroes the tails
-// that no product writes, and the attention zeroes the tail of the context.
-//
 // Cheap to copy: refers to the workspace and tables without owning them. Only the buffers of the
 // workspace change while a layer runs.
 struct LayerRun {
   // Whether probabilities of any sequence are requested.
   bool WantsProbabilities() const;
 
-  // Return the first T, or PaddedRows(T), rows of a buffer.
+  // Returns the first T rows of a buffer.
   MatrixView<float> Kept(MatrixView<float> buffer) const { return buffer.Rows(0, tokens); }
-  MatrixView<float> Padded(MatrixView<float> buffer) const {
-    return buffer.Rows(0, PaddedRows(tokens));
-  }
 
-  // Reinterprets the start of a buffer as a dense matrix [PaddedRows(T), cols].
+  // Reinterprets the start of a buffer as a dense matrix [T, cols].
   MatrixView<float> Narrow(MatrixView<float> buffer, int64_t cols) const {
-    return {buffer.data, PaddedRows(tokens), cols, cols};
+    return {buffer.data, tokens, cols, cols};
   }
 
   // Returns the buffer for the GEMM input of kept rows [T, cols] that are about to be computed. It

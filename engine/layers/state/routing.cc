@@ -46,7 +46,7 @@ CheckedSize Routing::Bytes(const MixtureShape& shape, CheckedSize rows) {
 }
 
 CheckedSize Routing::MostPlaces(const MixtureShape& shape, CheckedSize rows) {
-  return rows * shape.per_token + CheckedSize(shape.experts) * (kRowTile - 1);
+  return rows * shape.per_token + CheckedSize(kRowTile - 1);
 }
 
 MatrixView<float> Routing::scores(int64_t rows) {
@@ -74,7 +74,7 @@ void Routing::AssignPlaces(int64_t rows) {
   int64_t begin = 0;
   for (int64_t expert = 0; expert < shape_.experts; ++expert) {
     begins_[expert] = begin;
-    begin += PaddedRows(counts_[expert]);
+    begin += counts_[expert];
   }
   for (ExpertChoice& choice : all) {
     choice.place += static_cast<int32_t>(begins_[choice.expert]);

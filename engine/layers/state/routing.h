@@ -19,8 +19,7 @@ struct ExpertChoice {
 };
 
 // The input of the experts is a matrix that has the rows of expert 0 first, in batch order, then
-// the rows of expert 1, and so on. The rows of each expert begin at a multiple of kRowTile, so that
-// a product can read them in place.
+// the rows of expert 1, and so on.
 //
 // Allocates its memory once, and none without experts. Only Choose is thread-safe, for different
 // rows.
@@ -29,8 +28,8 @@ class Routing {
   // `rows` is the largest number of rows that are routed at a time.
   Routing(const MixtureShape& shape, int64_t rows);
 
-  // Return the bytes that the constructor allocates, and the largest number of places that the rows
-  // of all experts take, including padding.
+  // Return the bytes that the constructor allocates, and the number of places that the rows of all
+  // experts take, with the further rows that a product may read (kRowTile).
   static CheckedSize Bytes(const MixtureShape& shape, CheckedSize rows);
   static CheckedSize MostPlaces(const MixtureShape& shape, CheckedSize rows);
 

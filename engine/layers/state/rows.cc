@@ -2,13 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/kernels/row_tiles.h"
-
 namespace attendant {
-
-void ZeroRows(MatrixView<float> rows) {
-  for (int64_t r = 0; r < rows.rows; ++r) std::fill_n(rows.row(r), rows.cols, 0.0f);
-}
 
 void AddRow(const float* row, int64_t width, float* sum) {
   for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
@@ -23,9 +17,7 @@ MatrixView<float> CompactRows(absl::Span<const int32_t> rows, MatrixView<float> 
   for (int64_t i = 0; i < count; ++i) {
     if (rows[i] != i) std::copy_n(buffer.row(rows[i]), buffer.cols, buffer.row(i));
   }
-  const MatrixView<float> padded = buffer.Rows(0, PaddedRows(count));
-  ZeroRows(padded.Rows(count, padded.rows - count));
-  return padded;
+  return buffer.Rows(0, count);
 }
 
 void ExpandRows(absl::Span<const int32_t> rows, MatrixView<float> buffer) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/layers/state/position_tables.h"
-#include "engine/layers/state/rows.h"
 
 namespace attendant {
 namespace {
@@ -116,21 +115,7 @@ void Workspace::Reserve(absl::Span<const ProductUse> uses) {
 }
 
 void Workspace::ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target) {
-  // The product writes whole row tiles, and the rows after `target` may belong to another sequence.
-  const int64_t padded_rows = PaddedRows(target.rows);
-  const MatrixView<float> x = activations.embedded().Rows(0, padded_rows);
-  const MatrixView<float> projected = activations.outer().Rows(0, padded_rows);
-  ZeroRows(x.Rows(target.rows, padded_rows - target.rows));
-  gemm.Apply(linear, x, projected);
-  for (int64_t r = 0; r < target.rows; ++r) {
-    std::copy_n(projected.row(r), target.cols, target.row(r));
-  }
-}
-
-MatrixView<float> Workspace::CrossKvInput(int64_t first, int64_t count) {
-  const MatrixView<float> rows = activations.inputs().Rows(first, PaddedRows(count));
-  ZeroRows(rows.Rows(count, rows.rows - count));
-  return rows;
+  gemm.Apply(linear, activations.embedded().Rows(0, target.rows), target);
 }
 
 }  // namespace attendant

@@ -40,9 +40,6 @@ struct Workspace {
   // activations.embedded().
   void ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target);
 
-  // Returns PaddedRows(count) rows of the inputs from `first` on, after zeroing the padding.
-  MatrixView<float> CrossKvInput(int64_t first, int64_t count);
-
   const int64_t max_tokens;
   const ComputeMode mode;
   const ThreadTeam team;

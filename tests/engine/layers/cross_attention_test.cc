@@ -70,8 +70,8 @@ std::vector<CrossKv> Prepare(EncoderRun& run, int64_t layer, const std::vector<I
                          static_cast<int64_t>(item.key_source.size()) / run.key_input().cols);
     has_values = has_values || !item.values.empty();
   }
-  const int64_t first = PaddedRows(bounds.back()), count = first_keys.back();
-  const CrossKvRange rows = {first, first + (has_values ? PaddedRows(count) : 0), count};
+  const int64_t first = bounds.back(), count = first_keys.back();
+  const CrossKvRange rows = {first, first + (has_values ? count : 0), count};
   const auto behind = [](MatrixView<float> view, int64_t row) {
     return view.Rows(row, view.rows - row);
   };
@@ -327,13 +327,13 @@ TEST_F(CrossKvRefusalTest, RelativePositionsAndWindows) {
 TEST_F(CrossKvRefusalTest, RowsThatDoNotFit) {
   Load(model_);
   for (const CrossKvRange& rows :
-       {CrossKvRange{0, 0, 65}, {96, 0, 1}, {0, 81, 16}, {-1, 0, 1}, {0, 0, -1}}) {
+       {CrossKvRange{0, 0, 65}, {80, 0, 1}, {0, 65, 16}, {-1, 0, 1}, {0, 0, -1}}) {
     EXPECT_EQ(run_->ProjectCrossKv(0, rows).status(),
               absl::ResourceExhaustedError(absl::StrCat(
-                  "memory: expected at most 64 rows within 96; got ", rows.rows, " keys from row ",
+                  "memory: expected at most 64 rows within 80; got ", rows.rows, " keys from row ",
                   rows.first_key, " and values from row ", rows.first_value)));
   }
-  EXPECT_TRUE(run_->ProjectCrossKv(0, {32, 32, 64}).ok());
+  EXPECT_TRUE(run_->ProjectCrossKv(0, {16, 16, 64}).ok());
   EXPECT_EQ(run_->ProjectCrossKv(1, {0, 0, 1}).status(),
             absl::InvalidArgumentError("layer: expected 0..0; got 1"));
 }

@@ -133,13 +133,10 @@ class PlainLayer {
   template <class Branch>
   void Add(MatrixView<float> x, const NormParameters& norm, const LayerRun& run,
            const Branch& branch) const {
-    const MatrixView<float> kept = run.Kept(x);
-    if (!is_pre_) {
-      return AddLayerNorm(run.workspace.team, kept, run.Kept(branch(x)), norm.view(), kept);
-    }
-    const MatrixView<float> normed = run.Padded(run.workspace.activations.branch());
-    LayerNorm(run.workspace.team, kept, norm.view(), run.Kept(normed));
-    attendant::Add(run.workspace.team, kept, run.Kept(branch(normed)), kept);
+    if (!is_pre_) return AddLayerNorm(run.workspace.team, x, branch(x), norm.view(), x);
+    const MatrixView<float> normed = run.Kept(run.workspace.activations.branch());
+    LayerNorm(run.workspace.team, x, norm.view(), normed);
+    attendant::Add(run.workspace.team, x, branch(normed), x);
   }
 
   bool is_pre_;
@@ -168,7 +165,7 @@ class FusedLayersTest : public FusedNormTest {
     const PackedBatch batch = {.cu_seqlens = bounds, .bias = {}};
     RunObserver nobody;
     EXPECT_TRUE(batch_run.Begin(batch, 0, nobody).ok());
-    const MatrixView<float> x = workspace.activations.hidden().Rows(0, PaddedRows(batch.tokens()));
+    const MatrixView<float> x = workspace.activations.hidden().Rows(0, batch.tokens());
     float* row = x.data;
     for (const Sequence& sequence : sequences) {
       row = std::copy(sequence.begin(), sequence.end(), row);
@@ -212,15 +209,15 @@ TEST_P(FusedLayersTest, FeedForwardTakesPackedRows) {
   const std::vector<float> values = RandomValues(PaddedRows(kMaxTokens) * width, 1);
   const std::vector<float> nothing(values.size(), std::numeric_limits<float>::quiet_NaN());
   const auto output = [&](const LinearInput& x) {
-    const MatrixView<float> y = run.Kept(block.Forward(x, run));
+    const MatrixView<float> y = block.Forward(x, run);
     return Sequence(y.data, y.data + y.rows * width);
   };
-  const Sequence expected = output(ViewOf(values, PaddedRows(kMaxTokens), width));
+  const Sequence expected = output(ViewOf(values, kMaxTokens, width));
   const PackedInput packed = run.Prepare(width);
   for (int64_t r = 0; r < kMaxTokens; ++r) {
     packed.WriteRows(0, r, {&values[r * width], 1, width, width});
   }
-  EXPECT_TRUE(BitEqual(output({ViewOf(nothing, PaddedRows(kMaxTokens), width), packed}), expected));
+  EXPECT_TRUE(BitEqual(output({ViewOf(nothing, kMaxTokens, width), packed}), expected));
 }
 
 class FusedSpanTest : public FusedNormTest {};

@@ -48,10 +48,9 @@ class Block {
     const LayerRun run = {.workspace = workspace_, .tables = tables_, .tokens = tokens};
     const bool is_normed = model_.layer.norms.are_first();
     const MatrixView<float> rows =
-        run.Padded(is_normed ? workspace_.activations.branch() : workspace_.activations.hidden());
-    ZeroRows(rows);
+        run.Kept(is_normed ? workspace_.activations.branch() : workspace_.activations.hidden());
     std::copy(x.begin(), x.end(), rows.data);
-    const MatrixView<float> y = run.Kept(body.Forward(rows, run));
+    const MatrixView<float> y = body.Forward(rows, run);
     return {y.data, y.data + y.rows * y.cols};
   }
 

@@ -35,13 +35,13 @@ class TokenConvolutionTest : public ::testing::Test {
     RunObserver nobody;
     EXPECT_TRUE(batch_run.Begin(batch, 0, nobody).ok());
     const LayerRun run = batch_run.Layer(0, /*is_last=*/true);
-    const MatrixView<float> x = run.Padded(workspace.activations.hidden());
+    const MatrixView<float> x = run.Kept(workspace.activations.hidden());
     float* row = x.data;
     for (const Sequence& sequence : sequences)
       row = std::copy(sequence.begin(), sequence.end(), row);
     BlockRows rows = {x, x};
     convolution->Begin(rows, run);
-    const MatrixView<float> y = run.Padded(workspace.activations.convolved());
+    const MatrixView<float> y = run.Kept(workspace.activations.convolved());
     return {y.data, y.row(run.tokens)};
   }
 
