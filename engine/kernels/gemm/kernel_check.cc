@@ -10,6 +10,7 @@
 #include "engine/kernels/gemm/panel.h"
 #include "engine/kernels/gemm/product_plan.h"
 #include "engine/kernels/gemm/product_runner.h"
+#include "engine/kernels/row_tiles.h"
 
 namespace attendant {
 namespace {
@@ -82,7 +83,8 @@ class ProbePanel {
   // Multiplies one full tile.
   TileCandidate Run(const TileKernel& tile) {
     const PanelShape& shape = panel_.kernels->shape;
-    const int64_t row_bytes = shape.block_row_bytes(), block_bytes = tile.rows * row_bytes;
+    const int64_t row_bytes = shape.block_row_bytes();
+    const int64_t block_bytes = PaddedRows(tile.rows) * row_bytes;
     AlignedBuffer<char> x(shape.blocks() * block_bytes);
     for (int64_t block = 0; block < shape.blocks(); ++block) {
       for (int64_t r = 0; r < tile.rows; ++r) {
@@ -118,22 +120,23 @@ std::vector<size_t> AgreeingTiles(const PanelKernels& kernels) {
 
 std::vector<size_t> AgreeingCandidates(const std::vector<TileCandidate>& candidates, int64_t probes,
                                        int64_t width) {
-  // The reference is the smallest tile that agrees with itself: it wastes the least on short
-  // batches.
-  const TileCandidate* base = nullptr;
-  std::vector<size_t> kept;
-  for (size_t i = candidates.size(); i-- > 0;) {
-    const TileCandidate& candidate = candidates[i];
-    const TileCandidate& other = base != nullptr ? *base : candidate;
-    bool agrees = true;
-    for (int64_t r = 0; r < candidate.rows && agrees; ++r) {
-      agrees = SameBits(&candidate.results[r * width], &other.results[r % probes * width], width);
+  const auto agree = [&](const TileCandidate& candidate, const TileCandidate& base) {
+    for (int64_t r = 0; r < candidate.rows; ++r) {
+      const float* const row = &candidate.results[r * width];
+      if (!SameBits(row, &base.results[r % probes * width], width)) return false;
     }
-    if (!agrees) continue;
-    base = &other;
-    kept.push_back(i);
+    return true;
+  };
+  // The reference is the smallest tile that agrees with itself, because it wastes the least on short
+  // batches. It has every probe.
+  const auto base =
+      std::find_if(candidates.rbegin(), candidates.rend(), [&](const TileCandidate& candidate) {
+        return candidate.rows >= probes && agree(candidate, candidate);
+      });
+  std::vector<size_t> kept;
+  for (size_t i = 0; i < candidates.size() && base != candidates.rend(); ++i) {
+    if (agree(candidates[i], *base)) kept.push_back(i);
   }
-  std::reverse(kept.begin(), kept.end());
   return kept;
 }
 

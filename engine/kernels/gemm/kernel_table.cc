@@ -4,20 +4,23 @@
 #include <memory>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "engine/base/rounding.h"
 #include "engine/kernels/gemm/kernel_check.h"
+#include "engine/kernels/row_tiles.h"
 
 namespace attendant {
 namespace {
 
 using dnnl::memory;
 
-// The sizes of row tiles, in descending order. Tiles of one row always give equal bits.
-constexpr int64_t kTileRows[] = {256, 64, 16};
+// The sizes of row tiles, in descending order. With the short ones, a call of a few tokens takes
+// less time. Tiles of one row always give equal bits.
+constexpr int64_t kTileRows[] = {256, 64, 16, 8, 4};
 constexpr int64_t kLastResortRows = 1;
 // oneDNN chooses the packed layout once, for this number of rows.
 constexpr int64_t kReferenceRows = 64;
@@ -72,11 +75,14 @@ std::unique_ptr<PanelKernels> MakeOwnKernels(const PanelShape& shape) {
   return kernels;
 }
 
+bool IsShort(const TileKernel& tile) { return tile.rows < kRowTile; }
+
 // Keeps the tiles that agree. If none do, uses only tiles of kLastResortRows rows.
 void KeepAgreeingTiles(PanelKernels& kernels) {
   std::vector<TileKernel> kept;
   for (const size_t i : AgreeingTiles(kernels)) kept.push_back(kernels.tiles[i]);
-  kernels.all_agree = kept.size() == kernels.tiles.size();
+  kernels.all_agree = kept.size() - absl::c_count_if(kept, IsShort) ==
+                      kernels.tiles.size() - absl::c_count_if(kernels.tiles, IsShort);
   if (kept.empty()) {
     kept.push_back(MakeTileKernel(kernels.shape, kLastResortRows, kernels.weights));
   }

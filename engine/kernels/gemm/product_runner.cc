@@ -14,7 +14,7 @@ using dnnl::memory;
 void ProductRunner::Reserve(const PanelKernels& kernels) {
   const PanelShape& shape = kernels.shape;
   for (const TileKernel& kernel : kernels.tiles) {
-    y_.GrowTo(kernel.rows * shape.width);
+    y_.GrowTo(PaddedRows(kernel.rows) * shape.width);
     if (shape.gemm != Gemm::kOneDnn || memories_.contains(&kernel.first)) continue;
     Reserve(kernel.first);
     if (shape.products() > 1) Reserve(kernel.next);

@@ -8,11 +8,11 @@
 
 #include "engine/base/rounding.h"
 #include "engine/kernels/gemm/tile_kernel.h"
+#include "engine/kernels/row_tiles.h"
 
 namespace attendant {
 
-// The rows that one kernel computes: the size of its tile, or fewer for the last block if no tile
-// is small enough.
+// The rows that one kernel computes: the size of its tile, or fewer in the last block.
 struct RowBlock {
   const TileKernel* kernel;
   int64_t begin;
@@ -20,12 +20,14 @@ struct RowBlock {
 };
 
 // The tiles that `rows` are split into, the largest first. No tile is larger than `limit`, unless
-// there is no smaller one.
+// there is no smaller one. Tiles of fewer than kRowTile rows are only for the last block: the
+// smallest that has room for it.
 class RowBlocks {
  public:
   // `tiles` has at least one tile, is sorted by descending rows, and must outlive this object.
   RowBlocks(const std::vector<TileKernel>& tiles, int64_t rows, int64_t limit)
-      : rows_(rows), last_(std::prev(tiles.end())) {
+      : rows_(rows), last_(std::prev(tiles.end())), end_(tiles.end()) {
+    while (last_ != tiles.begin() && last_->rows < kRowTile) --last_;
     first_ = std::find_if(tiles.begin(), last_,
                           [limit](const TileKernel& tile) { return tile.rows <= limit; });
   }
@@ -49,7 +51,10 @@ class RowBlocks {
       begin += count * tile->rows;
     }
     begin += index * last_->rows;
-    return {&*last_, begin, std::min(last_->rows, rows_ - begin)};
+    const int64_t count = std::min(last_->rows, rows_ - begin);
+    Tile smallest = last_;
+    while (std::next(smallest) != end_ && std::next(smallest)->rows >= count) ++smallest;
+    return {&*smallest, begin, count};
   }
 
  private:
@@ -57,6 +62,7 @@ class RowBlocks {
   int64_t rows_;
   Tile first_;
   Tile last_;
+  Tile end_;
 };
 
 }  // namespace attendant

@@ -85,7 +85,8 @@ struct PanelKernels {
   // At least one, in descending order of rows. A row's bits depend neither on the kernel that
   // computes it nor on its position in the tile.
   std::vector<TileKernel> tiles;
-  bool all_agree;  // whether every size that was tried passed the self-test
+  // Whether every size that was tried passed the self-test, apart from those below kRowTile.
+  bool all_agree;
   // Only for the vector GEMM. 0 if no sum block gives the bits that like_onednn requires.
   int64_t sum_block = kVectorSumBlock;
   // False if int8 sums may saturate: kernels for CPUs without VNNI add pairs of products in 16

@@ -19,8 +19,9 @@ Gemm Chosen(const ComputeMode& mode, const ProductShape& shape = kShape) {
 
 bool HasAvx512() { return EffectiveIsa().substr(0, 6) == "avx512" || HasAmxUnits(); }
 
-TEST(ChooseGemmTest, TakesOneDnnsProductsOfFloat32FromAvx512On) {
-  const Gemm expected = HasAvx512() ? Gemm::kOneDnn : Gemm::kVector;
+TEST(ChooseGemmTest, TakesTheFasterProductsOfFloat32) {
+  const bool is_for_onednn = HasAvx512() && EffectiveIsa() != "avx512_bf16";
+  const Gemm expected = is_for_onednn ? Gemm::kOneDnn : Gemm::kVector;
   EXPECT_EQ(Chosen({}), expected);
   for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
     EXPECT_EQ(Chosen({type, true}), expected) << "emulated " << Name(type);

@@ -40,6 +40,16 @@ TEST(AgreeingCandidatesTest, FollowsTheSmallestUniformSize) {
       ElementsAre(0, 1));
 }
 
+TEST(AgreeingCandidatesTest, DoesNotFollowASizeThatLacksProbes) {
+  EXPECT_THAT(
+      AgreeingCandidates({Candidate(8, 0, 0), Candidate(4, 0, 0), Candidate(1, 5, 0)}, 2, 1),
+      ElementsAre(0, 1));
+  EXPECT_THAT(
+      AgreeingCandidates({Candidate(8, 0, 0), Candidate(4, 0, 0), Candidate(1, 0, 0)}, 2, 1),
+      ElementsAre(0, 1, 2));
+  EXPECT_THAT(AgreeingCandidates({Candidate(1, 0, 0)}, 2, 1), IsEmpty());
+}
+
 TEST(AgreeingCandidatesTest, MayKeepNone) {
   EXPECT_THAT(AgreeingCandidates({Candidate(8, 0, 1), Candidate(4, 0, 2)}, 2, 1), IsEmpty());
 }

@@ -49,6 +49,16 @@ TEST(RowBlocksTest, FillsTheSmallestTilePartlyAtTheEnd) {
   EXPECT_THAT(Cut({64}, 16, 64), ElementsAre(Block{64, 0, 16}));
 }
 
+TEST(RowBlocksTest, EndsWithTheShortestTileThatHasRoom) {
+  const std::vector<int64_t> sizes = {256, 64, 16, 8, 4};
+  for (const auto& [rows, tile] : std::vector<std::pair<int64_t, int64_t>>{
+           {1, 4}, {4, 4}, {5, 8}, {8, 8}, {9, 16}, {16, 16}}) {
+    EXPECT_THAT(Cut(sizes, rows, 256), ElementsAre(Block{tile, 0, rows}));
+    EXPECT_THAT(Cut(sizes, 16 + rows, 256), ElementsAre(Block{16, 0, 16}, Block{tile, 16, rows}));
+  }
+  EXPECT_THAT(Cut({64, 8}, 72, 256), ElementsAre(Block{64, 0, 64}, Block{8, 64, 8}));
+}
+
 TEST(RowBlocksTest, CanGoRowByRow) {
   EXPECT_THAT(Cut({1}, 3, 64), ElementsAre(Block{1, 0, 1}, Block{1, 1, 1}, Block{1, 2, 1}));
 }
