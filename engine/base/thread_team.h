@@ -11,8 +11,10 @@
 namespace attendant {
 
 // A team consists of the calling thread and size() - 1 OpenMP workers, which libgomp keeps alive
-// between calls. Not thread-safe: always call a team from the same thread. Different threads may
-// run different teams at the same time.
+// until the calling thread ends. While it keeps more threads than there are CPUs, waiting ones
+// sleep almost at once, and a small batch takes twice as long; so code that rarely needs a team
+// should call it from a thread that ends. Not thread-safe: always call a team from the same thread.
+// Different threads may run different teams at the same time.
 class ThreadTeam {
  public:
   // `size` includes the calling thread and is at least 1.

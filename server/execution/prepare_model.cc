@@ -15,11 +15,11 @@
 namespace attendant::server {
 namespace {
 
-// Memory is placed, and threads are started, on the node of the thread that does it first.
+// Memory is placed, and threads are started, on the node of the thread that does it first. The
+// thread of `work` ends, and with it those of its team (ThreadTeam).
 void OnNodeOf(int instance, const ThreadPlan& plan, absl::FunctionRef<void()> work) {
-  if (plan.nodes.empty()) return work();
   std::async(std::launch::async, [&] {
-    BindToNode(plan.nodes[plan.CopyOf(instance)]);
+    if (!plan.nodes.empty()) BindToNode(plan.nodes[plan.CopyOf(instance)]);
     work();
   }).get();
 }

@@ -91,7 +91,7 @@ LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base, int th
 }
 
 // Loads the copies of a model. Each is first written by a thread on its node, so that its pages are
-// placed there.
+// placed there. The thread ends, and with it those of its team (ThreadTeam).
 absl::StatusOr<std::vector<std::shared_ptr<const Encoder>>> LoadCopies(const OpenedModel& opened,
                                                                        const ServedModel* base,
                                                                        const ThreadPlan& plan,
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const Encoder>>> LoadCopies(const Ope
       return LoadEncoder(opened, base == nullptr ? nullptr : base->copy(i).get(),
                          plan.threads_per_instance, clock);
     };
-    LoadedEncoder copy = plan.nodes.empty() ? load() : std::async(std::launch::async, load).get();
+    LoadedEncoder copy = std::async(std::launch::async, load).get();
     if (!copy.ok()) return copy.status();
     copies.push_back(*std::move(copy));
   }

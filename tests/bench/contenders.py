@@ -11,7 +11,7 @@ PEER_ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
 }
 # The server sets this for itself; see server/host/library_variables.h.
-ENGINE_ENVIRONMENT = {"GOMP_SPINCOUNT": "10000"}
+ENGINE_ENVIRONMENT = {"GOMP_SPINCOUNT": "1000"}
 # The loader finds these libraries.
 JEMALLOC, TCMALLOC = "libjemalloc.so.2", "libtcmalloc_minimal.so.4"
 

@@ -1,14 +1,17 @@
 // Tests of start, stop and drain of the real process.
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/blocking_counter.h"
@@ -73,6 +76,34 @@ TEST(LifecycleTest, DividesTheWorkAsItIsTold) {
   }
 }
 
+// Returns the number of threads that have the name of the program, unlike those of gRPC and of the
+// instances.
+int64_t CountThreads(const ServerProcess& server) {
+  int64_t count = 0;
+  for (const auto& task :
+       std::filesystem::directory_iterator(absl::StrCat("/proc/", server.pid(), "/task"))) {
+    std::ifstream file(task.path() / "comm");
+    std::string name;
+    if (std::getline(file, name) && absl::StartsWith(name, "attendant")) ++count;
+  }
+  return count;
+}
+
+// Loading uses a team of threads. If OpenMP kept them, it would make those of the instances sleep
+// between two products, since there would be more threads than CPUs.
+TEST(LifecycleTest, KeepsNoThreadsOfLoading) {
+  const auto start = [](int threads) {
+    return std::make_unique<ServerProcess>(std::vector<std::string>{
+        "--port=0", "--http-port=0", "--address=127.0.0.1", "--model=tiny=synthetic:tiny",
+        "--instances=1", absl::StrCat("--threads-per-instance=", threads)});
+  };
+  const auto alone = start(1), together = start(2);
+  alone->AwaitLine("ready: ");
+  together->AwaitLine("ready: ");
+  // Threads may still be about to end; without an end, the test times out.
+  while (CountThreads(*together) > CountThreads(*alone)) std::this_thread::yield();
+}
+
 // The variables of the process as libraries have read them before its main.
 std::vector<std::string> VariablesOf(const ServerProcess& server) {
   std::ifstream file(absl::StrCat("/proc/", server.pid(), "/environ"));
@@ -84,7 +115,7 @@ TEST(LifecycleTest, SetsVariablesOfLibraries) {
   ServerProcess server({"--port=0", "--http-port=0", "--address=127.0.0.1"});
   server.AwaitLine("ready: ");
   const std::vector<std::string> variables = VariablesOf(server);
-  EXPECT_THAT(variables, Contains("GOMP_SPINCOUNT=10000"));
+  EXPECT_THAT(variables, Contains("GOMP_SPINCOUNT=1000"));
   // Debian 12's C library ends the text where it has found the first value.
   EXPECT_THAT(variables, Contains(StartsWith("GLIBC_TUNABLES=glibc.malloc.tcache_max=128")));
 }

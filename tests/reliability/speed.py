@@ -30,7 +30,7 @@ class _Engine:
         worker = setup.program("engine_worker", "bench")
         self._tokens = 128 * sequences
         self._worker = WorkerProcess([*pinned(core), str(worker), "--model", MODEL, "--threads", "1"],
-                                     {"GOMP_SPINCOUNT": "10000", "ATTENDANT_PART": part}, folder / "engine.log",
+                                     {"GOMP_SPINCOUNT": "1000", "ATTENDANT_PART": part}, folder / "engine.log",
                                      START_SECONDS)
         self._worker.prepare(case)
         self._passes = max(1, round(TURN_SECONDS / max(self._worker.run(2)[1], 1e-4)))
