@@ -9,7 +9,6 @@
 #include "server/text/base/json_fields.h"
 #include "server/text/base/unicode.h"
 #include "server/text/split_pattern.h"
-#include "server/text/word_pattern.h"
 
 namespace attendant::text {
 namespace {

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/unicode.h"
-#include "server/text/word_pattern.h"
 
 namespace attendant::text {
 namespace {

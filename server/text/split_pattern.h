@@ -37,6 +37,12 @@ SplitPattern Literal(std::u32string text);
 // A known regular expression; returns UNIMPLEMENTED with `field` for others.
 absl::StatusOr<SplitPattern> KnownPattern(absl::string_view regex, absl::string_view field);
 
+// Patterns of word-like pieces in GPT-2 and its successors, which try alternatives in turn. The
+// first is GPT-2's; the second is that of a regular expression in tokenizer.json, in which line
+// breaks may be literal or escaped (\r and \n), or empty if it is unknown.
+SplitPattern Gpt2Words();
+SplitPattern KnownWords(absl::string_view regex);
+
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 // Turns matches into pieces, in place; the remaining ones are marked as not matching.

@@ -1,9 +1,8 @@
-#include "server/text/word_pattern.h"
-
 #include <string>
 
 #include "absl/strings/str_replace.h"
 #include "server/text/base/unicode.h"
+#include "server/text/split_pattern.h"
 
 namespace attendant::text {
 namespace {
