@@ -108,6 +108,11 @@ void KeepFiles(const std::string& transformer, Tokenization& read) {
         "special_tokens_map.json", "added_tokens.json", "config.json"}) {
     Keep(absl::StrCat(transformer, "/", name), name, read);
   }
+  if (read.files.contains("tokenizer.json")) return;
+  for (const char* name : {"spiece.model", "spm.model", "sentencepiece.bpe.model",
+                           "sentencepiece.model", "tokenizer.model"}) {
+    Keep(absl::StrCat(transformer, "/", name), name, read);
+  }
 }
 
 std::optional<int64_t> IdOf(const Json& added_tokens, const std::string& text) {

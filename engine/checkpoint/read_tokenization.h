@@ -27,11 +27,12 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 //                                     and the lengths
 //   artifact.metadata            of Stanford's ColBERT, prefixes and lengths
 // The transformer's files are also kept as they are (Tokenization::files), with vocab.txt,
-// vocab.json, merges.txt, added_tokens.json and the model's config.json; but prefixes of PyLate are
-// special tokens in tokenizer.json. The last is in `folder`, the others are in `transformer`, which
-// is the same folder for most models. INVALID_ARGUMENT for faults in the files of
-// sentence-transformers, which change the vectors of texts. Faults in the others are added to
-// `warnings`; such a file or truncation_side is then ignored.
+// vocab.json, merges.txt, added_tokens.json and the model's config.json, and without tokenizer.json
+// the SentencePiece models; but prefixes of PyLate are special tokens in tokenizer.json. The last
+// is in `folder`, the others are in `transformer`, which is the same folder for most models.
+// INVALID_ARGUMENT for faults in the files of sentence-transformers, which change the vectors of
+// texts. Faults in the others are added to `warnings`; such a file or truncation_side is then
+// ignored.
 absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
                                               const std::string& transformer,
                                               std::vector<std::string>& warnings);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/files/tokenizer_json.h"
 #include "server/text/tokenizer_files.h"
@@ -30,6 +31,10 @@ text::TokenizerFiles FilesOf(const std::map<std::string, std::string>& files) {
     const auto found = files.find(name);
     return found == files.end() ? std::nullopt : std::optional<std::string>(found->second);
   };
+  std::map<std::string, std::string> pieces;
+  for (const auto& [name, content] : files) {
+    if (absl::EndsWith(name, ".model")) pieces[name] = content;
+  }
   return {file("tokenizer.json"),
           file("vocab.json"),
           file("merges.txt"),
@@ -38,7 +43,8 @@ text::TokenizerFiles FilesOf(const std::map<std::string, std::string>& files) {
           file("special_tokens_map.json"),
           file("added_tokens.json"),
           file("config.json"),
-          file("sentence_bert_config.json")};
+          file("sentence_bert_config.json"),
+          std::move(pieces)};
 }
 
 }  // namespace
@@ -56,7 +62,7 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
     if (!files.empty()) {
       made->why_none =
           "its directory has no tokenizer.json (AutoTokenizer's save_pretrained writes it), "
-          "vocab.txt, or vocab.json and merges.txt";
+          "vocab.txt, vocab.json with merges.txt, or SentencePiece model";
     }
     return made;
   }

@@ -153,7 +153,7 @@ uint32_t FindIdLimit(const Vocabulary& vocabulary, const std::vector<AddedToken>
 }
 
 // The most characters that normalizing and splitting may make of one.
-constexpr uint64_t kMaxGrowth = 1024;
+constexpr uint64_t kMaxGrowth = 2048;  // ALBERT has 1296
 
 }  // namespace
 
@@ -218,7 +218,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(JsonValue tokenizer_j
   }
   auto parts = std::make_unique<Parts>();
   Vocabulary vocabulary;
-  ASSIGN_OR_RETURN(parts->model, LoadModel(fields, vocabulary));
+  ASSIGN_OR_RETURN(parts->model, LoadModel(fields, overrides.scores, vocabulary));
   RETURN_IF_ERROR(Assemble(overrides, file, vocabulary, *parts, notes));
   return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(parts)));
 }

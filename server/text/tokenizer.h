@@ -67,6 +67,8 @@ struct TokenizerOverrides {
   std::optional<std::string> normalizer, pre_tokenizer, post_processor;
   // An object with options of the model, excluding its vocabulary.
   std::optional<std::string> model;
+  // The exact scores of all of a Unigram's tokens; empty: the decimals of the file.
+  std::vector<double> scores;
   // Added after those of tokenizer.json, or instead of them. Known tokens get these flags.
   std::vector<AddedTokenSetting> added_tokens;
   bool drops_file_tokens = false;

@@ -5,41 +5,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/text/base/json_tree.h"
+#include "server/text/base/part_json.h"
 #include "server/text/models/score.h"
 
 namespace attendant::text {
 namespace {
-
-std::string BoolJson(bool value) { return value ? "true" : "false"; }
-
-// The id of a token, for TokenizerOverrides::post_processor.
-std::string IdOf(absl::string_view token) { return absl::StrCat("{{", token, "}}"); }
-
-// Returns a template like "$A SEP $B", in which words other than $A and $B are special tokens.
-std::string TemplateJson(const std::vector<std::string>& single,
-                         const std::vector<std::string>& pair) {
-  std::string special;
-  const auto parts = [&](const std::vector<std::string>& words) {
-    std::string list;
-    for (const std::string& word : words) {
-      const bool is_second = absl::EndsWith(word, ":1");
-      const std::string name = is_second ? word.substr(0, word.size() - 2) : word;
-      const bool is_text = name == "$A" || name == "$B";
-      absl::StrAppend(&list, list.empty() ? "" : ",",
-                      is_text ? R"({"Sequence":{"id":)" : R"({"SpecialToken":{"id":)",
-                      is_text ? QuoteJson(name.substr(1)) : QuoteJson(name), R"(,"type_id":)",
-                      is_second ? 1 : 0, "}}");
-      const std::string quoted = QuoteJson(name);
-      if (is_text || absl::StrContains(special, quoted + ":")) continue;
-      absl::StrAppend(&special, special.empty() ? "" : ",", quoted, R"(:{"id":)", quoted,
-                      R"(,"ids":[)", IdOf(name), R"(],"tokens":[)", quoted, "]}");
-    }
-    return list;
-  };
-  const std::string first = parts(single), second = parts(pair);
-  return absl::StrCat(R"({"type":"TemplateProcessing","single":[)", first, R"(],"pair":[)", second,
-                      R"(],"special_tokens":{)", special, "}}");
-}
 
 absl::Status BertParts(const TokenizerSettings& settings, TokenizerOverrides& parts,
                        bool always_lowercases = false) {
@@ -66,53 +36,9 @@ std::string BertEnds(const TokenizerSettings& settings) {
   return TemplateJson({cls, "$A", sep}, {cls, "$A", sep, "$B:1", sep + ":1"});
 }
 
-std::string RobertaEnds(const std::string& cls, const std::string& sep, bool trims, bool prefix) {
-  return absl::StrCat(R"({"type":"RobertaProcessing","sep":[)", QuoteJson(sep), ",", IdOf(sep),
-                      R"(],"cls":[)", QuoteJson(cls), ",", IdOf(cls), R"(],"trim_offsets":)",
-                      BoolJson(trims), R"(,"add_prefix_space":)", BoolJson(prefix), "}");
-}
-
 std::string RobertaEnds(const TokenizerSettings& settings, bool trims, bool prefix) {
-  return RobertaEnds(settings.Token("cls_token", "<s>"), settings.Token("sep_token", "</s>"), trims,
+  return RobertaJson(settings.Token("cls_token", "<s>"), settings.Token("sep_token", "</s>"), trims,
                      prefix);
-}
-
-// The options of a BPE model; `unk` is JSON.
-std::string BpeOptions(absl::string_view unk, bool fuse_unk, bool byte_fallback,
-                       absl::string_view suffix = "") {
-  return absl::StrCat(R"({"dropout":null,"ignore_merges":false,"continuing_subword_prefix":"",)",
-                      R"("unk_token":)", unk, R"(,"fuse_unk":)", BoolJson(fuse_unk),
-                      R"(,"byte_fallback":)", BoolJson(byte_fallback), R"(,"end_of_word_suffix":)",
-                      QuoteJson(suffix), "}");
-}
-
-std::string ByteLevelJson(bool prefix, bool use_regex) {
-  return absl::StrCat(R"({"type":"ByteLevel","trim_offsets":true,"use_regex":)",
-                      BoolJson(use_regex), R"(,"add_prefix_space":)", BoolJson(prefix), "}");
-}
-
-std::string MetaspaceJson(absl::string_view scheme, bool split = true) {
-  return absl::StrCat(R"({"type":"Metaspace","replacement":"▁","split":)", BoolJson(split),
-                      R"(,"prepend_scheme":")", scheme, "\"}");
-}
-
-// The map of characters in a file's normalizer, alone or in a sequence; or null.
-std::string CharsmapJson(const Fields& file) {
-  const std::optional<JsonValue> normalizer = file.Find("normalizer");
-  if (!normalizer.has_value()) return "null";
-  std::vector<JsonValue> steps = {*normalizer};
-  if (const auto list = normalizer->Find("normalizers")) steps = list->Elements();
-  for (const JsonValue& step : steps) {
-    if (const auto map = step.Find("precompiled_charsmap")) {
-      return absl::StrCat(R"({"type":"Precompiled","precompiled_charsmap":)",
-                          QuoteJson(map->text()), "}");
-    }
-  }
-  return "null";
-}
-
-std::string UnigramOptions(size_t unk_id) {
-  return absl::StrCat(R"({"byte_fallback":false,"unk_id":)", unk_id, "}");
 }
 
 void SentencePieceParts(const Fields& file, bool prefix, TokenizerOverrides& parts) {
@@ -123,21 +49,54 @@ void SentencePieceParts(const Fields& file, bool prefix, TokenizerOverrides& par
 }
 
 // The place of the unknown token with a score of 0, which the class looks for.
-size_t UnknownPlace(const Fields& file, const std::string& unk, size_t otherwise) {
+int64_t UnknownPlace(const Fields& file, const std::string& unk, int64_t otherwise) {
   const std::optional<JsonValue> model = file.Find("model");
   const std::optional<JsonValue> list = model ? model->Find("vocab") : std::nullopt;
   if (!list || !list->is_array()) return otherwise;
   const std::vector<JsonValue> pieces = list->Elements();
   for (size_t i = 0; i < pieces.size(); ++i) {
     const std::vector<JsonValue> pair = pieces[i].Elements();
-    if (pair.size() == 2 && pair[0].text() == unk && ParseScore(pair[1].text()) == 0) return i;
+    if (pair.size() == 2 && pair[0].text() == unk && ParseScore(pair[1].text()) == 0) {
+      return static_cast<int64_t>(i);
+    }
   }
   return otherwise;
 }
 
-bool ListsMoreTokens(const TokenizerSettings& settings) {
-  const JsonValue given = settings.tokenizer.fields().json();
-  return given.Find("additional_special_tokens") || given.Find("extra_special_tokens");
+// The first and last token that add_bos_token and add_eos_token ask for: none with tokenizer.json.
+absl::StatusOr<std::string> BosEosEnds(const TokenizerSettings& settings, const std::string& bos,
+                                       const std::string& eos) {
+  const auto token = [&](absl::string_view key, absl::string_view flag,
+                         const std::string& otherwise) -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const bool wanted, settings.tokenizer.fields().Bool(flag, false));
+    const auto found = settings.SpecialToken(key, otherwise);
+    return wanted && settings.sentence_piece && found.has_value() ? found->content : "";
+  };
+  ASSIGN_OR_RETURN(const std::string first, token("bos_token", "add_bos_token", bos));
+  ASSIGN_OR_RETURN(const std::string last, token("eos_token", "add_eos_token", eos));
+  std::vector<std::string> single, pair;
+  for (const std::string& part : {first, std::string("$A"), last}) {
+    if (part.empty()) continue;
+    single.push_back(part);
+  }
+  pair = single;
+  for (const std::string& part : {first, std::string("$B"), last}) {
+    if (!part.empty()) pair.push_back(part + ":1");
+  }
+  return TemplateJson(single, pair);
+}
+
+// The normalizer of ALBERT and RemBERT up to the map of characters; `spaces` joins spaces.
+std::vector<std::string> QuotesAndAccents(bool spaces, bool keeps_accents, bool lowercase) {
+  std::vector<std::string> steps = {ReplaceJson("String", "``", "\""),
+                                    ReplaceJson("String", "''", "\"")};
+  if (spaces) steps.push_back(ReplaceJson("Regex", " {2,}", " "));
+  if (!keeps_accents) {
+    steps.push_back(R"({"type":"NFKD"})");
+    steps.push_back(R"({"type":"StripAccents"})");
+  }
+  if (lowercase) steps.push_back(R"({"type":"Lowercase"})");
+  return steps;
 }
 
 constexpr char kQwenPattern[] =
@@ -207,13 +166,33 @@ absl::Status LikeAlbert(const TokenizerSettings& settings, const Fields& file,
   ASSIGN_OR_RETURN(const bool accents, fields.Bool("keep_accents", false));
   SentencePieceParts(file, prefix, parts);
   parts.model = UnigramOptions(1);
-  const std::string charsmap = *parts.normalizer;
-  parts.normalizer = absl::StrCat(R"({"type":"Sequence","normalizers":[)",
-                                  R"({"type":"Replace","pattern":{"String":"``"},"content":"\""},)",
-                                  R"({"type":"Replace","pattern":{"String":"''"},"content":"\""})",
-                                  accents ? "" : R"(,{"type":"NFKD"},{"type":"StripAccents"})",
-                                  lowercase ? R"(,{"type":"Lowercase"})" : "",
-                                  charsmap == "null" ? "" : "," + charsmap, "]}");
+  std::vector<std::string> steps = QuotesAndAccents(false, accents, lowercase);
+  steps.push_back(CharsmapJson(file));
+  parts.normalizer = SequenceJson(steps);
+  if (settings.sentence_piece.has_value()) {
+    const JsonValue given = fields.json();
+    const bool says_ends = given.Find("add_bos_token") || given.Find("add_eos_token");
+    ASSIGN_OR_RETURN(const std::string ends, BosEosEnds(settings, "[CLS]", "[SEP]"));
+    parts.post_processor = says_ends ? ends : BertEnds(settings);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LikeRemBert(const TokenizerSettings& settings, const Fields& file,
+                         TokenizerOverrides& parts) {
+  const Fields fields = settings.tokenizer.fields();
+  ASSIGN_OR_RETURN(const bool prefix, fields.Bool("add_prefix_space", true));
+  ASSIGN_OR_RETURN(const bool lowercase, fields.Bool("do_lower_case", false));
+  ASSIGN_OR_RETURN(const bool accents, fields.Bool("keep_accents", true));
+  parts.model = UnigramOptions(2);
+  std::vector<std::string> steps = QuotesAndAccents(true, accents, lowercase);
+  steps.push_back(CharsmapJson(file));
+  parts.normalizer = SequenceJson(steps);
+  parts.pre_tokenizer = MetaspaceJson(prefix ? "always" : "never");
+  // The class sets its own, and after that another one if tokenizer.json had none.
+  const bool has_ends = !settings.sentence_piece && file.Find("post_processor");
+  ASSIGN_OR_RETURN(const std::string ends, BosEosEnds(settings, "[CLS]", "[SEP]"));
+  parts.post_processor = has_ends ? BertEnds(settings) : ends;
   return absl::OkStatus();
 }
 
@@ -236,13 +215,68 @@ absl::Status LikeT5(const TokenizerSettings&, const Fields& file, TokenizerOverr
   return absl::OkStatus();
 }
 
+absl::Status LikePegasus(const TokenizerSettings& settings, const Fields& file,
+                         TokenizerOverrides& parts) {
+  const std::string unk = settings.Token("unk_token", "<unk>"),
+                    eos = settings.Token("eos_token", "</s>"), charsmap = CharsmapJson(file);
+  const int64_t unk_id = UnknownPlace(file, unk, -1);
+  if (unk_id < 0) {
+    return Unexpected("model.vocab", absl::StrCat("\"", unk, "\" with a score of 0"), "none");
+  }
+  parts.model = UnigramOptions(unk_id);
+  parts.normalizer = SequenceJson({charsmap == "null" ? ReplaceJson("String", "\n", " ") : charsmap,
+                                   ReplaceJson("Regex", " {2,}", " ")});
+  parts.pre_tokenizer = MetaspaceJson("always");
+  parts.post_processor = TemplateJson({"$A", eos}, {"$A", "$B", eos});
+  return absl::OkStatus();
+}
+
+absl::Status LikeMbart(const TokenizerSettings& settings, const Fields& file,
+                       TokenizerOverrides& parts) {
+  const std::string eos = settings.Token("eos_token", "</s>"),
+                    language = settings.tokenizer.Text("src_lang").value_or("en_XX");
+  parts.model = UnigramOptions(3);
+  SentencePieceParts(file, true, parts);
+  parts.normalizer = "null";
+  parts.post_processor = TemplateJson({"$A", eos, language}, {"$A", "$B", eos, language});
+  return absl::OkStatus();
+}
+
+absl::Status LikeMbart50(const TokenizerSettings& settings, const Fields& file,
+                         TokenizerOverrides& parts) {
+  const std::string eos = settings.Token("eos_token", "</s>"),
+                    language = settings.tokenizer.Text("src_lang").value_or("en_XX");
+  parts.model = UnigramOptions(3);
+  parts.normalizer = SequenceJson({CharsmapJson(file), ReplaceJson("Regex", " {2,}", " ")});
+  parts.pre_tokenizer = MetaspaceJson("always");
+  parts.post_processor = TemplateJson({language, "$A", eos}, {language, "$A", "$B", eos});
+  return absl::OkStatus();
+}
+
+absl::Status LikeNllb(const TokenizerSettings& settings, const Fields& file,
+                      TokenizerOverrides& parts) {
+  const std::string eos = settings.Token("eos_token", "</s>"), charsmap = CharsmapJson(file),
+                    language = settings.tokenizer.Text("src_lang").value_or("eng_Latn");
+  ASSIGN_OR_RETURN(const bool legacy, settings.tokenizer.fields().Bool("legacy_behaviour", false));
+  parts.model = BpeOptions(QuoteJson(settings.Token("unk_token", "<unk>")), true, false);
+  parts.normalizer =
+      charsmap == "null" ? charsmap : SequenceJson({charsmap, ReplaceJson("Regex", " {2,}", " ")});
+  parts.pre_tokenizer = MetaspaceJson("always");
+  parts.post_processor = legacy ? TemplateJson({"$A", eos, language}, {"$A", "$B", eos, language})
+                                : TemplateJson({language, "$A", eos}, {language, "$A", "$B", eos});
+  return absl::OkStatus();
+}
+
 absl::Status LikeDeberta(const TokenizerSettings& settings, const Fields& file,
                          TokenizerOverrides& parts) {
   const Fields fields = settings.tokenizer.fields();
   ASSIGN_OR_RETURN(const bool lowercase, fields.Bool("do_lower_case", false));
   ASSIGN_OR_RETURN(const bool punctuation, fields.Bool("split_by_punct", false));
   ASSIGN_OR_RETURN(const bool prefix, fields.Bool("add_prefix_space", true));
-  parts.model = UnigramOptions(UnknownPlace(file, settings.Token("unk_token", "[UNK]"), 1));
+  const std::optional<JsonValue> given = fields.Find("unk_id");
+  int64_t unk_id = given.has_value() ? given->AsId().value_or(1) : 1;
+  if (settings.sentence_piece.has_value()) unk_id = settings.sentence_piece->unk_id;
+  parts.model = UnigramOptions(UnknownPlace(file, settings.Token("unk_token", "[UNK]"), unk_id));
   parts.normalizer = absl::StrCat(
       R"({"type":"Sequence","normalizers":[)", lowercase ? R"({"type":"Lowercase"},)" : "",
       R"({"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "},{"type":"NFC"},)",
@@ -263,6 +297,9 @@ absl::Status LikeLlama(const TokenizerSettings& settings, const Fields&,
   parts.model = BpeOptions("null", true, true);
   parts.normalizer = "null";
   parts.pre_tokenizer = MetaspaceJson(!prefix ? "never" : legacy ? "always" : "first", false);
+  if (settings.sentence_piece.has_value()) {
+    ASSIGN_OR_RETURN(parts.post_processor, BosEosEnds(settings, "<s>", "</s>"));
+  }
   return absl::OkStatus();
 }
 
@@ -272,6 +309,9 @@ absl::Status LikeGemma(const TokenizerSettings& settings, const Fields&,
   parts.normalizer = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
   parts.pre_tokenizer =
       R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious","invert":false})";
+  if (settings.sentence_piece.has_value()) {
+    ASSIGN_OR_RETURN(parts.post_processor, BosEosEnds(settings, "<bos>", "<eos>"));
+  }
   return absl::OkStatus();
 }
 
@@ -296,25 +336,9 @@ absl::Status LikeClip(const TokenizerSettings& settings, const Fields&, Tokenize
       R"(<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|)",
       R"([^\\s\\p{L}\\p{N}]+"},"behavior":"Removed","invert":true},)", ByteLevelJson(false, true),
       "]}");
-  parts.post_processor = RobertaEnds(settings.Token("bos_token", "<|startoftext|>"),
+  parts.post_processor = RobertaJson(settings.Token("bos_token", "<|startoftext|>"),
                                      settings.Token("eos_token", "<|endoftext|>"), false, false);
   return absl::OkStatus();
-}
-
-void AddNotUsed(const TokenizerSettings& settings, TokenizerOverrides& parts) {
-  if (ListsMoreTokens(settings)) return;
-  for (const char* token : {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}) {
-    parts.special_tokens.push_back({token, {}});
-  }
-}
-
-void AddSentinels(const TokenizerSettings& settings, TokenizerOverrides& parts) {
-  if (ListsMoreTokens(settings)) return;
-  const std::optional<JsonValue> wanted = settings.tokenizer.Find("extra_ids");
-  const uint32_t count = wanted ? wanted->AsId().value_or(0) : 100;
-  for (uint32_t i = 0; i < std::min(count, 10'000u); ++i) {
-    parts.special_tokens.push_back({absl::StrCat("<extra_id_", i, ">"), {}});
-  }
 }
 
 }  // namespace attendant::text

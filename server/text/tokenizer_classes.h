@@ -18,12 +18,19 @@ struct TokenizerClass {
   // Sets all parts except the vocabulary and the added tokens.
   absl::Status (*parts)(const TokenizerSettings& settings, const Fields& file,
                         TokenizerOverrides& parts);
-  // Adds special tokens; may be null.
-  void (*more_tokens)(const TokenizerSettings& settings, TokenizerOverrides& parts) = nullptr;
+  // Changes TokenizerSettings::AdditionalTokens; null leaves them.
+  void (*change_tokens)(const TokenizerSettings& settings,
+                        std::optional<std::vector<AddedTokenSetting>>& tokens) = nullptr;
   // Special tokens lose the flags given by the settings.
   bool resets_special_flags = false;
+  // The flags of its mask token unless the settings give any.
+  AddedTokenFlags mask_flags = {};
   // The model reads which tokens are of the second text, unless model_input_names says otherwise.
   bool has_types = false;
+  // The SentencePiece model that it reads without tokenizer.json; empty if none.
+  absl::string_view sentence_piece = "";
+  // Turns the pieces of that model into its vocabulary; null leaves them.
+  absl::Status (*pieces)(const TokenizerSettings& settings, SentencePieceModel& model) = nullptr;
 };
 
 // Returns the class that AutoTokenizer of transformers chooses for a checkpoint; null if it uses

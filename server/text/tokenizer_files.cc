@@ -1,9 +1,9 @@
 #include "server/text/tokenizer_files.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -31,6 +31,29 @@ absl::StatusOr<TokenizerSettings> ReadSettings(const TokenizerFiles& files) {
                            std::move(model), std::move(sentence)};
 }
 
+// Special tokens in the order of their ids. Of equal ones, the flags of the last count.
+class SpecialTokens {
+ public:
+  void Add(AddedTokenSetting token) {
+    const auto [place, is_new] = places_.try_emplace(token.content, tokens_.size());
+    if (is_new) {
+      tokens_.push_back(std::move(token));
+    } else {
+      tokens_[place->second].flags = token.flags;
+    }
+  }
+
+  void AddAll(std::vector<AddedTokenSetting> tokens) {
+    for (AddedTokenSetting& token : tokens) Add(std::move(token));
+  }
+
+  const std::vector<AddedTokenSetting>& tokens() const { return tokens_; }
+
+ private:
+  std::vector<AddedTokenSetting> tokens_;
+  absl::flat_hash_map<std::string, size_t> places_;
+};
+
 // Sets the tokens that transformers adds to a vocabulary.
 absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerClass* known,
                             TokenizerOverrides& overrides) {
@@ -38,18 +61,20 @@ absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerCl
   // Such a class builds a tokenizer from the vocabulary only.
   overrides.drops_file_tokens = known != nullptr && listed.has_value();
   if (listed.has_value()) overrides.added_tokens = *std::move(listed);
-  std::vector<AddedTokenSetting> special;
+  SpecialTokens special;
   for (const absl::string_view key : kSpecialTokenKeys) {
-    const auto token = SpecialTokenOf(settings, known, key);
-    if (token.has_value()) special.push_back(*token);
+    if (auto token = SpecialTokenOf(settings, known, key)) special.Add(*std::move(token));
   }
-  for (AddedTokenSetting& token : settings.MoreSpecialTokens()) {
-    special.push_back(std::move(token));
+  special.AddAll(settings.MoreSpecialTokens());
+  ASSIGN_OR_RETURN(overrides.special_tokens, settings.OlderAddedTokens(special.tokens()));
+  if (!settings.lists_more_tokens()) {
+    std::optional<std::vector<AddedTokenSetting>> tokens = settings.AdditionalTokens();
+    if (known != nullptr && known->change_tokens != nullptr) known->change_tokens(settings, tokens);
+    if (tokens.has_value()) special.AddAll(*std::move(tokens));
   }
-  ASSIGN_OR_RETURN(overrides.special_tokens, settings.OlderAddedTokens(special));
-  std::move(special.begin(), special.end(), std::back_inserter(overrides.special_tokens));
+  overrides.special_tokens.insert(overrides.special_tokens.end(), special.tokens().begin(),
+                                  special.tokens().end());
   if (known != nullptr) overrides.resets_special_flags = known->resets_special_flags;
-  if (known != nullptr && known->more_tokens != nullptr) known->more_tokens(settings, overrides);
   return absl::OkStatus();
 }
 
@@ -71,6 +96,14 @@ absl::StatusOr<bool> ReadHasTypes(const TokenizerSettings& settings, const Token
   });
 }
 
+// Returns the exact scores of a model's pieces.
+std::vector<double> ScoresOf(const SentencePieceModel& model) {
+  std::vector<double> scores;
+  scores.reserve(model.pieces.size());
+  for (const SentencePiece& piece : model.pieces) scores.push_back(piece.score);
+  return scores;
+}
+
 // Loads the file with the changes made by its class; null changes nothing.
 absl::Status LoadAs(const TokenizerClass* known, const Fields& file,
                     const TokenizerSettings& settings, std::vector<std::string>* notes,
@@ -81,6 +114,7 @@ absl::Status LoadAs(const TokenizerClass* known, const Fields& file,
   if (known != nullptr) {
     RETURN_IF_ERROR(known->parts(settings, file, overrides));
   }
+  if (settings.sentence_piece.has_value()) overrides.scores = ScoresOf(*settings.sentence_piece);
   RETURN_IF_ERROR(SetAddedTokens(settings, known, overrides));
   ASSIGN_OR_RETURN(effective.has_types, ReadHasTypes(settings, known));
   ASSIGN_OR_RETURN(overrides.lowercase, settings.sentence.fields().Bool("do_lower_case", false));
@@ -119,6 +153,46 @@ absl::Status LoadFile(const std::string& json, const TokenizerSettings& settings
   return LoadAs(known, file.fields(), settings, &effective.notes, effective);
 }
 
+// Returns the SentencePiece model that a class reads: tokenizer.model for every class.
+const std::pair<const std::string, std::string>* SentencePieceFor(const TokenizerFiles& files,
+                                                                  const TokenizerClass* known) {
+  if (known == nullptr || known->sentence_piece.empty()) return nullptr;
+  auto found = files.sentence_pieces.find("tokenizer.model");
+  if (found == files.sentence_pieces.end()) {
+    found = files.sentence_pieces.find(std::string(known->sentence_piece));
+  }
+  return found == files.sentence_pieces.end() ? nullptr : &*found;
+}
+
+absl::Status RefuseSentencePiece(const TokenizerFiles& files, const TokenizerSettings& settings,
+                                 const TokenizerClass* known) {
+  std::string name =
+      ClassName(settings).value_or(settings.model.Text("model_type").value_or("an unknown class"));
+  if (known != nullptr) name = std::string(known->name);
+  const bool is_misnamed = known != nullptr && !known->sentence_piece.empty();
+  return Unsupported(files.sentence_pieces.begin()->first,
+                     absl::StrCat("a SentencePiece model of ", name, " is"),
+                     is_misnamed ? absl::StrCat("the name ", known->sentence_piece) : kSavedFile);
+}
+
+// Of a SentencePiece model.
+absl::Status LoadSentencePiece(const std::pair<const std::string, std::string>& model,
+                               const TokenizerClass& known, TokenizerSettings& settings,
+                               EffectiveTokenizer& effective) {
+  const auto& [name, bytes] = model;
+  ASSIGN_OR_RETURN(settings.sentence_piece, ReadSentencePiece(bytes, name));
+  SentencePieceModel& pieces = *settings.sentence_piece;
+  if (known.pieces != nullptr) {
+    RETURN_IF_ERROR(known.pieces(settings, pieces));
+  }
+  ASSIGN_OR_RETURN(
+      const Settings file,
+      Settings::Read(known.model == "BPE" ? BpeJson(pieces) : UnigramJson(pieces), name));
+  effective.notes.push_back(
+      absl::StrCat("no tokenizer.json: transformers' ", known.name, " is built from ", name));
+  return LoadAs(&known, file.fields(), settings, nullptr, effective);
+}
+
 // Of vocab.json and merges.txt, or of vocab.txt.
 absl::Status LoadVocabulary(const TokenizerFiles& files, const TokenizerSettings& settings,
                             EffectiveTokenizer& effective) {
@@ -151,17 +225,23 @@ absl::Status CheckFindsSpecialTokens(const TokenizerSettings& settings) {
 }  // namespace
 
 absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& files) {
-  ASSIGN_OR_RETURN(const TokenizerSettings settings, ReadSettings(files));
+  ASSIGN_OR_RETURN(TokenizerSettings settings, ReadSettings(files));
   RETURN_IF_ERROR(CheckNeedsNoOwnCode(settings));
   RETURN_IF_ERROR(CheckFindsSpecialTokens(settings));
   EffectiveTokenizer effective;
   absl::Status status = absl::NotFoundError(
-      "tokenizer.json: not found; add it, or vocab.txt, or vocab.json and merges.txt");
+      "tokenizer.json: not found; add it, vocab.txt, vocab.json with merges.txt, or the "
+      "SentencePiece model");
+  const TokenizerClass* known = FindTokenizerClass(settings, "");
   if (files.tokenizer_json.has_value()) {
     status = LoadFile(*files.tokenizer_json, settings, effective);
+  } else if (const auto* pieces = SentencePieceFor(files, known)) {
+    status = LoadSentencePiece(*pieces, *known, settings, effective);
   } else if (files.vocab_txt.has_value() ||
              (files.vocab_json.has_value() && files.merges_txt.has_value())) {
     status = LoadVocabulary(files, settings, effective);
+  } else if (!files.sentence_pieces.empty()) {
+    status = RefuseSentencePiece(files, settings, known);
   }
   if (!status.ok()) return status;
   return effective;

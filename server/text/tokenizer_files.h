@@ -25,6 +25,8 @@ struct TokenizerFiles {
   std::optional<std::string> added_tokens_json = std::nullopt;
   std::optional<std::string> config_json = std::nullopt;                // the model's
   std::optional<std::string> sentence_bert_config_json = std::nullopt;  // of sentence-transformers
+  // SentencePiece models by their names, such as spm.model; only without tokenizer.json.
+  std::map<std::string, std::string> sentence_pieces = {};
 };
 
 struct EffectiveTokenizer {
@@ -39,9 +41,10 @@ struct EffectiveTokenizer {
 // Loads a tokenizer that returns the same ids as transformers 5 with the same files: some of its
 // classes take the vocabulary from tokenizer.json and build the rest themselves
 // (tokenizer_classes.h); others use the file unchanged. Tokens that only the settings list are
-// added. Without tokenizer.json, such a class takes the vocabulary from vocab.json and merges.txt,
-// or from vocab.txt. Returns NOT_FOUND without any of these, UNIMPLEMENTED if no class is known for
-// vocab.json, and otherwise the errors of Tokenizer::Load, with the file of an invalid setting.
+// added. Without tokenizer.json, such a class takes the vocabulary from its SentencePiece model,
+// from vocab.json and merges.txt, or from vocab.txt. Returns NOT_FOUND without any of these,
+// UNIMPLEMENTED if no class is known for the files, and otherwise the errors of Tokenizer::Load,
+// with the file of an invalid setting.
 absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& files);
 
 // Returns the normalizer, pre_tokenizer and post_processor that such a class builds differently

@@ -9,6 +9,8 @@
 namespace attendant::text {
 namespace {
 
+constexpr char kExtra[] = "extra_special_tokens", kAdditional[] = "additional_special_tokens";
+
 // Reads a token with its flags. Tokens are looked for in normalized texts unless they are special.
 absl::StatusOr<AddedTokenSetting> ReadAdded(JsonValue json, const std::string& field,
                                             bool is_special) {
@@ -27,8 +29,8 @@ absl::StatusOr<AddedTokenSetting> ReadAdded(JsonValue json, const std::string& f
   return token;
 }
 
-std::optional<AddedTokenSetting> AsSpecial(JsonValue value) {
-  if (value.is_string()) return AddedTokenSetting{std::string(value.text()), {}};
+std::optional<AddedTokenSetting> AsSpecial(JsonValue value, const AddedTokenFlags& flags = {}) {
+  if (value.is_string()) return AddedTokenSetting{std::string(value.text()), flags};
   absl::StatusOr<AddedTokenSetting> token = ReadAdded(value, "", true);
   if (!token.ok()) return std::nullopt;
   return *std::move(token);
@@ -45,6 +47,11 @@ void AddSpecial(const std::optional<JsonValue>& list, std::vector<AddedTokenSett
 
 bool IsObject(const std::optional<JsonValue>& value) {
   return value.has_value() && value->is_object();
+}
+
+// Whether a list or an object has any.
+bool HasTokens(const std::optional<JsonValue>& value) {
+  return value.has_value() && value->size() > 0;
 }
 
 bool IsFilled(const std::optional<JsonValue>& list) {
@@ -88,13 +95,14 @@ absl::StatusOr<std::optional<std::vector<AddedTokenSetting>>> TokenizerSettings:
 }
 
 std::optional<AddedTokenSetting> TokenizerSettings::SpecialToken(
-    absl::string_view key, const std::optional<std::string>& otherwise) const {
+    absl::string_view key, const std::optional<std::string>& otherwise,
+    const AddedTokenFlags& flags) const {
   std::optional<JsonValue> value;
   if (reads_older_files()) value = special.fields().json().Find(key);
   if (!value.has_value()) value = tokenizer.fields().json().Find(key);
-  if (value.has_value()) return value->is_null() ? std::nullopt : AsSpecial(*value);
+  if (value.has_value()) return value->is_null() ? std::nullopt : AsSpecial(*value, flags);
   if (!otherwise.has_value()) return std::nullopt;
-  return AddedTokenSetting{*otherwise, {}};
+  return AddedTokenSetting{*otherwise, flags};
 }
 
 std::string TokenizerSettings::Token(absl::string_view key, absl::string_view otherwise) const {
@@ -116,26 +124,44 @@ std::vector<AddedTokenSetting> TokenizerSettings::NamedTokens(const Settings& fi
   return tokens;
 }
 
+bool TokenizerSettings::lists_more_tokens() const {
+  const JsonValue given = tokenizer.fields().json();
+  const std::optional<JsonValue> extra = given.Find(kExtra);
+  if (given.Find(kAdditional) && !HasTokens(extra)) return true;
+  if (extra.has_value() && !extra->is_object()) return true;
+  const std::optional<JsonValue> older = special.Find(kExtra);
+  return reads_older_files() && older.has_value() && !older->is_object();
+}
+
 std::vector<AddedTokenSetting> TokenizerSettings::MoreSpecialTokens() const {
-  constexpr char kExtra[] = "extra_special_tokens";
   std::vector<AddedTokenSetting> tokens = NamedTokens(tokenizer);
   const std::optional<JsonValue> extra = tokenizer.Find(kExtra);
   if (IsObject(extra)) AddSpecial(extra, tokens);
   if (tokens.empty()) AddSpecial(tokenizer.Find("model_specific_special_tokens"), tokens);
-  const std::optional<JsonValue> more = tokenizer.Find("additional_special_tokens");
-  const bool has_list = IsFilled(extra) || IsFilled(more);
-  if (has_list) AddSpecial(IsFilled(extra) ? extra : more, tokens);
+  if (IsFilled(extra)) AddSpecial(extra, tokens);
+  // The older key is taken for the newer one unless that has tokens.
+  if (!HasTokens(extra)) AddSpecial(tokenizer.Find(kAdditional), tokens);
   if (!reads_older_files()) return tokens;
   // Tokens under keys of the older file get the lower ids.
   const std::vector<AddedTokenSetting> named = NamedTokens(special);
   tokens.insert(tokens.begin(), named.begin(), named.end());
   const std::optional<JsonValue> older = special.Find(kExtra);
   if (IsObject(older)) AddSpecial(older, tokens);
-  if (IsFilled(older)) {
-    AddSpecial(older, tokens);
-  } else if (!has_list) {
-    AddSpecial(special.Find("additional_special_tokens"), tokens);
+  if (IsFilled(older)) AddSpecial(older, tokens);
+  return tokens;
+}
+
+std::optional<std::vector<AddedTokenSetting>> TokenizerSettings::AdditionalTokens() const {
+  std::vector<AddedTokenSetting> tokens;
+  if (sentence_piece.has_value()) {
+    for (const std::string& token : sentence_piece->added) tokens.push_back({token, {}});
+    return tokens;
   }
+  std::optional<JsonValue> list;
+  if (reads_older_files()) list = special.Find(kAdditional);
+  if (!list.has_value()) list = tokenizer.Find(kAdditional);
+  if (!list.has_value()) return std::nullopt;
+  AddSpecial(list, tokens);
   return tokens;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
+#include "server/text/models/sentence_piece.h"
 #include "server/text/tokenizer.h"
 
 namespace attendant::text {
@@ -41,21 +42,33 @@ class Settings {
 
 struct TokenizerSettings {
   Settings tokenizer, special, added, model, sentence;
+  // The vocabulary, if it is a SentencePiece model.
+  std::optional<SentencePieceModel> sentence_piece = std::nullopt;
 
   // Returns the tokens of added_tokens_decoder by ascending id; nullopt without it.
   absl::StatusOr<std::optional<std::vector<AddedTokenSetting>>> AddedTokens() const;
 
-  // Returns a special token such as cls_token, with the flags given in a file, otherwise with the
-  // default flags of special tokens. Returns nullopt if a file says null or there is none.
+  // Returns a special token such as cls_token, with the flags given in a file, otherwise with
+  // `flags`. Returns nullopt if a file says null or there is none.
   std::optional<AddedTokenSetting> SpecialToken(
-      absl::string_view key, const std::optional<std::string>& otherwise = std::nullopt) const;
+      absl::string_view key, const std::optional<std::string>& otherwise = std::nullopt,
+      const AddedTokenFlags& flags = {}) const;
 
   // Returns the text of a special token.
   std::string Token(absl::string_view key, absl::string_view otherwise) const;
 
+  // Whether a file has a list of special tokens, even null, which replaces that of the class and of
+  // the SentencePiece model.
+  bool lists_more_tokens() const;
+
   // Returns the tokens under keys that only certain models have, such as image_token, and the
-  // tokens in extra_special_tokens or additional_special_tokens.
+  // tokens in extra_special_tokens, or additional_special_tokens of tokenizer_config.json.
   std::vector<AddedTokenSetting> MoreSpecialTokens() const;
+
+  // Returns the tokens that a class may change (TokenizerClass::change_tokens) unless
+  // lists_more_tokens(): those of the SentencePiece model, or else additional_special_tokens.
+  // Returns nullopt if there is no such list.
+  std::optional<std::vector<AddedTokenSetting>> AdditionalTokens() const;
 
   // Returns the tokens of added_tokens.json by ascending id. Those in `special` are special.
   absl::StatusOr<std::vector<AddedTokenSetting>> OlderAddedTokens(

@@ -1,13 +1,16 @@
 """Folders with settings that published models have, served for texts over HTTP: vectors and scores beside those of
 sentence-transformers from the same folder."""
+import io
 import json
 import pathlib
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 
 import numpy as np
 import sentence_transformers
+import sentencepiece
 import torch
 import transformers
 
@@ -20,18 +23,20 @@ TEXTS = ["plain words", "Upper CASE Ça École", "", "a <m> <n> text [SEP] of [C
          " ".join(f"word {letter}" for letter in "abcdefghijklmnopqrstuvwxyz")]
 MODULES = [("Transformer", ""), ("Pooling", "1_Pooling")]
 BOUND = 1e-4
+RELATIVE = ("t5",)  # families without a table of positions
 
 
 def sentence_folder(modules=(), pooling=None, settings=None, model=transformers.BertModel, **files):
-    """A model, by default BERT, with modules. settings: tokenizer_config.json. files: others, by their names without an extension."""
+    """A model, by default BERT, with modules or, with None, only a model. settings: tokenizer_config.json. files: others, by their
+    names without an extension."""
     def write(folder: pathlib.Path) -> None:
         family = FAMILIES[model.config_class.model_type]
         make(family, {"model": model, "vocab_size": 400, "max_position_embeddings": 64}, folder)
         width = json.loads((folder / "config.json").read_text())["hidden_size"]
-        written = [*MODULES, *modules]
-        put(folder, "modules", [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{name}"}
-                                for i, (name, path) in enumerate(written)])
-        put(folder, "1_Pooling/config", {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True, **(pooling or {})})
+        if modules is not None:
+            put(folder, "modules", [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{name}"}
+                                    for i, (name, path) in enumerate([*MODULES, *modules])])
+            put(folder, "1_Pooling/config", {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True, **(pooling or {})})
         tokenizer_files.write(folder, ("bert", tokenizer_files.bert(True), {"tokenizer_class": "BertTokenizer", **(settings or {})}))
         for name, change in files.items():
             put(folder, name, {**read(folder, name), **change})
@@ -46,6 +51,18 @@ def ranker(family="bert", settings=None, tokenizer=None, **config):
         tokenizer_files.write(folder, (family, tokenizer or tokenizer_files.bert(True),
                                        {"tokenizer_class": "BertTokenizer", "model_max_length": 32, **(settings or {})}))
     return sentence_transformers.CrossEncoder, write
+
+
+def pieces(name: str, file: str, settings=None, **options):
+    """A model of a family, without modules, whose vocabulary is a SentencePiece model."""
+    def write(folder: pathlib.Path) -> None:
+        make(FAMILIES[name], {"vocab_size": 400, **({} if name in RELATIVE else {"max_position_embeddings": 64})}, folder)
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(TEXTS * 9), model_writer=model, vocab_size=80, minloglevel=2,
+                                                 hard_vocab_limit=False, **options)
+        (folder / file).write_bytes(model.getvalue())
+        put(folder, "tokenizer_config", {"model_max_length": 40, **(settings or {})})
+    return sentence_transformers.SentenceTransformer, write
 
 
 def words_that_end() -> dict:
@@ -80,6 +97,16 @@ CASES = {
     "dpr": sentence_folder(settings={"tokenizer_class": "DPRContextEncoderTokenizer", "do_lower_case": False}),
     "dropout": sentence_folder(modules=[("Dropout", "2_Dropout"), ("Normalize", "3_Normalize")], **{"2_Dropout/config": {"dropout": 0.2}}),
     "other-width": sentence_folder(pooling={"word_embedding_dimension": 768}),
+    "only-a-model": sentence_folder(modules=None),
+    "only-a-model-length": sentence_folder(modules=None, settings={"model_max_length": 20}),
+    "only-a-causal-model": sentence_folder(modules=None, settings=PLAIN, model=transformers.Qwen3ForCausalLM),
+    "pieces-deberta": pieces("deberta-v2", "spm.model", pad_id=0, pad_piece="[PAD]", bos_id=1, bos_piece="[CLS]", eos_id=2,
+                             eos_piece="[SEP]", unk_id=3, unk_piece="[UNK]"),
+    "pieces-xlm-roberta": pieces("xlm-roberta", "sentencepiece.bpe.model"),
+    "pieces-camembert": pieces("camembert", "sentencepiece.bpe.model"),
+    "pieces-albert": pieces("albert", "spiece.model", pad_id=0, unk_id=1, bos_id=-1, eos_id=-1, control_symbols=["[CLS]", "[SEP]"],
+                            user_defined_symbols=["[MASK]"]),
+    "pieces-t5": pieces("t5", "spiece.model", {"tokenizer_class": "T5Tokenizer"}, pad_id=0, eos_id=1, unk_id=2, bos_id=-1),
     "pairs": ranker(),
     "pairs-left": ranker(settings={"truncation_side": "left"}),
     "pairs-no-types": ranker(settings={"model_input_names": ["input_ids", "attention_mask"]}),
@@ -103,8 +130,11 @@ def put(folder: pathlib.Path, name: str, value) -> None:
 
 def ask(port: str, path: str, body: dict):
     request = urllib.request.Request(f"http://localhost:{port}{path}", json.dumps(body).encode(), {"content-type": "application/json"})
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise RuntimeError(f"{path}: {error.read().decode()}") from error
 
 
 def error_of(port: str, name: str, folder: pathlib.Path) -> float:

@@ -131,6 +131,8 @@ CASES = {
     "deberta-lower": ("deberta-v2", spm_bert(1, BERT_TOKENS),
                       named("DebertaV2TokenizerFast", do_lower_case=True, add_prefix_space=False)),
     "big-bird": ("big_bird", spm_bert(3, BIG_BIRD), named("BigBirdTokenizer")),
+    "rembert": ("rembert", spm_bert(2, ["<pad>", "[UNK]", "<unk>", "[CLS]", "[SEP]", "[MASK]"]),
+                named("RemBertTokenizer", keep_accents=False)),
 }
 
 

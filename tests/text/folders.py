@@ -1,4 +1,4 @@
-"""Folders whose settings beside tokenizer.json change it, against PyPI's transformers: ids of texts and of pairs."""
+"""Folders whose settings beside tokenizer.json change it, or that have none, against PyPI's transformers: ids of texts and of pairs."""
 
 import json
 import logging
@@ -6,6 +6,7 @@ import pathlib
 import tempfile
 
 import program as programs
+import sentence_pieces
 import strings
 import tokenizers_made
 from tokenizers import normalizers, pre_tokenizers
@@ -41,10 +42,25 @@ def sources(corpus, charsmap):
     deberta = tokenizers_made.template(
         tokenizers_made.unigram(corpus, n.Sequence([n.Strip(), charsmap]), special=tokenizers_made.BERT_SPECIAL, unk="[UNK]"),
         "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", ["[CLS]", "[SEP]"])
-    yield deberta, "DebertaV2Tokenizer", [{}, {"do_lower_case": True}, {"split_by_punct": True}]
-
-
+    yield deberta, "DebertaV2Tokenizer", [{}, {"do_lower_case": True}, {"split_by_punct": True}, {"unk_token": "<a>", "unk_id": 2}]
+    rembert = tokenizers_made.unigram(corpus, charsmap, special=["[PAD]", "<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"])
+    yield rembert, "RemBertTokenizer", [{}, {"do_lower_case": True}, {"keep_accents": False}, {"add_prefix_space": False}]
+    yield from of_translators(corpus, charsmap)
     yield from of_bytes(corpus)
+
+
+def of_translators(corpus, charsmap):
+    made = tokenizers_made
+    pegasus = made.unigram(corpus, charsmap, special=["<pad>", "</s>", "<mask_1>", "<mask_2>", "<unk_2>", "<unk>"])
+    yield pegasus, "PegasusTokenizer", [{"offset": 5}, {}]
+    fairseq, languages = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"], ["en_XX", "ro_RO", "eng_Latn", "fra_Latn"]
+    mbart = made.unigram(corpus, charsmap, special=fairseq + languages)
+    yield mbart, "MBartTokenizer", [{}, {"src_lang": "ro_RO"}]
+    yield mbart, "MBart50Tokenizer", [{}, {"src_lang": "ro_RO"}]
+    nllb = made.bpe(corpus, charsmap, pre_tokenizers.Metaspace(), [*fairseq, *languages], byte_alphabet=False, unk_token="<unk>",
+                    fuse_unk=True)
+    listed = {"additional_special_tokens": languages}
+    yield nllb, "NllbTokenizer", [listed, {**listed, "src_lang": "fra_Latn"}, {**listed, "legacy_behaviour": True}]
 
 
 def of_bytes(corpus):
@@ -104,40 +120,62 @@ def write(folder, tokenizer, name, settings):
         added[str(5000 + len(added))] = {"content": content, **flags}
     if settings.pop("less", False):
         added.pop(min(added))
-    for file, value in settings.pop("files", {}).items():  # of older tools, beside the others
-        (folder / f"{file}.json").write_text(json.dumps(value))
     if settings.pop("decoder", True):
         settings["added_tokens_decoder"] = added
     if settings.pop("old", False):
         write_vocabulary(folder, tokenizer)
     else:
         (folder / "tokenizer.json").write_text(tokenizer.to_str())
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({"tokenizer_class": name, **settings}))
+    write_settings(folder, name, settings)
+
+
+def write_settings(folder, name, settings):
+    settings = dict(settings)
+    for file, value in settings.pop("files", {}).items():  # of older tools, beside the others
+        (folder / f"{file}.json").write_text(json.dumps(value))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name, **settings}))
+
+
+def all_folders(corpus, charsmap):
+    """Yields (what is in a folder, a function that writes it, how many texts there are for each that is compared)."""
+    for tokenizer, name, variants in sources(corpus, charsmap):
+        more = [{**variants[0], **settings} for settings in MORE + (OLD if name in OLD_CLASSES else [])]
+        for settings in variants + more:
+            yield f"{name} {json.dumps(settings)}", lambda folder: write(folder, tokenizer, name, settings), 1
+    for name, files, settings, model in sentence_pieces.folders(corpus):
+        def write_pieces(folder):
+            for file, content in files.items():
+                (folder / file).write_bytes(content)
+            write_settings(folder, name, settings)
+        yield f"{name} of {model} {json.dumps(settings)}", write_pieces, 4
+
+
+def differences(program, folder, texts):
+    """Yields (texts, the wanted ids, the ids found or None)."""
+    import transformers
+    peer = transformers.AutoTokenizer.from_pretrained(folder)
+    # To transformers, an empty second text is none.
+    pairs = [[a, b] for a, b in zip(texts[:200], texts[len(texts) // 2:]) if b]
+    requests = [[text] for text in texts] + pairs
+    for request, rows in zip(requests, programs.encode(program, folder, requests)):
+        wanted = peer(*request)["input_ids"]
+        if rows is None or rows[:, 0].tolist() != wanted:
+            yield request, wanted, None if rows is None else rows[:, 0].tolist()
 
 
 def compare(program, texts, charsmap):
     """Returns the number of folders, and of texts with other ids."""
-    import transformers
     logging.getLogger("transformers").setLevel(logging.ERROR)
     count = mismatches = 0
-    for tokenizer, name, variants in sources(strings.corpus(), charsmap):
-        more = [{**variants[0], **settings} for settings in MORE + (OLD if name in OLD_CLASSES else [])]
-        for settings in variants + more:
-            with tempfile.TemporaryDirectory() as place:
-                folder = pathlib.Path(place)
-                write(folder, tokenizer, name, settings)
-                peer = transformers.AutoTokenizer.from_pretrained(folder)
-                own = 0
-                requests = [[text] for text in texts] + [[a, b] for a, b in zip(texts[:200], texts[200:])]
-                found = programs.encode(program, folder, requests)
-                for request, rows in zip(requests, found):
-                    wanted = peer(*request)["input_ids"]
-                    if rows is None or rows[:, 0].tolist() != wanted:
-                        own += 1
-                        if own <= 2:
-                            print(f"  {name} {settings}: {request!r}\n    expected {wanted}\n    got      "
-                                  f"{None if rows is None else rows[:, 0].tolist()}"[:600], flush=True)
-            print(f"{name} {json.dumps(settings):48} {own:6} mismatches", flush=True)
-            count, mismatches = count + 1, mismatches + own
+    for name, write_files, share in all_folders(strings.corpus(), charsmap):
+        with tempfile.TemporaryDirectory() as place:
+            write_files(pathlib.Path(place))
+            try:
+                own = list(differences(program, pathlib.Path(place), texts[:len(texts) // share]))
+            except programs.Refused as reason:
+                own = [(text, "ids", str(reason)) for text in texts]
+        for request, wanted, found in own[:2]:
+            print(f"  {name}: {request!r}\n    expected {wanted}\n    got      {found}"[:600], flush=True)
+        print(f"{name:72} {len(own):6} mismatches", flush=True)
+        count, mismatches = count + 1, mismatches + len(own)
     return count, mismatches

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +73,15 @@ std::optional<std::string> ReadFile(const std::string& path) {
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
+std::map<std::string, std::string> ReadSentencePieces(const std::string& folder) {
+  std::map<std::string, std::string> models;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".model") continue;
+    models[entry.path().filename().string()] = ReadFile(entry.path().string()).value_or("");
+  }
+  return models;
+}
+
 absl::StatusOr<std::unique_ptr<Tokenizer>> Load(
     const std::string& path, const attendant::text::TokenizerOverrides& overrides) {
   if (!std::filesystem::is_directory(path)) {
@@ -82,7 +92,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Load(
       attendant::text::LoadTokenizerFiles(
           {read("tokenizer.json"), read("vocab.json"), read("merges.txt"), read("vocab.txt"),
            read("tokenizer_config.json"), read("special_tokens_map.json"),
-           read("added_tokens.json"), read("config.json"), read("sentence_bert_config.json")});
+           read("added_tokens.json"), read("config.json"), read("sentence_bert_config.json"),
+           ReadSentencePieces(path)});
   if (!effective.ok()) return effective.status();
   for (const std::string& note : effective->notes) std::cerr << note << "\n";
   return std::move(effective->tokenizer);

@@ -27,16 +27,17 @@ absl::StatusOr<Vocabulary> LoadVocabulary(const Fields& fields) {
   return vocabulary;
 }
 
-absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields, Vocabulary& vocabulary) {
+absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields,
+                                                 absl::Span<const double> scores,
+                                                 Vocabulary& vocabulary) {
   struct Kind {
     absl::string_view type;
     absl::StatusOr<std::unique_ptr<Model>> (*load)(const Fields&, Vocabulary&);
   };
-  constexpr Kind kKinds[] = {{"WordPiece", LoadWordPiece},
-                             {"BPE", LoadBpe},
-                             {"Unigram", LoadUnigram},
-                             {"WordLevel", LoadWordLevel}};
+  constexpr Kind kKinds[] = {
+      {"WordPiece", LoadWordPiece}, {"BPE", LoadBpe}, {"WordLevel", LoadWordLevel}};
   ASSIGN_OR_RETURN(const std::string type, fields.String("type"));
+  if (type == "Unigram") return LoadUnigram(fields, scores, vocabulary);
   for (const Kind& kind : kKinds) {
     if (kind.type == type) return kind.load(fields, vocabulary);
   }

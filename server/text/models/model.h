@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "server/text/base/items.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/models/bpe_merges.h"
@@ -73,14 +74,19 @@ inline constexpr size_t kMaxTokenBytes = 1024;
 // Loads an object of tokens and ids. Returns INVALID_ARGUMENT with the field.
 absl::StatusOr<Vocabulary> LoadVocabulary(const Fields& fields);
 
-// Loads a model of any type and fills `vocabulary` with its tokens. Returns INVALID_ARGUMENT with
-// an invalid key, and UNIMPLEMENTED for unsupported features.
-absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields, Vocabulary& vocabulary);
+// Loads a model of any type and fills `vocabulary` with its tokens. `scores` replace those of
+// Unigram if there is one for each token. Returns INVALID_ARGUMENT with an invalid key, and
+// UNIMPLEMENTED for unsupported features.
+absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields,
+                                                 absl::Span<const double> scores,
+                                                 Vocabulary& vocabulary);
 
 // Loaders for each type, used by LoadModel.
 absl::StatusOr<std::unique_ptr<Model>> LoadWordPiece(const Fields& fields, Vocabulary& vocabulary);
 absl::StatusOr<std::unique_ptr<Model>> LoadWordLevel(const Fields& fields, Vocabulary& vocabulary);
-absl::StatusOr<std::unique_ptr<Model>> LoadUnigram(const Fields& fields, Vocabulary& vocabulary);
+absl::StatusOr<std::unique_ptr<Model>> LoadUnigram(const Fields& fields,
+                                                   absl::Span<const double> scores,
+                                                   Vocabulary& vocabulary);
 absl::StatusOr<std::unique_ptr<Model>> LoadBpe(const Fields& fields, Vocabulary& vocabulary);
 
 }  // namespace attendant::text

@@ -141,10 +141,15 @@ absl::Status LoadPieces(const Fields& fields, Vocabulary& vocabulary, std::vecto
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Model>> LoadUnigram(const Fields& fields, Vocabulary& vocabulary) {
+absl::StatusOr<std::unique_ptr<Model>> LoadUnigram(const Fields& fields,
+                                                   absl::Span<const double> scores_instead,
+                                                   Vocabulary& vocabulary) {
   RETURN_IF_ERROR(fields.RequireKnown("unk_id,vocab,byte_fallback"));
   std::vector<double> scores;
   RETURN_IF_ERROR(LoadPieces(fields, vocabulary, scores));
+  if (scores_instead.size() == scores.size()) {
+    scores.assign(scores_instead.begin(), scores_instead.end());
+  }
   ASSIGN_OR_RETURN(const uint32_t unk_id, fields.Id("unk_id"));
   if (unk_id >= scores.size()) {
     return Unexpected(fields.PathOf("unk_id"), absl::StrCat("less than ", scores.size()),

@@ -189,6 +189,14 @@ TEST_F(ReadTokenizationTest, ATokenizerThatCannotBeReadIsNone) {
   }
 }
 
+TEST_F(ReadTokenizationTest, SentencePieceModelsAreKeptOnlyWithoutATokenizer) {
+  folder_.Write("spm.model", "pieces");
+  folder_.Write("other.model", "of something else");
+  EXPECT_THAT(Read().files, ElementsAre(Pair("spm.model", "pieces")));
+  folder_.Write("tokenizer.json", kTokenizer);
+  EXPECT_THAT(Read().files, ElementsAre(Pair("tokenizer.json", kTokenizer)));
+}
+
 TEST_F(ReadTokenizationTest, ALinkThatLeadsNowhereIsNoMissingFile) {
   std::filesystem::create_symlink("gone", folder_.File("tokenizer.json"));
   EXPECT_EQ(

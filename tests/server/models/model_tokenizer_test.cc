@@ -64,11 +64,27 @@ TEST(ModelTokenizerTest, NeedsAVocabularyAlone) {
   EXPECT_THAT(Ids(loaded, "Hello"), ElementsAre(2, 4, 3));
 }
 
+// "aa" with the score -1 after <unk>, <s> and </s>, as protobuf writes it.
+TEST(ModelTokenizerTest, NeedsASentencePieceModelAlone) {
+  using namespace std::string_literals;
+  const std::string model =
+      "\n\7\n\5<unk>\n\5\n\3<s>\n\6\n\4</s>\n\14\n\5\342\226\201aa\25\0\0\200\277"s;
+  const Loaded loaded = Load(
+      {{"sentencepiece.bpe.model", model}, {"config.json", R"({"model_type":"xlm-roberta"})"}});
+  ASSERT_NE(loaded.tokenizer->tokenizer, nullptr) << loaded.tokenizer->why_none;
+  EXPECT_THAT(Ids(loaded, "aa"), ElementsAre(0, 4, 2));
+  EXPECT_THAT(
+      Load({{"sentencepiece.bpe.model", model}}).tokenizer->why_none,
+      HasSubstr(
+          "its tokenizer cannot be used: sentencepiece.bpe.model: a SentencePiece model of an "
+          "unknown class is not supported; use tokenizer.json"));
+}
+
 TEST(ModelTokenizerTest, IsMissingForAReason) {
   EXPECT_EQ(Load({}).tokenizer->why_none, "it was not loaded from a directory with a tokenizer");
   EXPECT_EQ(Load({{"config.json", "{}"}}).tokenizer->why_none,
             "its directory has no tokenizer.json (AutoTokenizer's save_pretrained writes it), "
-            "vocab.txt, or vocab.json and merges.txt");
+            "vocab.txt, vocab.json with merges.txt, or SentencePiece model");
   EXPECT_EQ(Load({{"vocab.txt", kVocabulary}}, {}).tokenizer->why_none,
             "it has no token embeddings");
   const Loaded loaded = Load({{"tokenizer.json", R"({"model":{"type":"Other"}})"}});

@@ -71,7 +71,7 @@ std::string ShowPieces(const std::string& json, absl::string_view text, bool pla
 std::string ShowTokens(const std::string& json, absl::string_view piece) {
   const auto tree = JsonTree::Parse(json, "model");
   Vocabulary vocabulary;
-  const auto model = LoadModel(Fields((*tree)->root(), "model"), vocabulary);
+  const auto model = LoadModel(Fields((*tree)->root(), "model"), {}, vocabulary);
   if (!model.ok()) return std::string(model.status().message());
   std::map<uint32_t, std::string> names;
   for (const auto& [token, id] : vocabulary) names[id] = token;

@@ -481,7 +481,8 @@ TEST(TokenizerFilesTest, RefusesMissingAndWrongFiles) {
                 .message(),
             "added_tokens.json: expected ids of tokens; got \"b\"");
   EXPECT_EQ(LoadTokenizerFiles({}).status().message(),
-            "tokenizer.json: not found; add it, or vocab.txt, or vocab.json and merges.txt");
+            "tokenizer.json: not found; add it, vocab.txt, vocab.json with merges.txt, or the "
+            "SentencePiece model");
   EXPECT_EQ(
       LoadTokenizerFiles({.tokenizer_json = CasedBert(), .config_json = "[]"}).status().message(),
       "config.json: expected an object; got an array");

@@ -237,7 +237,7 @@ TEST(TokenizerTest, RefusesNormalizersThatMultiplyTexts) {
       R"({"type":"Replace","pattern":{"String":"a"},"content":")" + std::string(60, 'a') + "\"}";
   EXPECT_EQ(Encoded("a", "", "a",
                     absl::StrCat(R"({"type":"Sequence","normalizers":[)", step, ",", step, "]}")),
-            "normalizer: a character that may become 3600 is not supported; use 1024 or less");
+            "normalizer: a character that may become 3600 is not supported; use 2048 or less");
 }
 
 // The texts of the ids from 0 on, with "-" for those that have none.
