@@ -253,6 +253,17 @@ absl::Status ReadPrompts(const std::string& folder, Tokenization& read, TextLeng
   });
 }
 
+// Warns of the files of sentence-transformers, which the library does not read without
+// modules.json.
+void WarnOfUnreadFiles(const std::string& folder, std::vector<std::string>& warnings) {
+  for (const char* name : {kSentenceConfigs[0], "config_sentence_transformers.json"}) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    if (!PathExists(path)) continue;
+    warnings.push_back(
+        absl::StrCat(path, ": not used without modules.json, as in sentence-transformers"));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
@@ -269,10 +280,14 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   read.max_sequence_length =
       ReadModelMaxLength(config, ReadObjectOrEmpty(absl::StrCat(transformer, "/config.json")));
   TextLengths lengths;
-  RETURN_IF_ERROR(ReadSentenceConfig(transformer, read, lengths));
-  RETURN_IF_ERROR(ReadPrompts(folder, read, lengths));
-  if (IsStanfordColbert(folder) && !PathExists(absl::StrCat(folder, "/modules.json"))) {
-    RETURN_IF_ERROR(ReadStanford(folder, read, lengths));
+  if (PathExists(absl::StrCat(folder, "/modules.json"))) {
+    RETURN_IF_ERROR(ReadSentenceConfig(transformer, read, lengths));
+    RETURN_IF_ERROR(ReadPrompts(folder, read, lengths));
+  } else {
+    WarnOfUnreadFiles(folder, warnings);
+    if (IsStanfordColbert(folder)) {
+      RETURN_IF_ERROR(ReadStanford(folder, read, lengths));
+    }
   }
   RETURN_IF_ERROR(SetTextLengths(lengths, config, folder, read));
   return read;

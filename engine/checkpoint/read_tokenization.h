@@ -20,12 +20,13 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 //                                special tokens;
 //   special_tokens_map.json      the latter in older folders
 //   config.json                  max_position_embeddings, which bounds model_max_length
+//   artifact.metadata            of Stanford's ColBERT, prefixes and lengths
+// With modules.json, as in sentence-transformers, also these; without it they are warnings:
 //   sentence_bert_config.json    max_seq_length, which counts more than model_max_length,
 //                                do_lower_case, and the lengths of queries and documents; also by
 //                                the names that it has for other families
 //   config_sentence_transformers.json  prompts and default_prompt_name; of PyLate also the prefixes
 //                                     and the lengths
-//   artifact.metadata            of Stanford's ColBERT, prefixes and lengths
 // The transformer's files are also kept as they are (Tokenization::files), with vocab.txt,
 // vocab.json, merges.txt, added_tokens.json and the model's config.json, and without tokenizer.json
 // the SentencePiece models; but prefixes of PyLate are special tokens in tokenizer.json. The last

@@ -99,6 +99,10 @@ CASES = {
     "other-width": sentence_folder(pooling={"word_embedding_dimension": 768}),
     "only-a-model": sentence_folder(modules=None),
     "only-a-model-length": sentence_folder(modules=None, settings={"model_max_length": 20}),
+    "only-a-model-sentence-config": sentence_folder(modules=None,
+                                                    sentence_bert_config={"max_seq_length": 12, "do_lower_case": True}),
+    "only-a-model-prompts": sentence_folder(modules=None, config_sentence_transformers={
+        "prompts": {"query": "a word "}, "default_prompt_name": "query"}),
     "only-a-causal-model": sentence_folder(modules=None, settings=PLAIN, model=transformers.Qwen3ForCausalLM),
     "pieces-deberta": pieces("deberta-v2", "spm.model", pad_id=0, pad_piece="[PAD]", bos_id=1, bos_piece="[CLS]", eos_id=2,
                              eos_piece="[SEP]", unk_id=3, unk_piece="[UNK]"),

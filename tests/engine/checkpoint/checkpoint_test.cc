@@ -162,8 +162,7 @@ constexpr char kPointer[] =
     "size 90868376\n";
 
 TEST(OpenCheckpoint, SaysWhichFilesArePointersOfGitLfs) {
-  for (const char* name : {"config.json", "model.safetensors", "modules.json", "attendant.json",
-                           "sentence_bert_config.json"}) {
+  for (const char* name : {"config.json", "model.safetensors", "modules.json", "attendant.json"}) {
     TempFolder folder;
     WriteTinyBert(folder);
     folder.Write(name, kPointer);

@@ -40,6 +40,9 @@ class ReadTokenizationTest : public ::testing::Test {
     return std::string(status.message());
   }
 
+  // Makes a directory of sentence-transformers.
+  void WriteModules() { folder_.Write("modules.json", "[]"); }
+
   TempFolder folder_;
   std::vector<std::string> warnings_;
 };
@@ -70,6 +73,7 @@ TEST_F(ReadTokenizationTest, KeepsTheTokenizerAsItStands) {
 }
 
 TEST_F(ReadTokenizationTest, SentenceTransformersHasTheLastWord) {
+  WriteModules();
   folder_.Write("tokenizer_config.json", R"({"model_max_length": 512})");
   folder_.Write("sentence_bert_config.json", R"({"max_seq_length": 256, "do_lower_case": true})");
   folder_.Write("config_sentence_transformers.json",
@@ -83,8 +87,29 @@ TEST_F(ReadTokenizationTest, SentenceTransformersHasTheLastWord) {
   EXPECT_EQ(read.default_prompt, "query");
 }
 
+// As the library, which makes a new model of such a directory.
+TEST_F(ReadTokenizationTest, SettingsOfSentenceTransformersNeedModules) {
+  folder_.Write("tokenizer_config.json", R"({"model_max_length": 512})");
+  folder_.Write("sentence_bert_config.json", R"({"max_seq_length": 256, "do_lower_case": true})");
+  folder_.Write("config_sentence_transformers.json", R"({"prompts": {"query": "query: "},
+                                                         "default_prompt_name": "query"})");
+  const Tokenization read = Read();
+  EXPECT_EQ(read.max_sequence_length, 512);
+  EXPECT_FALSE(read.lower_case);
+  EXPECT_THAT(read.prompts, IsEmpty());
+  EXPECT_EQ(read.default_prompt, "");
+  EXPECT_FALSE(read.files.contains("sentence_bert_config.json"));
+  EXPECT_THAT(
+      warnings_,
+      ElementsAre(absl::StrCat(folder_.File("sentence_bert_config.json"),
+                               ": not used without modules.json, as in sentence-transformers"),
+                  absl::StrCat(folder_.File("config_sentence_transformers.json"),
+                               ": not used without modules.json, as in sentence-transformers")));
+}
+
 // As MultiVectorEncoder of the library, which makes special tokens of the prefixes that are tokens.
 TEST_F(ReadTokenizationTest, PrefixesOfPylateArePromptsOfSpecialTokens) {
+  WriteModules();
   folder_.Write("tokenizer.json", R"({"model": {"type": "WordLevel",
       "vocab": {"[Q]": 4, "[MASK]": 5}},
       "added_tokens": [{"id": 7, "content": "[D] ", "normalized": true, "special": false}]})");
@@ -109,6 +134,7 @@ TEST_F(ReadTokenizationTest, PrefixesOfPylateArePromptsOfSpecialTokens) {
 }
 
 TEST_F(ReadTokenizationTest, PrefixesThatAreNoTokensStayText) {
+  WriteModules();
   folder_.Write("tokenizer.json", kTokenizer);
   folder_.Write("config_sentence_transformers.json",
                 R"({"query_prefix": "query: ", "document_prefix": "",
@@ -119,6 +145,7 @@ TEST_F(ReadTokenizationTest, PrefixesThatAreNoTokensStayText) {
 }
 
 TEST_F(ReadTokenizationTest, AnUnsetLengthLeavesTheTokenizersOwn) {
+  WriteModules();
   folder_.Write("tokenizer_config.json", R"({"model_max_length": 512})");
   folder_.Write("sentence_roberta_config.json", R"({"max_seq_length": null})");
   EXPECT_EQ(Read().max_sequence_length, 512);
@@ -138,6 +165,7 @@ TEST_F(ReadTokenizationTest, ALengthMayHaveItsOldName) {
 }
 
 TEST_F(ReadTokenizationTest, TheModelsPositionsBoundTheTokenizersLength) {
+  WriteModules();
   folder_.Write("config.json", R"({"max_position_embeddings": 512})");
   EXPECT_EQ(Read().max_sequence_length, 512);
   folder_.Write("tokenizer_config.json", R"({"model_max_length": 8192})");
@@ -216,6 +244,13 @@ TEST_F(ReadTokenizationTest, FaultsOfItsOtherFilesAreWarnings) {
 }
 
 TEST_F(ReadTokenizationTest, FaultsOfSentenceTransformersAreRefused) {
+  WriteModules();
+  folder_.Write("sentence_bert_config.json",
+                "version https://git-lfs.github.com/spec/v1\n"
+                "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n"
+                "size 90868376\n");
+  EXPECT_THAT(Refusal(), HasSubstr("sentence_bert_config.json: expected the file itself; got a Git "
+                                   "LFS pointer to it"));
   folder_.Write("sentence_bert_config.json", R"({"max_seq_length": 0})");
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("sentence_bert_config.json"), HasSubstr("max_seq_length"),
                                HasSubstr("got 0")));
