@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/text/tokenizer.h"
+#include "server/text/tokenizer_files.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace attendant {
@@ -17,7 +19,15 @@ namespace {
 using text::Encoding;
 using text::Tokenizer;
 
-constexpr uint8_t kOwnFile = 128;  // first bytes from here on: the input has a tokenizer.json
+// First bytes from these on: the input has a tokenizer.json, or a SentencePiece model.
+constexpr uint8_t kOwnFile = 128, kOwnModel = 192;
+
+// Classes that read a SentencePiece model.
+constexpr const char* kClasses[] = {"AlbertTokenizer",    "BigBirdTokenizer", "CamembertTokenizer",
+                                    "DebertaV2Tokenizer", "GemmaTokenizer",   "LlamaTokenizer",
+                                    "MBart50Tokenizer",   "MBartTokenizer",   "NllbTokenizer",
+                                    "PegasusTokenizer",   "RemBertTokenizer", "T5Tokenizer",
+                                    "XLMRobertaTokenizer"};
 
 // One of each kind of model, normalizer and pre-tokenizer that most models have.
 constexpr const char* kTokenizers[] = {
@@ -97,6 +107,15 @@ std::string FuzzTexts(const Tokenizer& tokenizer, absl::string_view first,
   return "";
 }
 
+absl::StatusOr<std::unique_ptr<Tokenizer>> LoadModel(uint8_t choice, absl::string_view model) {
+  const char* name = kClasses[choice % std::size(kClasses)];
+  auto loaded = text::LoadTokenizerFiles(
+      {.tokenizer_config_json = absl::StrCat(R"({"tokenizer_class":")", name, "\"}"),
+       .sentence_pieces = {{"tokenizer.model", std::string(model)}}});
+  if (!loaded.ok()) return loaded.status();
+  return std::move(loaded->tokenizer);
+}
+
 }  // namespace
 
 std::string FuzzTokenizer(absl::string_view input) {
@@ -106,7 +125,7 @@ std::string FuzzTokenizer(absl::string_view input) {
   std::vector<absl::string_view> parts = absl::StrSplit(input, '\xff');
   parts.resize(3);
   if (choice < kOwnFile) return FuzzTexts(*known[choice % known.size()], parts[0], parts[1]);
-  const auto loaded = Tokenizer::Load(parts[0]);
+  const auto loaded = choice < kOwnModel ? Tokenizer::Load(parts[0]) : LoadModel(choice, parts[0]);
   if (loaded.ok()) return FuzzTexts(**loaded, parts[1], parts[2]);
   const bool refused =
       absl::IsInvalidArgument(loaded.status()) || absl::IsUnimplemented(loaded.status());
