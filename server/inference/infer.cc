@@ -1,6 +1,7 @@
 #include "server/inference/infer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -38,14 +39,17 @@ constexpr FieldOfInput kFields[] = {
 };
 
 std::vector<std::string> AcceptedInputs(const InferenceModel& model) {
+  if (model.input == InferenceInput::kTexts)
+    return {std::begin(kTextInputs), std::end(kTextInputs)};
   std::vector<std::string> names;
   for (const TensorInterface& input : InputsOf(model)) names.push_back(input.name);
   if (model.input != InferenceInput::kTokenIds) return names;
   names.push_back("position_ids");
-  if (model.model->encoder->description().embeddings->token_types == 0) {
-    names.push_back(
-        "token_type_ids");  // many send them anyway: the answer says that there are none
-  }
+  // Many send them anyway: the answer says that there are none.
+  const bool has_types = model.model->encoder->description().embeddings->token_types > 0;
+  if (!has_types) names.push_back("token_type_ids");
+  if (model.model->tokenizer->tokenizer == nullptr) return names;
+  names.insert(names.end(), std::begin(kTextInputs), std::end(kTextInputs));
   return names;
 }
 

@@ -61,9 +61,10 @@ class Planner {
     const std::string name = stage.value_or(wants_context ? "context" : "");
     if (name.empty()) return absl::OkStatus();
     if (model_.input != InferenceInput::kHiddenStates) {
-      return NotSupported(
-          stage ? "parameters.stage" : "outputs", Quote(stage ? name : kContextLayer), model_.name,
-          absl::StrCat("its inputs are not hidden states; use model ", model_.name, kHiddenSuffix));
+      return NotSupported(stage ? "parameters.stage" : "outputs",
+                          Quote(stage ? name : kContextLayer), model_.name,
+                          absl::StrCat("its inputs are not hidden states; use model ",
+                                       model_.model->name, kHiddenSuffix));
     }
     plan_.attend.emplace();
     if (name == "context") {

@@ -1,11 +1,13 @@
 #include "server/inference/inference_model.h"
 
 #include <optional>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/inference/datatypes.h"
+#include "server/inference/infer_inputs.h"
 #include "server/models/model_lookup.h"
 #include "server/tensors/status_mapping.h"
 
@@ -13,6 +15,10 @@ namespace attendant::server {
 namespace {
 
 constexpr int64_t kAny = -1;
+
+// An ending of a model's name, and the input that it means.
+constexpr std::pair<const char*, InferenceInput> kSuffixes[] = {
+    {kTextSuffix, InferenceInput::kTexts}, {kHiddenSuffix, InferenceInput::kHiddenStates}};
 
 // Returns the model's input under its own name.
 InferenceInput OwnInput(const ModelDescription& description) {
@@ -39,23 +45,31 @@ absl::StatusOr<InferenceModel> FindInferenceModel(const ModelTable& models, cons
   if (name.empty()) return InvalidField("model_name", "a model name", "none");
   FoundModel found = FindModel(models, name);
   std::optional<InferenceInput> input;
-  absl::string_view base = name;
-  if (!found.ok() && absl::ConsumeSuffix(&base, kHiddenSuffix) && !base.empty()) {
-    const FoundModel hidden = FindModel(models, std::string(base));
-    if (hidden.ok()) {
-      found = hidden;
-      input = InferenceInput::kHiddenStates;
-    }
+  for (const auto& [suffix, meant] : kSuffixes) {
+    absl::string_view base = name;
+    if (found.ok() || !absl::ConsumeSuffix(&base, suffix) || base.empty()) continue;
+    FoundModel of_base = FindModel(models, std::string(base));
+    if (!of_base.ok()) continue;
+    found = std::move(of_base);
+    input = meant;
   }
   if (!found.ok()) return found.status();
+  const ModelTokenizer& tokenizer = *(*found)->tokenizer;
+  if (input == InferenceInput::kTexts && tokenizer.tokenizer == nullptr) {
+    return NotSupported("model_name", Quote(name), (*found)->name, tokenizer.why_none);
+  }
   if (absl::Status status = CheckVersion(**found, version); !status.ok()) return status;
   if (!input) input = OwnInput((*found)->encoder->description());
   return InferenceModel{name, *std::move(found), *input};
 }
 
 std::vector<std::string> InferenceNames(const ServedModel& model) {
-  if (OwnInput(model.encoder->description()) == InferenceInput::kHiddenStates) return {model.name};
-  return {model.name, absl::StrCat(model.name, kHiddenSuffix)};
+  std::vector<std::string> names = {model.name};
+  if (model.tokenizer->tokenizer != nullptr) names.push_back(model.name + kTextSuffix);
+  if (OwnInput(model.encoder->description()) != InferenceInput::kHiddenStates) {
+    names.push_back(model.name + kHiddenSuffix);
+  }
+  return names;
 }
 
 std::string VersionText(const ServedModel& model) {
@@ -66,7 +80,14 @@ std::vector<TensorInterface> InputsOf(const InferenceModel& model) {
   const ModelDescription& description = model.model->encoder->description();
   const int64_t hidden_size = description.layer.hidden_size;
   const TensorInterface mask = {"attention_mask", "INT64", {kAny, kAny}, true};
+  std::vector<TensorInterface> inputs;
   switch (model.input) {
+    case InferenceInput::kTexts:
+      inputs = {{kTextInputs[0], kTextDatatype, {kAny, 1}}};
+      if (description.classifier) {
+        inputs.push_back({kTextInputs[1], kTextDatatype, {kAny, 1}, true});
+      }
+      return inputs;
     case InferenceInput::kHiddenStates:
       return {{"hidden_states", "FP32", {kAny, kAny, hidden_size}}, mask};
     case InferenceInput::kFeatures:
@@ -75,13 +96,9 @@ std::vector<TensorInterface> InputsOf(const InferenceModel& model) {
     case InferenceInput::kTokenIds:
       break;
   }
-  std::vector<TensorInterface> inputs = {{"input_ids", "INT64", {kAny, kAny}}, mask};
+  inputs = {{"input_ids", "INT64", {kAny, kAny}}, mask};
   if (description.embeddings->token_types > 0) {
     inputs.push_back({"token_type_ids", "INT64", {kAny, kAny}, true});
-  }
-  if (model.model->tokenizer->tokenizer != nullptr) {
-    inputs.push_back({"text", kTextDatatype, {kAny, 1}, true});
-    inputs.push_back({"text_pair", kTextDatatype, {kAny, 1}, true});
   }
   return inputs;
 }

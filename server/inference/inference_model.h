@@ -13,10 +13,12 @@
 namespace attendant::server {
 
 // Models called NAME take the checkpoint's inputs: token ids, features or hidden states. Models
-// called NAME.hidden take hidden states, before the first layer or any other.
-inline constexpr char kHiddenSuffix[] = ".hidden";
+// called NAME.text take texts, and models called NAME.hidden take hidden states, before the first
+// layer or any other. One name for each kind of input, because many clients fill all inputs of a
+// model's metadata.
+inline constexpr char kTextSuffix[] = ".text", kHiddenSuffix[] = ".hidden";
 
-enum class InferenceInput { kTokenIds, kFeatures, kHiddenStates };
+enum class InferenceInput { kTokenIds, kFeatures, kHiddenStates, kTexts };
 
 struct InferenceModel {
   std::string name;  // as given by the client
@@ -33,17 +35,19 @@ struct TensorInterface {
 };
 
 // Returns the model that `name` means. An empty `version` means the served one. Returns NOT_FOUND
-// for an unknown model or version, and INVALID_ARGUMENT if the version is not a number.
+// for an unknown model or version, and INVALID_ARGUMENT if the version is not a number, or if the
+// name ends with kTextSuffix and the model has no tokenizer.
 absl::StatusOr<InferenceModel> FindInferenceModel(const ModelTable& models, const std::string& name,
                                                   const std::string& version);
 
-// Returns all names of a model: its own and, if it takes other inputs, the one for hidden states.
+// Returns all names of a model: its own and those for other inputs that it takes.
 std::vector<std::string> InferenceNames(const ServedModel& model);
 
 // Returns "1" for models without versions.
 std::string VersionText(const ServedModel& model);
 
-// Return its inputs, except position_ids, which are rarely sent; and its default outputs.
+// Return its inputs, except those that are rarely sent (position_ids; text_pair, unless the model
+// scores classes) and the texts that NAME also takes instead of token ids; and its default outputs.
 std::vector<TensorInterface> InputsOf(const InferenceModel& model);
 std::vector<TensorInterface> OutputsOf(const InferenceModel& model);
 

@@ -66,7 +66,7 @@ def check_text(place, shared) -> str:
     browser = place.browser
     place.open(shared)
     browser.wait(lambda: browser.shown("try-form") and browser.text("input-label") == "Text", "a field for a text")
-    if browser.by_id("model").get_attribute("value") != "words" or not browser.run(
+    if browser.by_id("model").get_attribute("value") != "words.text" or not browser.run(
             "return document.getElementById('send').getBoundingClientRect().bottom < innerHeight"):
         raise Failed("a model of texts is not offered at the top of the page")
     send(place)
@@ -78,15 +78,16 @@ def check_text(place, shared) -> str:
         browser.fill("input", text)
         send(place)
         expect_text(place, shared, text, labels)
-    Select(browser.by_id("kind")).select_by_visible_text("Token ids")
+    Select(browser.by_id("model")).select_by_value("words")
     browser.wait(lambda: browser.text("input-label") == "Token ids", "a field for token ids")
-    if "choose “Text”" not in problem(place, {"input": "hello world"}):
+    if "choose words.text" not in problem(place, {"input": "hello world"}):
         raise Failed(f"a text in place of ids is answered by: {browser.text('problem')}")
     browser.fill("input", "2 5 6 3")
     send(place)
     if browser.cells("numbers")[0][1:] != ["2", "5", "6", "3"]:
         raise Failed(f"labels without texts: {browser.cells('numbers')[0]}")
-    Select(browser.by_id("kind")).select_by_visible_text("Text")
+    Select(browser.by_id("model")).select_by_value("words.text")
+    browser.wait(lambda: browser.text("input-label") == "Text", "a field for a text")
     place.expect_no_complaints()
     for text, wanted in ((" ", "enter a text"), ("cat " * 80, "at most 64 tokens")):
         if wanted not in problem(place, {"input": text}):

@@ -30,5 +30,5 @@ export function showModels(history, series) {
 export function labelsOfModel(series, name) {
   const models = series.attendant_model_info || [];
   const named = name => models.find(one => one.labels.model === name);
-  return (named(name) || named(name.replace(/\.hidden$/, "")) || {labels: {}}).labels;
+  return (named(name) || named(name.replace(/\.(text|hidden)$/, "")) || {labels: {}}).labels;
 }

@@ -5,6 +5,7 @@ import {byId, element} from "./drawing.js";
 import {showAnswer} from "./answer.js";
 import {labelsOfModel} from "./models.js";
 
+const OF_TEXTS = ".text";  // ends a model's name that takes texts
 const MOST_TOKENS = 256;  // attendant-client inspect draws more
 const WORKED_EXAMPLE = {input: "1, 0, 1, 0\n0, 2, 0, 2\n1, 1, 1, 1", texts: ""};
 const SENTENCE = {input: "101, 7592, 2088, 102", texts: "[CLS] hello world [SEP]"};
@@ -19,7 +20,7 @@ const KINDS = {
 };
 
 let metrics = {};   // the last series of /metrics
-let chosen = null;  // {name, inputs: metadata of the inputs that the form can send, input: one of them, outputs: names}
+let chosen = null;  // {name, input: metadata of the input that the form sends, outputs: names}
 
 export function followMetrics(series) {
   metrics = series;
@@ -35,8 +36,10 @@ const words = text => text.split(/[\s,]+/).filter(word => word !== "");
 const pathOf = (name, call) => `models/${encodeURIComponent(name)}${call}`;
 
 function whereTextsGo() {
-  if (chosen.inputs.length > 1) return " To send a text, choose “Text” below.";
-  return chosen.input.name === "input_ids" ? ` ${chosen.name} does not accept texts, because it has no tokenizer.` : "";
+  if (chosen.input.name !== "input_ids") return "";
+  const name = chosen.name + OF_TEXTS;
+  return [...byId("model").options].some(option => option.value === name) ? ` To send a text, choose ${name}.` :
+    ` ${chosen.name} does not accept texts, because it has no tokenizer.`;
 }
 
 function numbers(text, what) {
@@ -66,7 +69,7 @@ function readRows(text, width, what) {
 // The tokens label the rows.
 async function readText(text) {
   if (text.trim() === "") throw new Mistake("Text: enter a text.");
-  const [tokens] = await askForJson(pathOf(chosen.name, "/tokenize"), "infer", {inputs: text});
+  const [tokens] = await askForJson(pathOf(chosen.name.slice(0, -OF_TEXTS.length), "/tokenize"), "infer", {inputs: text});
   return {rows: [[text]], datatype: "BYTES", shape: [1, 1], given: tokens.map(token => String(token.id)),
     texts: tokens.map(token => token.text)};
 }
@@ -144,8 +147,8 @@ function exampleFor({name, shape}) {
   return HAS_ITS_WORDS.test(labelsOfModel(metrics, chosen.name).family) ? SENTENCE : {input: "1, 2, 3, 4", texts: ""};
 }
 
-function showInput(input) {
-  chosen.input = input;
+function showInput() {
+  const {input} = chosen;
   const kind = KINDS[input.name];
   byId("input-label").textContent = kind.label;
   byId("input-hint").textContent = kind.hint + (input.shape[2] ? ` ${chosen.name} expects ${input.shape[2]} per line.` : "");
@@ -156,25 +159,14 @@ function showInput(input) {
   byId("answer").hidden = true;
 }
 
-// Keeps the typed text if the model and its inputs are unchanged.
+// Keeps the typed text if the model and its input are unchanged.
 async function choose(name) {
-  const {inputs: [own, ...others], outputs} = await askForJson(`v2/${pathOf(name, "")}`, "infer");
+  const {inputs: [input], outputs} = await askForJson(`v2/${pathOf(name, "")}`, "infer");
   if (byId("model").value !== name) return;  // another model has been chosen
-  const inputs = [...others.filter(input => input.name === "text"), own];
-  const same = chosen && chosen.name === name && JSON.stringify(chosen.inputs) === JSON.stringify(inputs);
-  chosen = {name, inputs, outputs: outputs.map(output => output.name), input: same ? chosen.input : null};
-  if (same) return boundLayer();
-  byId("kind").replaceChildren();
-  for (const {name: kind} of inputs) element("option", byId("kind"), KINDS[kind].label, {value: kind});
-  byId("kind-field").hidden = inputs.length === 1;
-  showInput(inputs[0]);
+  const same = chosen && chosen.name === name && JSON.stringify(chosen.input) === JSON.stringify(input);
+  chosen = {name, input, outputs: outputs.map(output => output.name)};
+  if (!same) showInput();
   boundLayer();
-}
-
-// Returns the first model that accepts texts, if any.
-async function firstOfTexts(names) {
-  const {data} = await askForJson("v1/models", "infer");
-  return names.find(name => data.some(model => model.id === name));
 }
 
 // Requests the models. Throws Refused.
@@ -188,13 +180,12 @@ export async function showForm() {
   byId("try-form").hidden = names.length === 0;
   byId("try-none").hidden = names.length > 0;
   if (names.length === 0) return;
-  const first = names.includes(before) ? before : await firstOfTexts(names);
+  const first = names.includes(before) ? before : names.find(name => name.endsWith(OF_TEXTS));
   if (first) place.value = first;
   await choose(place.value);
 }
 
 export function startForm() {
   byId("try-form").addEventListener("submit", send);
-  byId("kind").addEventListener("change", () => showInput(chosen.inputs.find(input => input.name === byId("kind").value)));
   byId("model").addEventListener("change", () => choose(byId("model").value).catch(showProblem));
 }

@@ -1,4 +1,5 @@
-"""perf_analyzer, Triton's load generator: real ids whose answers it verifies itself, its random data, and zeros."""
+"""perf_analyzer, Triton's load generator: real ids whose answers it verifies itself, its random data, and zeros. It fills every
+input that a model's metadata lists."""
 import csv
 import json
 import pathlib
@@ -45,7 +46,9 @@ def check(checks, options, expected):
         measures("NAME.hidden, random bytes", "minilm.hidden", *ROWS)
         measures("NAME.hidden, --input-data zero", "minilm.hidden", *ROWS, "--input-data", "zero")
         measures("NAME, --input-data zero", "minilm", "--shape", "input_ids:16", "--shape", "attention_mask:16", "--shape",
-                 "token_type_ids:16", "--shape", "position_ids:16", "--input-data", "zero")
+                 "token_type_ids:16", "--input-data", "zero")
+        measures("NAME.text, random texts", "minilm.text", "--string-length", 40, "-b", 3)
+        measures("NAME.text, pairs for a reranker", "reranker.text", "--string-data", "hello world")
         measures("batches of 4", "minilm.hidden", *ROWS, "-b", "4")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import tritonclient.grpc as triton
 
 KINDS = {"int64": "INT64", "int32": "INT32", "float32": "FP32", "float16": "FP16", "bool": "BOOL",
-         "bfloat16": "BF16"}
+         "bfloat16": "BF16", "object": "BYTES"}
 
 
 def inputs(**arrays):
@@ -26,7 +26,8 @@ def check_methods(checks, client):
     checks.that("live, ready, model ready", client.is_server_live() and client.is_server_ready() and
                 client.is_model_ready("minilm") and client.is_model_ready("minilm.hidden"))
     checks.that("server metadata", "statistics" in client.get_server_metadata().extensions)
-    checks.that("model metadata", "input_ids" in {one.name for one in client.get_model_metadata("minilm").inputs})
+    for name, first in (("minilm", "input_ids"), ("minilm.text", "text")):
+        checks.that("model metadata", client.get_model_metadata(name).inputs[0].name == first)
     checks.that("model config", client.get_model_config("minilm").config.max_batch_size > 0)
     checks.that("repository index", "minilm" in {one.name for one in client.get_model_repository_index().models})
 
@@ -45,6 +46,12 @@ def check_ids(checks, client, expected):
     answer = client.infer("minilm", inputs(input_ids=ids, attention_mask=mask), priority=1, timeout=30_000_000,
                           client_timeout=30, parameters={"normalize": True})
     checks.same("priority, timeout, parameters", answer.as_numpy("sentence_embedding"), expected["normalized"])
+
+
+def check_texts(checks, client, expected):
+    for name in ("minilm.text", "minilm"):
+        answer = client.infer(name, inputs(text=expected["texts"].astype(object)), outputs=wanted("sentence_embedding"))
+        checks.same("texts = native", answer.as_numpy("sentence_embedding"), expected["sentence_embedding"])
 
 
 def check_rows(checks, client, expected):
@@ -92,6 +99,7 @@ def check(checks, options, expected):
     with triton.InferenceServerClient(options.grpc) as client:
         check_methods(checks, client)
         check_ids(checks, client, expected)
+        check_texts(checks, client, expected)
         check_rows(checks, client, expected)
         check_asynchronous(checks, client, expected)
         check_refusals(checks, client, expected)

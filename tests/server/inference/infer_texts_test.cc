@@ -161,7 +161,7 @@ TEST_F(InferTextsTest, AreRefusedByName) {
   request.mutable_inputs(0)->set_name("input_ids");
   ExpectRefused(request, "BF16; got \"BYTES\"; send texts as the input text");
   request.mutable_inputs(0)->set_name("words");
-  ExpectRefused(request, "token_type_ids, text, text_pair, position_ids; got \"words\"");
+  ExpectRefused(request, "token_type_ids, position_ids, text, text_pair; got \"words\"");
   request = RawRequest({"hello", "a\xff"});
   ExpectRefused(request, "text[1]: expected UTF-8; got something else at byte 1");
   request = RawRequest({"hello"});
@@ -181,22 +181,74 @@ TEST_F(InferTextsTest, AreRefusedByName) {
   ExpectRefused(request, "text.contents: expected bytes_contents; got numbers");
 }
 
-TEST_F(InferTextsTest, AreInTheModelsMetadata) {
+// Of NAME.text.
+TEST_F(InferTextsTest, HaveANameOfTheirOwn) {
+  InferRequest request = RawRequest({"hello", "hello world"});
+  const InferResponse expected = Call(request);
+  request.set_model_name("tiny.text");
+  const InferResponse response = Call(request);
+  EXPECT_EQ(response.model_name(), "tiny.text");
+  EXPECT_EQ(response.outputs_size(), expected.outputs_size());
+  EXPECT_EQ(response.raw_output_contents(0), expected.raw_output_contents(0));
+  EXPECT_EQ(response.raw_output_contents(1), expected.raw_output_contents(1));
+  AddTexts(request, "text_pair", {2});
+  request.add_raw_input_contents(RawTexts({"world", "good"}));
+  InferRequest pairs = request;
+  pairs.set_model_name("tiny");
+  EXPECT_EQ(Call(request).raw_output_contents(1), Call(pairs).raw_output_contents(1));
+  request = IdsRequest("tiny.text");
+  ExpectRefused(request, "inputs: expected one of text, text_pair; got \"input_ids\"");
+  request = InferRequest();
+  request.set_model_name("tiny.text");
+  ExpectRefused(request, "inputs: expected an input text (model tiny.text requires it); got none");
+  request = RawRequest({"hello"});
+  request.set_model_name("tiny.text");
+  Ask(request, {"context_layer"});
+  ExpectRefused(request,
+                "\"context_layer\" not supported by model \"tiny.text\": its inputs are not hidden "
+                "states; use model tiny.hidden");
+  request.set_model_name("bare.text");
+  ExpectRefused(request,
+                "model_name: \"bare.text\" not supported by model \"bare\": it was not loaded from "
+                "a directory with a tokenizer");
+}
+
+// Clients that fill all inputs of the metadata, such as perf_analyzer, send either ids or texts.
+TEST_F(InferTextsTest, AreInTheMetadataOfTheirName) {
   const auto stub = inference::GRPCInferenceService::NewStub(server_->channel());
-  inference::ModelMetadataRequest request;
-  request.set_name("tiny");
-  inference::ModelMetadataResponse response;
+  const auto inputs = [&](const std::string& name) {
+    inference::ModelMetadataRequest request;
+    request.set_name(name);
+    inference::ModelMetadataResponse response;
+    grpc::ClientContext context;
+    EXPECT_TRUE(stub->ModelMetadata(&context, request, &response).ok());
+    std::vector<std::string> names;
+    for (const auto& input : response.inputs()) {
+      names.push_back(input.name());
+      if (input.datatype() == "BYTES") {
+        EXPECT_THAT(input.shape(), ElementsAre(-1, 1));
+      }
+    }
+    return names;
+  };
+  EXPECT_THAT(inputs("tiny"), ElementsAre("input_ids", "attention_mask", "token_type_ids"));
+  EXPECT_THAT(inputs("tiny.text"), ElementsAre("text"));
+  EXPECT_THAT(inputs("counting.text"), ElementsAre("text", "text_pair"));  // has classes
   grpc::ClientContext context, other;
-  ASSERT_TRUE(stub->ModelMetadata(&context, request, &response).ok());
-  ASSERT_EQ(response.inputs_size(), 5);
-  EXPECT_EQ(response.inputs(3).name(), "text");
-  EXPECT_EQ(response.inputs(3).datatype(), "BYTES");
-  EXPECT_THAT(response.inputs(3).shape(), ElementsAre(-1, 1));
   inference::ModelConfigRequest of;
-  of.set_name("tiny");
+  of.set_name("counting.text");
   inference::ModelConfigResponse config;
-  ASSERT_TRUE(stub->ModelConfig(&other, of, &config).ok());
-  EXPECT_EQ(config.config().input(3).data_type(), inference::TYPE_STRING);
+  ASSERT_TRUE(stub->ModelConfig(&context, of, &config).ok());
+  EXPECT_EQ(config.config().input(0).data_type(), inference::TYPE_STRING);
+  EXPECT_FALSE(config.config().input(0).optional());
+  EXPECT_THAT(config.config().input(1).dims(), ElementsAre(1));
+  EXPECT_TRUE(config.config().input(1).optional());
+  inference::RepositoryIndexResponse index;
+  ASSERT_TRUE(stub->RepositoryIndex(&other, inference::RepositoryIndexRequest(), &index).ok());
+  std::vector<std::string> names;
+  for (const auto& model : index.models()) names.push_back(model.name());
+  EXPECT_THAT(names, testing::IsSupersetOf({"tiny", "tiny.text", "tiny.hidden"}));
+  EXPECT_THAT(names, testing::Not(testing::Contains("bare.text")));
 }
 
 }  // namespace infer_texts_test
