@@ -13,6 +13,8 @@ constexpr std::string_view kPredict = ":predict";
 
 // Where KServe's Hugging Face server and Azure have OpenAI's paths.
 constexpr std::string_view kOpenAi = "/openai", kOpenAiPrefix = "/openai/v1/";
+// Azure's paths of a model.
+constexpr std::string_view kDeployments = "/openai/deployments/", kAzureModelList = "/openai/models";
 // Lists models at a base URL without /v1. Not below /models/NAME, since names may end with it.
 constexpr std::string_view kModelList = "/models";
 
@@ -56,8 +58,14 @@ std::optional<TextPath> ParseOfModel(std::string_view rest,
 
 std::optional<TextPath> ParseTextPath(std::string_view path,
                                       const std::function<bool(const std::string&)>& is_served) {
-  if (path.substr(0, kOpenAiPrefix.size()) == kOpenAiPrefix) path.remove_prefix(kOpenAi.size());
-  if (path == kModelList) return TextPath{nullptr, TextPage::kModels};
+  if (path.starts_with(kDeployments)) {
+    path.remove_prefix(kDeployments.size());
+    std::optional<TextPath> read = ParseOfModel(path, is_served);
+    const TextRoute* route = read ? read->route : nullptr;
+    return route != nullptr && route->errors == ErrorStyle::kOpenAi ? read : std::nullopt;
+  }
+  if (path.starts_with(kOpenAiPrefix)) path.remove_prefix(kOpenAi.size());
+  if (path == kModelList || path == kAzureModelList) return TextPath{nullptr, TextPage::kModels};
   std::optional<TextPath> exact;
   ForEachPath([&](std::string_view known, TextPath read) {
     if (known == path) exact = std::move(read);

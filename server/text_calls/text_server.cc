@@ -36,9 +36,17 @@ absl::StatusOr<absl::Duration> TimeoutOf(const HttpRequest& request) {
 
 // Paths that only the text APIs have.
 bool IsOpenAi(std::string_view path) {
-  constexpr std::string_view kKServe = "/openai";
-  if (path.substr(0, kKServe.size()) == kKServe) path.remove_prefix(kKServe.size());
-  return path == "/v1" || path.substr(0, 4) == "/v1/";
+  return path == "/v1" || path.starts_with("/v1/") || path.starts_with("/openai/");
+}
+
+// Like Authorize, but the token may be in Azure's header.
+absl::StatusOr<std::string> AuthorizeText(const HttpRequest& request,
+                                          const ServerSecrets& secrets) {
+  const std::string key = request.authorization.empty() ? request.Header("api-key") : "";
+  if (key.empty()) return Authorize(request, secrets);
+  HttpRequest with_key = request;
+  with_key.authorization = absl::StrCat("Bearer ", key);
+  return Authorize(with_key, secrets);
 }
 
 absl::Status UnknownPath(std::string_view path) {
@@ -113,7 +121,7 @@ HttpStart StartTextCall(const HttpRequest& request, const std::shared_ptr<HttpRe
     return ready ? HttpStart(HttpAnswer{200})
                  : refuse(absl::UnavailableError("the server is not ready"));
   }
-  const absl::StatusOr<std::string> token = Authorize(request, secrets);
+  const absl::StatusOr<std::string> token = AuthorizeText(request, secrets);
   if (!token.ok()) return refuse(token.status());
   if (context == nullptr) return refuse(absl::UnavailableError("the server is starting"));
   if (path->route == nullptr) return AnswerPage(*path, version, context->service);

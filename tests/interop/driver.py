@@ -48,6 +48,7 @@ CLIENTS = (
     Client("grpcurl", "grpcurl.py", needs=("grpcurl",)),
     Client("grpc-health-probe", "grpc_health_probe.py", needs=("grpc-health-probe",)),
     Client("openai", "openai_embeddings.py", "web"),
+    Client("openai AzureOpenAI", "azure.py", "web"),
     Client("huggingface_hub (text-embeddings-inference)", "tei.py", "web"),
     Client("cohere", "cohere_clients.py", "web"),
     Client("LangChain OpenAIEmbeddings", "langchain_embeddings.py", "web"),

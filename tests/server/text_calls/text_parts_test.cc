@@ -113,6 +113,8 @@ TEST(TextPathTest, NamesMayHaveSlashes) {
   EXPECT_EQ(Read("/v1/embeddings"), "/v1/embeddings of ");
   EXPECT_EQ(Read("/openai/v1/embeddings"), "/v1/embeddings of ");
   EXPECT_EQ(Read("/openai/v1/models/org/a"), "1 of org/a");
+  EXPECT_EQ(Read("/openai/deployments/org/a/embeddings"), "/embeddings of org/a");
+  EXPECT_EQ(Read("/openai/models"), "0 of ");
   EXPECT_EQ(Read("/"), "/ of ");
   EXPECT_EQ(Read("/models"), "0 of ");
   EXPECT_EQ(Read("/models/a"), "/ of a");
@@ -129,7 +131,8 @@ TEST(TextPathTest, NamesMayHaveSlashes) {
 TEST(TextPathTest, OthersAreNone) {
   for (const char* path :
        {"/v1", "/openai", "/openai/v1", "/v1/models/a:predict", "/openai/embeddings", "/v2",
-        "/v2/models/a/infer", "/metrics", "embed"}) {
+        "/v2/models/a/infer", "/metrics", "embed", "/openai/deployments/a",
+        "/openai/deployments/a/chat/completions", "/openai/deployments/embeddings"}) {
     EXPECT_EQ(Read(path), "none") << path;
   }
 }

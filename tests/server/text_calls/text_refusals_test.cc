@@ -50,7 +50,8 @@ TEST_F(TextRefusalsTest, PathsThatAreNoneOfOpenAis) {
   Expect(rest_->Ask("/v1/models/tiny:predict", {{"instances", {"w7"}}}), 404,
          "use version 2 of KServe's protocol, /v2/models/NAME/infer");
   for (const char* path : {"/v1/v1/embeddings", "/v1/chat/completions", "/v1",
-                           "/openai/v1/chat/completions", "/openai/v1"}) {
+                           "/openai/v1/chat/completions", "/openai/v1",
+                           "/openai/deployments/tiny/chat/completions"}) {
     const RestResult refused = rest_->Ask(path, {{"input", "w7"}});
     Expect(refused, 404,
            absl::StrCat("path: not found (\\\"", path, "\\\"); check the base URL, or see"));
@@ -168,6 +169,7 @@ TEST(TextTokensTest, CallsNeedATokenExceptForHealth) {
   EXPECT_EQ(rest.Get("/info").status, 401);
   for (const char* path :
        {"//v1//embeddings/", "http://x/v1/embeddings", "/openai/v1/embeddings",
+        "/openai/deployments/tiny/embeddings",
         "//v2//models/tiny/infer", "http://x/v2/models/tiny/infer", "/models/tiny//embed"}) {
     EXPECT_EQ(rest.Ask(path, {{"input", "w7"}}).status, 401) << path;
   }
@@ -175,6 +177,12 @@ TEST(TextTokensTest, CallsNeedATokenExceptForHealth) {
   EXPECT_EQ(rest.Get("/openapi.json").status, 200);
   EXPECT_EQ(rest.Ask("/v1/embeddings", {{"input", "w7"}}, "Authorization: Bearer test\r\n").status,
             200);
+  const std::string azure = "/openai/deployments/tiny/embeddings?api-version=2024-10-21";
+  EXPECT_EQ(rest.Ask(azure, {{"input", "w7"}}, "api-key: test\r\n").status, 200);
+  for (const char* header :
+       {"api-key: other\r\n", "api-key: test\r\nAuthorization: Bearer other\r\n"}) {
+    EXPECT_EQ(rest.Ask(azure, {{"input", "w7"}}, header).status, 401) << header;
+  }
 }
 
 }  // namespace text_refusals_test

@@ -44,7 +44,8 @@ TextFixture* TextRoutesTest::rest_ = nullptr;
 
 TEST_F(TextRoutesTest, Embeddings) {
   for (const char* path :
-       {"/v1/embeddings", "/embeddings", "/models/tiny/v1/embeddings", "/openai/v1/embeddings"}) {
+       {"/v1/embeddings", "/embeddings", "/models/tiny/v1/embeddings", "/openai/v1/embeddings",
+        "/openai/deployments/tiny/embeddings?api-version=2024-10-21"}) {
     const Json answer = Good(rest_->Ask(path, {{"model", "tiny"}, {"input", {"w11 w48", "w7"}}}));
     EXPECT_EQ(answer["model"], "tiny");
     EXPECT_EQ(answer["usage"]["total_tokens"], 7);
@@ -292,6 +293,7 @@ TEST_F(TextRoutesTest, Entities) {
 TEST_F(TextRoutesTest, ModelsAndInfo) {
   const Json models = Good(rest_->Get("/v1/models"));
   EXPECT_EQ(Good(rest_->Get("/models")), models);  // of a base URL without /v1
+  EXPECT_EQ(Good(rest_->Get("/openai/models?api-version=2024-10-21")), models);
   std::vector<std::string> names;
   for (const Json& model : models["data"]) names.push_back(model["id"]);
   EXPECT_THAT(names, ElementsAre("classes", "labels", "ranker", "tiny", "words"));
