@@ -101,9 +101,9 @@ Rows NetworkRows() {
        "How long an idle HTTP connection stays open between requests.",
        DurationKind(&Settings::http_idle_timeout, absl::Seconds(1), absl::Hours(24))},
       {group, "rest", "SWITCH",
-       "Serve inference over HTTP: texts through the APIs of OpenAI, Cohere, Jina and "
-       "text-embeddings-inference (/v1/embeddings, /rerank, …, described by /openapi.json), "
-       "and the Open Inference Protocol (/v2/models/NAME/infer and related paths).",
+       "Serve inference over HTTP: texts through the APIs of OpenAI, Cohere, Jina, "
+       "text-embeddings-inference and Ollama (/v1/embeddings, /rerank, …, described by "
+       "/openapi.json), and the Open Inference Protocol (/v2/models/NAME/infer and related paths).",
        ChoiceKind(&Settings::rest, switches)},
       {group, "cors-origin", "ORIGIN",
        "Allow pages of this origin, such as https://app.example.com, to call the HTTP port from a "

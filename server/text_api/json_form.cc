@@ -49,6 +49,14 @@ void AppendVector(VectorForm form, absl::Span<const float> vector, std::string* 
   *to += ']';
 }
 
+HttpAnswer VectorsAnswer(const std::string& head, const std::shared_ptr<const DoneText>& done,
+                         const std::string& tail) {
+  const auto append = [done](size_t index, std::string* to) {
+    AppendNumbers(done->Row(index), to);
+  };
+  return ListAnswer(head, done->inputs(), append, tail);
+}
+
 void ReadPurpose(Members& members, const char* name, TextTask& task) {
   const std::string given = members.Name(name);
   if (given.empty()) return;

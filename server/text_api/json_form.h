@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ TextWriter ReadTeiPredict(Members& members, TextTask& task);
 TextWriter ReadTeiRerank(Members& members, TextTask& task);
 TextWriter ReadTeiTokenize(Members& members, TextTask& task);
 TextWriter ReadEntities(Members& members, TextTask& task);
+TextWriter ReadOllamaEmbed(Members& members, TextTask& task);
+TextWriter ReadOllamaEmbeddings(Members& members, TextTask& task);  // superseded by the other one
 
 // The JSON form of a vector: its numbers, or a bit for each number, in a list or in base64.
 struct VectorForm {
@@ -41,6 +44,10 @@ VectorForm VectorFormOf(absl::string_view name);  // one of kVectorForms
 // kBinary and kUbinary write the bytes of sentence-transformers' precisions of these names: a bit
 // is set if the number is above 0, the first is the highest of its byte, and kBinary subtracts 128.
 void AppendVector(VectorForm form, absl::Span<const float> vector, std::string* to);
+
+// Returns the vectors of all inputs as lists of numbers between `head` and `tail`.
+HttpAnswer VectorsAnswer(const std::string& head, const std::shared_ptr<const DoneText>& done,
+                         const std::string& tail);
 
 // Voyage's name for "truncate". In `parameters` of other routes, where transformers has strategies
 // such as "longest_first" under this name, it is ignored.

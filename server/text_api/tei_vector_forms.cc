@@ -26,12 +26,7 @@ TextWriter ReadTeiEmbed(Members& members, TextTask& task) {
   FillVectors(members, task);
   task.normalize = members.Flag("normalize", true);
   task.dimensions = members.Count("dimensions");
-  return [](const std::shared_ptr<const DoneText>& done) {
-    const auto append = [done](size_t index, std::string* to) {
-      AppendNumbers(done->Row(index), to);
-    };
-    return ListAnswer("[", done->inputs(), append, "]");
-  };
+  return [](const std::shared_ptr<const DoneText>& done) { return VectorsAnswer("[", done, "]"); };
 }
 
 // [[[…]]]: for each input, the last layer's output for each token.

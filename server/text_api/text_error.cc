@@ -23,7 +23,7 @@ using Kind = TextErrorKind;
 constexpr char kPayload[] = "attendant-text-error";
 constexpr char kRequest[] = "invalid_request_error", kApi[] = "api_error";
 
-// A kind in each API. Cohere and Jina use OpenAI's status.
+// A kind in each API. Cohere, Jina and Ollama use OpenAI's status.
 struct KindRow {
   Kind kind;
   Code code;
@@ -90,6 +90,8 @@ std::string BodyOf(ErrorStyle style, const KindRow& row, absl::string_view messa
       return absl::StrCat("{\"message\":", quoted, "}");
     case ErrorStyle::kJina:
       return absl::StrCat("{\"detail\":", quoted, ",\"message\":", quoted, "}");
+    case ErrorStyle::kOllama:
+      return absl::StrCat("{\"error\":", quoted, "}");
   }
   return quoted;
 }

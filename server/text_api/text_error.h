@@ -15,6 +15,7 @@ enum class ErrorStyle {
   kTei,     // text-embeddings-inference: {"error", "error_type"}
   kCohere,  // {"message"}
   kJina,    // {"detail", "message"}, also read by clients of Cohere's first API
+  kOllama,  // {"error"}
 };
 
 // Finer than a status code. The kind of a status without one follows from its code: kInvalid for

@@ -49,6 +49,9 @@ struct DoneText {
 // Writes the response to a request, from members that it has kept. The result's numbers are finite.
 using TextWriter = std::function<HttpAnswer(std::shared_ptr<const DoneText> done)>;
 
+// Ends a model's name in requests of Ollama's clients, which may omit it.
+inline constexpr char kOllamaTag[] = ":latest";
+
 class Members;
 
 // A POST route.
@@ -93,8 +96,10 @@ struct TextServerFacts {
   int64_t max_concurrent_requests = 0;
 };
 
-HttpAnswer ModelListAnswer(const std::vector<std::string>& names);  // GET /v1/models
-HttpAnswer ModelAnswer(const std::string& name);                    // GET /v1/models/NAME
+HttpAnswer ModelListAnswer(const std::vector<std::string>& names);     // GET /v1/models
+HttpAnswer ModelAnswer(const std::string& name);                       // GET /v1/models/NAME
+HttpAnswer OllamaModelsAnswer(const std::vector<std::string>& names);  // GET /api/tags
+HttpAnswer OllamaVersionAnswer(const std::string& version);            // GET /api/version
 HttpAnswer InfoAnswer(const TextModelFacts& model, const TextServerFacts& server,
                       const TextLimits& limits);  // GET /info
 HttpAnswer OpenApiAnswer();                       // GET /openapi.json

@@ -87,7 +87,9 @@ const std::vector<TextRoute>& TextRoutes() {
       {"/tokenize", "tokenize", ErrorStyle::kTei, ReadTeiTokenize},
       {"/entities", "entities", ErrorStyle::kTei, ReadEntities},
       {"/invocations", "by_model", ErrorStyle::kTei, nullptr},  // SageMaker
-      {"/", "by_model", ErrorStyle::kTei, nullptr}};
+      {"/", "by_model", ErrorStyle::kTei, nullptr},
+      {"/api/embed", "ollama_embed", ErrorStyle::kOllama, ReadOllamaEmbed},
+      {"/api/embeddings", "ollama_embed", ErrorStyle::kOllama, ReadOllamaEmbeddings}};
   return routes;
 }
 

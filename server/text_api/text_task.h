@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "engine/checkpoint/files/tokenization.h"
 
@@ -75,6 +76,7 @@ struct TextResult {
   std::vector<std::vector<SparseEntry>> sparse;  // kSparse: per input, by ascending word
   std::vector<v1::TextTokens> texts;             // kEntities, kTokens: per input
   std::vector<std::string> labels;               // kScores, kEntities: of the columns
+  absl::Duration elapsed = {};                   // since the head of the request
 
   int64_t total_tokens() const {
     int64_t total = query_tokens;

@@ -347,6 +347,7 @@ void TextCall::OnComputed(Computed computed) {
 
 absl::Status TextCall::Answer() {
   TextResult result = collector_->Finish();
+  result.elapsed = context_.clock.Now() - started_;
   const int64_t bytes = collector_->bytes();
   ASSIGN_OR_RETURN(HttpAnswer answer,
                    WriteText({std::move(task_), std::move(write_)}, std::move(result)));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "engine/model/model_facts.h"
 #include "server/models/model_lookup.h"
 #include "server/tensors/status_mapping.h"
@@ -74,13 +75,22 @@ std::string WhyNoTexts(const ServedModel& model, const TextNeed& need) {
   return absl::StrCat("; it does not accept texts: ", model.tokenizer->why_none);
 }
 
+// Returns the model called `name`, or else the one whose name has no tag of Ollama's.
+FoundModel FindTextModel(const ModelTable& models, const std::string& name) {
+  FoundModel found = FindModel(models, name);
+  absl::string_view untagged = name;
+  if (found.ok() || !absl::ConsumeSuffix(&untagged, kOllamaTag) || untagged.empty()) return found;
+  FoundModel other = FindModel(models, std::string(untagged));
+  return other.ok() ? other : found;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTable& models,
                                                                    const std::string& name,
                                                                    const TextNeed& need) {
   if (!name.empty()) {
-    FoundModel found = FindModel(models, name);
+    FoundModel found = FindTextModel(models, name);
     if (absl::IsNotFound(found.status())) {
       return TextError(TextErrorKind::kNoModel,
                        absl::StrCat(found.status().message(), "; add a name with --alias"));

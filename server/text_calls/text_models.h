@@ -20,7 +20,7 @@ struct TextNeed {
 };
 
 // Returns the model called `name` if it supports the need or, if the name is empty, the only model
-// that does. Errors are about the member "model".
+// that does. A name may end with kOllamaTag. Errors are about the member "model".
 absl::StatusOr<std::shared_ptr<const ServedModel>> ChooseTextModel(const ModelTable& models,
                                                                    const std::string& name,
                                                                    const TextNeed& need);

@@ -14,7 +14,8 @@ constexpr std::string_view kPredict = ":predict";
 // Where KServe's Hugging Face server and Azure have OpenAI's paths.
 constexpr std::string_view kOpenAi = "/openai", kOpenAiPrefix = "/openai/v1/";
 // Azure's paths of a model.
-constexpr std::string_view kDeployments = "/openai/deployments/", kAzureModelList = "/openai/models";
+constexpr std::string_view kDeployments = "/openai/deployments/",
+                           kAzureModelList = "/openai/models";
 // Lists models at a base URL without /v1. Not below /models/NAME, since names may end with it.
 constexpr std::string_view kModelList = "/models";
 
@@ -22,7 +23,9 @@ constexpr Named<TextPage> kPages[] = {{"/v1/models", TextPage::kModels},
                                       {"/info", TextPage::kInfo},
                                       {"/health", TextPage::kHealth},
                                       {"/ping", TextPage::kHealth},
-                                      {"/openapi.json", TextPage::kOpenApi}};
+                                      {"/openapi.json", TextPage::kOpenApi},
+                                      {"/api/tags", TextPage::kOllamaModels},
+                                      {"/api/version", TextPage::kOllamaVersion}};
 
 bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() > end.size() && text.substr(text.size() - end.size()) == end;

@@ -11,7 +11,7 @@
 namespace attendant::server {
 
 // GET responses, which need no job.
-enum class TextPage { kModels, kModel, kInfo, kHealth, kOpenApi };
+enum class TextPage { kModels, kModel, kInfo, kHealth, kOpenApi, kOllamaModels, kOllamaVersion };
 
 struct TextPath {
   const TextRoute* route = nullptr;  // for POST; null for `page`

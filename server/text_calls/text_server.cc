@@ -34,9 +34,13 @@ absl::StatusOr<absl::Duration> TimeoutOf(const HttpRequest& request) {
   return timeout;
 }
 
-// Paths that only the text APIs have.
-bool IsOpenAi(std::string_view path) {
-  return path == "/v1" || path.starts_with("/v1/") || path.starts_with("/openai/");
+// Returns the API of a path that belongs to the text APIs even if it is unknown.
+std::optional<ErrorStyle> ApiOf(std::string_view path) {
+  if (path == "/v1" || path.starts_with("/v1/") || path.starts_with("/openai/")) {
+    return ErrorStyle::kOpenAi;
+  }
+  if (path.starts_with("/api/")) return ErrorStyle::kOllama;
+  return std::nullopt;
 }
 
 // Like Authorize, but the token may be in Azure's header.
@@ -60,8 +64,16 @@ absl::Status UnknownPath(std::string_view path) {
 
 ErrorStyle StyleOf(const TextPath& path) {
   if (path.route != nullptr) return path.route->errors;
-  const bool openai = path.page == TextPage::kModels || path.page == TextPage::kModel;
-  return openai ? ErrorStyle::kOpenAi : ErrorStyle::kTei;
+  switch (path.page) {
+    case TextPage::kModels:
+    case TextPage::kModel:
+      return ErrorStyle::kOpenAi;
+    case TextPage::kOllamaModels:
+    case TextPage::kOllamaVersion:
+      return ErrorStyle::kOllama;
+    default:
+      return ErrorStyle::kTei;
+  }
 }
 
 HttpAnswer RefusedVerb(const TextPath& path, std::string_view method) {
@@ -77,6 +89,10 @@ HttpAnswer RefusedVerb(const TextPath& path, std::string_view method) {
 HttpAnswer AnswerPage(const TextPath& path, const std::string& version,
                       const ServiceContext& service) {
   if (path.page == TextPage::kModels) return ModelListAnswer(TextModelNames(service.models));
+  if (path.page == TextPage::kOllamaModels) {
+    return OllamaModelsAnswer(TextModelNames(service.models));
+  }
+  if (path.page == TextPage::kOllamaVersion) return OllamaVersionAnswer(version);
   const bool lists = path.page == TextPage::kModel;
   const auto model = ChooseTextModel(service.models, path.model, {TextWish::kTokens});
   if (!model.ok()) return TextErrorAnswer(StyleOf(path), model.status());
@@ -97,10 +113,11 @@ HttpStart StartTextCall(const HttpRequest& request, const std::shared_ptr<HttpRe
       ParseTextPath(request.path, [context](const std::string& name) {
         return context != nullptr && FindModel(context->service.models, name).ok();
       });
-  if (!path && IsOpenAi(request.path)) {
-    return Refuse(TextErrorAnswer(ErrorStyle::kOpenAi, UnknownPath(request.path)), request);
+  if (!path) {
+    const std::optional<ErrorStyle> api = ApiOf(request.path);
+    if (!api) return std::monostate();
+    return Refuse(TextErrorAnswer(*api, UnknownPath(request.path)), request);
   }
-  if (!path) return std::monostate();
   if (path->route == nullptr ? !reads : request.method != "POST") {
     return Refuse(RefusedVerb(*path, request.method), request);
   }

@@ -53,6 +53,10 @@ CLIENTS = (
     Client("cohere", "cohere_clients.py", "web"),
     Client("LangChain OpenAIEmbeddings", "langchain_embeddings.py", "web"),
     Client("LlamaIndex TextEmbeddingsInference", "llama_index_tei.py", "web"),
+    Client("ollama", "ollama_python.py", "web"),
+    Client("ollama.js", "ollama_js.py", needs=("npm",)),
+    Client("LangChain OllamaEmbeddings", "langchain_of_ollama.py", "web"),
+    Client("LlamaIndex OllamaEmbedding", "llama_index_ollama.py", "web"),
     Client("Jina's requests", "jina.py", "web"),
     Client("voyageai", "voyage.py", "web"),
     Client("LiteLLM", "litellm_proxy.py", "web"),
@@ -99,7 +103,7 @@ class Workplace:
 
 def call_clients(place: Workplace, server: Server, outcome: Outcome) -> None:
     options = {"grpc": server.address, "http": f"127.0.0.1:{server.http_port}", "expected": str(expected.file(server)),
-               "programs": str(place.work / "go"), "cuda": str(place.work / "perf_analyzer/nvidia/cuda_runtime/lib"),
+               "programs": str(place.work / "go"), "npm": str(place.work / "npm/node_modules"), "cuda": str(place.work / "perf_analyzer/nvidia/cuda_runtime/lib"),
                "perf_analyzer": str(place.work / "perf_analyzer/tritonclient-2.48.0.data/data/bin/perf_analyzer")}
     for client in CLIENTS:
         outcome.rows.append(call(place, client, options))

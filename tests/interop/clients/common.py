@@ -2,7 +2,7 @@
 {"version": …, "checked": [what was found right], "status": "passed" or "failed", "detail": why not}.
 
 Where they call stands in the variable INTEROP, since KServe's package parses the arguments of any program that imports it:
-{"grpc": "HOST:PORT", "http": "HOST:PORT", "expected": FILE, "programs": FOLDER, "perf_analyzer": FILE,
+{"grpc": "HOST:PORT", "http": "HOST:PORT", "expected": FILE, "programs": FOLDER, "npm": FOLDER, "perf_analyzer": FILE,
 "cuda": FOLDER}. The expected FILE is written by expected.py: what the server's own protocol answers to the same inputs.
 """
 import importlib.metadata

@@ -8,7 +8,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it is downloaded
 import litellm  # noqa: E402
 
 EMBED = {"openai": "/v1", "hosted_vllm": "/v1", "infinity": "", "cohere": "/v2/embed", "jina_ai": "/v1", "voyage": "/v1",
-         "huggingface": "/models/minilm/embed"}
+         "huggingface": "/models/minilm/embed", "azure": "", "ollama": ""}
 RERANK = {"cohere": "", "jina_ai": "/v1", "hosted_vllm": "", "infinity": "", "voyage": "/v1", "huggingface": "/models/reranker/"}
 
 

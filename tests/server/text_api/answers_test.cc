@@ -270,6 +270,24 @@ TEST(TextAnswersTest, LargeOnesOfEachKindAreJson) {
   EXPECT_EQ(tokens[299][2].size(), 256u);
 }
 
+TEST(TextAnswersTest, Ollama) {
+  TextResult result = Vectors(2, {1, -0.5f, 0.1f, -0.0f});
+  result.elapsed = absl::Microseconds(1500);
+  EXPECT_EQ(FormCall("/api/embed", R"({"input": ["a", "b"]})").Answered(result),
+            R"({"model":"m","total_duration":1500000,"load_duration":0,"prompt_eval_count":4,)"
+            R"("embeddings":[[1,-0.5],[0.1,-0.0]]})");
+  EXPECT_EQ(FormCall("/api/embeddings", R"({"prompt": "a"})").Answered(Vectors(2, {1, -0.5f})),
+            R"({"embedding":[1,-0.5]})");
+  const Json models = Json::parse(OllamaModelsAnswer({"m", "org/n:v1"}).body)["models"];
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[0]["name"], "m:latest");
+  EXPECT_EQ(models[0]["model"], "m:latest");
+  EXPECT_EQ(models[1]["name"], "org/n:v1");
+  EXPECT_EQ(models[0]["details"]["families"], Json::array());
+  EXPECT_EQ(OllamaModelsAnswer({}).body, R"({"models":[]})");
+  EXPECT_EQ(OllamaVersionAnswer("1.2.3").body, R"({"version":"1.2.3"})");
+}
+
 TEST(TextAnswersTest, Models) {
   EXPECT_EQ(ModelAnswer("a/b").body,
             R"({"id":"a/b","object":"model","created":0,"owned_by":"attendant"})");

@@ -35,6 +35,8 @@ TEST(TextErrorsTest, HaveTheFormOfEachApi) {
   EXPECT_EQ(Answer(ErrorStyle::kJina, error),
             R"(400 {"detail":"input[2]: expected a string; got 7",)"
             R"("message":"input[2]: expected a string; got 7"})");
+  EXPECT_EQ(Answer(ErrorStyle::kOllama, error),
+            R"(400 {"error":"input[2]: expected a string; got 7"})");
 }
 
 TEST(TextErrorsTest, HaveAStatusATypeAndACodeForEachKind) {
@@ -76,8 +78,10 @@ TEST(TextErrorsTest, HaveAStatusATypeAndACodeForEachKind) {
     EXPECT_EQ(
         Answer(ErrorStyle::kTei, error),
         absl::StrCat(tei.substr(0, 4), R"({"error":"no.","error_type":")", tei.substr(4), "\"}"));
-    EXPECT_EQ(TextErrorAnswer(ErrorStyle::kCohere, error).status,
-              TextErrorAnswer(ErrorStyle::kOpenAi, error).status);
+    for (const ErrorStyle style : {ErrorStyle::kCohere, ErrorStyle::kJina, ErrorStyle::kOllama}) {
+      EXPECT_EQ(TextErrorAnswer(style, error).status,
+                TextErrorAnswer(ErrorStyle::kOpenAi, error).status);
+    }
   }
 }
 

@@ -48,7 +48,7 @@ TEST(OpenApiTest, HasTheRoutes) {
   }
   EXPECT_EQ(posts, routes);
   EXPECT_THAT(gets, UnorderedElementsAre("/v1/models", "/models", "/v1/models/{model}", "/info",
-                                         "/health", "/ping"));
+                                         "/health", "/ping", "/api/tags", "/api/version"));
 }
 
 TEST(OpenApiTest, HasWhatItRefersToAndNothingElse) {
@@ -76,7 +76,7 @@ TEST(OpenApiTest, ItsExamplesAreRead) {
     FormCall call(route.path, post["requestBody"]["content"]["application/json"]["example"].dump());
     call.request.main_wish = [](const std::string&) { return TextWish::kVectors; };
     EXPECT_EQ(call.Refused(), "no error") << route.path;
-    const char* styles[] = {"OpenAiError", "TeiError", "CohereError", "JinaError"};
+    const char* styles[] = {"OpenAiError", "TeiError", "CohereError", "JinaError", "OllamaError"};
     EXPECT_EQ(post["responses"]["default"]["$ref"],
               absl::StrCat("#/components/responses/", styles[static_cast<int>(route.errors)]));
   }

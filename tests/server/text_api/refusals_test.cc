@@ -25,6 +25,9 @@ std::string Summary(const std::string& refused) {
     return absl::StrCat(status, body["error_type"].get<std::string>(), " ",
                         body["error"].get<std::string>());
   }
+  if (body.contains("error") && body["error"].is_string()) {  // Ollama
+    return status + body["error"].get<std::string>();
+  }
   if (body.contains("error")) return status + body["error"]["message"].get<std::string>();
   return body.contains("message") ? status + body["message"].get<std::string>() : refused;
 }
@@ -38,7 +41,23 @@ TEST_P(RefusalsTest, NameTheMember) {
   EXPECT_EQ(Summary(call.Refused()), refused.expected) << refused.path << " " << refused.body;
 }
 
-constexpr char kE[] = "/embed", kO[] = "/v1/embeddings", kR[] = "/v1/rerank", kC[] = "/v2/embed";
+constexpr char kE[] = "/embed", kO[] = "/v1/embeddings", kR[] = "/v1/rerank", kC[] = "/v2/embed",
+               kL[] = "/api/embed";
+
+INSTANTIATE_TEST_SUITE_P(
+    Ollama, RefusalsTest,
+    ::testing::Values(
+        Refused{kL, "{}", "400 input: expected a value; got none"},
+        Refused{kL, R"({"input": []})", "400 input: expected a list of strings; got an empty list"},
+        Refused{kL, R"({"input": ["a", 7]})", "400 input[1]: expected a string; got 7"},
+        Refused{kL, R"({"input": [1, 2]})", "400 input[0]: expected a string; got 1"},
+        Refused{kL, R"({"input": "a", "truncate": 1})",
+                "400 truncate: expected true or false; got 1"},
+        Refused{kL, R"({"input": "a", "dimensions": 0})",
+                "400 dimensions: expected an integer of at least 1; got 0"},
+        Refused{"/api/embeddings", R"({"input": "a"})", "400 prompt: expected a value; got none"},
+        Refused{"/api/embeddings", R"({"prompt": ["a"]})",
+                "400 prompt: expected a string; got a list of 1"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Inputs, RefusalsTest,

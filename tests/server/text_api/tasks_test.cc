@@ -151,6 +151,19 @@ TEST(TextTasksTest, TextEmbeddingsInference) {
             "entities inputs=b");
 }
 
+// What Ollama's clients send for loading and generation is ignored.
+TEST(TextTasksTest, Ollama) {
+  EXPECT_EQ(TaskOf("/api/embed", R"({"model": "a:latest", "input": "b", "keep_alive": "5m",
+                                     "options": {"num_ctx": 2, "temperature": null}})"),
+            "vectors of a:latest input=b normalize");
+  EXPECT_EQ(TaskOf("/api/embed", R"({"input": ["b", ""], "truncate": false, "dimensions": 3})"),
+            "vectors input=b| NO_TRUNCATION normalize dimensions=3");
+  EXPECT_EQ(TaskOf("/api/embed", R"({"input": "b", "truncate": true, "keep_alive": 0})"),
+            "vectors input=b normalize");
+  EXPECT_EQ(TaskOf("/api/embeddings", R"({"model": "a", "prompt": "b", "options": {}})"),
+            "vectors of a prompt=b");
+}
+
 TEST(TextTasksTest, ByModel) {
   const auto of = [](const std::string& body, TextWish main) {
     FormCall call("/", body);

@@ -115,6 +115,10 @@ TEST(TextPathTest, NamesMayHaveSlashes) {
   EXPECT_EQ(Read("/openai/v1/models/org/a"), "1 of org/a");
   EXPECT_EQ(Read("/openai/deployments/org/a/embeddings"), "/embeddings of org/a");
   EXPECT_EQ(Read("/openai/models"), "0 of ");
+  EXPECT_EQ(Read("/api/embed"), "/api/embed of ");
+  EXPECT_EQ(Read("/models/org/a/api/embed"), "/api/embed of org/a");
+  EXPECT_EQ(Read("/api/tags"), "5 of ");
+  EXPECT_EQ(Read("/api/version"), "6 of ");
   EXPECT_EQ(Read("/"), "/ of ");
   EXPECT_EQ(Read("/models"), "0 of ");
   EXPECT_EQ(Read("/models/a"), "/ of a");
@@ -129,10 +133,10 @@ TEST(TextPathTest, NamesMayHaveSlashes) {
 }
 
 TEST(TextPathTest, OthersAreNone) {
-  for (const char* path :
-       {"/v1", "/openai", "/openai/v1", "/v1/models/a:predict", "/openai/embeddings", "/v2",
-        "/v2/models/a/infer", "/metrics", "embed", "/openai/deployments/a",
-        "/openai/deployments/a/chat/completions", "/openai/deployments/embeddings"}) {
+  for (const char* path : {"/v1", "/openai", "/openai/v1", "/v1/models/a:predict",
+                           "/openai/embeddings", "/v2", "/v2/models/a/infer", "/metrics", "embed",
+                           "/openai/deployments/a", "/openai/deployments/a/chat/completions",
+                           "/openai/deployments/embeddings", "/api", "/api/chat"}) {
     EXPECT_EQ(Read(path), "none") << path;
   }
 }

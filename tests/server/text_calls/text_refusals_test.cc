@@ -49,9 +49,9 @@ TEST_F(TextRefusalsTest, ModelsThatAreNotThereOrCannotDoIt) {
 TEST_F(TextRefusalsTest, PathsThatAreNoneOfOpenAis) {
   Expect(rest_->Ask("/v1/models/tiny:predict", {{"instances", {"w7"}}}), 404,
          "use version 2 of KServe's protocol, /v2/models/NAME/infer");
-  for (const char* path : {"/v1/v1/embeddings", "/v1/chat/completions", "/v1",
-                           "/openai/v1/chat/completions", "/openai/v1",
-                           "/openai/deployments/tiny/chat/completions"}) {
+  for (const char* path :
+       {"/v1/v1/embeddings", "/v1/chat/completions", "/v1", "/openai/v1/chat/completions",
+        "/openai/v1", "/openai/deployments/tiny/chat/completions"}) {
     const RestResult refused = rest_->Ask(path, {{"input", "w7"}});
     Expect(refused, 404,
            absl::StrCat("path: not found (\\\"", path, "\\\"); check the base URL, or see"));
@@ -59,6 +59,16 @@ TEST_F(TextRefusalsTest, PathsThatAreNoneOfOpenAis) {
     EXPECT_EQ(refused.header("connection"), "");
     EXPECT_EQ(rest_->Get(path).status, 404);
   }
+}
+
+TEST_F(TextRefusalsTest, WhatOllamaHasAndThisServerHasNot) {
+  const RestResult path = rest_->Ask("/api/chat", {{"model", "tiny"}});
+  Expect(path, 404, R"({"error":"path: not found (\"/api/chat\"); check the base URL, or see)");
+  const RestResult model = rest_->Ask("/api/embed", {{"model", "none:latest"}, {"input", "w7"}});
+  Expect(model, 404, R"({"error":"model: not found (no model is named \"none:latest\"))");
+  Expect(rest_->Ask("/api/embed", {{"model", "tiny"}, {"input", Words(90)}, {"truncate", false}}),
+         400, "input: expected at most 64 tokens; got 92");
+  EXPECT_EQ(rest_->Ask("/api/tags", Json::object()).status, 405);
 }
 
 TEST_F(TextRefusalsTest, ABodyThatIsNotAsExpected) {
@@ -167,10 +177,9 @@ TEST(TextTokensTest, CallsNeedATokenExceptForHealth) {
   EXPECT_EQ(refused.json()["error"]["code"], "invalid_api_key");
   EXPECT_EQ(rest.Get("/v1/models").status, 401);
   EXPECT_EQ(rest.Get("/info").status, 401);
-  for (const char* path :
-       {"//v1//embeddings/", "http://x/v1/embeddings", "/openai/v1/embeddings",
-        "/openai/deployments/tiny/embeddings",
-        "//v2//models/tiny/infer", "http://x/v2/models/tiny/infer", "/models/tiny//embed"}) {
+  for (const char* path : {"//v1//embeddings/", "http://x/v1/embeddings", "/openai/v1/embeddings",
+                           "/openai/deployments/tiny/embeddings", "//v2//models/tiny/infer",
+                           "http://x/v2/models/tiny/infer", "/models/tiny//embed"}) {
     EXPECT_EQ(rest.Ask(path, {{"input", "w7"}}).status, 401) << path;
   }
   EXPECT_EQ(rest.Get("/health").status, 200);

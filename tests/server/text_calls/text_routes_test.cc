@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/server/support/text_models.h"
@@ -189,6 +191,46 @@ TEST_F(TextRoutesTest, EmbeddingsOfVoyage) {
   EXPECT_EQ(answer["data"][0]["embedding"].size(), 4u);
   EXPECT_EQ(answer, same);
   EXPECT_EQ(answer["usage"]["total_tokens"], 4);
+}
+
+TEST_F(TextRoutesTest, EmbedOfOllama) {
+  for (const char* model : {"tiny", "tiny:latest"}) {
+    const Json answer =
+        Good(rest_->Ask("/api/embed", {{"model", model}, {"input", {"w11 w48", "w7"}}}));
+    EXPECT_EQ(answer["model"], model);
+    EXPECT_EQ(answer["prompt_eval_count"], 7);
+    EXPECT_TRUE(answer["total_duration"].is_number_unsigned());
+    ASSERT_EQ(answer["embeddings"].size(), 2u);
+    ExpectVector(answer["embeddings"][0], rest_->VectorOf({2, 11, 48, 3}));
+    ExpectVector(answer["embeddings"][1], rest_->VectorOf({2, 7, 3}));
+  }
+  const Json one = Good(rest_->Ask("/models/tiny/api/embed", {{"input", "w7"}}));
+  ExpectVector(one["embeddings"][0], rest_->VectorOf({2, 7, 3}));
+  const Json old = Good(rest_->Ask("/api/embeddings", {{"model", "tiny"}, {"prompt", "w7"}}));
+  ExpectVector(old["embedding"], rest_->VectorOf({2, 7, 3}, /*normalize=*/false));
+  const Json models = Good(rest_->Get("/api/tags"))["models"];
+  ASSERT_EQ(models.size(), 5u);
+  EXPECT_EQ(models[3]["name"], "tiny:latest");
+  EXPECT_TRUE(Good(rest_->Get("/api/version"))["version"].is_string());
+}
+
+// The tag only counts if no model has the whole name.
+TEST(TextTagTest, IsPartOfANameThatHasIt) {
+  ServedModels models = ModelsOfTexts();
+  for (const auto& [name, of] : {std::pair("w:latest", "tiny"), std::pair("w", "ranker")}) {
+    auto model = std::make_shared<ServedModel>(*models.at(of));
+    model->name = name;
+    models[name] = std::move(model);
+  }
+  TextFixture texts(TextFixture::Serving(models));
+  const auto status = [&](const char* name) {
+    return texts.Ask("/api/embed", {{"model", name}, {"input", "w7"}}).status;
+  };
+  EXPECT_EQ(status("w:latest"), 200);
+  EXPECT_EQ(status("tiny:latest"), 200);
+  EXPECT_EQ(status("w"), 400);  // which ranks
+  EXPECT_EQ(status("tiny:v1"), 404);
+  EXPECT_EQ(status(":latest"), 404);
 }
 
 TEST_F(TextRoutesTest, EmbedSparse) {
