@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "engine/base/rounding.h"
@@ -98,7 +99,11 @@ std::unique_ptr<PanelKernels> MakeOneDnnKernels(const PanelShape& shape) {
   kernels->block_bytes =
       RoundUp(static_cast<int64_t>(kernels->weights.get_size()), kBlockAlignment);
   for (const int64_t rows : kTileRows) {
-    kernels->tiles.push_back(MakeTileKernel(shape, rows, kernels->weights));
+    TileKernel tile = MakeTileKernel(shape, rows, kernels->weights);
+    // Other kernels than brgemm compute some numbers of rows in another order. A short tile has too
+    // few elements for the self-test to notice every difference.
+    if (IsShort(tile) && !absl::StartsWith(tile.first.implementation, "brg")) continue;
+    kernels->tiles.push_back(std::move(tile));
   }
   KeepAgreeingTiles(*kernels);
   if (shape.element == onednn::DataType::s8) kernels->exact = SumsAreExact(*kernels);
