@@ -15,8 +15,8 @@
 namespace attendant::server {
 namespace {
 
-// Memory is placed, and threads are started, on the node of the thread that does it first. The
-// thread of `work` ends, and with it those of its team (ThreadTeam).
+// Memory is placed, and threads are started, on the node of the thread that does it first. `work`
+// runs on a new thread. When it ends, so do the threads of its team (ThreadTeam).
 void OnNodeOf(int instance, const ThreadPlan& plan, absl::FunctionRef<void()> work) {
   std::async(std::launch::async, [&] {
     if (!plan.nodes.empty()) BindToNode(plan.nodes[plan.CopyOf(instance)]);

@@ -10,10 +10,10 @@ namespace attendant::server {
 namespace {
 
 // Between two parallel regions of a batch a thread should start at once; between two batches it
-// should leave its core to other threads. 1,000 rounds take some 30 microseconds. Measured with
-// minilm-l6 and a single caller on two cores of a Zen 5, in texts of 15 tokens per second, on an
-// idle machine and beside another busy process: 100 rounds 350 and 340, 1,000 rounds 670 and 235,
-// 10,000 rounds 810 and 68.
+// should leave its core to other threads. 1,000 rounds take some 30 microseconds. With minilm-l6 on
+// two cores of a Zen 5, a single caller got 350 texts of 15 tokens per second at 100 rounds, 670 at
+// 1,000 and 810 at 10,000 if the machine was otherwise idle, but 340, 235 and 68 if another process
+// kept a core busy.
 constexpr const char* kSpinCount = "1000";
 
 // Two blocks of each size up to 128 bytes, instead of seven up to 1,032. With the default, what

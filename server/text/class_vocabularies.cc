@@ -1,4 +1,4 @@
-// Tokens that classes of transformers have beside their files' vocabulary.
+// Tokens that classes of transformers add to the vocabulary of their files.
 #include <algorithm>
 #include <iterator>
 #include <optional>

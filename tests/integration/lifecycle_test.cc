@@ -97,11 +97,11 @@ TEST(LifecycleTest, KeepsNoThreadsOfLoading) {
         "--port=0", "--http-port=0", "--address=127.0.0.1", "--model=tiny=synthetic:tiny",
         "--instances=1", absl::StrCat("--threads-per-instance=", threads)});
   };
-  const auto alone = start(1), together = start(2);
-  alone->AwaitLine("ready: ");
-  together->AwaitLine("ready: ");
+  const auto with_one = start(1), with_two = start(2);
+  with_one->AwaitLine("ready: ");
+  with_two->AwaitLine("ready: ");
   // Threads may still be about to end; without an end, the test times out.
-  while (CountThreads(*together) > CountThreads(*alone)) std::this_thread::yield();
+  while (CountThreads(*with_two) > CountThreads(*with_one)) std::this_thread::yield();
 }
 
 // The variables of the process as libraries have read them before its main.

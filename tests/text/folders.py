@@ -137,7 +137,7 @@ def write_settings(folder, name, settings):
 
 
 def all_folders(corpus, charsmap):
-    """Yields (what is in a folder, a function that writes it, how many texts there are for each that is compared)."""
+    """Yields the contents of each folder, a function that writes it, and the divisor of the number of texts to compare."""
     for tokenizer, name, variants in sources(corpus, charsmap):
         more = [{**variants[0], **settings} for settings in MORE + (OLD if name in OLD_CLASSES else [])]
         for settings in variants + more:

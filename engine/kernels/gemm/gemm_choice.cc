@@ -24,10 +24,10 @@ namespace {
 // The implementation on each CPU, by EffectiveIsa. Measured with oneDNN 2.6.3. Its kernels for AVX2
 // copy the weight in each call, and its int8 sums saturate without VNNI: on a Zen 5 CPU capped to
 // AVX2, the vector GEMM is 1.6 times as fast for 16 rows, 1.07 times for 64, and equally fast for
-// 256. oneDNN has good kernels for AVX-512 and later. On a Zen 5, however, those of float32 take
-// longer than the vector GEMM, which prefetches weights: models are 1.3 times as fast with the
-// latter for 16 tokens, and 1.03 times for 1024. In Debian's oneDNN for arm64, products are
-// reference code, and there are none of bfloat16.
+// 256. oneDNN has fast kernels for AVX-512 and later, but those for float32 do not prefetch
+// weights: on a Zen 5 CPU, models with the vector GEMM are 1.3 times as fast for 16 tokens,
+// and 1.03 times for 1,024. In Debian's oneDNN for arm64, products are reference code, and there
+// are none of bfloat16.
 struct ProductsOfCpu {
   const char* isa;
   Gemm float32;  // and emulated types

@@ -25,7 +25,8 @@ def check(checks, options, expected):
     checks.that("models", "minilm" in {one.id for one in client.models.list()})
     of_deployment = openai.AzureOpenAI(azure_deployment="minilm", **settings)
     checks.same("azure_deployment", vectors(of_deployment.embeddings.create(model="any", input=texts)), whole)
-    checks.refuses("unknown model", lambda: client.embeddings.create(model="nobody", input="a"), openai.NotFoundError, "nobody")
+    checks.refuses("unknown model", lambda: client.embeddings.create(model="no-such-model", input="a"),
+                   openai.NotFoundError, "no-such-model")
     checks.refuses("unknown path", lambda: client.chat.completions.create(model="minilm", messages=[]), openai.NotFoundError,
                    "path: not found")
     made = AzureOpenAIEmbeddings(model="minilm", check_embedding_ctx_length=False, **settings)

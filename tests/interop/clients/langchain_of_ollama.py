@@ -13,7 +13,7 @@ def check(checks, options, expected):
         checks.close("embed_documents = native", np.array(model.embed_documents(texts)), whole, 1e-7)
         checks.close("embed_query = native", np.array([model.embed_query(text) for text in texts]), whole, 1e-7)
         checks.close("aembed_documents = native", np.array(asyncio.run(model.aembed_documents(texts))), whole, 1e-7)
-    checks.refuses("unknown model", lambda: OllamaEmbeddings(model="nobody", base_url=f"http://{options.http}",
+    checks.refuses("unknown model", lambda: OllamaEmbeddings(model="no-such-model", base_url=f"http://{options.http}",
                                                              validate_model_on_init=True), ValueError, "minilm:latest")
 
 

@@ -10,7 +10,7 @@ const {Ollama} = require("ollama");
 (async () => {
   const [host, texts] = process.argv.slice(1);
   const client = new Ollama({host}), input = JSON.parse(texts), model = "minilm";
-  const refused = await client.embed({model: "nobody", input}).catch(error => error.status_code);
+  const refused = await client.embed({model: "no-such-model", input}).catch(error => error.status_code);
   console.log(JSON.stringify({
     refused, embed: await client.embed({model, input}), old: await client.embeddings({model, prompt: input[0]}),
     short: await client.embed({model, input, dimensions: 128}), list: await client.list(), version: await client.version()}));

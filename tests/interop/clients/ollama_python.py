@@ -27,7 +27,8 @@ def check(checks, options, expected):
     checks.close("embeddings = native", old, expected["sentence_embedding"], 1e-6)
     checks.close("asyncio, 32 at once", asyncio.run(at_once(url, texts)), np.tile(whole, (8, 1)), 1e-7)
     checks.that("list", "minilm:latest" in {one.model for one in client.list().models})
-    checks.refuses("unknown model", lambda: client.embed(model="nobody", input="a"), ollama.ResponseError, "nobody", "404")
+    checks.refuses("unknown model", lambda: client.embed(model="no-such-model", input="a"), ollama.ResponseError,
+                   "no-such-model", "404")
     checks.refuses("a long text", lambda: client.embed(model="minilm", input="a " * 600, truncate=False), ollama.ResponseError,
                    "at most 512 tokens")
     checks.refuses("chat", lambda: client.chat(model="minilm", messages=[]), ollama.ResponseError, "not found")

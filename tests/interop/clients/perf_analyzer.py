@@ -1,5 +1,5 @@
-"""perf_analyzer, Triton's load generator: real ids whose answers it verifies itself, its random data, and zeros. It fills every
-input that a model's metadata lists."""
+"""perf_analyzer, Triton's load generator. It sends real ids and verifies the answers itself, and sends random data and zeros for
+every input in the metadata."""
 import csv
 import json
 import pathlib

@@ -205,7 +205,7 @@ TEST(SentencePieceTest, ClassesHaveTheirOwnTokens) {
       ElementsAre(3));
   EXPECT_THAT(ids("spiece.model", Config("BigBirdTokenizer", ends), "a [MASK]b"),
               ElementsAre(1, 3, 9, 4, 5, 2));
-  // Nothing ends texts, as the class updates its template by add_bos_token.
+  // The class rebuilds its template from add_bos_token and add_eos_token, so it adds no tokens.
   EXPECT_THAT(ids("sentencepiece.model", Config("RemBertTokenizer", ends), "a"), ElementsAre(3));
   EXPECT_THAT(ids("spiece.model",
                   Config("PegasusTokenizer", R"(,"offset":4,"unk_token":"</s>","eos_token":"<s>")"),
