@@ -153,7 +153,7 @@ void Print(std::ostream& out, const Attention& attention, int64_t matrix, int di
   }
 }
 
-JsonValue ToJson(const Attention& attention, int64_t matrix, int digits) {
+JsonValue AttentionJson(const Attention& attention, int64_t matrix, int digits) {
   const int64_t b = matrix / attention.heads, h = matrix % attention.heads;
   std::vector<JsonValue> values, queries;
   for (int64_t token = 0; token < attention.length; ++token) {
@@ -222,7 +222,7 @@ ExitCode ExplainCommand::Run(Session& session) {
   std::vector<JsonValue> explained;
   for (int64_t matrix = 0; matrix < attention->sequences * attention->heads; ++matrix) {
     if (session.json) {
-      explained.push_back(ToJson(*attention, matrix, digits_));
+      explained.push_back(AttentionJson(*attention, matrix, digits_));
     } else {
       Print(session.out, *attention, matrix, digits_);
     }

@@ -22,7 +22,7 @@ JsonValue Object(const Map& map) {
   return JsonValue::Object({sorted.begin(), sorted.end()});
 }
 
-JsonValue ToJson(const TokenizerInfo& tokenizer) {
+JsonValue TokenizerJson(const TokenizerInfo& tokenizer) {
   return {
       {"tokenizer_json_bytes", tokenizer.tokenizer_json().size()},
       {"max_sequence_length", tokenizer.max_sequence_length()},
@@ -83,7 +83,7 @@ ExitCode TokenizerCommand::Run(Session& session) {
     if (!written.ok()) return ReportBadUsage(session, written);
   }
   if (session.json) {
-    PrintJson(session, ToJson(*tokenizer));
+    PrintJson(session, TokenizerJson(*tokenizer));
   } else {
     Print(session.out, *tokenizer);
   }

@@ -34,7 +34,7 @@ constexpr absl::string_view kOtherKinds =
     "velora_config trainable_token_indices";
 
 // The two matrices of a module, by their names in the file.
-struct Module {
+struct AdaptedModule {
   std::string a, b;
   bool is_table = false;
 };
@@ -113,7 +113,7 @@ absl::StatusOr<AdapterConfig> AdapterConfig::Read(const std::string& path) {
 }
 
 // Finds the modules, by their names without "base_model.model.".
-std::map<std::string, Module> ListModules(const WeightFiles& files, Problems& problems) {
+std::map<std::string, AdaptedModule> ListModules(const WeightFiles& files, Problems& problems) {
   struct End {
     const char* text;
     bool is_a, is_table;
@@ -122,7 +122,7 @@ std::map<std::string, Module> ListModules(const WeightFiles& files, Problems& pr
                            {".lora_B.weight", false, false},
                            {".lora_embedding_A", true, true},
                            {".lora_embedding_B", false, true}};
-  std::map<std::string, Module> modules;
+  std::map<std::string, AdaptedModule> modules;
   for (const auto& [name, tensor] : files.files.front().tensors) {
     const auto* end =
         absl::c_find_if(kEnds, [&name = name](End one) { return absl::EndsWith(name, one.text); });
@@ -132,7 +132,7 @@ std::map<std::string, Module> ListModules(const WeightFiles& files, Problems& pr
     }
     absl::string_view module = absl::StripSuffix(name, end->text);
     absl::ConsumePrefix(&module, "base_model.model.");
-    Module& found = modules[std::string(module)];
+    AdaptedModule& found = modules[std::string(module)];
     (end->is_a ? found.a : found.b) = name;
     found.is_table = end->is_table;
   }
@@ -158,7 +158,7 @@ const CheckpointTensor* FindTensor(const std::string& module, const Checkpoint& 
 }
 
 // Returns the products of a module, and binds its matrices. `shapes` are the model's.
-LowRankProducts ReadModule(const std::string& name, const Module& module,
+LowRankProducts ReadModule(const std::string& name, const AdaptedModule& module,
                            const AdapterConfig& config, const Checkpoint& checkpoint,
                            const WeightShapes& shapes, WeightBinder& binder) {
   const CheckpointTensor* tensor = FindTensor(name, checkpoint, binder.problems());
@@ -194,7 +194,7 @@ absl::Status MergeAdapter(const std::string& folder, const CheckpointOptions& op
                    AdapterConfig::Read(absl::StrCat(folder, "/", kConfigFile)));
   ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFile(folder, kWeightsFile, options));
   WeightBinder binder(absl::StrCat(folder, "/", kWeightsFile));
-  const std::map<std::string, Module> modules = ListModules(files, binder.problems());
+  const std::map<std::string, AdaptedModule> modules = ListModules(files, binder.problems());
   binder.AddFiles("", std::move(files));
   const WeightShapes shapes = ShapesOf(checkpoint.description);
   LowRankProducts products;
