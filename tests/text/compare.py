@@ -2,6 +2,8 @@
 """compare.py --program FILE [--long] [--json FILE] [--tokenizers FOLDER]: what tests/text/run does after building."""
 
 import argparse
+import concurrent.futures
+import functools
 import json
 import pathlib
 import platform
@@ -16,6 +18,8 @@ import program as programs
 import speed
 import strings
 import tokenizers_made
+
+PARTS, TEXTS_OF_A_PART = 50, 20_000  # the most of a tokenizer; a part is compared by one process
 
 
 def charsmap():
@@ -37,18 +41,31 @@ def all_tokenizers(folder):
         yield f"published: {path.parent.parent.name}", tokenizers.Tokenizer.from_file(str(path))
 
 
-def compare(program, count, folder):
+def compare_part(program, tokenizer_json, count, part):
+    """Returns the mismatches of the texts of a part, the first three in words. What options do is compared in the first one."""
+    tokenizer = tokenizers.Tokenizer.from_str(tokenizer_json)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    texts = strings.texts(part, count)
+    own = list(parity.text_differences(program, tokenizer, texts))
+    if part % PARTS == 0:
+        own += parity.option_differences(program, tokenizer, texts)
+    shown = [f"  {request!r}\n    expected {expected.tolist()}\n    got      {None if found is None else found[:, :5].tolist()}"
+             for request, expected, found in own[:3]]
+    return len(own), [line[:600] for line in shown]
+
+
+def compare(program, count, folder, workers):
     """Returns the number of tokenizers, texts and mismatches."""
     made = texts = mismatches = 0
-    for seed, (name, tokenizer) in enumerate(all_tokenizers(folder)):
-        start, own, shown = time.time(), 0, 0
-        for part in range(0, count, 20000):
-            batch = strings.texts(1000 * seed + part, min(20000, count - part))
-            for request, expected, found in parity.all_differences(program, tokenizer, batch):
-                own += 1
-                if (shown := shown + 1) <= 3:
-                    print(f"  {name}: {request!r}\n    expected {expected.tolist()}\n    got      "
-                          f"{None if found is None else found[:, :5].tolist()}"[:600], flush=True)
+    for index, (name, tokenizer) in enumerate(all_tokenizers(folder)):
+        start, own = time.time(), 0
+        parts = range(PARTS * index, PARTS * index + max(1, count // TEXTS_OF_A_PART))
+        compare_one = functools.partial(compare_part, program, tokenizer.to_str(), min(count, TEXTS_OF_A_PART))
+        for found, shown in workers.map(compare_one, parts):
+            own += found
+            for lines in shown:
+                print(lines, flush=True)
         print(f"{name:44} {count:8} texts {own:6} mismatches {time.time() - start:6.1f} s", flush=True)
         made, texts, mismatches = made + 1, texts + count, mismatches + own
     return made, texts, mismatches
@@ -66,9 +83,10 @@ def main():
     figures = {}
     if options.only != "speed":
         count = options.count or (1_000_000 if options.long else 20_000)
-        made, texts, mismatches = compare(options.program.resolve(), count, options.tokenizers)
-        folder_count, folder_mismatches = folders.compare(
-            options.program.resolve(), strings.texts(3, 20_000 if options.long else 800), charsmap())
+        with concurrent.futures.ProcessPoolExecutor() as workers:
+            made, texts, mismatches = compare(options.program.resolve(), count, options.tokenizers, workers)
+            folder_count, folder_mismatches = folders.compare(
+                options.program.resolve(), strings.texts(3, 20_000 if options.long else 800), charsmap(), workers)
         mismatches += folder_mismatches
         figures.update({"text.folders": folder_count, "text.tokenizers": made, "text.strings": texts, "text.mismatches": mismatches})
     if options.only != "parity":

@@ -1,5 +1,6 @@
 """Folders whose settings beside tokenizer.json change it, or that have none, against PyPI's transformers: ids of texts and of pairs."""
 
+import functools
 import json
 import logging
 import pathlib
@@ -163,19 +164,28 @@ def differences(program, folder, texts):
             yield request, wanted, None if rows is None else rows[:, 0].tolist()
 
 
-def compare(program, texts, charsmap):
-    """Returns the number of folders, and of texts with other ids."""
+def compare_one(program, texts, name, folder, share):
+    """Returns the lines to show and the number of texts with other ids."""
     logging.getLogger("transformers").setLevel(logging.ERROR)
-    count = mismatches = 0
-    for name, write_files, share in all_folders(strings.corpus(), charsmap):
-        with tempfile.TemporaryDirectory() as place:
-            write_files(pathlib.Path(place))
-            try:
-                own = list(differences(program, pathlib.Path(place), texts[:len(texts) // share]))
-            except programs.Refused as reason:
-                own = [(text, "ids", str(reason)) for text in texts]
-        for request, wanted, found in own[:2]:
-            print(f"  {name}: {request!r}\n    expected {wanted}\n    got      {found}"[:600], flush=True)
-        print(f"{name:72} {len(own):6} mismatches", flush=True)
-        count, mismatches = count + 1, mismatches + len(own)
-    return count, mismatches
+    try:
+        own = list(differences(program, folder, texts[:len(texts) // share]))
+    except programs.Refused as reason:
+        own = [(text, "ids", str(reason)) for text in texts]
+    shown = [f"  {name}: {request!r}\n    expected {wanted}\n    got      {found}"[:600] for request, wanted, found in own[:2]]
+    return [*shown, f"{name:72} {len(own):6} mismatches"], len(own)
+
+
+def compare(program, texts, charsmap, workers):
+    """Returns the number of folders, and of texts with other ids."""
+    names, places, shares = [], [], []
+    with tempfile.TemporaryDirectory() as root:
+        for name, write_files, share in all_folders(strings.corpus(), charsmap):
+            place = pathlib.Path(root) / str(len(places))
+            place.mkdir()
+            write_files(place)
+            names, places, shares = [*names, name], [*places, place], [*shares, share]
+        mismatches = 0
+        for lines, own in workers.map(functools.partial(compare_one, program, texts), names, places, shares):
+            print(*lines, sep="\n", flush=True)
+            mismatches += own
+    return len(names), mismatches
