@@ -16,6 +16,8 @@ constexpr std::string_view kOpenAi = "/openai", kOpenAiPrefix = "/openai/v1/";
 // Azure's paths of a model.
 constexpr std::string_view kDeployments = "/openai/deployments/",
                            kAzureModelList = "/openai/models";
+// Where OpenVINO Model Server has the paths that OpenAI and Cohere have below /v1.
+constexpr std::string_view kOpenVino = "/v3/";
 // Lists models at a base URL without /v1. Not below /models/NAME, since names may end with it.
 constexpr std::string_view kModelList = "/models";
 
@@ -57,6 +59,13 @@ std::optional<TextPath> ParseOfModel(std::string_view rest,
   return best;
 }
 
+// "/v3/rerank" is "/v1/rerank". Clients that add a version themselves send "/v3/v1/rerank".
+std::string WithoutOpenVino(std::string_view path) {
+  path.remove_prefix(kOpenVino.size() - 1);
+  const bool has_version = path.starts_with("/v1/") || path.starts_with("/v2/");
+  return std::string(has_version ? "" : "/v1").append(path);
+}
+
 }  // namespace
 
 std::optional<TextPath> ParseTextPath(std::string_view path,
@@ -68,6 +77,8 @@ std::optional<TextPath> ParseTextPath(std::string_view path,
     return route != nullptr && route->errors == ErrorStyle::kOpenAi ? read : std::nullopt;
   }
   if (path.starts_with(kOpenAiPrefix)) path.remove_prefix(kOpenAi.size());
+  std::string plain;
+  if (path.starts_with(kOpenVino)) path = plain = WithoutOpenVino(path);
   if (path == kModelList || path == kAzureModelList) return TextPath{nullptr, TextPage::kModels};
   std::optional<TextPath> exact;
   ForEachPath([&](std::string_view known, TextPath read) {

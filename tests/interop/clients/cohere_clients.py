@@ -41,6 +41,9 @@ def check(checks, options, expected):
     checks.close("rerank: scores = native", [one.relevance_score for one in ranked], scores[order], 1e-6)
     older = first.rerank(model="reranker", query=query, documents=documents, top_n=2, return_documents=True).results
     checks.that("rerank of the first API", [one.document.text for one in older] == [documents[place] for place in order[:2]], older)
+    for kind in (cohere.Client, cohere.ClientV2):
+        of_openvino = kind(api_key="unused", base_url=f"{url}/v3").rerank(model="reranker", query=query, documents=documents).results
+        checks.that("rerank at the base URL of OpenVINO Model Server", [one.index for one in of_openvino] == order, of_openvino)
     checks.refuses("unknown model", lambda: client.rerank(model="nobody", query=query, documents=documents),
                    cohere.NotFoundError, "nobody")
 

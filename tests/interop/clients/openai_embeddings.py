@@ -35,6 +35,9 @@ def check(checks, options, expected):
     checks.same("another name (--alias)", vectors(other), whole)
     checks.that("another name (--alias)", other.model == "text-embedding-3-small", other.model)
     checks.same("asyncio, 32 at once", asyncio.run(beside_one_another(url, texts)), np.tile(whole, (8, 1)))
+    with openai.OpenAI(base_url=f"http://{options.http}/v3", api_key="unused", max_retries=0) as of_openvino:
+        checks.same("the base URL of OpenVINO Model Server", vectors(of_openvino.embeddings.create(model="minilm", input=texts)), whole)
+        checks.that("its models", of_openvino.models.retrieve("minilm").id == "minilm")
     checks.refuses("unknown model", lambda: client.embeddings.create(model="nobody", input="a"), openai.NotFoundError, "nobody")
     checks.refuses("no text", lambda: client.embeddings.create(model="minilm", input=[]), openai.BadRequestError, "empty list")
 

@@ -115,6 +115,13 @@ TEST(TextPathTest, NamesMayHaveSlashes) {
   EXPECT_EQ(Read("/openai/v1/models/org/a"), "1 of org/a");
   EXPECT_EQ(Read("/openai/deployments/org/a/embeddings"), "/embeddings of org/a");
   EXPECT_EQ(Read("/openai/models"), "0 of ");
+  EXPECT_EQ(Read("/v3/embeddings"), "/v1/embeddings of ");
+  EXPECT_EQ(Read("/v3/rerank"), "/v1/rerank of ");
+  EXPECT_EQ(Read("/v3/v2/rerank"), "/v2/rerank of ");
+  EXPECT_EQ(Read("/v3/models"), "0 of ");
+  EXPECT_EQ(Read("/v3/models/org/a"), "1 of org/a");
+  EXPECT_EQ(Read("/v3"), "none");
+  EXPECT_EQ(Read("/v30/embeddings"), "none");
   EXPECT_EQ(Read("/api/embed"), "/api/embed of ");
   EXPECT_EQ(Read("/models/org/a/api/embed"), "/api/embed of org/a");
   EXPECT_EQ(Read("/api/tags"), "5 of ");

@@ -47,7 +47,7 @@ TextFixture* TextRoutesTest::rest_ = nullptr;
 TEST_F(TextRoutesTest, Embeddings) {
   for (const char* path :
        {"/v1/embeddings", "/embeddings", "/models/tiny/v1/embeddings", "/openai/v1/embeddings",
-        "/openai/deployments/tiny/embeddings?api-version=2024-10-21"}) {
+        "/openai/deployments/tiny/embeddings?api-version=2024-10-21", "/v3/embeddings"}) {
     const Json answer = Good(rest_->Ask(path, {{"model", "tiny"}, {"input", {"w11 w48", "w7"}}}));
     EXPECT_EQ(answer["model"], "tiny");
     EXPECT_EQ(answer["usage"]["total_tokens"], 7);
@@ -370,7 +370,7 @@ TEST_F(TextRoutesTest, PathsMayHaveMoreSlashesAndAHost) {
 
 TEST_F(TextRoutesTest, OtherPathsBelongToOthers) {
   EXPECT_EQ(rest_->Get("/").status, 404);  // the page, which is not here
-  EXPECT_EQ(rest_->Ask("/v3/embeddings", {}).status, 404);
+  EXPECT_EQ(rest_->Ask("/v4/embeddings", {}).status, 404);
   EXPECT_EQ(rest_->Get("/v2/health/ready").status, 200);
   EXPECT_EQ(rest_->Infer("tiny", IdsBody()).status, 200);
 }
