@@ -36,7 +36,8 @@ absl::StatusOr<absl::Duration> TimeoutOf(const HttpRequest& request) {
 
 // Returns the API of a path that belongs to the text APIs even if it is unknown.
 std::optional<ErrorStyle> ApiOf(std::string_view path) {
-  if (path == "/v1" || path.starts_with("/v1/") || path.starts_with("/openai/")) {
+  if (path == "/v1" || path.starts_with("/v1/") || path.starts_with("/v3/") ||
+      path.starts_with("/openai/")) {
     return ErrorStyle::kOpenAi;
   }
   if (path.starts_with("/api/")) return ErrorStyle::kOllama;

@@ -50,8 +50,8 @@ TEST_F(TextRefusalsTest, PathsThatAreNoneOfOpenAis) {
   Expect(rest_->Ask("/v1/models/tiny:predict", {{"instances", {"w7"}}}), 404,
          "use version 2 of KServe's protocol, /v2/models/NAME/infer");
   for (const char* path :
-       {"/v1/v1/embeddings", "/v1/chat/completions", "/v1", "/openai/v1/chat/completions",
-        "/openai/v1", "/openai/deployments/tiny/chat/completions"}) {
+       {"/v1/v1/embeddings", "/v1/chat/completions", "/v1", "/v3/chat/completions",
+        "/openai/v1/chat/completions", "/openai/v1", "/openai/deployments/tiny/chat/completions"}) {
     const RestResult refused = rest_->Ask(path, {{"input", "w7"}});
     Expect(refused, 404,
            absl::StrCat("path: not found (\\\"", path, "\\\"); check the base URL, or see"));
