@@ -54,16 +54,24 @@ TEST(OverloadOfTheServerTest, RequestsWithoutTokensStayInTheMemoryLimit) {
   const int64_t sequences = request.hidden_states().shape(0);
   *request.mutable_attention_mask() =
       IntegerTensor({sequences, 1024}, std::vector<int64_t>(sequences * 1024), v1::INT8);
-  std::vector<std::future<std::string>> calls;
+  // Connected before the first body arrives, as a connection that finds no memory is closed at
+  // once.
+  std::vector<std::unique_ptr<v1::EncoderService::Stub>> stubs;
   for (int i = 0; i < 12; ++i) {
-    calls.push_back(std::async(std::launch::async, [&server, &request]() -> std::string {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetMaxReceiveMessageSize(-1);
+    const auto channel =
+        grpc::CreateCustomChannel(server.address(), grpc::InsecureChannelCredentials(), arguments);
+    ASSERT_TRUE(
+        channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(30)));
+    stubs.push_back(v1::EncoderService::NewStub(channel));
+  }
+  std::vector<std::future<std::string>> calls;
+  for (const auto& stub : stubs) {
+    calls.push_back(std::async(std::launch::async, [&stub, &request]() -> std::string {
       grpc::ClientContext context;
       v1::EncodeResponse response;
-      grpc::ChannelArguments arguments;
-      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-      arguments.SetMaxReceiveMessageSize(-1);
-      const auto stub = v1::EncoderService::NewStub(grpc::CreateCustomChannel(
-          server.address(), grpc::InsecureChannelCredentials(), arguments));
       const grpc::Status status = stub->Encode(&context, request, &response);
       return status.ok() ? "ok" : TrailerOf(context, "attendant-reason");
     }));
