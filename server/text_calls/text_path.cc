@@ -77,8 +77,8 @@ std::optional<TextPath> ParseTextPath(std::string_view path,
     return route != nullptr && route->errors == ErrorStyle::kOpenAi ? read : std::nullopt;
   }
   if (path.starts_with(kOpenAiPrefix)) path.remove_prefix(kOpenAi.size());
-  std::string plain;
-  if (path.starts_with(kOpenVino)) path = plain = WithoutOpenVino(path);
+  std::string renamed;
+  if (path.starts_with(kOpenVino)) path = renamed = WithoutOpenVino(path);
   if (path == kModelList || path == kAzureModelList) return TextPath{nullptr, TextPage::kModels};
   std::optional<TextPath> exact;
   ForEachPath([&](std::string_view known, TextPath read) {

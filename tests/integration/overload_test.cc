@@ -54,15 +54,11 @@ TEST(OverloadOfTheServerTest, RequestsWithoutTokensStayInTheMemoryLimit) {
   const int64_t sequences = request.hidden_states().shape(0);
   *request.mutable_attention_mask() =
       IntegerTensor({sequences, 1024}, std::vector<int64_t>(sequences * 1024), v1::INT8);
-  // Connected before the first body arrives, as a connection that finds no memory is closed at
-  // once.
+  // Connect before the first body arrives: the server closes new connections when its memory is
+  // used up.
   std::vector<std::unique_ptr<v1::EncoderService::Stub>> stubs;
   for (int i = 0; i < 12; ++i) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetMaxReceiveMessageSize(-1);
-    const auto channel =
-        grpc::CreateCustomChannel(server.address(), grpc::InsecureChannelCredentials(), arguments);
+    const auto channel = server.NewChannel();
     ASSERT_TRUE(
         channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(30)));
     stubs.push_back(v1::EncoderService::NewStub(channel));

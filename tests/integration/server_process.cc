@@ -172,6 +172,7 @@ std::string ReadyServer::address() const { return absl::StrCat("127.0.0.1:", por
 std::shared_ptr<grpc::Channel> ReadyServer::NewChannel() const {
   grpc::ChannelArguments own_connection;
   own_connection.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  own_connection.SetMaxReceiveMessageSize(-1);
   return grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), own_connection);
 }
 

@@ -64,7 +64,7 @@ class ReadyServer {
   int port() const { return port_; }
   int http_port() const { return http_port_; }
   std::string address() const;
-  // Returns a new connection.
+  // Returns a new connection, which accepts messages of any size.
   std::shared_ptr<grpc::Channel> NewChannel() const;
   std::unique_ptr<v1::EncoderService::Stub> NewStub() const;
   // Returns the head and the body of the HTTP port's answer to GET `path`, with a bearer token

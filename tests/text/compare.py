@@ -19,7 +19,7 @@ import speed
 import strings
 import tokenizers_made
 
-PARTS, TEXTS_OF_A_PART = 50, 20_000  # the most of a tokenizer; a part is compared by one process
+PARTS, TEXTS_OF_A_PART = 50, 20_000  # at most 50 parts for each tokenizer; one process compares a part
 
 
 def charsmap():
@@ -41,8 +41,8 @@ def all_tokenizers(folder):
         yield f"published: {path.parent.parent.name}", tokenizers.Tokenizer.from_file(str(path))
 
 
-def compare_part(program, tokenizer_json, count, part):
-    """Returns the mismatches of the texts of a part, the first three in words. What options do is compared in the first one."""
+def compare_part(program, tokenizer_json, part, count):
+    """Returns the number of mismatches in a part, and describes the first three. The first part also compares options."""
     tokenizer = tokenizers.Tokenizer.from_str(tokenizer_json)
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -60,9 +60,9 @@ def compare(program, count, folder, workers):
     made = texts = mismatches = 0
     for index, (name, tokenizer) in enumerate(all_tokenizers(folder)):
         start, own = time.time(), 0
-        parts = range(PARTS * index, PARTS * index + max(1, count // TEXTS_OF_A_PART))
-        compare_one = functools.partial(compare_part, program, tokenizer.to_str(), min(count, TEXTS_OF_A_PART))
-        for found, shown in workers.map(compare_one, parts):
+        counts = [min(TEXTS_OF_A_PART, count - first) for first in range(0, count, TEXTS_OF_A_PART)]
+        parts = range(PARTS * index, PARTS * index + len(counts))
+        for found, shown in workers.map(functools.partial(compare_part, program, tokenizer.to_str()), parts, counts):
             own += found
             for lines in shown:
                 print(lines, flush=True)

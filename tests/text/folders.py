@@ -165,7 +165,7 @@ def differences(program, folder, texts):
 
 
 def compare_one(program, texts, name, folder, share):
-    """Returns the lines to show and the number of texts with other ids."""
+    """Returns the lines to show and the number of texts whose ids differ."""
     logging.getLogger("transformers").setLevel(logging.ERROR)
     try:
         own = list(differences(program, folder, texts[:len(texts) // share]))
@@ -176,16 +176,15 @@ def compare_one(program, texts, name, folder, share):
 
 
 def compare(program, texts, charsmap, workers):
-    """Returns the number of folders, and of texts with other ids."""
-    names, places, shares = [], [], []
+    """Returns the numbers of folders and of texts whose ids differ."""
+    jobs, mismatches = [], 0
     with tempfile.TemporaryDirectory() as root:
         for name, write_files, share in all_folders(strings.corpus(), charsmap):
-            place = pathlib.Path(root) / str(len(places))
+            place = pathlib.Path(root) / str(len(jobs))
             place.mkdir()
             write_files(place)
-            names, places, shares = [*names, name], [*places, place], [*shares, share]
-        mismatches = 0
-        for lines, own in workers.map(functools.partial(compare_one, program, texts), names, places, shares):
+            jobs.append((name, place, share))
+        for lines, own in workers.map(functools.partial(compare_one, program, texts), *zip(*jobs)):
             print(*lines, sep="\n", flush=True)
             mismatches += own
-    return len(names), mismatches
+    return len(jobs), mismatches

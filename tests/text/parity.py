@@ -9,7 +9,7 @@ import program as programs
 
 
 def wanted(encodings):
-    """Returns what the encodings say as an array [tokens, 5]: ids, type ids, added tokens, and places in characters."""
+    """Returns the encodings as an array [tokens, 5]: ids, type ids, added tokens, and places in characters."""
     tokens = sum(map(len, encodings))
     rows = numpy.empty((tokens, 5), "<i4")
     for column, of in enumerate((lambda e: e.ids, lambda e: e.type_ids, lambda e: e.special_tokens_mask)):
@@ -20,7 +20,10 @@ def wanted(encodings):
 
 
 def byte_places(requests, of_request, of_text, places):
-    """Returns the places in bytes of those in characters, -1 beyond a text. A token is of text 0 or 1 of a request, or of none (2)."""
+    """Converts places in characters to places in bytes, -1 beyond the end of the text.
+
+    of_text is the text of each token in its request, 0 or 1, or 2 for added tokens.
+    """
     texts = [text for request in requests for text in (*request, "")[:2]]
     characters = numpy.frombuffer("".join(text + "\0" for text in texts).encode("utf-32-le"), "<u4")
     sizes = 1 + (characters >= 0x80) + (characters >= 0x800) + (characters >= 0x10000)
@@ -34,14 +37,14 @@ def byte_places(requests, of_request, of_text, places):
 
 
 def differences(program, tokenizer, requests, *arguments, add_special_tokens=True):
-    """Yields (request, wanted rows, found rows) of those that differ."""
+    """Yields (request, wanted rows, found rows) for each request that differs."""
     single = [texts[0] if len(texts) == 1 else tuple(texts) for texts in requests]
     answers = tokenizer.encode_batch(single, add_special_tokens=add_special_tokens)
     file = json.loads(tokenizer.to_str())
     file["truncation"] = None
     found = programs.encode(program, json.dumps(file), requests, *arguments)
     differing = {index for index, rows in enumerate(found) if rows is None or len(rows) != len(answers[index])}
-    # The tokens of all others, compared at once.
+    # Compare the tokens of all other requests at once.
     alike = [index for index in range(len(requests)) if index not in differing]
     expected = wanted([answers[index] for index in alike])
     rows = numpy.concatenate([numpy.zeros((0, 7), "<i4"), *(found[index] for index in alike)])
@@ -54,13 +57,13 @@ def differences(program, tokenizer, requests, *arguments, add_special_tokens=Tru
 
 
 def text_differences(program, tokenizer, texts):
-    """The texts alone, and a tenth of them as pairs."""
+    """Compares single texts, and pairs of a tenth of them."""
     yield from differences(program, tokenizer, [[text] for text in texts])
     yield from differences(program, tokenizer, pairs_of(texts))
 
 
 def option_differences(program, tokenizer, texts):
-    """The texts of ids; texts and pairs cut to several lengths at either side, and without added tokens."""
+    """Compares the vocabulary, truncation to several lengths at either side, and pairs without added tokens."""
     for token_id, text in enumerate(programs.vocabulary(program, tokenizer.to_str())):
         if text != (tokenizer.id_to_token(token_id) or ""):
             yield token_id, numpy.array(tokenizer.id_to_token(token_id)), None
