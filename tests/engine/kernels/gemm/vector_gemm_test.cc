@@ -287,7 +287,9 @@ TEST(Int8VectorGemmTest, IsExactInEverySize) {
       }
     }
   }
+  // Several tiles of x.
   ExpectExact({3072, 64, 64}, Bytes(64 * 3072, 3), Bytes(64 * 3072, 4));
+  ExpectExact({515, 50, 19}, Bytes(19 * 515, 5), Bytes(50 * 515, 6));
 }
 
 // Every pair of the largest magnitudes, which would saturate sums of 16 bits that have not enough
