@@ -61,6 +61,15 @@ _PEERS = (
                        allocator=TCMALLOC, full_only=True, models="small"),
 )
 
+# How each peer is capped to AVX2. The others always use what the CPU has.
+_ONEDNN_AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
+_AVX2_ENVIRONMENTS = {
+    "openvino_peer.py": _ONEDNN_AVX2,
+    "ctranslate2_peer.py": _ONEDNN_AVX2 | {"CT2_FORCE_CPU_ISA": "AVX2"},
+    "torch_peer.py": _ONEDNN_AVX2 | {"ATEN_CPU_CAPABILITY": "avx2", "FBGEMM_ENABLE_INSTRUCTIONS": "AVX2",
+                                     "MKL_ENABLE_INSTRUCTIONS": "AVX2"},
+}
+
 _PEER_DTYPES = {"bf16x3": "f32"}  # a type that no peer offers is compared with the type that it replaces
 
 
@@ -102,15 +111,25 @@ def _common(source: str, dtype: str, threads: int, isa: str) -> tuple:
     return ("--model", source, "--dtype", dtype, "--threads", str(threads), *cap)
 
 
-def peer_contenders(python: pathlib.Path, source: str, dtype: str, threads: int, large: bool, full: bool) -> list:
+def can_cap_peers(isa: str) -> bool:
+    """Whether there are peers to compare with the engine that is capped to this instruction set."""
+    return isa in ("best", "avx2")
+
+
+def peer_contenders(python: pathlib.Path, source: str, dtype: str, threads: int, large: bool, full: bool,
+                    isa: str = "best") -> list:
+    """The peers of the engine with at most this instruction set; without those that cannot be capped to it."""
     scripts = pathlib.Path(__file__).parent / "peers"
     dtype = _PEER_DTYPES.get(dtype, dtype)
     made = []
     for peer in _PEERS:
         if dtype not in peer.dtypes or (peer.full_only and not full) or (
-                peer.models == ("small" if large else "large")):
+                peer.models == ("small" if large else "large")) or (
+                isa == "avx2" and peer.script not in _AVX2_ENVIRONMENTS):
             continue
         environment = dict(PEER_ENVIRONMENT)
+        if isa == "avx2":
+            environment |= _AVX2_ENVIRONMENTS[peer.script]
         if peer.allocator:
             environment["LD_PRELOAD"] = peer.allocator
         command = (str(python), str(scripts / peer.script), "--model", source, "--dtype", dtype, "--threads",

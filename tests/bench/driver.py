@@ -14,7 +14,8 @@ import cases
 import checkpoints
 import report_html
 import report_text
-from contenders import form_contender, onednn_contender, own_contenders, peer_contenders, reference_contender
+from contenders import (can_cap_peers, form_contender, onednn_contender, own_contenders, peer_contenders,
+                        reference_contender)
 from ending import Ended, end_on_signals
 from figures import json_of
 from kernels import run_kernels
@@ -109,7 +110,7 @@ class Benchmark:
     def _start_peers(self, session: Session, source: str) -> None:
         options, found = self._options, session.result
         for peer in peer_contenders(options.peers, source, found.dtype, self.results.machine["threads"],
-                                    large=found.model.large, full=options.full):
+                                    large=found.model.large, full=options.full, isa=options.isa):
             session.start(peer)
 
     def _for_peers_alone(self, dtype: str, wanted: list) -> list:
@@ -133,6 +134,9 @@ class Benchmark:
         if not self.results.machine:
             self.results.machine = {"cpu": cpu_name(), "isa": facts["isa"], "threads": facts["threads"],
                                     "thread_plan": facts["threads_reason"], "onednn": facts["onednn"]}
+            if self._options.peers and self._options.isa != "best":
+                self.results.note(f"--isa {self._options.isa}: without ONNX Runtime and llama.cpp, which cannot be "
+                                  "capped")
             if self._options.peers:
                 self.results.machine["peers"] = peer_versions(self._options.peers)
 
@@ -203,13 +207,13 @@ def main() -> None:
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--cases", default="*")
     parser.add_argument("--dtypes", type=types_in, default=DTYPES, help="a list with commas")
-    parser.add_argument("--isa", default="best", help="a cap on the instruction set of the engine and its bound")
+    parser.add_argument("--isa", default="best", help="a cap on the instruction set; with --peers, avx2")
     parser.add_argument("--seed", type=int, default=cases.DEFAULT_SEED, help="of the ragged sets")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--html", type=pathlib.Path)
     options = parser.parse_args()
-    if options.peers and options.isa != "best":
-        parser.error("--isa: cannot be combined with --peers (it caps only the engine and its bound)")
+    if options.peers and not can_cap_peers(options.isa):
+        parser.error(f"--isa {options.isa}: cannot be combined with --peers, which can be capped only to avx2")
 
     end_on_signals()
     results = Benchmark(options).run()

@@ -6,7 +6,7 @@ import unittest
 import checkpoint_kinds
 from cases import (DEFAULT_SEED, MODELS, PACKED_TOKENS, Case, arrangements, cases_in, default_cases, engine_batches,
                    full_cases, log_normal, ms_marco, uniform)
-from contenders import form_contender, onednn_contender, own_contenders, peer_contenders
+from contenders import can_cap_peers, form_contender, onednn_contender, own_contenders, peer_contenders
 
 
 class Lengths(unittest.TestCase):
@@ -147,6 +147,19 @@ class Types(unittest.TestCase):
             self.assertIn("--isa avx2", " ".join(contender.command))
         for contender in own_contenders(pathlib.Path("bin"), "m", "f32", 2):
             self.assertNotIn("--isa", contender.command)
+
+    def test_peers_that_cannot_be_capped_are_left_out(self):
+        def peers(isa):
+            return {peer.name: peer.environment
+                    for peer in peer_contenders(pathlib.Path("python"), "m", "int8", 2, large=False, full=False, isa=isa)}
+        capped, others = peers("avx2"), peers("best")
+        self.assertEqual(set(others) - set(capped), {"onnxruntime"})
+        for name, environment in capped.items():
+            self.assertEqual(environment["ONEDNN_MAX_CPU_ISA"], "AVX2", name)
+        self.assertEqual(capped["ctranslate2-1x2"]["CT2_FORCE_CPU_ISA"], "AVX2")
+        for environment in others.values():
+            self.assertNotIn("ONEDNN_MAX_CPU_ISA", environment)
+        self.assertEqual([isa for isa in ("best", "avx2", "avx512") if can_cap_peers(isa)], ["best", "avx2"])
 
     def test_bf16x3_competes_with_f32(self):
         def commands(dtype):
