@@ -33,6 +33,9 @@ bool IsForVectorGemm(const ComputeMode& mode);
 // 16-bit weights use the vector GEMM on every CPU.)
 bool UsesVectorGemm(const ComputeMode& mode);
 
+// Returns the largest magnitude of int8 weights in this mode; see LargestInt8VectorWeight.
+int8_t LargestInt8Weight(const ComputeMode& mode);
+
 // Returns the implementation that `mode` requests. If UsesVectorGemm is false, kAuto selects the
 // AMX GEMM if the CPU has AMX, x fills its tiles, a self-test gives the same bits as oneDNN, and a
 // benchmark is faster by kWorthwhileSpeedup for few and for many rows. So noise may decide the

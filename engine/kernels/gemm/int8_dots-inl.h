@@ -2,71 +2,13 @@
 // Highway's foreach_target. Uses AVX2 and NEON intrinsics, because Highway 1.0.3 has no products of
 // bytes.
 
-#include "engine/kernels/gemm/block_gemm.h"
-
-#ifndef ATTENDANT_ENGINE_KERNELS_GEMM_INT8_DOTS_LAYOUT_
-#define ATTENDANT_ENGINE_KERNELS_GEMM_INT8_DOTS_LAYOUT_
-
 #include <algorithm>
 #include <cstring>
 
 #include "engine/base/rounding.h"
+#include "engine/kernels/gemm/block_gemm.h"
+#include "engine/kernels/gemm/step_layout.h"
 #include "engine/kernels/isa.h"
-#include "hwy/base.h"
-
-namespace attendant {
-namespace {
-
-// The SIMD vectors in a stripe of a packed weight, of every type. On arm64, g++ 12 does not keep
-// the sums of a third one in registers.
-constexpr int kStripeVectors = HWY_ARCH_ARM_A64 ? 2 : 3;
-
-// A packed weight that is split into stripes of up to `stripe_columns` columns, padded with zeros
-// to whole vectors of `vector_columns`. A step of a stripe has `step_bytes` bytes of the depth of
-// the first column, then as many of the next column, and so on. The steps follow each other.
-struct StepLayout {
-  int64_t step_bytes;
-  int64_t vector_columns;
-  int64_t stripe_columns;
-};
-
-constexpr int64_t kInt8Step = 4;
-constexpr int64_t kInt8VectorColumns = 8;
-constexpr int64_t kInt8VectorBytes = kInt8Step * kInt8VectorColumns;
-constexpr int64_t kInt8Columns = kStripeVectors * kInt8VectorColumns;
-constexpr StepLayout kInt8Layout = {kInt8Step, kInt8VectorColumns, kInt8Columns};
-// For matrix instructions, see vector_gemm.cc.
-constexpr StepLayout kMatrixLayout = {8, 4, 4 * kStripeVectors};
-
-inline bool UsesInt8Matrices() {
-  static const bool has_matrices = HasInt8Matrices();
-  return has_matrices;
-}
-
-// Return the bytes of a packed weight with `depth` bytes in a row, and pack it.
-inline int64_t BytesInSteps(const StepLayout& layout, int64_t depth, int64_t width) {
-  return RoundUp(depth, layout.step_bytes) * RoundUp(width, layout.vector_columns);
-}
-
-inline void PackInSteps(const StepLayout& layout, const WeightBlock& rows, int64_t depth,
-                        char* packed) {
-  std::memset(packed, 0, BytesInSteps(layout, depth, rows.width));
-  for (int64_t first = 0; first < rows.width; first += layout.stripe_columns) {
-    const int64_t columns = std::min(layout.stripe_columns, rows.width - first);
-    const int64_t line_bytes = RoundUp(columns, layout.vector_columns) * layout.step_bytes;
-    for (int64_t k = 0; k < depth; k += layout.step_bytes, packed += line_bytes) {
-      for (int64_t c = 0; c < columns; ++c) {
-        std::memcpy(packed + c * layout.step_bytes, rows.data + (first + c) * rows.row_bytes + k,
-                    std::min(layout.step_bytes, depth - k));
-      }
-    }
-  }
-}
-
-}  // namespace
-}  // namespace attendant
-
-#endif  // ATTENDANT_ENGINE_KERNELS_GEMM_INT8_DOTS_LAYOUT_
 
 #if defined(ATTENDANT_ENGINE_KERNELS_GEMM_INT8_DOTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_GEMM_INT8_DOTS_INL_H_
@@ -88,9 +30,10 @@ namespace {
 constexpr int64_t kInt8TileRows = 16;
 constexpr int64_t kInt8TileDepth = 512;
 
-// Each class of products below multiplies four elements of the depth of kInt8VectorColumns columns
-// with those of a row of a tile, and adds the products to the sums of the columns. Weights and sums
-// are kParts vectors each. The sums of kRows rows fit into the registers.
+// Each class of products below multiplies kSteps steps of the depth of kInt8VectorColumns columns
+// with those of a row of a tile, and adds the products to the sums of the columns. The weights of a
+// step and the sums are kParts vectors each. The sums of kRows rows fit into the registers. Sums
+// are exact for weights of at most kLargestWeight in magnitude.
 
 #if HWY_TARGET == HWY_NEON
 
@@ -116,6 +59,8 @@ class Int8Tile {
 
 // For CPUs with dot products. In assembly for the same reason as RoundToHalves (simd-inl.h).
 struct QuadDots {
+  static constexpr int8_t kLargestWeight = 127;
+  static constexpr int kSteps = 1;
   static constexpr int kRows = 4;
   static constexpr int kParts = 2;
   using Weights = int8x16_t;
@@ -128,10 +73,10 @@ struct QuadDots {
     return vreinterpret_s8_s32(vset_lane_s32(tile.Four(row, k), vdup_n_s32(0), 0));
   }
   static HWY_INLINE Sums Start(const Int8Tile& /*tile*/, int64_t /*row*/) { return vdupq_n_s32(0); }
-  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
+  static HWY_INLINE Sums Add(const Factors (&x)[1], const Weights (&weights)[1], Sums sums) {
     asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %[sums].4s, %[weights].16b, %[x].4b[0]"
         : [sums] "+w"(sums)
-        : [weights] "w"(weights), [x] "w"(x));
+        : [weights] "w"(weights[0]), [x] "w"(x[0]));
     return sums;
   }
   static HWY_INLINE void Store(const Sums (&sums)[kParts], int32_t* y) {
@@ -142,6 +87,8 @@ struct QuadDots {
 
 // Adds pairs of 16-bit products. Each column has two sums until it is stored.
 struct PairDots {
+  static constexpr int8_t kLargestWeight = 127;
+  static constexpr int kSteps = 1;
   static constexpr int kRows = 2;
   static constexpr int kParts = 4;
   using Weights = int8x8_t;
@@ -154,8 +101,8 @@ struct PairDots {
     return vreinterpret_s8_s32(vdup_n_s32(tile.Four(row, k)));
   }
   static HWY_INLINE Sums Start(const Int8Tile& /*tile*/, int64_t /*row*/) { return vdupq_n_s32(0); }
-  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
-    return vpadalq_s16(sums, vmull_s8(weights, x));
+  static HWY_INLINE Sums Add(const Factors (&x)[1], const Weights (&weights)[1], Sums sums) {
+    return vpadalq_s16(sums, vmull_s8(weights[0], x[0]));
   }
   static HWY_INLINE void Store(const Sums (&sums)[kParts], int32_t* y) {
     vst1q_s32(y, vpaddq_s32(sums[0], sums[1]));
@@ -240,23 +187,33 @@ struct DotsOfAvx2 {
   }
 };
 
-// The sum of a pair of products is at least -2 * 127 * 128 = -32512, so it does not saturate 16
-// bits. Widening to 16 bits, which would not need the masks, was measured to be slower.
+// Weights of 7 bits are what lets the products of two steps be added in 16 bits: at least
+// -4 * 127 * 64 = -32512. With 8 bits, each step would be widened to 32 bits, which was measured to
+// take 1.15 times as long.
 struct PairDots : DotsOfAvx2 {
+  static constexpr int8_t kLargestWeight = 63;
+  static constexpr int kSteps = 2;
   static constexpr int kRows = 2;
-  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
-    const __m256i pairs = _mm256_maddubs_epi16(x.magnitudes, _mm256_xor_si256(weights, x.masks));
-    return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  static HWY_INLINE Sums Add(const Factors (&x)[2], const Weights (&weights)[2], Sums sums) {
+    const auto pairs = [&](int step) HWY_ATTR {
+      return _mm256_maddubs_epi16(x[step].magnitudes,
+                                  _mm256_xor_si256(weights[step], x[step].masks));
+    };
+    const __m256i both = _mm256_add_epi16(pairs(0), pairs(1));
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(both, _mm256_set1_epi16(1)));
   }
 };
 
 // For CPUs with AVX-VNNI. In assembly for the same reason as RoundToHalves (simd-inl.h).
 struct QuadDots : DotsOfAvx2 {
+  static constexpr int8_t kLargestWeight = 127;
+  static constexpr int kSteps = 1;
   static constexpr int kRows = 4;
-  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
+  static HWY_INLINE Sums Add(const Factors (&x)[1], const Weights (&weights)[1], Sums sums) {
+    const __m256i weights_for_magnitudes = _mm256_xor_si256(weights[0], x[0].masks);
     asm("%{vex%} vpdpbusd %[weights], %[magnitudes], %[sums]"
         : [sums] "+x"(sums)
-        : [magnitudes] "x"(x.magnitudes), [weights] "x"(_mm256_xor_si256(weights, x.masks)));
+        : [magnitudes] "x"(x[0].magnitudes), [weights] "x"(weights_for_magnitudes));
     return sums;
   }
 };
@@ -287,7 +244,9 @@ template <class Dots, int kRows, int kVectors>
 HWY_NOINLINE void MultiplyInt8Rows(const Int8Tile& tile, const Int8Stretch& stretch,
                                    const char* ahead, int64_t row) {
   constexpr int kParts = Dots::kParts, kAllParts = kVectors * kParts;
-  constexpr int64_t kPartBytes = kInt8VectorBytes / kParts;
+  constexpr int kSteps = Dots::kSteps;
+  constexpr int64_t kPartBytes = kInt8VectorBytes / kParts,
+                    kStepBytes = kVectors * kInt8VectorBytes;
   const char* HWY_RESTRICT weights = stretch.weights;
   const int64_t depth = stretch.depth, bytes_ahead = stretch.bytes_ahead;
   typename Dots::Sums sums[kRows][kAllParts];
@@ -296,22 +255,27 @@ HWY_NOINLINE void MultiplyInt8Rows(const Int8Tile& tile, const Int8Stretch& stre
 #pragma GCC unroll 12
     for (auto& sum : sums[r]) sum = Dots::Start(tile, row + r);
   }
-  for (int64_t k = 0; k < depth; k += kInt8Step, weights += kVectors * kInt8VectorBytes) {
-    __builtin_prefetch(ahead);
-    ahead += bytes_ahead;
-    typename Dots::Weights columns[kAllParts];
-#pragma GCC unroll 12
-    for (int part = 0; part < kAllParts; ++part) {
-      columns[part] = Dots::Load(weights + part * kPartBytes);
-    }
+  for (int64_t k = 0; k < depth; k += kSteps * kInt8Step) {
+#pragma GCC unroll 2
+    for (int step = 0; step < kSteps; ++step, ahead += bytes_ahead) __builtin_prefetch(ahead);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const typename Dots::Factors factors = Dots::Repeat(tile, row + r, k);
+      typename Dots::Factors factors[kSteps];
+#pragma GCC unroll 2
+      for (int step = 0; step < kSteps; ++step) {
+        factors[step] = Dots::Repeat(tile, row + r, k + step * kInt8Step);
+      }
 #pragma GCC unroll 12
       for (int part = 0; part < kAllParts; ++part) {
-        sums[r][part] = Dots::Add(factors, columns[part], sums[r][part]);
+        typename Dots::Weights columns[kSteps];
+#pragma GCC unroll 2
+        for (int step = 0; step < kSteps; ++step) {
+          columns[step] = Dots::Load(weights + step * kStepBytes + part * kPartBytes);
+        }
+        sums[r][part] = Dots::Add(factors, columns, sums[r][part]);
       }
     }
+    weights += kSteps * kStepBytes;
   }
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
@@ -349,7 +313,7 @@ HWY_INLINE void MultiplyInt8Tile(const BlockGemm& product, int64_t first_row, in
   const Int8Tile tile(product.x + first_row * product.x_row_bytes + k, product.x_row_bytes, rows,
                       depth);
   int32_t* const y = reinterpret_cast<int32_t*>(product.y) + first_row * product.y_stride;
-  const int64_t column_bytes = RoundUp(product.in, kInt8Step);
+  const int64_t column_bytes = RoundUp(product.in, kDepthMultiple);
   for (int64_t first = 0; first < product.width; first += kInt8Columns) {
     const int64_t columns = std::min(kInt8Columns, product.width - first);
     const int64_t vectors = CeilDivide(columns, kInt8VectorColumns);
@@ -389,6 +353,10 @@ HWY_INLINE void MultiplyInt8With(const BlockGemm& product) {
 bool UsesInt8Dots() {
   static const bool has_dots = HasInt8Dots();
   return has_dots;
+}
+
+int8_t LargestWeightOfDots() {
+  return UsesInt8Dots() ? QuadDots::kLargestWeight : PairDots::kLargestWeight;
 }
 
 void MultiplyInt8ByDots(const BlockGemm& product) {

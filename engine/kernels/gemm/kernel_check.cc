@@ -7,6 +7,7 @@
 #include "absl/base/casts.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/rounding.h"
+#include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/gemm/panel.h"
 #include "engine/kernels/gemm/product_plan.h"
 #include "engine/kernels/gemm/product_runner.h"
@@ -18,8 +19,6 @@ namespace {
 // The number of distinct rows of x in a self-test. It is coprime to the sizes of register blocks,
 // so that each row occurs at every position of a block.
 constexpr int64_t kProbes = 5;
-
-constexpr int8_t kLargestInt8 = 127;
 
 AlignedBuffer<char> RandomElements(onednn::DataType type, int64_t count, uint32_t seed) {
   const int64_t width = onednn::ByteWidth(type);
@@ -127,8 +126,8 @@ std::vector<size_t> AgreeingCandidates(const std::vector<TileCandidate>& candida
     }
     return true;
   };
-  // The reference is the smallest tile that agrees with itself, because it wastes the least on short
-  // batches. It has every probe.
+  // The reference is the smallest tile that agrees with itself, because it wastes the least on
+  // short batches. It has every probe.
   const auto base =
       std::find_if(candidates.rbegin(), candidates.rend(), [&](const TileCandidate& candidate) {
         return candidate.rows >= probes && agree(candidate, candidate);

@@ -158,15 +158,15 @@ float RotateRow(const float* from, size_t count, float* to) {
   return hn::GetLane(hn::BitCast(FloatTag(), hn::MaxOfLanes(BitsTag(), largest)));
 }
 
-float RotateAndQuantizeRow(const float* from, size_t count, bool emulate, float* scratch,
-                           void* to) {
+float RotateAndQuantizeRow(const float* from, size_t count, bool emulate, float largest_int8,
+                           float* scratch, void* to) {
   const float largest = RotateRow(from, count, scratch);
   // Below this the factor would overflow. NaN compares false.
   const bool is_zero = largest < 0x1p-100f;
   const bool is_number = largest <= std::numeric_limits<float>::max();
   if (!is_zero && is_number) {
-    ScaleRow(scratch, count, 127.0f / largest, emulate, to);
-    return largest / 127.0f;
+    ScaleRow(scratch, count, largest_int8 / largest, emulate, to);
+    return largest / largest_int8;
   }
   std::memset(to, 0, count * (emulate ? sizeof(float) : sizeof(int8_t)));
   return is_zero ? 0.0f : std::numeric_limits<float>::quiet_NaN();
@@ -187,6 +187,12 @@ HWY_EXPORT(SplitRow);
 HWY_EXPORT(RotateAndQuantizeRow);
 
 namespace {
+
+float RotateAndQuantize(const float* source, size_t count, bool emulate, int8_t largest_int8,
+                        float* scratch, void* to) {
+  return HWY_DYNAMIC_DISPATCH(RotateAndQuantizeRow)(source, count, emulate, largest_int8, scratch,
+                                                    to);
+}
 
 void RoundRowsNatively(MatrixView<const float> rows, const ConversionTarget& target) {
   const int64_t stride = target.row_stride / static_cast<int64_t>(sizeof(uint16_t));
@@ -223,8 +229,7 @@ float ConvertInput(const ComputeMode& mode, const float* source, int64_t count, 
     return 1.0f;
   }
   if (mode.type == ComputeType::kInt8) {
-    return HWY_DYNAMIC_DISPATCH(RotateAndQuantizeRow)(source, size, mode.emulate, scratch,
-                                                      target.data);
+    return RotateAndQuantize(source, size, mode.emulate, kLargestInt8, scratch, target.data);
   }
   if (mode.type == ComputeType::kBf16x3) {
     char* const low = static_cast<char*>(target.data) + target.part_stride;
@@ -236,7 +241,7 @@ float ConvertInput(const ComputeMode& mode, const float* source, int64_t count, 
 }
 
 float ConvertWeight(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
-                    const ConversionTarget& target) {
+                    const ConversionTarget& target, int8_t largest_int8) {
   if (mode.type != ComputeType::kInt8) return ConvertInput(mode, source, count, scratch, target);
   // These factors are powers of two, so the products are exact.
   const int64_t rotated = count - count % static_cast<int64_t>(kRotatedBlock);
@@ -244,7 +249,8 @@ float ConvertWeight(const ComputeMode& mode, const float* source, int64_t count,
   std::transform(source, source + rotated, scratch, scale(1.0f / kRotatedBlock));
   std::transform(source + rotated, source + count, scratch + rotated,
                  scale(1 / (kTailFactor * kTailFactor)));
-  return ConvertInput(mode, scratch, count, scratch, target);
+  return RotateAndQuantize(scratch, static_cast<size_t>(count), mode.emulate, largest_int8, scratch,
+                           target.data);
 }
 
 }  // namespace attendant

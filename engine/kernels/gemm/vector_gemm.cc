@@ -6,6 +6,7 @@
 #include "engine/base/data_type.h"
 #include "engine/base/rounding.h"
 #include "engine/kernels/convert.h"
+#include "engine/kernels/gemm/step_layout.h"
 #include "engine/kernels/isa.h"
 #include "engine/kernels/row_tiles.h"
 
@@ -24,7 +25,7 @@ namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The packed weight is split into stripes of kStripeVectors (int8_dots-inl.h) vectors of columns.
+// The packed weight is split into stripes of kStripeVectors (step_layout.h) vectors of columns.
 // The last one may have fewer and is padded with zeros. A stripe has the columns of one row of W^T
 // side by side, row after row. The sums of a tile of kTileRows rows and a stripe are in registers.
 constexpr int64_t kVectorColumns = static_cast<int64_t>(kLanes);
@@ -243,6 +244,13 @@ void MultiplyInt8(const BlockGemm& product) {
   MultiplyInt8ByDots(product);
 }
 
+int8_t LargestWeight() {
+#if HWY_TARGET == HWY_NEON
+  if (UsesInt8Matrices()) return 127;
+#endif
+  return LargestWeightOfDots();
+}
+
 void MultiplyBFloat16([[maybe_unused]] const BlockGemm& product) {
 #if HWY_TARGET == HWY_NEON
   RequireBf16Units();
@@ -306,6 +314,7 @@ namespace attendant {
 
 HWY_EXPORT(MultiplyOnVectors);
 HWY_EXPORT(NameOfKernel);
+HWY_EXPORT(LargestWeight);
 HWY_EXPORT(ColumnsOfPackedWeight);
 HWY_EXPORT(PackStripes);
 
@@ -329,6 +338,8 @@ const StepLayout& LayoutOfInt8() { return UsesInt8Matrices() ? kMatrixLayout : k
 const char* VectorKernelName(GemmElement element) {
   return HWY_DYNAMIC_DISPATCH(NameOfKernel)(element);
 }
+
+int8_t LargestInt8VectorWeight() { return HWY_DYNAMIC_DISPATCH(LargestWeight)(); }
 
 int64_t VectorWeightBytes(GemmElement element, int64_t in, int64_t width) {
   if (element == GemmElement::kBFloat16Both) return BytesInSteps(kMatrixLayout, 2 * in, width);
