@@ -47,6 +47,7 @@
 #include "server/text_calls/text_models.h"
 #include "server/transport/connection_listener.h"
 #include "server/transport/descriptor_limit.h"
+#include "server/work_gauges.h"
 
 namespace attendant::server {
 namespace {
@@ -189,7 +190,7 @@ class App::Impl {
   absl::Status StartHttp() {
     HttpHandlers handlers;
     handlers.ready = [this] { return ready_.load(); };
-    handlers.metrics = [this] { return metrics_.Scrape(Gauges()); };
+    handlers.metrics = [this] { return metrics_.Scrape(ReadGauges()); };
     handlers.cors_origins = settings_.cors_origins;
     if (settings_.page) handlers.routes = PageRoutes({settings_.rest, tokens_ != nullptr});
     if (settings_.rest) {
@@ -204,32 +205,21 @@ class App::Impl {
     return absl::OkStatus();
   }
 
-  ServerGauges Gauges() {
-    const BudgetCounts memory = admission_.memory().counts();
-    const QueueCounts queue = queue_.counts();
-    const CrossKvStoreCounts kept = cross_kv_.counts();
-    ServerGauges gauges;
-    gauges.inflight = admission_.slots().counts().all();
-    gauges.open_streams = admission_.streams().counts().all();
-    gauges.queue_requests = queue.jobs;
-    gauges.queue_tokens = queue.tokens;
-    gauges.queue_seconds = queue.seconds;
-    gauges.receiving_bytes = memory.held_for(HeldFor::kReceiving);
-    gauges.request_bytes = memory.held_for(HeldFor::kRequest);
-    gauges.answer_bytes = memory.held_for(HeldFor::kAnswer);
-    gauges.budget_bytes = admission_.memory().total();
-    gauges.ready = ready_;
-    gauges.registered_memories = kept.registered;
-    gauges.registered_memory_bytes = kept.bytes;
-    gauges.stream_sequences = kept.sequences;
-    gauges.stream_sequence_bytes = kept.sequence_bytes;
-    if (cache_ != nullptr) gauges.cache = cache_->counts();
-    gauges.connections = listener_ == nullptr ? 0 : listener_->connections().count();
-    if (certificates_ != nullptr) gauges.certificate_expiry = certificates_->current()->expiry;
-    const std::shared_ptr<const ServedModels> models = models_.Snapshot();
-    for (const auto& [name, model] : *models) {
-      gauges.models.push_back(GaugesOf(*model, clock_.Now()));
+  Gauges ReadGauges() {
+    Gauges gauges;
+    gauges.Add("attendant_ready", "1 if the server accepts requests.", ready_ ? 1 : 0);
+    AddLoad(admission_, queue_, gauges);
+    AddMemory(admission_, cross_kv_, gauges);
+    AddCache(cache_ == nullptr ? CacheCounts() : cache_->counts(), gauges);
+    gauges.Add("attendant_connections", "Open gRPC connections.",
+               listener_ == nullptr ? 0 : listener_->connections().count());
+    if (certificates_ != nullptr) {
+      gauges.Add("attendant_certificate_expiry_timestamp_seconds",
+                 "Earliest expiry in the certificate chain in use, in seconds since the unix epoch.",
+                 absl::ToUnixSeconds(certificates_->current()->expiry));
     }
+    const std::shared_ptr<const ServedModels> models = models_.Snapshot();
+    for (const auto& [name, model] : *models) AddGauges(*model, clock_.Now(), gauges);
     return gauges;
   }
 

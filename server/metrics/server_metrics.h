@@ -10,9 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/metrics/cache_counts.h"
-#include "server/metrics/model_figures.h"
-#include "server/metrics/model_gauges.h"
+#include "server/metrics/gauges.h"
 
 namespace attendant::server {
 
@@ -46,26 +44,20 @@ struct BatchRecord {
   int64_t dead_rows = 0;  // tokens of requests that had expired before the batch began
 };
 
-// Values of the gauges, read at every scrape.
-struct ServerGauges {
-  int64_t inflight = 0;
-  int64_t queue_requests = 0;
-  int64_t queue_tokens = 0;
-  double queue_seconds = 0;
-  int64_t receiving_bytes = 0;
-  int64_t request_bytes = 0;
-  int64_t answer_bytes = 0;
-  int64_t budget_bytes = 0;
-  int64_t open_streams = 0;
-  bool ready = false;
-  int64_t registered_memories = 0;
-  int64_t registered_memory_bytes = 0;
-  int64_t stream_sequences = 0;
-  int64_t stream_sequence_bytes = 0;
-  int64_t connections = 0;
-  CacheCounts cache = {};
-  std::vector<ModelGauges> models = {};
-  std::optional<absl::Time> certificate_expiry = {};  // not set without TLS
+// Totals of a model's requests and batches, for clients of the Open Inference Protocol. Times of
+// batches count once for each of their requests.
+struct ModelFigures {
+  int64_t answered = 0;  // requests with sequences
+  absl::Duration answered_time;
+  int64_t failed = 0;  // after validation
+  absl::Duration failed_time;
+  absl::Duration queued;
+  absl::Duration copied_in;
+  absl::Duration computed;
+  absl::Duration copied_out;
+  int64_t sequences = 0;  // of answered requests
+  int64_t batches = 0;
+  absl::Time last = absl::InfinitePast();  // end of the latest batch
 };
 
 // Thread-safe. The series are: attendant_requests_total{method,model,code};
@@ -116,11 +108,14 @@ class ServerMetrics {
   // Counts a call that was ended because its response was not sent in time.
   void CountUnsentAnswer();
 
-  // Returns all series in the Prometheus text format, with the gauges set to `gauges`.
-  std::string Scrape(const ServerGauges& gauges) const;
+  // Returns all series in the Prometheus text format, with `gauges` and those of the process.
+  std::string Scrape(Gauges gauges) const;
 
  private:
   struct Series;
+
+  void CountFigures(const RequestRecord& record);
+
   std::unique_ptr<Series> series_;
 };
 

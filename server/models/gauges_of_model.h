@@ -1,13 +1,13 @@
-// Collects the gauges of a served model.
+// Gauges of a served model.
 #pragma once
 
 #include "absl/time/time.h"
-#include "server/metrics/model_gauges.h"
+#include "server/metrics/gauges.h"
 #include "server/models/served_model.h"
 
 namespace attendant::server {
 
 // `now` is a time of the clock by which the cost model learns.
-ModelGauges GaugesOf(const ServedModel& model, absl::Time now);
+void AddGauges(const ServedModel& model, absl::Time now, Gauges& gauges);
 
 }  // namespace attendant::server

@@ -15,7 +15,6 @@ namespace server_metrics_test {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::Pair;
 using Samples = std::map<std::string, double>;
 
@@ -33,7 +32,7 @@ Samples Parse(const std::string& text) {
 
 class ServerMetricsTest : public testing::Test {
  protected:
-  Samples Scrape(const ServerGauges& gauges = {}) const { return Parse(metrics_.Scrape(gauges)); }
+  Samples Scrape(const Gauges& gauges = {}) const { return Parse(metrics_.Scrape(gauges)); }
 
   ServerMetrics metrics_{"1.2.3", "avx2", "2.6.3"};
 };
@@ -121,50 +120,26 @@ TEST_F(ServerMetricsTest, DescribesBatches) {
 }
 
 TEST_F(ServerMetricsTest, ShowsGaugesAsTheyAreAtTheScrape) {
-  ServerGauges gauges;
-  gauges.inflight = 5;
-  gauges.queue_requests = 4;
-  gauges.queue_tokens = 3;
-  gauges.queue_seconds = 1.5;
-  gauges.receiving_bytes = int64_t{1} << 33;
-  gauges.ready = true;
-  gauges.registered_memories = 2;
-  gauges.registered_memory_bytes = 4096;
-  gauges.stream_sequences = 5;
-  gauges.stream_sequence_bytes = 2048;
-  gauges.connections = 9;
-  const Samples samples = Scrape(gauges);
-  EXPECT_THAT(samples, Contains(Pair("attendant_inflight_requests", 5)));
-  EXPECT_THAT(samples, Contains(Pair("attendant_queue_requests", 4)));
-  EXPECT_THAT(samples, Contains(Pair("attendant_queue_tokens", 3)));
-  EXPECT_THAT(samples, Contains(Pair("attendant_queue_predicted_seconds", 1.5)));
+  Gauges gauges;
+  gauges.Add("attendant_receiving_bytes", "Memory.", int64_t{1} << 33);
+  gauges.Add("attendant_queue_predicted_seconds", "Time.", 1.5);
+  gauges.Add("attendant_model_bytes", "Bytes.", 4096, {{"part", "weights"}, {"model", "m"}});
+  gauges.Add("attendant_ready", "Ready.", 1);
+  gauges.Add("attendant_model_bytes", "Bytes.", 1024, {{"part", "activations"}, {"model", "m"}});
+  gauges.AddTotal("attendant_cache_hits_total", "Hits.", 5, {{"kind", "vectors"}});
+  const std::string text = metrics_.Scrape(gauges);
+  EXPECT_THAT(text, HasSubstr("# HELP attendant_receiving_bytes Memory.\n"
+                              "# TYPE attendant_receiving_bytes gauge\n"));
+  EXPECT_THAT(text, HasSubstr("# HELP attendant_model_bytes Bytes.\n"
+                              "# TYPE attendant_model_bytes gauge\n"
+                              "attendant_model_bytes{model=\"m\",part=\"weights\"} 4096\n"
+                              "attendant_model_bytes{model=\"m\",part=\"activations\"} 1024\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE attendant_cache_hits_total counter\n"));
+  const Samples samples = Parse(text);
   EXPECT_THAT(samples, Contains(Pair("attendant_receiving_bytes", 8589934592.0)));
+  EXPECT_THAT(samples, Contains(Pair("attendant_queue_predicted_seconds", 1.5)));
+  EXPECT_THAT(samples, Contains(Pair(R"(attendant_cache_hits_total{kind="vectors"})", 5)));
   EXPECT_THAT(samples, Contains(Pair("attendant_ready", 1)));
-  EXPECT_THAT(samples, Contains(Pair("attendant_registered_memories", 2)));
-  EXPECT_THAT(samples, Contains(Pair("attendant_registered_memory_bytes", 4096)));
-  EXPECT_THAT(samples, Contains(Pair("attendant_stream_sequences", 5)));
-  EXPECT_THAT(samples, Contains(Pair("attendant_stream_sequence_bytes", 2048)));
-  EXPECT_THAT(samples, Contains(Pair("attendant_connections", 9)));
-  EXPECT_THAT(Scrape(), Contains(Pair("attendant_ready", 0)));
-}
-
-TEST_F(ServerMetricsTest, CountsTheLookupsOfTheCache) {
-  ServerGauges gauges;
-  gauges.cache.lookups = {{{.hits = 5, .misses = 7}, {.hits = 1, .misses = 2}}};
-  gauges.cache.entries = 3;
-  gauges.cache.bytes = 4096;
-  for (int scrape = 0; scrape < 2; ++scrape) {
-    const Samples samples = Scrape(gauges);
-    EXPECT_THAT(samples, Contains(Pair(R"(attendant_cache_hits_total{kind="vectors"})", 5)));
-    EXPECT_THAT(samples, Contains(Pair(R"(attendant_cache_misses_total{kind="vectors"})", 7)));
-    EXPECT_THAT(samples, Contains(Pair(R"(attendant_cache_hits_total{kind="tokens"})", 1)));
-    EXPECT_THAT(samples, Contains(Pair(R"(attendant_cache_misses_total{kind="tokens"})", 2)));
-    EXPECT_THAT(samples, Contains(Pair("attendant_cache_entries", 3)));
-    EXPECT_THAT(samples, Contains(Pair("attendant_cache_bytes", 4096)));
-  }
-  // A scrape that has read its counts earlier, but sets them later.
-  gauges.cache.lookups[0].hits = 4;
-  EXPECT_THAT(Scrape(gauges), Contains(Pair(R"(attendant_cache_hits_total{kind="vectors"})", 5)));
 }
 
 TEST_F(ServerMetricsTest, TimesRequestsByMethodModelAndCode) {
@@ -187,43 +162,6 @@ TEST_F(ServerMetricsTest, CountsRefusedTokens) {
   EXPECT_THAT(Scrape(),
               Contains(Pair(
                   R"(attendant_token_refusals_total{code="UNAUTHENTICATED",scope="metrics"})", 1)));
-}
-
-TEST_F(ServerMetricsTest, TellsModelsAndExpiryOfThoseThatThereAre) {
-  EXPECT_THAT(metrics_.Scrape({}),
-              Not(HasSubstr("attendant_certificate_expiry_timestamp_seconds 0")));
-  ServerGauges gauges;
-  gauges.models = {
-      {"m", 7, "bert", "bf16", 12, 8, 512, 4096, 1024, 1e-5, 5e10, 1e10, 1.25},
-  };
-  gauges.certificate_expiry = absl::FromUnixSeconds(2000000000);
-  const Samples samples = Scrape(gauges);
-  EXPECT_THAT(samples, Contains(Pair("attendant_certificate_expiry_timestamp_seconds", 2e9)));
-  EXPECT_THAT(samples, Contains(Pair(R"(attendant_cost_seconds_per_layer{model="m"})", 1e-5)));
-  EXPECT_THAT(samples, Contains(Pair(
-                           R"(attendant_cost_flops_per_second{model="m",part="products"})", 5e10)));
-  EXPECT_THAT(
-      samples,
-      Contains(Pair(R"(attendant_cost_flops_per_second{model="m",part="attention"})", 1e10)));
-  EXPECT_THAT(samples, Contains(Pair(R"(attendant_cost_correction{model="m"})", 1.25)));
-  EXPECT_THAT(samples, Contains(Pair(R"(attendant_model_bytes{model="m",part="weights"})", 4096)));
-  EXPECT_THAT(samples,
-              Contains(Pair(R"(attendant_model_bytes{model="m",part="activations"})", 1024)));
-  const std::string info =
-      R"(attendant_model_info{compute_type="bf16",family="bert",heads="8",hidden_size="512",)"
-      R"(layers="12",model="m",version="7"})";
-  EXPECT_THAT(samples, Contains(Pair(info, 1)));
-}
-
-TEST_F(ServerMetricsTest, ForgetsWhatIsNotServedAnyMore) {
-  ServerGauges gauges;
-  gauges.models = {{"old", 1, "bert", "f32"}, {"m", 1, "bert", "f32"}};
-  metrics_.Scrape(gauges);
-  gauges.models = {{"m", 2, "bert", "f32"}};
-  const std::string text = metrics_.Scrape(gauges);
-  EXPECT_THAT(text, Not(HasSubstr("old")));
-  EXPECT_THAT(text, Not(HasSubstr("version=\"1\"")));
-  EXPECT_THAT(text, HasSubstr("model=\"m\",version=\"2\"} 1\n"));
 }
 
 TEST_F(ServerMetricsTest, FollowsTheProcess) {
@@ -253,7 +191,6 @@ TEST_F(ServerMetricsTest, EverySeriesHasHelp) {
       text, HasSubstr("# HELP attendant_requests_total Requests that have ended, by status code.\n"
                       "# TYPE attendant_requests_total counter\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE attendant_queue_seconds histogram\n"));
-  EXPECT_THAT(text, HasSubstr("# TYPE attendant_ready gauge\n"));
 }
 
 TEST_F(ServerMetricsTest, LosesNothingFromManyThreads) {
