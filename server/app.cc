@@ -270,13 +270,8 @@ class App::Impl {
       return MakeRunner(dispatcher_->context(), instance);
     });
 
-    GrpcServerOptions options;
-    options.max_request_bytes = memory_need_.largest_request();
-    options.max_answer_bytes = settings_.max_answer_bytes;
-    options.receive_quota_bytes = TransportQuota(request_budget_);
-    options.secrets = Secrets();
-    options.max_connection_age = settings_.max_connection_age;
-    ASSIGN_OR_RETURN(grpc_, StartGrpcServer(options, *dispatcher_, *listener_, metrics_));
+    ASSIGN_OR_RETURN(
+        grpc_, StartGrpcServer(*dispatcher_, *listener_, TransportQuota(request_budget_)));
     StartHousekeeping();
     for (const char* name : kServiceNames) dispatcher_->health().Set(name, true);
     return absl::OkStatus();

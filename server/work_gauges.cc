@@ -18,7 +18,7 @@ void AddLoad(const Admission& admission, const BatchQueue& queue, Gauges& gauges
              waiting.seconds);
 }
 
-void AddMemory(const Admission& admission, const CrossKvStore& cross_kv, Gauges& gauges) {
+void AddMemory(const Admission& admission, CrossKvStore& cross_kv, Gauges& gauges) {
   const BudgetCounts memory = admission.memory().counts();
   gauges.Add("attendant_receiving_bytes", "Memory granted to requests being received.",
              memory.held_for(HeldFor::kReceiving));

@@ -10,7 +10,7 @@
 namespace attendant::server {
 
 void AddLoad(const Admission& admission, const BatchQueue& queue, Gauges& gauges);
-void AddMemory(const Admission& admission, const CrossKvStore& cross_kv, Gauges& gauges);
+void AddMemory(const Admission& admission, CrossKvStore& cross_kv, Gauges& gauges);
 void AddCache(const CacheCounts& cache, Gauges& gauges);
 
 }  // namespace attendant::server

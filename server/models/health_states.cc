@@ -1,6 +1,5 @@
 #include "server/models/health_states.h"
 
-#include <algorithm>
 
 namespace attendant::server {
 
@@ -43,21 +42,20 @@ std::optional<bool> HealthStates::Find(const std::string& name) const {
   return state == states_.end() ? std::nullopt : std::optional(state->second);
 }
 
-void HealthStates::Watch(const std::shared_ptr<HealthWatcher>& watcher) {
+void HealthStates::Watch(const std::shared_ptr<const OnChange>& on_change) {
   absl::MutexLock lock(&mutex_);
   Watching();  // so that expired watchers do not accumulate
-  watchers_.push_back(watcher);
+  watchers_.push_back(on_change);
 }
 
 void HealthStates::Notify(const Watchers& watchers) {
-  for (const std::weak_ptr<HealthWatcher>& weak : watchers) {
-    if (const auto watcher = weak.lock()) watcher->OnChange();
+  for (const auto& weak : watchers) {
+    if (const auto on_change = weak.lock()) (*on_change)();
   }
 }
 
 const HealthStates::Watchers& HealthStates::Watching() {
-  const auto gone = [](const std::weak_ptr<HealthWatcher>& watcher) { return watcher.expired(); };
-  watchers_.erase(std::remove_if(watchers_.begin(), watchers_.end(), gone), watchers_.end());
+  std::erase_if(watchers_, [](const auto& watcher) { return watcher.expired(); });
   return watchers_;
 }
 

@@ -1,6 +1,7 @@
 // HealthStates: whether the server, its service and its models are serving.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,13 +12,6 @@
 #include "absl/synchronization/mutex.h"
 
 namespace attendant::server {
-
-class HealthWatcher {
- public:
-  virtual ~HealthWatcher() = default;
-  // Called after a state may have changed, on the thread that changed it, without locks.
-  virtual void OnChange() = 0;
-};
 
 // The name "" is the server as a whole, which serves from the start. Thread-safe.
 class HealthStates {
@@ -32,11 +26,12 @@ class HealthStates {
   // Returns whether the name serves; nothing if it is unknown.
   std::optional<bool> Find(const std::string& name) const;
 
-  // Calls OnChange after every change from now on, as long as the watcher exists.
-  void Watch(const std::shared_ptr<HealthWatcher>& watcher);
-
+  // Calls `on_change` after every possible change from now on, on the thread that makes it and
+  // without locks, as long as the function exists.
+  using OnChange = std::function<void()>;
+  void Watch(const std::shared_ptr<const OnChange>& on_change);
  private:
-  using Watchers = std::vector<std::weak_ptr<HealthWatcher>>;
+  using Watchers = std::vector<std::weak_ptr<const OnChange>>;
 
   static void Notify(const Watchers& watchers);
   // Drops those that are gone, and returns the others.

@@ -24,7 +24,7 @@ int Milliseconds(absl::Duration duration) {
 constexpr absl::Duration kLinger = absl::Milliseconds(300);
 
 // A connection that is dead, idle or never says hello is closed; none may ask for too much.
-void LimitConnections(const GrpcServerOptions& options, grpc::ServerBuilder& builder) {
+void LimitConnections(const ServiceLimits& limits, grpc::ServerBuilder& builder) {
   // A gzip message of 509 KiB grew the process by 558 MiB: only identity.
   builder.AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
   // Without probing, an unread body is received only up to the fixed initial window. Probing grows
@@ -34,7 +34,7 @@ void LimitConnections(const GrpcServerOptions& options, grpc::ServerBuilder& bui
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(absl::Seconds(5)));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(absl::Minutes(5)));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
-                             Milliseconds(options.max_connection_age));
+                             Milliseconds(limits.max_connection_age));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, Milliseconds(absl::Minutes(5)));
   // Dead peers are found in 80 s, not in two hours.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(absl::Minutes(1)));
@@ -44,43 +44,43 @@ void LimitConnections(const GrpcServerOptions& options, grpc::ServerBuilder& bui
                              Milliseconds(absl::Seconds(30)));
 }
 
-void LimitMemory(const GrpcServerOptions& options, grpc::ServerBuilder& builder) {
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_request_bytes));
-  builder.SetMaxSendMessageSize(static_cast<int>(options.max_answer_bytes + kBesideTheTensors));
+void LimitMemory(const ServiceLimits& limits, int64_t receive_quota_bytes,
+                 grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(static_cast<int>(limits.max_request_bytes));
+  builder.SetMaxSendMessageSize(static_cast<int>(limits.max_answer_bytes + kBesideTheTensors));
   grpc::ResourceQuota quota("attendant");
-  quota.Resize(static_cast<size_t>(options.receive_quota_bytes));
+  quota.Resize(static_cast<size_t>(receive_quota_bytes));
   builder.SetResourceQuota(quota);
 }
 
 }  // namespace
 
-absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& options,
-                                                  CallDispatcher& dispatcher,
+absl::StatusOr<RunningGrpcServer> StartGrpcServer(CallDispatcher& dispatcher,
                                                   ConnectionListener& listener,
-                                                  ServerMetrics& metrics) {
+                                                  int64_t receive_quota_bytes) {
+  const ServiceContext& context = dispatcher.context();
   grpc::EnableDefaultHealthCheckService(false);  // the service has its own
   grpc::ServerBuilder builder;
-  LimitConnections(options, builder);
-  LimitMemory(options, builder);
+  LimitConnections(context.limits, builder);
+  LimitMemory(context.limits, receive_quota_bytes, builder);
   builder.RegisterCallbackGenericService(&dispatcher);
   RunningGrpcServer running;
-  running.credentials = MakeServerCredentials(options.secrets);
+  running.credentials = MakeServerCredentials(context.secrets);
   running.acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, running.credentials);
   running.server = builder.BuildAndStart();
   if (running.server == nullptr) return absl::InternalError("gRPC failed to start a server");
-  ConnectionHandlers handlers;
-  handlers.take = [acceptor = running.acceptor.get()](int socket, int connection) {
+  const auto take = [acceptor = running.acceptor.get()](int socket, int connection) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
     parameters.listener_fd = socket;
     parameters.fd = connection;
     acceptor->HandleNewConnection(&parameters);
   };
-  handlers.refused = [&metrics](ConnectionRefusal refusal) {
+  const auto on_refused = [&metrics = context.metrics](const char* reason) {
     // One that cannot be counted is refused nevertheless.
-    Guarded([&] { metrics.RecordRefusedConnection(ConnectionRefusalName(refusal)); }).IgnoreError();
+    Guarded([&] { metrics.RecordRefusedConnection(reason); }).IgnoreError();
   };
-  if (absl::Status status = listener.Start(std::move(handlers)); !status.ok()) return status;
+  if (absl::Status status = listener.Start(take, on_refused); !status.ok()) return status;
   return running;
 }
 

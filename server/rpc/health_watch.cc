@@ -28,20 +28,13 @@ grpc::ByteBuffer Serialize(HealthCheckResponse::ServingStatus status) {
 }
 
 // The call of Health.Watch. Changes of states come on threads of their own.
-class HealthWatch final : public Call, public HealthWatcher {
+class HealthWatch final : public Call {
  public:
   explicit HealthWatch(CallArgs entry) : Call(std::move(entry)) {}
 
-  void OnChange() override {
-    React([this] {
-      absl::MutexLock lock(&mutex_);
-      Advance();
-    });
-  }
-
  private:
   absl::Status Begin() override {
-    ReceiveSmall();
+    Receive();
     return absl::OkStatus();
   }
 
@@ -57,7 +50,7 @@ class HealthWatch final : public Call, public HealthWatcher {
                            "the client already has its share of the health watches")
                  : Refused(Refusal::kStreams, "too many health watches are open");
     }
-    method_context_.health.Watch({shared_from_this(), this});
+    method_context_.health.Watch({shared_from_this(), &on_change_});
     absl::MutexLock lock(&mutex_);
     place_ = std::move(watch);
     Advance();
@@ -83,6 +76,12 @@ class HealthWatch final : public Call, public HealthWatcher {
     StartWrite(&response_);
   }
 
+  const HealthStates::OnChange on_change_ = [this] {
+    React([this] {
+      absl::MutexLock lock(&mutex_);
+      Advance();
+    });
+  };
   std::string name_;                                 // constant once the message is read
   std::optional<int> sent_ ABSL_GUARDED_BY(mutex_);  // the state that was sent last
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -11,7 +11,7 @@ class InlineCall final : public Call {
 
  private:
   absl::Status Begin() override {
-    ReceiveSmall();
+    Receive();
     return absl::OkStatus();
   }
 

@@ -32,8 +32,9 @@ class JobCall final : public Call {
   absl::Status Proceed(absl::StatusOr<Prepared> prepared, Budget::Reservation memory,
                        absl::Time deadline);
   absl::Status Submit(PreparedCompute prepared, Budget::Reservation memory, absl::Time deadline);
+  void Respond(grpc::ByteBuffer response, Budget::Reservation memory,
+               std::optional<absl::Duration> queued = {});
   absl::Status CheckAwaited(absl::Time deadline) const;
-
   const PrepareJob prepare_;
   RecentSize& recent_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
@@ -51,7 +52,7 @@ absl::Status JobCall::Begin() {
   pending_permit_ = memory.Await({peer_, amount, HeldFor::kReceiving},
                                  [this, weak = weak_from_this()](Budget::Reservation permit) {
                                    if (const auto self = weak.lock())
-                                     React([&] { ReceiveBody(std::move(permit)); });
+                                     React([&] { Receive(std::move(permit)); });
                                  });
   return absl::OkStatus();
 }
@@ -93,13 +94,15 @@ absl::Status JobCall::Proceed(absl::StatusOr<Prepared> prepared, Budget::Reserva
   if (auto* compute = std::get_if<PreparedCompute>(&*prepared)) {
     return Submit(std::move(*compute), std::move(memory), deadline);
   }
-  CallEnd answer = {absl::OkStatus(), std::get<grpc::ByteBuffer>(*std::move(prepared))};
-  memory.Change(static_cast<int64_t>(answer.response.Length()), HeldFor::kAnswer);
-  answer.memory = std::move(memory);
-  End(std::move(answer));
+  Respond(std::get<grpc::ByteBuffer>(*std::move(prepared)), std::move(memory));
   return absl::OkStatus();
 }
 
+void JobCall::Respond(grpc::ByteBuffer response, Budget::Reservation memory,
+                      std::optional<absl::Duration> queued) {
+  memory.Change(static_cast<int64_t>(response.Length()), HeldFor::kAnswer);
+  End({absl::OkStatus(), std::move(response), std::move(memory), queued});
+}
 absl::Status JobCall::Submit(PreparedCompute prepared, Budget::Reservation memory,
                              absl::Time deadline) {
   recent_.Report(prepared.bytes);
@@ -109,11 +112,7 @@ absl::Status JobCall::Submit(PreparedCompute prepared, Budget::Reservation memor
     React([&]() -> absl::Status {
       Budget::Reservation held = std::move(result.held.memory);
       if (!result.response.ok()) return result.response.status();
-      CallEnd answer = {absl::OkStatus(), to_message(*std::move(result.response))};
-      held.Change(static_cast<int64_t>(answer.response.Length()), HeldFor::kAnswer);
-      answer.memory = std::move(held);
-      answer.queued = result.queued;
-      End(std::move(answer));
+      Respond(to_message(*std::move(result.response)), std::move(held), result.queued);
       return absl::OkStatus();
     });
   };

@@ -56,7 +56,7 @@ void ReflectionCall::Read() {
     memory = std::move(memory_);
   }
   memory.Change(RecentSize::kLeast, HeldFor::kReceiving);
-  ReceiveBody(std::move(memory));
+  Receive(std::move(memory));
   // A Drain before the first read had no effect.
   if (context_.admission.closed()) Drain();
 }

@@ -286,7 +286,7 @@ void StreamReactor::Advance() {
     StartWrite(&responses_.front().message);
   }
   if (!input_ended_ || writing_ || (in_flight_ > 0 && !lost_)) return;
-  FinishNow(end_);
+  Finish(end_);
 }
 
 bool StreamReactor::ReadsOn() const {

@@ -71,12 +71,13 @@ absl::StatusOr<std::unique_ptr<ConnectionListener>> ConnectionListener::Bind(
       new ConnectionListener(std::move(name), *std::move(sockets), limits));
 }
 
-absl::Status ConnectionListener::Start(ConnectionHandlers handlers) {
+absl::Status ConnectionListener::Start(Take take, OnRefused on_refused) {
   absl::MutexLock lock(&mutex_);
   if (epoll_.number < 0 || stop_.number < 0 || spare_ < 0) {
     return CannotListen(name_, std::strerror(EMFILE));
   }
-  handlers_ = std::move(handlers);
+  take_ = std::move(take);
+  on_refused_ = std::move(on_refused);
   WatchForInput(epoll_.number, stop_.number);
   for (const auto& socket : sockets_) {
     if (absl::Status status = socket->Listen(); !status.ok()) {
@@ -113,9 +114,9 @@ bool ConnectionListener::AcceptFrom(int descriptor) {
 }
 
 void ConnectionListener::Forget(int duplicate) {
-  const std::optional<ConnectionRefusal> refusal = connections_.OnHangUp(duplicate);
+  const char* const refusal = connections_.OnHangUp(duplicate);
   absl::MutexLock lock(&mutex_);
-  if (refusal) handlers_.refused(*refusal);
+  if (refusal != nullptr) on_refused_(refusal);
 }
 
 void ConnectionListener::AcceptOne(const ListeningSocket& socket) {
@@ -127,14 +128,14 @@ void ConnectionListener::AcceptOne(const ListeningSocket& socket) {
     if (errno == EMFILE || errno == ENFILE) CloseOne(socket);
     return;
   }
-  if (const auto refusal = connections_.Add(connection, peer)) {
+  if (const char* const refusal = connections_.Add(connection, peer); refusal != nullptr) {
     close(connection);
-    handlers_.refused(*refusal);
+    on_refused_(refusal);
     return;
   }
   const int yes = 1;
   if (!socket.is_unix()) setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  handlers_.take(socket.descriptor(), connection);
+  take_(socket.descriptor(), connection);
 }
 
 void ConnectionListener::CloseOne(const ListeningSocket& socket) {
@@ -142,7 +143,7 @@ void ConnectionListener::CloseOne(const ListeningSocket& socket) {
   const int connection = accept4(socket.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
   if (connection >= 0) {
     close(connection);
-    handlers_.refused(ConnectionRefusal::kDescriptors);
+    on_refused_("descriptors");
   }
   spare_ = OpenSpare();
   // Another thread was faster: do not spin until it closes something.

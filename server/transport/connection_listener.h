@@ -18,14 +18,6 @@
 
 namespace attendant::server {
 
-// Callbacks for new connections, called on the listener's thread.
-struct ConnectionHandlers {
-  // Takes ownership of a new connection, a non-blocking descriptor.
-  std::function<void(int listener, int connection)> take;
-  // Called when a connection is closed at once, or cut later.
-  std::function<void(ConnectionRefusal refusal)> refused;
-};
-
 // Accepts connections on its own thread, instead of gRPC's listener: gRPC 1.51 never accepts again
 // after the process has run out of descriptors, and limits neither the number of connections nor
 // those of one address.
@@ -42,8 +34,14 @@ class ConnectionListener {
   // Closes the listener and ends the thread. No handler is called afterwards.
   ~ConnectionListener();
 
-  // Starts accepting. Call at most once. Returns UNAVAILABLE like Bind.
-  absl::Status Start(ConnectionHandlers handlers);
+  // Takes ownership of a new connection, a non-blocking descriptor.
+  using Take = std::function<void(int listener, int connection)>;
+  // Called when a connection is closed at once or cut later, with the reason from OpenConnections.
+  using OnRefused = std::function<void(const char* reason)>;
+
+  // Starts accepting, and calls both on the listener's thread. Call at most once. Returns
+  // UNAVAILABLE like Bind.
+  absl::Status Start(Take take, OnRefused on_refused);
 
   // Stops listening; accepted connections stay open. `take` is not called afterwards.
   void Close();
@@ -83,7 +81,8 @@ class ConnectionListener {
   const Descriptor stop_;
   OpenConnections connections_;
   absl::Mutex mutex_;  // held while accepting a connection and handing it over
-  ConnectionHandlers handlers_ ABSL_GUARDED_BY(mutex_);
+  Take take_ ABSL_GUARDED_BY(mutex_);
+  OnRefused on_refused_ ABSL_GUARDED_BY(mutex_);
   Sockets sockets_ ABSL_GUARDED_BY(mutex_);
   int spare_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;

@@ -12,18 +12,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "engine/base/names.h"
 #include "server/settings/network.h"
 #include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {
 namespace {
-
-constexpr Named<ConnectionRefusal> kRefusals[] = {{"total", ConnectionRefusal::kTotal},
-                                                  {"address", ConnectionRefusal::kAddress},
-                                                  {"descriptors", ConnectionRefusal::kDescriptors},
-                                                  {"memory", ConnectionRefusal::kMemory},
-                                                  {"frames", ConnectionRefusal::kFrames}};
 
 bool HasSentAll(int connection) {
   int unsent = 0;
@@ -43,8 +36,6 @@ int Watch(int epoll, int connection) {
 
 }  // namespace
 
-const char* ConnectionRefusalName(ConnectionRefusal refusal) { return NameIn(kRefusals, refusal); }
-
 OpenConnections::~OpenConnections() {
   absl::MutexLock lock(&mutex_);
   for (const auto& [duplicate, peer] : connections_) {
@@ -54,17 +45,15 @@ OpenConnections::~OpenConnections() {
   }
 }
 
-std::optional<ConnectionRefusal> OpenConnections::Add(int connection,
-                                                      const sockaddr_storage& peer) noexcept {
+const char* OpenConnections::Add(int connection, const sockaddr_storage& peer) noexcept {
   try {
     return TryAdd(connection, peer);
   } catch (const std::bad_alloc&) {
-    return ConnectionRefusal::kMemory;
+    return "memory";
   }
 }
 
-std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
-                                                         const sockaddr_storage& peer) {
+const char* OpenConnections::TryAdd(int connection, const sockaddr_storage& peer) {
   const std::optional<Endpoint> endpoint = EndpointOf(peer);
   const std::string address = endpoint ? FormatAddress(endpoint->address) : "";
   const std::string name = endpoint ? absl::StrCat(address, " port ", endpoint->port) : "";
@@ -74,17 +63,17 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
   std::map<std::string, int64_t> counted = {{address, 0}};
   absl::MutexLock lock(&mutex_);
   FreePlaces(absl::Now());
-  if (static_cast<int64_t>(connections_.size()) >= limits_.total) return ConnectionRefusal::kTotal;
+  if (static_cast<int64_t>(connections_.size()) >= limits_.total) return "total";
   const auto of_address = per_address_.find(address);
   if (!address.empty() && of_address != per_address_.end() &&
       of_address->second >= limits_.per_address) {
-    return ConnectionRefusal::kAddress;
+    return "address";
   }
   added_peer.connection = MeterTraffic(connection, limits_.encrypted, name);
   const int duplicate = Watch(epoll_, connection);
   if (duplicate < 0) {
     ForgetConnection(*added_peer.connection);
-    return ConnectionRefusal::kDescriptors;
+    return "descriptors";
   }
   auto entry = added.extract(connection);
   entry.key() = duplicate;
@@ -93,7 +82,7 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
     per_address_.merge(counted);
     ++per_address_.find(address)->second;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 void OpenConnections::FreePlace(const std::string& address) {
@@ -118,12 +107,12 @@ void OpenConnections::FreePlaces(absl::Time now) {
   }
 }
 
-std::optional<ConnectionRefusal> OpenConnections::OnHangUp(int duplicate) {
+const char* OpenConnections::OnHangUp(int duplicate) {
   std::shared_ptr<MeteredConnection> closed;
   {
     absl::MutexLock lock(&mutex_);
     const auto found = connections_.find(duplicate);
-    if (found == connections_.end()) return std::nullopt;
+    if (found == connections_.end()) return nullptr;
     const Peer peer = std::move(found->second);
     closed = peer.connection;
     if (!closed->is_cut() || !KeepPlace(peer.address)) FreePlace(peer.address);
@@ -133,7 +122,7 @@ std::optional<ConnectionRefusal> OpenConnections::OnHangUp(int duplicate) {
     close(duplicate);
   }
   ForgetConnection(*closed);  // without the mutex: it may run calls that wait for memory
-  return closed->is_cut() ? std::optional(ConnectionRefusal::kFrames) : std::nullopt;
+  return closed->is_cut() ? "frames" : nullptr;
 }
 
 int64_t OpenConnections::count() const {

@@ -9,19 +9,17 @@
 #include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {
-namespace {
-
-constexpr absl::Duration kMostTimeOfSmall = absl::Seconds(2);
-
-}  // namespace
-
 grpc::ServerGenericBidiReactor* Call::Start(const std::shared_ptr<Call>& call) {
   {
     absl::MutexLock lock(&call->mutex_);
     call->self_ = call;
   }
   call->React([&] {
-    if (call->open_streams_ != nullptr) call->open_streams_->Add(call);
+    if (call->open_streams_ != nullptr) {
+      call->open_streams_->Add(call.get(), [weak = std::weak_ptr<Call>(call)] {
+        if (const auto self = weak.lock()) self->Drain();
+      });
+    }
     return call->Begin();
   });
   return call.get();
@@ -50,25 +48,14 @@ ReceivingCall Call::Receiving() {
           }};
 }
 
-void Call::Receive(const ReceivingLimits& limits, Budget::Reservation permit) {
-  auto receiver = std::make_unique<MessageReceiver>(connection_, Receiving(), limits,
+void Call::Receive(Budget::Reservation permit) {
+  auto receiver = std::make_unique<MessageReceiver>(connection_, Receiving(), context_.limits,
                                                     std::move(permit), RealClock().Now());
   absl::MutexLock lock(&mutex_);
   if (ended_) return;
   message_receiver_ = std::move(receiver);
   LimitReceiving();
   StartRead(&message_);
-}
-
-void Call::ReceiveBody(Budget::Reservation permit) {
-  const ServiceLimits& limits = context_.limits;
-  Receive({limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
-          std::move(permit));
-}
-
-void Call::ReceiveSmall() {
-  const ServiceLimits& limits = context_.limits;
-  Receive({0, std::min(limits.receive_timeout, kMostTimeOfSmall), limits.min_receive_rate}, {});
 }
 
 void Call::OnReadDone(bool ok) {
@@ -196,8 +183,6 @@ void Call::End(CallEnd end, bool only_receiving) noexcept {
   counting_ = false;
   if (done_) place = std::move(place_);
 }
-
-void Call::FinishNow(const absl::Status& status) noexcept { Finish(status, nullptr); }
 
 void Call::Finish(const absl::Status& status, grpc::ByteBuffer* response) noexcept {
   ended_ = true;

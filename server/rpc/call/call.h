@@ -37,14 +37,14 @@ struct CallEnd {
 // `mutex_` guards the state. gRPC operations start with the mutex held, so that none follows
 // Finish; gRPC does not run reactions of this class inside them. Budget reservations are released
 // without the mutex, because that runs other calls.
-class Call : public grpc::ServerGenericBidiReactor,
-             public OpenStream,
-             public std::enable_shared_from_this<Call> {
+class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_from_this<Call> {
  public:
   // Starts the call, and returns it for gRPC.
   static grpc::ServerGenericBidiReactor* Start(const std::shared_ptr<Call>& call);
 
-  void Drain() final;
+  // Stops reading messages, and ends with UNAVAILABLE once accepted ones are answered.
+  void Drain();
+
   void OnReadDone(bool ok) final;
   void OnWriteDone(bool ok) final;
   void OnCancel() final;
@@ -73,11 +73,9 @@ class Call : public grpc::ServerGenericBidiReactor,
     if (!status.ok()) OnFault(status);
   }
 
-  // Start reading a message unless the call has ended: ReceiveBody one with tensors, under a
-  // permit; ReceiveSmall one that holds little more than a name.
-  void ReceiveBody(Budget::Reservation permit);
-  void ReceiveSmall();
-
+  // Starts reading a message unless the call has ended: one with tensors under a permit, or one
+  // that holds little more than a name without.
+  void Receive(Budget::Reservation permit = {});
   // Finishes the call and counts its request, once. Releases the receiver's permit first, so that a
   // client that has the response finds the memory free.
   void End(CallEnd end) noexcept;
@@ -87,9 +85,9 @@ class Call : public grpc::ServerGenericBidiReactor,
   virtual void GiveUp(const absl::Status& status) { EndReceiving(status); }
   // Describes the call to its connection.
   ReceivingCall Receiving();
-  // Finishes a call that has no write in progress and counts no request.
-  void FinishNow(const absl::Status& status) noexcept ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
+  // Finishes a call that has no write in progress, without counting a request.
+  void Finish(const absl::Status& status, grpc::ByteBuffer* response = nullptr) noexcept
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls `expired` at `time` (RealClock) with the mutex held, replacing the previous limit. An
   // error ends the call if it is waiting for a message.
   using Expired = absl::Status (Call::*)();
@@ -116,16 +114,12 @@ class Call : public grpc::ServerGenericBidiReactor,
   bool done_ ABSL_GUARDED_BY(mutex_) = false;   // `call_` is invalid
 
  private:
-  void Receive(const ReceivingLimits& limits, Budget::Reservation permit);
   absl::Status TakeMessage(bool ok);
   void OnLimit(uint64_t number, Expired expired);
   void LimitReceiving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OnReceiveTimeout() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OnSendTimeout() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(CallEnd end, bool only_receiving) noexcept;
-  void Finish(const absl::Status& status, grpc::ByteBuffer* response) noexcept
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   const bool counted_;
   OpenStreams* const open_streams_;  // null if the call is not a stream
   std::shared_ptr<Call> self_ ABSL_GUARDED_BY(mutex_);

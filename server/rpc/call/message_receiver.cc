@@ -10,6 +10,8 @@
 namespace attendant::server {
 namespace {
 
+constexpr absl::Duration kMostTimeOfSmall = absl::Seconds(2);
+
 absl::Status TooManyAwaitedError() {
   return Refused(Refusal::kPeerShare,
                  "the request's body has not arrived, and the client has more such requests open "
@@ -24,26 +26,31 @@ std::unique_ptr<AwaitedMessages::Place> AwaitSmall(const ReceivingCall& call) {
 }  // namespace
 
 MessageReceiver::MessageReceiver(std::shared_ptr<MeteredConnection> connection, ReceivingCall call,
-                                 const ReceivingLimits& limits, Budget::Reservation permit,
+                                 const ServiceLimits& limits, Budget::Reservation permit,
                                  absl::Time now)
     : limits_(limits),
+      is_small_(permit.empty()),
+      timeout_(is_small_ ? std::min(limits.receive_timeout, kMostTimeOfSmall)
+                         : limits.receive_timeout),
       begun_(now),
-      time_(limits.timeout),
+      time_(timeout_),
       permit_(std::move(permit)),
-      place_(permit_.empty() ? AwaitSmall(call) : nullptr),
+      place_(is_small_ ? AwaitSmall(call) : nullptr),
       receiver_(std::move(connection), std::move(call)) {
   receiver_.SetAllowance(permit_.amount());
 }
 
 absl::Status MessageReceiver::Look(absl::Time now) {
-  const auto arrived = static_cast<double>(std::min(receiver_.received(), limits_.most));
-  time_ = limits_.timeout + absl::Seconds(arrived / static_cast<double>(limits_.min_rate));
+  if (!is_small_) {
+    const int64_t arrived = std::min(receiver_.received(), limits_.max_request_bytes);
+    time_ = timeout_ + absl::Seconds(static_cast<double>(arrived) /
+                                     static_cast<double>(limits_.min_receive_rate));
+  }
   if (now < next_look()) return absl::OkStatus();
-  const std::string time = limits_.most == 0
-                               ? "in time"
-                               : absl::StrCat("within ", absl::FormatDuration(limits_.timeout),
-                                              " and a second for each ", limits_.min_rate,
-                                              " bytes (--min-receive-rate)");
+  const std::string time =
+      is_small_ ? "in time"
+                : absl::StrCat("within ", absl::FormatDuration(timeout_), " and a second for each ",
+                               limits_.min_receive_rate, " bytes (--min-receive-rate)");
   return absl::DeadlineExceededError(absl::StrCat("the request's body did not arrive ", time));
 }
 

@@ -8,29 +8,24 @@
 #include "absl/time/time.h"
 #include "server/admission/awaited_messages.h"
 #include "server/admission/budget.h"
+#include "server/request/service_context.h"
 #include "server/transport/metered_connection.h"
 
 namespace attendant::server {
 
-// A message must arrive within the timeout plus one second for each `min_rate` of its bytes, of
-// which at most `most` count.
-struct ReceivingLimits {
-  int64_t most = 0;
-  absl::Duration timeout;
-  int64_t min_rate = 0;
-};
-
 // Exists while a message is read. Not thread-safe. Times are RealClock times.
 //
-// The permit of a body is a share of the memory budget. A small message has none, but counts among
-// the awaited messages. gRPC receives as many bytes as a message announces; its connection holds
+// The permit of a body is a share of the memory budget. A body must arrive within receive_timeout
+// plus one second for each min_receive_rate of its bytes, of which at most max_request_bytes count.
+// A small message has no permit, but counts among the awaited messages; it must arrive within two
+// seconds or receive_timeout. gRPC receives as many bytes as a message announces; its connection holds
 // memory for bytes beyond the permit, or beyond the first window. The call fails if there is no
 // memory for them, or if its small message is evicted.
 class MessageReceiver {
  public:
   // `permit` becomes the allowance of `call`; an empty permit means a small message.
   MessageReceiver(std::shared_ptr<MeteredConnection> connection, ReceivingCall call,
-                  const ReceivingLimits& limits, Budget::Reservation permit, absl::Time now);
+                  const ServiceLimits& limits, Budget::Reservation permit, absl::Time now);
 
   // Returns when to call Look next.
   absl::Time next_look() const { return begun_ + time_; }
@@ -43,7 +38,9 @@ class MessageReceiver {
   Budget::Reservation Finish(int64_t bytes);
 
  private:
-  const ReceivingLimits limits_;
+  const ServiceLimits& limits_;
+  const bool is_small_;
+  const absl::Duration timeout_;
   const absl::Time begun_;
   absl::Duration time_;  // allowed for the message, given what had arrived at the last look
   Budget::Reservation permit_;

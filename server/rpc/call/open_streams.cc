@@ -1,31 +1,33 @@
 #include "server/rpc/call/open_streams.h"
 
+#include <utility>
+
 namespace attendant::server {
 
-void OpenStreams::Add(const std::shared_ptr<OpenStream>& stream) {
+void OpenStreams::Add(const void* stream, std::function<void()> drain) {
   {
     absl::MutexLock lock(&mutex_);
-    streams_.emplace(stream.get(), stream);
-    if (!draining_) return;
+    if (!draining_) {
+      streams_.emplace(stream, std::move(drain));
+      return;
+    }
   }
-  stream->Drain();
+  drain();
 }
 
-void OpenStreams::Remove(const OpenStream* stream) {
+void OpenStreams::Remove(const void* stream) {
   absl::MutexLock lock(&mutex_);
   streams_.erase(stream);
 }
 
 void OpenStreams::Drain() {
-  std::map<const OpenStream*, std::weak_ptr<OpenStream>> open;
+  std::map<const void*, std::function<void()>> open;
   {
     absl::MutexLock lock(&mutex_);
     draining_ = true;
     open.swap(streams_);
   }
-  for (const auto& [key, weak] : open) {
-    if (const auto stream = weak.lock()) stream->Drain();
-  }
+  for (const auto& [stream, drain] : open) drain();
 }
 
 }  // namespace attendant::server

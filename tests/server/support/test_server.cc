@@ -169,12 +169,8 @@ TestServer::TestServer(TestServerOptions options)
           run(batch);
         };
       });
-  GrpcServerOptions limits;
-  limits.max_request_bytes = options.limits.max_request_bytes;
-  limits.max_answer_bytes = options.limits.max_answer_bytes;
-  limits.receive_quota_bytes = int64_t{256} << 20;
   listener_ = OrThrow(ConnectionListener::Bind("127.0.0.1", 0, {}));
-  grpc_ = OrThrow(StartGrpcServer(limits, service_, *listener_, metrics_));
+  grpc_ = OrThrow(StartGrpcServer(service_, *listener_, int64_t{256} << 20));
   channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(port()),
                                  grpc::InsecureChannelCredentials());
   // gRPC 1.51.1 takes whatever errno is after some allocations for that of connect(), so that now

@@ -41,16 +41,15 @@ class Door {
   }
 
   void Start() {
-    ConnectionHandlers handlers;
-    handlers.take = [this](int, int connection) {
+    const auto take = [this](int, int connection) {
       absl::MutexLock lock(&mutex_);
       taken_.push_back(connection);
     };
-    handlers.refused = [this](ConnectionRefusal refusal) {
+    const auto on_refused = [this](const char* reason) {
       absl::MutexLock lock(&mutex_);
-      refused_.push_back(ConnectionRefusalName(refusal));
+      refused_.push_back(reason);
     };
-    EXPECT_TRUE(listener_->Start(std::move(handlers)).ok());
+    EXPECT_TRUE(listener_->Start(take, on_refused).ok());
   }
 
   ConnectionListener& listener() { return *listener_; }

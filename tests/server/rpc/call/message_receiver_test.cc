@@ -27,8 +27,7 @@ class MessageReceiverTest : public ::testing::Test {
     EXPECT_EQ(admission_.memory().TryTake({"p", 64 * kKiB, HeldFor::kReceiving}, permit),
               Budget::Answer::kTaken);
     ReceivingCall call = {admission_, "p", [](const absl::Status&) {}};
-    return MessageReceiver(connection_, std::move(call),
-                           {1024 * kKiB, absl::Seconds(10), 256 * kKiB}, std::move(permit), start_);
+    return MessageReceiver(connection_, std::move(call), limits_, std::move(permit), start_);
   }
   void Receive(const std::string& bytes) const { EXPECT_TRUE(connection_->Receive(bytes)); }
   // Begins a message of 16 MiB, of which this much arrives.
@@ -41,6 +40,15 @@ class MessageReceiverTest : public ::testing::Test {
   }
   int64_t Held() const { return admission_.memory().counts().held_for(HeldFor::kReceiving); }
 
+  static ServiceLimits Limits() {
+    ServiceLimits limits;
+    limits.max_request_bytes = 1024 * kKiB;
+    limits.receive_timeout = absl::Seconds(10);
+    limits.min_receive_rate = 256 * kKiB;
+    return limits;
+  }
+
+  const ServiceLimits limits_ = Limits();
   Admission admission_{{.memory = {2048 * kKiB}}};
   const std::shared_ptr<MeteredConnection> connection_ =
       std::make_shared<MeteredConnection>(-1, false, "c");
@@ -80,10 +88,9 @@ TEST_F(MessageReceiverTest, ASmallMessageIsAwaitedAndHasNoMoreTime) {
                           EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
                           ++given_up;
                         }};
-  const ReceivingLimits limits = {0, absl::Seconds(2), 256 * kKiB};
   std::vector<std::unique_ptr<MessageReceiver>> receipts;
   for (int i = 0; i < 513; ++i) {
-    receipts.push_back(std::make_unique<MessageReceiver>(connection_, call, limits,
+    receipts.push_back(std::make_unique<MessageReceiver>(connection_, call, limits_,
                                                          Budget::Reservation(), start_));
   }
   EXPECT_EQ(given_up, 1);
