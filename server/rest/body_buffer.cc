@@ -1,6 +1,7 @@
 #include "server/rest/body_buffer.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -25,29 +26,27 @@ int64_t BodyBuffer::CapacityFor(int64_t bytes) const {
 
 void BodyBuffer::Append(std::string_view bytes) {
   while (!bytes.empty()) {
-    if (blocks_.empty() || blocks_.back().size == blocks_.back().capacity) {
+    if (size_ == capacity_) {
       const int64_t capacity = NextBlock(capacity_);
-      Block block = {{}, capacity, 0};
-      block.memory.reset(static_cast<char*>(std::malloc(static_cast<size_t>(capacity))));
-      if (block.memory == nullptr) throw std::bad_alloc();
+      void* memory = std::malloc(static_cast<size_t>(capacity));
+      if (memory == nullptr) throw std::bad_alloc();
+      grpc::Slice block(memory, static_cast<size_t>(capacity), std::free);
       blocks_.push_back(std::move(block));
       capacity_ += capacity;
     }
-    Block& block = blocks_.back();
-    const size_t step = std::min(bytes.size(), static_cast<size_t>(block.capacity - block.size));
-    std::memcpy(block.memory.get() + block.size, bytes.data(), step);
-    block.size += static_cast<int64_t>(step);
+    const size_t left = static_cast<size_t>(capacity_ - size_);
+    const size_t step = std::min(bytes.size(), left);
+    std::memcpy(const_cast<uint8_t*>(blocks_.back().end()) - left, bytes.data(), step);
     size_ += static_cast<int64_t>(step);
     bytes.remove_prefix(step);
   }
 }
 
 MessageSlices BodyBuffer::Take() {
-  MessageSlices slices;
-  slices.reserve(blocks_.size());
-  for (Block& block : blocks_) {
-    const auto size = static_cast<size_t>(block.size);
-    slices.emplace_back(block.memory.release(), size, std::free);
+  MessageSlices slices = std::move(blocks_);
+  if (size_ < capacity_) {
+    grpc::Slice& last = slices.back();
+    last = last.sub(0, last.size() - static_cast<size_t>(capacity_ - size_));
   }
   Clear();
   return slices;

@@ -2,10 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <string_view>
-#include <vector>
 
 #include "server/wire/payload.h"
 
@@ -28,21 +25,12 @@ class BodyBuffer {
   void Clear() { *this = BodyBuffer(length_); }
 
  private:
-  struct Free {
-    void operator()(char* memory) const { std::free(memory); }
-  };
-  struct Block {
-    std::unique_ptr<char, Free> memory;
-    int64_t capacity = 0;
-    int64_t size = 0;
-  };
-
   int64_t NextBlock(int64_t capacity) const;
 
   int64_t length_;
   int64_t size_ = 0;
-  int64_t capacity_ = 0;
-  std::vector<Block> blocks_;
+  int64_t capacity_ = 0;  // of all blocks
+  MessageSlices blocks_;  // only the last one is not full
 };
 
 }  // namespace attendant::server

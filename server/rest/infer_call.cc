@@ -12,8 +12,6 @@
 namespace attendant::server {
 namespace {
 
-constexpr char kJsonLength[] = "Inference-Header-Content-Length";
-
 // Outputs in JSON are FP32: the other float types have no form there.
 absl::Status CheckOutputForms(const inference::ModelInferRequest& message,
                               const std::vector<bool>& binary, bool binary_by_default) {
@@ -39,7 +37,7 @@ absl::Status InferCall::OnMessage(MessageSlices body) {
 absl::StatusOr<PreparedInfer> InferCall::ReadMessage(MessageSlices slices) {
   auto body = std::make_shared<const MessageSlices>(std::move(slices));
   const int64_t bytes = ByteSize(*body);
-  const int64_t json_bytes = target_.json_bytes.value_or(bytes);
+  const int64_t json_bytes = json_bytes_.value_or(bytes);
   if (json_bytes > bytes) {
     return InvalidField(kJsonLength, absl::StrCat("at most the ", bytes, " bytes of the body"),
                         absl::StrCat(json_bytes));
@@ -53,8 +51,8 @@ absl::StatusOr<PreparedInfer> InferCall::ReadMessage(MessageSlices slices) {
   // Without binary tensors the body is not needed any more.
   const int64_t kept = json_bytes < bytes ? bytes : 0;
   body.reset();
-  read.message.set_model_name(target_.model);
-  read.message.set_model_version(target_.version);
+  read.message.set_model_name(model_);
+  read.message.set_model_version(version_);
   binary_outputs_ = std::move(read.binary_outputs);
   binary_by_default_ = read.binary_by_default;
   const int64_t tokenizing = TokenizingBytes(read.message, read.data, context_);
@@ -90,13 +88,7 @@ absl::Status InferCall::Answer(ComputeJob::End computed) {
   int64_t bytes = 0;
   for (const grpc::Slice& tensor : made.raw) bytes += static_cast<int64_t>(tensor.size());
   if (binary_outputs_.empty()) binary_outputs_.assign(made.raw.size(), binary_by_default_);
-  const InferContent content = MakeInferContent(std::move(made), binary_outputs_);
-  HttpAnswer answer;
-  answer.content_type = content.has_binary ? "application/octet-stream" : "application/json";
-  if (content.has_binary) {
-    answer.headers.emplace_back(kJsonLength, absl::StrCat(content.json_bytes));
-  }
-  answer.content = content.content;
+  HttpAnswer answer = MakeInferContent(std::move(made), binary_outputs_);
   computed.held.memory.Change(bytes, HeldFor::kAnswer);
   Finish(std::move(answer), std::move(computed.held.memory), computed.queued);
   return absl::OkStatus();

@@ -13,17 +13,16 @@
 
 namespace attendant::server {
 
-struct InferTarget {
-  std::string model;
-  std::string version;                     // empty: the served version
-  std::optional<int64_t> json_bytes = {};  // not set: the whole body
-};
-
 // Body -> message -> job -> response, like ModelInfer over gRPC (server/rpc/job_call.cc).
 class InferCall final : public BodyCall {
  public:
-  InferCall(BodyCallArgs entry, InferTarget target)
-      : BodyCall(std::move(entry)), target_(std::move(target)) {}
+  // An empty `version` means the served one. `json_bytes` is not set if all of the body is JSON.
+  InferCall(BodyCallArgs entry, std::string model, std::string version,
+            std::optional<int64_t> json_bytes)
+      : BodyCall(std::move(entry)),
+        model_(std::move(model)),
+        version_(std::move(version)),
+        json_bytes_(json_bytes) {}
 
  private:
   absl::Status OnMessage(MessageSlices body) override;
@@ -32,7 +31,8 @@ class InferCall final : public BodyCall {
   void OnComputed(ComputeJob::End result);
   absl::Status Answer(ComputeJob::End computed);
 
-  const InferTarget target_;
+  const std::string model_, version_;
+  const std::optional<int64_t> json_bytes_;
   // Used by one thread at a time.
   std::vector<bool> binary_outputs_;  // of the response
   bool binary_by_default_ = false;

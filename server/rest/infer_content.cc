@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/http/http_content.h"
 #include "server/http/json_answer.h"
 #include "server/text/base/json_tree.h"
 
@@ -23,11 +25,6 @@ struct Part {
   std::string text;
   grpc::Slice tensor = {};
   bool as_numbers = false;
-};
-
-// The bytes of a part's tensor from `begin` on; the first piece also has the text.
-struct Piece {
-  size_t part, begin;
 };
 
 // The parts of the document, and after them the tensors that are sent as bytes.
@@ -80,29 +77,34 @@ void AppendPiece(const Part& part, size_t begin, std::string* to) {
 
 }  // namespace
 
-InferContent MakeInferContent(InferAnswer answer, const std::vector<bool>& binary) {
+HttpAnswer MakeInferContent(InferAnswer answer, const std::vector<bool>& binary) {
   std::vector<Part> parts = PartsOf(std::move(answer), binary);
   const auto first_binary =
       parts.size() - static_cast<size_t>(std::count(binary.begin(), binary.end(), true));
-  std::vector<Piece> pieces;
+  // Of each piece, the part and the first byte of its tensor.
+  std::vector<std::pair<size_t, size_t>> pieces;
   size_t json_pieces = 0;
   int64_t binary_bytes = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const size_t bytes = parts[i].tensor.size();
-    if (i == first_binary) json_pieces = pieces.size();
+    for (size_t at = 0; at == 0 || at < bytes; at += kPieceBytes) pieces.emplace_back(i, at);
+    if (i < first_binary) json_pieces = pieces.size();
     if (i >= first_binary) binary_bytes += static_cast<int64_t>(bytes);
-    for (size_t at = 0; at == 0 || at < bytes; at += kPieceBytes) pieces.push_back({i, at});
   }
+  const bool has_binary = first_binary < parts.size();
   const size_t count = pieces.size();
-  InferContent made;
-  made.has_binary = first_binary < parts.size();
-  if (!made.has_binary) json_pieces = count;
   const HttpContent::Make make = [parts = std::move(parts), pieces = std::move(pieces)](
                                      size_t index, std::string* to) {
-    AppendPiece(parts[pieces[index].part], pieces[index].begin, to);
+    const auto [part, begin] = pieces[index];
+    AppendPiece(parts[part], begin, to);
   };
-  made.json_bytes = HttpContent::Measure(0, json_pieces, make);
-  made.content = std::make_shared<HttpContent>("", 0, count, made.json_bytes + binary_bytes, make);
+  const int64_t json_bytes = HttpContent::Measure(0, json_pieces, make);
+  HttpAnswer made = JsonBody("");
+  made.content = std::make_shared<HttpContent>("", 0, count, json_bytes + binary_bytes, make);
+  if (has_binary) {
+    made.content_type = "application/octet-stream";
+    made.headers.emplace_back(kJsonLength, absl::StrCat(json_bytes));
+  }
   return made;
 }
 

@@ -16,48 +16,43 @@ using Kind = InferValue::Kind;
 
 constexpr size_t kMostDepth = 32, kMostKeys = 64;
 
-struct Nested {
-  At at;
-  bool object;
-};
-
 // Returns the place of the member `key`, a list or an object, inside `at`.
-std::optional<Nested> NestedIn(At at, const std::string& key) {
+std::optional<At> NestedIn(At at, const std::string& key) {
   switch (at) {
     case At::kRoot:
-      if (key == "inputs") return Nested{At::kInputs, false};
-      if (key == "outputs") return Nested{At::kOutputs, false};
-      if (key == "parameters") return Nested{At::kParameters, true};
+      if (key == "inputs") return At::kInputs;
+      if (key == "outputs") return At::kOutputs;
+      if (key == "parameters") return At::kParameters;
       if (key == "id") return std::nullopt;
       break;
     case At::kInputs:
-      return Nested{At::kInput, true};
+      return At::kInput;
     case At::kOutputs:
-      return Nested{At::kOutput, true};
+      return At::kOutput;
     case At::kInput:
-      if (key == "shape") return Nested{At::kShape, false};
-      if (key == "data") return Nested{At::kData, false};
+      if (key == "shape") return At::kShape;
+      if (key == "data") return At::kData;
       [[fallthrough]];
     case At::kOutput:
-      if (key == "parameters") return Nested{At::kParameters, true};
+      if (key == "parameters") return At::kParameters;
       if (key == "name" || key == "datatype") return std::nullopt;
       break;
     case At::kData:
-      return Nested{At::kData, false};
+      return At::kData;
     case At::kShape:
       return std::nullopt;
     case At::kParameters:
     case At::kSkipped:
       break;
   }
-  return Nested{At::kSkipped, true};
+  return At::kSkipped;
 }
 
 // A list or an object belongs at the member `key` of `at`, so that no other value does.
 bool NeedsNested(At at, const std::string& key) {
   if (at == At::kInputs || at == At::kOutputs) return true;
-  const std::optional<Nested> nested = NestedIn(at, key);
-  return nested && nested->at != At::kSkipped && at != At::kData;
+  const std::optional<At> nested = NestedIn(at, key);
+  return nested && *nested != At::kSkipped && at != At::kData;
 }
 
 bool IsList(At at) {
@@ -170,7 +165,7 @@ bool InferJsonReader::Scalar(const InferValue& value) {
   if (value.kind == Kind::kNull && !IsList(frame.at)) return true;  // as if it were absent
   if (NeedsNested(frame.at, frame.key)) {
     return Note(
-        InvalidField(Place(), NameOf(NestedIn(frame.at, frame.key)->object), Describe(value)));
+        InvalidField(Place(), NameOf(!IsList(*NestedIn(frame.at, frame.key))), Describe(value)));
   }
   return NoteHere(OnScalar(frame.at, value));
 }
@@ -187,16 +182,16 @@ bool InferJsonReader::Enter(bool object) {
   }
   Frame& frame = frames_.back();
   ++frame.elements;
-  const std::optional<Nested> nested = NestedIn(frame.at, frame.key);
+  const std::optional<At> nested = NestedIn(frame.at, frame.key);
   if (!nested) return Note(InvalidField(Place(), "a string or number", NameOf(object)));
-  if (nested->at != At::kSkipped && nested->object != object) {
-    return Note(InvalidField(Place(), NameOf(nested->object), NameOf(object)));
+  if (*nested != At::kSkipped && IsList(*nested) == object) {
+    return Note(InvalidField(Place(), NameOf(!object), NameOf(object)));
   }
   absl::Status status;
   if (frame.at == At::kParameters) status = OnScalar(frame.at, {.kind = Kind::kNested});
   if (status.ok()) {
-    frames_.push_back({nested->at});
-    status = OnEnter(nested->at);
+    frames_.push_back({*nested});
+    status = OnEnter(*nested);
   }
   return NoteHere(status);
 }

@@ -9,6 +9,7 @@
 #include "server/inference/inference_methods.h"
 #include "server/rest/call_start.h"
 #include "server/rest/infer_call.h"
+#include "server/rest/infer_content.h"
 #include "server/rest/rest_answer.h"
 #include "server/rest/rest_path.h"
 #include "server/tensors/status_mapping.h"
@@ -100,10 +101,9 @@ HttpStart Start(const HttpRequest& request, const RestPath& path, const std::str
     case RestMethod::kModelInfer:
       return StartCall({request, context.service, "ModelInfer", token, ErrorAnswer}, reply,
                        [&](BodyCallArgs entry) {
-                         return std::make_shared<InferCall>(
-                             std::move(entry),
-                             InferTarget{path.model, path.version,
-                                         LengthIn(request, "Inference-Header-Content-Length")});
+                         return std::make_shared<InferCall>(std::move(entry), path.model,
+                                                            path.version,
+                                                            LengthIn(request, kJsonLength));
                        });
     case RestMethod::kRepositoryIndex:
       return [&context](const std::string& body) { return AnswerIndex(body, context); };

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "server/http/http_content.h"
 #include "tests/server/support/wire_tensors.h"
-
 namespace attendant::server {
 namespace infer_content_test {
 
@@ -23,7 +23,7 @@ void Add(InferAnswer& answer, const std::string& name, const std::vector<float>&
   answer.raw.emplace_back(values.data(), values.size() * sizeof(float));
 }
 
-std::string ReadAll(const InferContent& infer, size_t most) {
+std::string ReadAll(const HttpAnswer& infer, size_t most) {
   HttpContent& content = *infer.content;
   std::string all, piece(most, '\0');
   while (static_cast<int64_t>(all.size()) < content.size()) {
@@ -58,15 +58,17 @@ InferAnswer SomeAnswer() {
 }
 
 TEST(MakeInferContentTest, IsTheSameInPiecesOfAnySize) {
-  const InferContent whole = MakeInferContent(SomeAnswer(), {false, true, true, false});
+  const HttpAnswer whole = MakeInferContent(SomeAnswer(), {false, true, true, false});
   const std::string text = ReadAll(whole, 1 << 20);
   for (const size_t most : {1, 2, 3, 7, 33, 100, 16384}) {
-    const InferContent content = MakeInferContent(SomeAnswer(), {false, true, true, false});
+    const HttpAnswer content = MakeInferContent(SomeAnswer(), {false, true, true, false});
     EXPECT_EQ(ReadAll(content, most), text) << most;
   }
   EXPECT_EQ(whole.content->size(), static_cast<int64_t>(text.size()));
-  EXPECT_TRUE(whole.has_binary);
-  const auto head = static_cast<size_t>(whole.json_bytes);
+  EXPECT_EQ(whole.content_type, "application/octet-stream");
+  ASSERT_EQ(whole.headers.size(), 1u);
+  EXPECT_EQ(whole.headers[0].first, "Inference-Header-Content-Length");
+  const size_t head = std::stoul(whole.headers[0].second);
   EXPECT_EQ(text.size() - head, 12u);
   const Json json = Json::parse(text.substr(0, head));
   EXPECT_EQ(json["id"], "an \"id\"");
@@ -79,19 +81,20 @@ TEST(MakeInferContentTest, IsTheSameInPiecesOfAnySize) {
 }
 
 TEST(MakeInferContentTest, FloatsKeepTheirBits) {
-  const InferContent content = MakeInferContent(SomeAnswer(), {false, false, false, false});
+  const HttpAnswer content = MakeInferContent(SomeAnswer(), {false, false, false, false});
   const Json json = Json::parse(ReadAll(content, 1000));
   const auto read = json["outputs"][0]["data"].get<std::vector<float>>();
   const std::vector<float> expected = Difficult();
   ASSERT_EQ(read.size(), expected.size());
   EXPECT_EQ(std::memcmp(read.data(), expected.data(), read.size() * sizeof(float)), 0);
-  EXPECT_FALSE(content.has_binary);
+  EXPECT_EQ(content.content_type, "application/json");
+  EXPECT_TRUE(content.headers.empty());
 }
 
 TEST(MakeInferContentTest, WhatJsonDoesNotHaveIsNull) {
   InferAnswer answer;
   Add(answer, "a", {NAN, 1, std::numeric_limits<float>::infinity()});
-  const InferContent content = MakeInferContent(std::move(answer), {false});
+  const HttpAnswer content = MakeInferContent(std::move(answer), {false});
   EXPECT_EQ(Json::parse(ReadAll(content, 10))["outputs"][0]["data"], Json({nullptr, 1.0, nullptr}));
 }
 
