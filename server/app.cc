@@ -88,7 +88,7 @@ class App::Impl {
     RETURN_IF_ERROR(StartHttp());
     if (!bound.ok()) return bound;
     RETURN_IF_ERROR(CheckPortFile(settings_.port_file));
-    ASSIGN_OR_RETURN(const Settings pulled, WithPulledModels(settings_, OnRefusal::kUseCache));
+    ASSIGN_OR_RETURN(const Settings pulled, WithPulledModels(settings_));
     ASSIGN_OR_RETURN(std::vector<OpenedModel> opened, OpenModels(pulled));
     RETURN_IF_ERROR(CheckLimits(opened));
 
@@ -303,7 +303,7 @@ class App::Impl {
         freed_memory_.GiveBack();  // all calls are refused meanwhile
       } else {
         const BudgetCounts calls = admission_.slots().counts();
-        freed_memory_.GiveBackIfGrown({calls.all(), calls.taken});
+        freed_memory_.GiveBackIfGrown(calls.all(), calls.taken);
       }
       if (certificates_ != nullptr) {
         ReportReload("certificates", certificates_->Reload(), metrics_);

@@ -38,7 +38,7 @@ int Refuse(const std::string& why) {
 }
 
 int Describe(const SettingsRequest& request) {
-  const absl::StatusOr<Settings> pulled = WithPulledModels(request.settings, OnRefusal::kUseCache);
+  const absl::StatusOr<Settings> pulled = WithPulledModels(request.settings);
   if (pulled.ok()) return DescribeModel(*pulled, request.describe);
   Refuse(std::string(pulled.status().message()));
   return 1;

@@ -22,7 +22,7 @@ std::string Variable(const char* name) {
 
 absl::Status PullInto(ModelSetting& model, const HubOptions& options, bool logs_text) {
   ASSIGN_OR_RETURN(const HubReference reference, ParseHubSource(model.source));
-  PullProgress progress(model.source, StyleOfProgress(logs_text));
+  PullProgress progress(model.source, RewritesLine(logs_text));
   ASSIGN_OR_RETURN(const PulledModel pulled, PullModel(reference, options, progress.report()));
   model.pulled_folder = pulled.folder;
   model.origin = {reference.repository, pulled.commit};
@@ -31,7 +31,7 @@ absl::Status PullInto(ModelSetting& model, const HubOptions& options, bool logs_
 
 }  // namespace
 
-absl::StatusOr<Settings> WithPulledModels(Settings settings, OnRefusal on_refusal) {
+absl::StatusOr<Settings> WithPulledModels(Settings settings, bool may_use_cache) {
   HubOptions options;
   for (ModelSetting& model : settings.models) {
     if (!IsHubSource(model.source) || !model.overlay.empty()) continue;
@@ -39,7 +39,7 @@ absl::StatusOr<Settings> WithPulledModels(Settings settings, OnRefusal on_refusa
       ASSIGN_OR_RETURN(options, ReadHubOptions(Variable, settings.model_cache, settings.offline));
       options.user_agent = "attendant/" ATTENDANT_VERSION;
       options.max_weight_bytes = settings.max_model_bytes;
-      options.falls_back_to_cache = on_refusal == OnRefusal::kUseCache;
+      options.falls_back_to_cache = may_use_cache;
     }
     absl::Status status = PullInto(model, options, settings.log_format == LogFormat::kText);
     if (!status.ok()) {
@@ -55,7 +55,7 @@ absl::StatusOr<Settings> WithPulledModels(Settings settings, OnRefusal on_refusa
 }
 
 int PullAlone(const Settings& settings) {
-  const absl::StatusOr<Settings> pulled = WithPulledModels(settings, OnRefusal::kFail);
+  const absl::StatusOr<Settings> pulled = WithPulledModels(settings, /*may_use_cache=*/false);
   if (!pulled.ok()) {
     const std::string message(pulled.status().message());
     std::fprintf(stderr, "attendant-server: %s\n", EscapeControls(message).c_str());

@@ -18,12 +18,10 @@ constexpr absl::Duration kLineInterval = absl::Milliseconds(100);
 
 }  // namespace
 
-ProgressStyle StyleOfProgress(bool logs_text) {
-  return logs_text && isatty(STDERR_FILENO) == 1 ? ProgressStyle::kLine : ProgressStyle::kLog;
-}
+bool RewritesLine(bool logs_text) { return logs_text && isatty(STDERR_FILENO) == 1; }
 
-PullProgress::PullProgress(std::string what, ProgressStyle style, const Clock& clock)
-    : what_(std::move(what)), style_(style), clock_(clock) {}
+PullProgress::PullProgress(std::string what, bool rewrites_line, const Clock& clock)
+    : what_(std::move(what)), rewrites_line_(rewrites_line), clock_(clock) {}
 
 PullProgress::~PullProgress() { EndLine(); }
 
@@ -35,13 +33,13 @@ PullReport PullProgress::report() {
 void PullProgress::Show(int64_t done, int64_t total) {
   const bool is_last = done == total && shown_ != total;
   if (clock_.Now() < next_ && !is_last) return;
-  next_ = clock_.Now() + (style_ == ProgressStyle::kLine ? kLineInterval : kLogInterval);
+  next_ = clock_.Now() + (rewrites_line_ ? kLineInterval : kLogInterval);
   shown_ = done;
   const double percent =
       total == 0 ? 100 : 100.0 * static_cast<double>(done) / static_cast<double>(total);
   const std::string text =
       absl::StrFormat("%s: pulled %.0f %% of %s", what_, percent, proto::InMebibytes(total));
-  if (style_ == ProgressStyle::kLog) return spdlog::info("{}", text);
+  if (!rewrites_line_) return spdlog::info("{}", text);
   // Clears the line first.
   std::fprintf(stderr, "\r\033[K%s", EscapeControls(text).c_str());
   std::fflush(stderr);

@@ -10,19 +10,14 @@
 
 namespace attendant::server {
 
-enum class ProgressStyle {
-  kLog,   // log lines, at most one in five seconds
-  kLine,  // one line, rewritten, on a terminal at standard error
-};
-
-// Returns kLine if standard error is a terminal and the log is plain text.
-ProgressStyle StyleOfProgress(bool logs_text);
-
+// Returns whether to show progress by one line that is rewritten: standard error is a terminal and
+// the log is plain text.
+bool RewritesLine(bool logs_text);
 // Tracks one pull. Not thread-safe.
 class PullProgress {
  public:
-  // `what` begins each line.
-  PullProgress(std::string what, ProgressStyle style, const Clock& clock = RealClock());
+  // `what` begins each line. Writes log lines, at most one in five seconds, unless `rewrites_line`.
+  PullProgress(std::string what, bool rewrites_line, const Clock& clock = RealClock());
   // Ends the terminal's line.
   ~PullProgress();
   PullProgress(const PullProgress&) = delete;
@@ -37,7 +32,7 @@ class PullProgress {
   void EndLine();
 
   const std::string what_;
-  const ProgressStyle style_;
+  const bool rewrites_line_;
   const Clock& clock_;
   absl::Time next_ = absl::InfinitePast();
   int64_t shown_ = -1;     // bytes in the last line

@@ -3,7 +3,6 @@
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <poll.h>
-#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -13,8 +12,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "server/text/base/json_tree.h"
@@ -22,30 +21,13 @@
 namespace attendant::server {
 namespace {
 
-// Formats %* in the patterns below: the message, escaped so that it stays on one line.
-class SafeMessage : public spdlog::custom_flag_formatter {
- public:
-  explicit SafeMessage(LogFormat format) : format_(format) {}
-
-  void format(const spdlog::details::log_msg& message, const std::tm&,
-              spdlog::memory_buf_t& out) override {
-    const std::string payload(message.payload.data(), message.payload.size());
-    const std::string safe =
-        format_ == LogFormat::kJson ? text::QuoteJson(payload) : EscapeControls(payload);
-    out.append(safe.data(), safe.data() + safe.size());
-  }
-
-  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
-    return std::make_unique<SafeMessage>(format_);
-  }
-
- private:
-  const LogFormat format_;
-};
-
 // Writes lines to standard error, and drops them while the reader does not keep up, because
-// requests must not wait for it. The next line reports how many are missing.
+// requests must not wait for it. The next line reports how many are missing. Escapes each message,
+// so that it stays on one line.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit StderrSink(LogFormat format) : format_(format) {}
+
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     pollfd writable = {STDERR_FILENO, POLLOUT, 0};
@@ -56,10 +38,10 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
     spdlog::memory_buf_t lines;
     if (dropped_ > 0) {
       const std::string text = absl::StrFormat("%d log lines were dropped", dropped_);
-      formatter_->format({message.logger_name, spdlog::level::warn, text}, lines);
+      Append({message.logger_name, spdlog::level::warn, text}, lines);
       dropped_ = 0;
     }
-    formatter_->format(message, lines);
+    Append(message, lines);
     for (size_t written = 0; written < lines.size();) {
       const ssize_t more = write(STDERR_FILENO, lines.data() + written, lines.size() - written);
       if (more < 0 && errno != EINTR) return;
@@ -69,12 +51,21 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 
  private:
+  void Append(spdlog::details::log_msg message, spdlog::memory_buf_t& lines) {
+    const std::string payload(message.payload.data(), message.payload.size());
+    const std::string safe =
+        format_ == LogFormat::kJson ? text::QuoteJson(payload) : EscapeControls(payload);
+    message.payload = safe;
+    formatter_->format(message, lines);
+  }
+
+  const LogFormat format_;
   int64_t dropped_ = 0;
 };
 
-constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %*";
+constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
 constexpr const char* kJsonPattern =
-    R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%*})";
+    R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%v})";
 
 // Most errors that gRPC and protobuf report are mistakes of clients, which could flood the log.
 // They are therefore logged at debug level, unless they end the process.
@@ -92,11 +83,9 @@ void LogFromProtobuf(google::protobuf::LogLevel level, const char*, int,
 }  // namespace
 
 void StartLogging(LogFormat format, const std::string& level) {
-  auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
-  formatter->add_flag<SafeMessage>('*', format);
-  formatter->set_pattern(format == LogFormat::kJson ? kJsonPattern : kTextPattern);
-  auto logger = std::make_shared<spdlog::logger>("attendant", std::make_shared<StderrSink>());
-  logger->set_formatter(std::move(formatter));
+  auto logger = std::make_shared<spdlog::logger>("attendant", std::make_shared<StderrSink>(format));
+  logger->set_pattern(format == LogFormat::kJson ? kJsonPattern : kTextPattern,
+                      spdlog::pattern_time_type::utc);
   logger->set_level(spdlog::level::from_str(level));
   spdlog::set_default_logger(std::move(logger));
   gpr_set_log_function(LogFromGrpc);

@@ -32,7 +32,7 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 constexpr int64_t kConnectionBytes = int64_t{64} << 20;  // what gRPC takes besides messages
 constexpr int64_t kMostWithoutLimit = int64_t{2} << 30;
-
+constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 absl::Status ForModel(const std::string& name, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("model ", name, ": ", status.message()));
 }
@@ -45,26 +45,6 @@ absl::Status WithHubHint(const ModelSetting& setting, const absl::Status& status
                       absl::StrCat(status.message(), "; to serve that Hub repository: --model ",
                                    setting.name, "=hf:", source));
 }
-
-// Logs the progress of loading a model, at most once a second.
-class Progress {
- public:
-  Progress(std::string model, const Clock& clock) : model_(std::move(model)), clock_(clock) {}
-
-  void operator()(int64_t done, int64_t total) {
-    if (clock_.Now() < next_) return;
-    next_ = clock_.Now() + kInterval;
-    const double percent =
-        total == 0 ? 100 : 100.0 * static_cast<double>(done) / static_cast<double>(total);
-    spdlog::info("model {}: read {:.0f} % of {}", model_, percent, InMebibytes(total));
-  }
-
- private:
-  static constexpr absl::Duration kInterval = absl::Seconds(1);
-  const std::string model_;
-  const Clock& clock_;
-  absl::Time next_ = clock_.Now() + kInterval;
-};
 
 void LogNotes(const OpenedModel& model) {
   for (const std::string& warning : model.checkpoint.warnings) {
@@ -84,10 +64,17 @@ LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base, int th
   if (base != nullptr) {
     return Encoder::LoadOverlay(*base, opened.checkpoint.description, *opened.checkpoint.weights);
   }
-  Progress progress(opened.setting.name, clock);
-  return Encoder::Load(
-      opened.checkpoint.description, *opened.checkpoint.weights,
-      [&](int64_t done, int64_t total) { progress(done, total); }, opened.setting.compute, threads);
+  absl::Time next = clock.Now() + kProgressInterval;
+  const auto log_progress = [&](int64_t done, int64_t total) {
+    if (clock.Now() < next) return;
+    next = clock.Now() + kProgressInterval;
+    const double percent =
+        total == 0 ? 100 : 100.0 * static_cast<double>(done) / static_cast<double>(total);
+    spdlog::info("model {}: read {:.0f} % of {}", opened.setting.name, percent,
+                 InMebibytes(total));
+  };
+  return Encoder::Load(opened.checkpoint.description, *opened.checkpoint.weights, log_progress,
+                       opened.setting.compute, threads);
 }
 
 // Loads the copies of a model. Each is first written by a thread on its node, so that its pages are

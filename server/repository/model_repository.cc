@@ -81,7 +81,7 @@ void ModelRepository::Run() {
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
-      const absl::Time wake = std::min(next, NextRetirement());
+      const absl::Time wake = replaced_.empty() ? next : std::min(next, replaced_.begin()->first);
       while (!stopped_ && clock_.Now() < wake) clock_.AwaitUntil(changed_, mutex_, wake);
       if (stopped_) return;
     }
@@ -213,7 +213,7 @@ void ModelRepository::Serve(const std::string& name, std::shared_ptr<const Serve
   }
   table_.Replace(std::move(models));
   const bool was_served = served != nullptr, is_served = model != nullptr;
-  if (was_served) replaced_.push_back({served, clock_.Now() + settings_.drain_timeout});
+  if (was_served) replaced_.emplace(clock_.Now() + settings_.drain_timeout, served);
   const std::string before = was_served ? absl::StrCat(served->version) : "none";
   served = std::move(model);
   if (was_served != is_served) hooks_.on_change(name, is_served);
@@ -226,24 +226,24 @@ void ModelRepository::Serve(const std::string& name, std::shared_ptr<const Serve
 
 void ModelRepository::RetireDue() {
   const absl::Time now = clock_.Now();
-  const auto due = std::partition(replaced_.begin(), replaced_.end(), [&](const Replaced& each) {
+  std::vector<std::shared_ptr<const ServedModel>> due;
+  for (auto each = replaced_.begin(); each != replaced_.end();) {
+    const auto& [until, model] = *each;
     // No request can find it any more, except those that already use it.
-    const bool used = each.model.use_count() > 1 || each.model->retired.use_count() > 1;
-    return used && each.until > now;
-  });
-  if (due == replaced_.end()) return;
-  for (auto each = due; each != replaced_.end(); ++each) each->model->retired->store(true);
-  hooks_.on_retired();
-  for (auto each = due; each != replaced_.end(); ++each) {
-    spdlog::info("model {}: retired version {}", each->model->name, each->model->version);
+    const bool used = model.use_count() > 1 || model->retired.use_count() > 1;
+    if (used && until > now) {
+      ++each;
+      continue;
+    }
+    due.push_back(model);
+    each = replaced_.erase(each);
   }
-  replaced_.erase(due, replaced_.end());
-}
-
-absl::Time ModelRepository::NextRetirement() const {
-  absl::Time next = absl::InfiniteFuture();
-  for (const Replaced& each : replaced_) next = std::min(next, each.until);
-  return next;
+  if (due.empty()) return;
+  for (const auto& model : due) model->retired->store(true);
+  hooks_.on_retired();
+  for (const auto& model : due) {
+    spdlog::info("model {}: retired version {}", model->name, model->version);
+  }
 }
 
 }  // namespace attendant::server

@@ -80,11 +80,6 @@ class ModelRepository {
     std::map<int64_t, std::string> seen;        // VersionFolder::files at the last poll
     std::map<int64_t, Refused> refused;
   };
-  struct Replaced {
-    std::shared_ptr<const ServedModel> model;
-    absl::Time until;
-  };
-
   void Run();
   bool IsStopped();
   void Poll();
@@ -98,8 +93,6 @@ class ModelRepository {
   // If `model` is null, stops serving `name`.
   void Serve(const std::string& name, std::shared_ptr<const ServedModel> model);
   void RetireDue();
-  absl::Time NextRetirement() const;
-
   const Settings& settings_;
   const RepositoryHooks hooks_;
   ModelTable& table_;
@@ -108,7 +101,8 @@ class ModelRepository {
   // Used only by the polling thread.
   std::set<std::string> other_names_;
   std::map<std::string, Model> models_;
-  std::vector<Replaced> replaced_;
+  // Replaced versions that are not retired, by the time at which they will be.
+  std::multimap<absl::Time, std::shared_ptr<const ServedModel>> replaced_;
   std::set<std::string> ignored_;  // at the last poll
   std::string last_error_;         // of listing the directory; or empty
 

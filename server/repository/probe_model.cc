@@ -15,20 +15,15 @@ constexpr int64_t kLongest = 8;  // tokens of the sequence
 
 using Rows = absl::StatusOr<std::vector<float>>;
 
-// The probe stands between two other sequences, of these lengths.
-struct Neighbors {
-  int64_t before = 0;
-  int64_t after = 0;
-};
-
 void FillRow(int64_t seed, MatrixView<float> rows, int64_t row) {
   for (int64_t c = 0; c < rows.cols; ++c) {
     rows.row(row)[c] = static_cast<float>((seed * 31 + c * 101) % 257 - 128) / 64.0f;
   }
 }
 
-// Returns the rows of a sequence of `length` tokens after one layer.
-Rows Compute(EncoderRun& run, int64_t layer, int64_t length, const Neighbors& neighbors) {
+// Returns the rows of a sequence of `length` tokens after one layer, between two other sequences:
+// one of `neighbor` tokens and one half as long, or none.
+Rows Compute(EncoderRun& run, int64_t layer, int64_t length, int64_t neighbor) {
   const MatrixView<float> input = run.input();
   std::vector<int32_t> cu_seqlens = {0};
   const auto add = [&](int64_t seed, int64_t tokens) {
@@ -37,10 +32,10 @@ Rows Compute(EncoderRun& run, int64_t layer, int64_t length, const Neighbors& ne
     for (int64_t i = 0; i < tokens; ++i) FillRow(seed + i, input, first + i);
     cu_seqlens.push_back(static_cast<int32_t>(first + tokens));
   };
-  add(1000, neighbors.before);
+  add(1000, neighbor);
   const int64_t first = cu_seqlens.back();
   add(0, length);
-  add(2000, neighbors.after);
+  add(2000, (neighbor + 1) / 2);
   RunObserver no_observer;
   ASSIGN_OR_RETURN(const auto result,
                    run.Encode(layer, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, no_observer));
@@ -64,21 +59,20 @@ absl::Status ProbeModel(const ServedModel& model) {
   int64_t length = std::min(kLongest, std::max<int64_t>(1, all.input().rows / 3));
   const int64_t longest = description.layer.attention.linformer.positions;
   if (longest > 0) length = std::min(length, longest);
-  const bool has_room = all.input().rows >= 3 * length;
-  const Neighbors none, others = {has_room ? length : 0, has_room ? (length + 1) / 2 : 0};
+  const int64_t neighbor = all.input().rows >= 3 * length ? length : 0;
   EncoderRun one(model.encoder, 3 * length, 1);
   const struct {
     const char* name;
     EncoderRun& run;
-    const Neighbors& neighbors;
-  } ways[] = {{"again", all, none},
-              {"with others", all, others},
-              {"on one thread", one, none},
-              {"with others on one thread", one, others}};
+    int64_t neighbor;
+  } ways[] = {{"again", all, 0},
+              {"with others", all, neighbor},
+              {"on one thread", one, 0},
+              {"with others on one thread", one, neighbor}};
   for (int64_t layer = 0; layer < description.layers; ++layer) {
-    ASSIGN_OR_RETURN(const auto expected, Compute(all, layer, length, none));
-    for (const auto& [name, run, neighbors] : ways) {
-      ASSIGN_OR_RETURN(const auto rows, Compute(run, layer, length, neighbors));
+    ASSIGN_OR_RETURN(const auto expected, Compute(all, layer, length, 0));
+    for (const auto& [name, run, beside] : ways) {
+      ASSIGN_OR_RETURN(const auto rows, Compute(run, layer, length, beside));
       if (SameBits(expected, rows)) continue;
       return absl::InternalError(absl::StrCat("layer ", layer, " of ", description.layers,
                                               " returns different bits when computed ", name));

@@ -112,7 +112,7 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> VersionLoader::TryLoad(
   std::shared_ptr<const ServedModel> prepared =
       PrepareModel(loaded, nullptr, {RunTokens(options_.settings), options_.plan, options_.clock});
   RETURN_IF_ERROR(ProbeModel(*prepared));
-  alive_.push_back({prepared, need});
+  alive_.emplace_back(prepared, need);
   shrunk_ = false;
   return prepared;
 }
@@ -153,19 +153,17 @@ absl::StatusOr<MemoryNeed> VersionLoader::TakeMemory(const OpenedModel& opened) 
 
 MemoryNeed VersionLoader::NeedOfAlive() const {
   MemoryNeed need = options_.need;
-  for (const Alive& each : alive_) {
-    if (each.model.expired()) continue;
-    need.weights += each.need.weights;
-    need.activations += each.need.activations;
+  for (const auto& [model, own] : alive_) {
+    if (model.expired()) continue;
+    need.weights += own.weights;
+    need.activations += own.activations;
   }
   return need;
 }
 
 void VersionLoader::CollectFreed() {
-  const auto freed = std::remove_if(alive_.begin(), alive_.end(),
-                                    [](const Alive& each) { return each.model.expired(); });
-  if (freed == alive_.end() && !shrunk_) return;
-  alive_.erase(freed, alive_.end());
+  const size_t freed = std::erase_if(alive_, [](const auto& each) { return each.first.expired(); });
+  if (freed == 0 && !shrunk_) return;
   shrunk_ = false;
   malloc_trim(0);  // freed but unreturned memory counts as resident
   options_.set_budget(RequestBudget(NeedOfAlive(), options_.limit));

@@ -6,8 +6,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
-
 #include "absl/status/statusor.h"
 #include "server/base/clock.h"
 #include "server/host/memory_limit.h"
@@ -52,18 +52,14 @@ class VersionLoader {
   void Stop() { stopped_ = true; }
 
  private:
-  struct Alive {
-    std::weak_ptr<const ServedModel> model;
-    MemoryNeed need;  // weights and activations
-  };
-
   absl::StatusOr<std::shared_ptr<const ServedModel>> TryLoad(const std::string& name,
                                                              const VersionFolder& version);
   absl::StatusOr<MemoryNeed> TakeMemory(const OpenedModel& opened);
   MemoryNeed NeedOfAlive() const;
 
   const LoaderOptions options_;
-  std::vector<Alive> alive_;
+  // Loaded versions, with their weights and activations.
+  std::vector<std::pair<std::weak_ptr<const ServedModel>, MemoryNeed>> alive_;
   bool shrunk_ = false;  // for a version not loaded yet
   std::atomic<bool> stopped_ = false;
 };

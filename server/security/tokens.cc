@@ -3,9 +3,8 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
-#include <algorithm>
+#include <optional>
 #include <string>
-
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -14,24 +13,19 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
-
+#include "engine/base/names.h"
 namespace attendant::server {
 namespace {
 
-struct NamedScope {
-  const char* name;
-  TokenScope scope;
-};
-constexpr NamedScope kScopes[] = {{"infer", TokenScope::kInfer}, {"metrics", TokenScope::kMetrics}};
-
+constexpr Named<TokenScope> kScopes[] = {{"infer", TokenScope::kInfer},
+                                         {"metrics", TokenScope::kMetrics}};
 // Returns the bits of the scopes; 0 if one of them is unknown.
 uint8_t ParseScopes(absl::string_view text) {
   uint8_t scopes = 0;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
-    const auto* named = std::find_if(std::begin(kScopes), std::end(kScopes),
-                                     [&](const NamedScope& known) { return part == known.name; });
-    if (named == std::end(kScopes)) return 0;
-    scopes |= static_cast<uint8_t>(named->scope);
+    const std::optional<TokenScope> scope = ValueIn(kScopes, part);
+    if (!scope) return 0;
+    scopes |= static_cast<uint8_t>(*scope);
   }
   return scopes;
 }
@@ -46,13 +40,7 @@ bool ParseHash(absl::string_view text, absl::Span<unsigned char> hash) {
 
 }  // namespace
 
-const char* Name(TokenScope scope) {
-  for (const NamedScope& named : kScopes) {
-    if (named.scope == scope) return named.name;
-  }
-  return "";
-}
-
+const char* Name(TokenScope scope) { return NameIn(kScopes, scope); }
 absl::StatusOr<Tokens> Tokens::Parse(absl::string_view text) {
   Tokens tokens;
   int number = 0;

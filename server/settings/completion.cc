@@ -1,5 +1,3 @@
-#include "server/settings/completion.h"
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/bash_completion.h"

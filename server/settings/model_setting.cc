@@ -19,10 +19,6 @@
 namespace attendant::server {
 namespace {
 
-bool IsSha256(const std::string& text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
 absl::Status Conflict(absl::string_view rule, const std::string& whole,
                       absl::string_view fix = "") {
   return absl::InvalidArgumentError(absl::StrCat(rule, "; got \"", whole, "\"", fix));
@@ -65,7 +61,7 @@ ModelKey NameKey(const char* name, const std::string& expected, const Named<T> (
 ModelKey Sha256Key() {
   const auto read = [](const std::string& value, ModelSetting& model) {
     model.weights_sha256 = absl::AsciiStrToLower(value);
-    if (IsSha256(model.weights_sha256)) return absl::OkStatus();
+    if (IsHex(model.weights_sha256, 64)) return absl::OkStatus();
     return Unexpected("64 hexadecimal digits for weights-sha256", value);
   };
   return {"weights-sha256", read, [](const ModelSetting& model) { return model.weights_sha256; }};

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/hub/hub_reference.h"
-#include "server/settings/completion.h"
 #include "server/settings/model_setting.h"
 #include "server/settings/settings_sources.h"
 #include "server/settings/settings_table.h"

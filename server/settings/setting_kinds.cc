@@ -17,16 +17,11 @@
 namespace attendant::server {
 namespace {
 
-struct ByteUnit {
-  const char* suffix;
-  int64_t bytes;
-};
-constexpr ByteUnit kByteUnits[] = {{"TiB", int64_t{1} << 40},
-                                   {"GiB", int64_t{1} << 30},
-                                   {"MiB", int64_t{1} << 20},
-                                   {"KiB", int64_t{1} << 10},
-                                   {"", 1}};
-
+constexpr Named<int64_t> kByteUnits[] = {{"TiB", int64_t{1} << 40},
+                                         {"GiB", int64_t{1} << 30},
+                                         {"MiB", int64_t{1} << 20},
+                                         {"KiB", int64_t{1} << 10},
+                                         {"", 1}};
 // Accepts only digits after an optional minus. absl::SimpleAtoi would accept spaces and a plus,
 // too.
 std::optional<int64_t> ParseInteger(const std::string& text) {
@@ -232,18 +227,16 @@ absl::StatusOr<int64_t> ParseBytes(const std::string& text) {
   const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const std::optional<int64_t> count = ParseInteger(text.substr(0, digits));
   if (!count) return refusal;
-  for (const ByteUnit& unit : kByteUnits) {
-    if (text.substr(digits) != unit.suffix) continue;
-    const CheckedSize bytes = CheckedSize(*count) * unit.bytes;
-    if (!bytes.ok()) return refusal;
-    return bytes.value();
-  }
-  return refusal;
+  const std::optional<int64_t> unit = ValueIn(kByteUnits, text.substr(digits));
+  if (!unit) return refusal;
+  const CheckedSize bytes = CheckedSize(*count) * *unit;
+  if (!bytes.ok()) return refusal;
+  return bytes.value();
 }
 
 std::string FormatBytes(int64_t bytes) {
-  for (const ByteUnit& unit : kByteUnits) {
-    if (bytes != 0 && bytes % unit.bytes == 0) return absl::StrCat(bytes / unit.bytes, unit.suffix);
+  for (const auto& [suffix, unit] : kByteUnits) {
+    if (bytes != 0 && bytes % unit == 0) return absl::StrCat(bytes / unit, suffix);
   }
   return absl::StrCat(bytes);
 }

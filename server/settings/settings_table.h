@@ -25,4 +25,6 @@ std::string VariableName(const std::string& setting);
 // Returns the text of --help.
 std::string HelpText();
 
+// Returns a bash script that completes the flags.
+std::string BashCompletion();
 }  // namespace attendant::server

@@ -35,7 +35,7 @@ class PullProgressTest : public ::testing::Test {
 };
 
 TEST_F(PullProgressTest, LogsALineInFiveSecondsAndTheLast) {
-  PullProgress progress("hf:a/b", ProgressStyle::kLog, clock_);
+  PullProgress progress("hf:a/b", /*rewrites_line=*/false, clock_);
   const PullReport report = progress.report();
   report.progress(0, 4 * kMiB);
   report.progress(kMiB, 4 * kMiB);
@@ -54,7 +54,7 @@ TEST_F(PullProgressTest, LogsALineInFiveSecondsAndTheLast) {
 TEST_F(PullProgressTest, RewritesTheLineOfATerminal) {
   CaptureStderr();
   {
-    PullProgress progress("hf:a/b", ProgressStyle::kLine, clock_);
+    PullProgress progress("hf:a/b", /*rewrites_line=*/true, clock_);
     const PullReport report = progress.report();
     report.progress(kMiB, 4 * kMiB);
     report.progress(2 * kMiB, 4 * kMiB);
@@ -70,8 +70,8 @@ TEST_F(PullProgressTest, RewritesTheLineOfATerminal) {
 
 TEST_F(PullProgressTest, IsALogWithoutATerminal) {
   CaptureStderr();
-  EXPECT_EQ(StyleOfProgress(/*logs_text=*/true), ProgressStyle::kLog);
-  EXPECT_EQ(StyleOfProgress(/*logs_text=*/false), ProgressStyle::kLog);
+  EXPECT_FALSE(RewritesLine(/*logs_text=*/true));
+  EXPECT_FALSE(RewritesLine(/*logs_text=*/false));
   GetCapturedStderr();
 }
 
