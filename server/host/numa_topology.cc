@@ -51,7 +51,8 @@ std::optional<Nodes> ReadNodes(const std::string& root) {
 
 // Returns the nodes with memory that this process may use. Nodes that the files do not mention are
 // allowed.
-CpuList NodesWithMemory(const NumaFiles& files, const Nodes& nodes) {
+CpuList NodesWithMemory(const std::string& root, const std::string& status_file,
+                        const Nodes& nodes) {
   CpuList usable;
   for (const auto& [id, cpus] : nodes) usable.push_back(id);
   const auto keep = [&](absl::string_view text) {
@@ -59,8 +60,8 @@ CpuList NodesWithMemory(const NumaFiles& files, const Nodes& nodes) {
     if (!listed) return;
     std::erase_if(usable, [&](int id) { return !Contains(*listed, id); });
   };
-  if (const auto line = ReadLine(files.nodes + "/has_memory")) keep(*line);
-  std::ifstream status(files.status);
+  if (const auto line = ReadLine(root + "/has_memory")) keep(*line);
+  std::ifstream status(status_file);
   for (std::string line; std::getline(status, line);) {
     absl::string_view list = line;
     if (absl::ConsumePrefix(&list, "Mems_allowed_list:")) keep(list);
@@ -85,17 +86,18 @@ int Nearest(const std::string& root, const Nodes& nodes, int id, const CpuList& 
 
 }  // namespace
 
-std::vector<NumaNode> FindNumaNodes(const NumaFiles& files, const CpuList& allowed) {
+std::vector<NumaNode> FindNumaNodes(const CpuList& allowed, const std::string& root,
+                                    const std::string& status) {
   const std::vector<NumaNode> one = {{0, allowed}};
-  const std::optional<Nodes> nodes = ReadNodes(files.nodes);
+  const std::optional<Nodes> nodes = ReadNodes(root);
   if (!nodes) return one;
-  const CpuList with_memory = NodesWithMemory(files, *nodes);
+  const CpuList with_memory = NodesWithMemory(root, status, *nodes);
   if (with_memory.size() < 2) return one;
 
   Nodes used;
   size_t found = 0;
   for (const auto& [id, cpus] : *nodes) {
-    const int home = Contains(with_memory, id) ? id : Nearest(files.nodes, *nodes, id, with_memory);
+    const int home = Contains(with_memory, id) ? id : Nearest(root, *nodes, id, with_memory);
     for (const int cpu : cpus) {
       if (!Contains(allowed, cpu)) continue;
       used[home].push_back(cpu);

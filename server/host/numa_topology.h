@@ -13,16 +13,12 @@ struct NumaNode {
   CpuList cpus;  // only allowed ones
 };
 
-// The files in which the kernel describes the nodes.
-struct NumaFiles {
-  std::string nodes = "/sys/devices/system/node";
-  std::string status = "/proc/self/status";  // lists the nodes with allowed memory
-};
-
 // Returns the nodes that have memory and CPUs in `allowed`, which is not empty (see AllowedCpus).
 // CPUs of a node without allowed memory are assigned to the nearest node that has some. The node of
 // the calling thread is first; the others are in ascending order. Returns one node with all of
-// `allowed` if the files are missing or do not assign every CPU to a node.
-std::vector<NumaNode> FindNumaNodes(const NumaFiles& files, const CpuList& allowed);
-
+// `allowed` if the kernel's files are missing or do not assign every CPU to a node: those below
+// `nodes`, and `status`, which lists the nodes with allowed memory.
+std::vector<NumaNode> FindNumaNodes(const CpuList& allowed,
+                                    const std::string& nodes = "/sys/devices/system/node",
+                                    const std::string& status = "/proc/self/status");
 }  // namespace attendant

@@ -7,6 +7,8 @@
 #include <functional>
 #include <thread>
 
+#include "absl/base/attributes.h"
+#include "absl/base/const_init.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -16,17 +18,10 @@ namespace {
 
 constexpr absl::Duration kSameSignal = absl::Milliseconds(500);
 
-// The state is never destroyed, because the thread that uses it runs until the process ends.
-struct StopSignals {
-  absl::Mutex mutex;
-  bool kept ABSL_GUARDED_BY(mutex) = false;
-  absl::Time first ABSL_GUARDED_BY(mutex) = absl::InfiniteFuture();
-};
-
-StopSignals& State() {
-  static auto& state = *new StopSignals();
-  return state;
-}
+// The thread that uses them runs until the process ends.
+ABSL_CONST_INIT absl::Mutex stop_mutex(absl::kConstInit);
+bool keeps_stop ABSL_GUARDED_BY(stop_mutex) = false;
+absl::Time first_stop ABSL_GUARDED_BY(stop_mutex) = absl::InfiniteFuture();
 
 sigset_t Signals() {
   sigset_t set;
@@ -37,13 +32,12 @@ sigset_t Signals() {
 }
 
 void Watch(const Clock& clock) {
-  StopSignals& state = State();
   const sigset_t set = Signals();
   for (int signal; sigwait(&set, &signal) == 0;) {
     const absl::Time now = clock.Now();
-    absl::MutexLock lock(&state.mutex);
-    if (!state.kept || now - state.first >= kSameSignal) _exit(128 + signal);
-    state.first = std::min(state.first, now);
+    absl::MutexLock lock(&stop_mutex);
+    if (!keeps_stop || now - first_stop >= kSameSignal) _exit(128 + signal);
+    first_stop = std::min(first_stop, now);
   }
 }
 
@@ -58,17 +52,16 @@ void TakeStopSignals(const Clock& clock) {
 }
 
 void KeepStopSignal() {
-  absl::MutexLock lock(&State().mutex);
-  State().kept = true;
+  absl::MutexLock lock(&stop_mutex);
+  keeps_stop = true;
 }
 
 void AwaitStopSignal() {
-  StopSignals& state = State();
-  const auto arrived = [&state]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return state.first != absl::InfiniteFuture();
+  const auto arrived = []() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return first_stop != absl::InfiniteFuture();
   };
-  absl::MutexLock lock(&state.mutex);
-  state.mutex.Await(absl::Condition(&arrived));
+  absl::MutexLock lock(&stop_mutex);
+  stop_mutex.Await(absl::Condition(&arrived));
 }
 
 }  // namespace attendant::server

@@ -65,7 +65,7 @@ void Place(absl::Span<const NumaNode> nodes, ThreadPlan& plan) {
 
 std::vector<NumaNode> NumaNodesOf(const Settings& settings) {
   if (settings.numa == NumaPolicy::kOff) return {};
-  return FindNumaNodes({}, AllowedCpus());
+  return FindNumaNodes(AllowedCpus());
 }
 
 ThreadPlan MakeThreadPlan(const Settings& settings, const CpuBudget& budget,

@@ -3,27 +3,31 @@
 #include <algorithm>
 
 namespace attendant::server {
+namespace {
 
-bool CorsPolicy::Allows(const std::string& origin) const {
+bool Allows(const std::vector<std::string>& origins, const std::string& origin) {
   if (origin.empty()) return false;
-  return std::any_of(origins_.begin(), origins_.end(), [&](const std::string& allowed) {
+  return std::any_of(origins.begin(), origins.end(), [&](const std::string& allowed) {
     return allowed == "*" || allowed == origin;
   });
 }
 
-std::vector<std::pair<std::string, std::string>> CorsPolicy::HeadersFor(
-    const HttpRequest& request) const {
-  if (origins_.empty()) return {};
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> CorsHeaders(
+    const std::vector<std::string>& origins, const HttpRequest& request) {
+  if (origins.empty()) return {};
   const std::string origin = request.Header("Origin");
-  if (!Allows(origin)) return {};
+  if (!Allows(origins, origin)) return {};
   return {{"Access-Control-Allow-Origin", origin},
           {"Vary", "Origin"},
           {"Access-Control-Expose-Headers",
            "Attendant-Reason, Retry-After, Retry-After-Ms, Traceparent"}};
 }
 
-std::optional<HttpAnswer> CorsPolicy::PreflightAnswer(const HttpRequest& request) const {
-  if (request.method != "OPTIONS" || !Allows(request.Header("Origin")) ||
+std::optional<HttpAnswer> PreflightAnswer(const std::vector<std::string>& origins,
+                                          const HttpRequest& request) {
+  if (request.method != "OPTIONS" || !Allows(origins, request.Header("Origin")) ||
       request.Header("Access-Control-Request-Method").empty()) {
     return std::nullopt;
   }

@@ -1,5 +1,5 @@
-// CorsPolicy: which pages of other origins may call the HTTP port from a browser, by the Fetch
-// standard.
+// Which pages of other origins may call the HTTP port from a browser, by the Fetch standard. `origins`
+// lists their origins; "*" allows all, and an empty list none.
 #pragma once
 
 #include <optional>
@@ -11,23 +11,12 @@
 
 namespace attendant::server {
 
-// Immutable.
-class CorsPolicy {
- public:
-  // "*" allows all origins. An empty list allows none.
-  explicit CorsPolicy(std::vector<std::string> origins = {}) : origins_(std::move(origins)) {}
-
-  // Returns headers for any response to the request; none if its origin is not allowed.
-  std::vector<std::pair<std::string, std::string>> HeadersFor(const HttpRequest& request) const;
-
-  // Returns the response to a preflight request, without HeadersFor(request); nullopt for other
-  // requests or if the origin is not allowed.
-  std::optional<HttpAnswer> PreflightAnswer(const HttpRequest& request) const;
-
- private:
-  bool Allows(const std::string& origin) const;
-
-  const std::vector<std::string> origins_;
-};
+// Returns headers for any response to the request; none if its origin is not allowed.
+std::vector<std::pair<std::string, std::string>> CorsHeaders(
+    const std::vector<std::string>& origins, const HttpRequest& request);
+// Returns the response to a preflight request, without CorsHeaders; nullopt for other requests or if
+// the origin is not allowed.
+std::optional<HttpAnswer> PreflightAnswer(const std::vector<std::string>& origins,
+                                          const HttpRequest& request);
 
 }  // namespace attendant::server

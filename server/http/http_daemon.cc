@@ -17,8 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include "server/http/cors.h"
 #include "server/http/http_content.h"
-
 namespace attendant::server {
 namespace {
 
@@ -227,8 +227,8 @@ MHD_Result HttpDaemon::Begin(HttpConnection& connection, const char* target, con
   request.header = [library](const char* name) { return AllOf(library, name); };
   HttpExchange& exchange = connection.exchange.emplace();
   exchange.reply = std::make_shared<HttpReply>(parts_.waker);
-  exchange.headers = parts_.cors.HeadersFor(request);
-  std::optional<HttpAnswer> preflight = parts_.cors.PreflightAnswer(request);
+  exchange.headers = CorsHeaders(parts_.cors_origins, request);
+  std::optional<HttpAnswer> preflight = PreflightAnswer(parts_.cors_origins, request);
   HttpStart start = preflight ? *std::move(preflight) : parts_.begin(request, exchange.reply);
   if (auto* call = std::get_if<std::shared_ptr<HttpCall>>(&start)) {
     exchange.call = std::move(*call);

@@ -5,10 +5,10 @@
 #include <microhttpd.h>
 
 #include <memory>
+#include <string>
 #include <utility>
-
+#include <vector>
 #include "absl/status/statusor.h"
-#include "server/http/cors.h"
 #include "server/http/http_connections.h"
 #include "server/http/http_credentials.h"
 #include "server/security/reloaded.h"
@@ -23,7 +23,7 @@ struct HttpDaemonParts {
   // Null without TLS. Otherwise connections require TLS 1.2 or later, each handshake uses the
   // newest certificates, and clients are asked for a certificate if there is a client CA.
   const Reloaded<Certificates>* certificates;
-  CorsPolicy cors = CorsPolicy();
+  std::vector<std::string> cors_origins;
 };
 
 // Not thread-safe. The destructor closes all connections.

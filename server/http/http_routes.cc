@@ -1,31 +1,17 @@
 #include "server/http/http_routes.h"
 
-#include "absl/strings/str_cat.h"
-
 namespace attendant::server {
-namespace {
 
-bool Serves(const HttpRoute& route, std::string_view method) {
-  return route.method == method || (route.method == "GET" && method == "HEAD");
-}
-
-}  // namespace
-
-HttpAnswer AnswerFrom(const std::vector<HttpRoute>& routes, const HttpRequest& request) {
-  std::string allow;
-  for (const HttpRoute& route : routes) {
-    if (route.path != request.path) continue;
-    if (Serves(route, request.method)) {
-      return request.has_body ? HttpAnswer{413, "expected a request without a body\n"}
-                              : route.handler(request);
-    }
-    absl::StrAppend(&allow, allow.empty() ? "" : ", ", route.method,
-                    route.method == "GET" ? ", HEAD" : "");
+HttpAnswer AnswerFrom(const HttpRoutes& routes, const HttpRequest& request) {
+  const auto route = routes.find(request.path);
+  if (route == routes.end()) return {404, "not found\n"};
+  if (request.method != "GET" && request.method != "HEAD") {
+    HttpAnswer refusal = {405, "expected the method GET, HEAD\n"};
+    refusal.allow = "GET, HEAD";
+    return refusal;
   }
-  if (allow.empty()) return {404, "not found\n"};
-  HttpAnswer refusal = {405, absl::StrCat("expected the method ", allow, "\n")};
-  refusal.allow = std::move(allow);
-  return refusal;
+  if (request.has_body) return {413, "expected a request without a body\n"};
+  return route->second(request);
 }
 
 }  // namespace attendant::server

@@ -30,14 +30,14 @@ constexpr auto kWorkPause = std::chrono::milliseconds(10);
 // What Run waits for before all connections.
 enum OwnEvent : size_t { kListener, kWaker, kLibrary, kOwnEvents };
 
-// Returns the response to a client that is not authorized for this scope; nullopt if it is
+// Returns the response to a client that is not authorized for the metrics; nullopt if it is
 // authorized.
-std::optional<HttpAnswer> RefusalOf(const HttpRequest& request, const ServerSecrets& secrets,
-                                    TokenScope scope) {
+std::optional<HttpAnswer> RefusalOf(const HttpRequest& request, const ServerSecrets& secrets) {
   if (!request.has_certificate) {
     return HttpAnswer{403, "the call needs a valid client certificate\n"};
   }
-  const absl::Status status = secrets.Identify(request.authorization, scope).status();
+  const absl::Status status =
+      secrets.Identify(request.authorization, TokenScope::kMetrics).status();
   if (status.ok()) return std::nullopt;
   HttpAnswer refusal = {403, absl::StrCat(status.message(), "\n")};
   if (absl::IsUnauthenticated(status)) {
@@ -47,28 +47,20 @@ std::optional<HttpAnswer> RefusalOf(const HttpRequest& request, const ServerSecr
   return refusal;
 }
 
-std::vector<HttpRoute> RoutesOf(HttpHandlers handlers, const ServerSecrets& secrets) {
-  std::vector<HttpRoute> routes = {
-      {"GET", "/healthz",
-       [](const HttpRequest&) {
-         return HttpAnswer{200, "alive\n"};
-       }},
-      {"GET", "/readyz",
-       [ready = std::move(handlers.ready)](const HttpRequest&) {
-         return ready() ? HttpAnswer{200, "ready\n"} : HttpAnswer{503, "not ready\n"};
-       }},
-      {"GET", "/metrics",
-       [secrets, metrics = std::move(handlers.metrics)](const HttpRequest& request) {
-         const std::optional<HttpAnswer> refusal =
-             RefusalOf(request, secrets, TokenScope::kMetrics);
-         if (refusal) return *refusal;
-         return HttpAnswer{200, metrics(), "text/plain; version=0.0.4; charset=utf-8"};
-       }},
+HttpRoutes RoutesOf(HttpHandlers handlers, const ServerSecrets& secrets) {
+  HttpRoutes routes = std::move(handlers.routes);
+  routes["/healthz"] = [](const HttpRequest&) { return HttpAnswer{200, "alive\n"}; };
+  routes["/readyz"] = [ready = std::move(handlers.ready)](const HttpRequest&) {
+    return ready() ? HttpAnswer{200, "ready\n"} : HttpAnswer{503, "not ready\n"};
   };
-  routes.insert(routes.end(), handlers.routes.begin(), handlers.routes.end());
+  routes["/metrics"] = [secrets, metrics = std::move(handlers.metrics)](
+                           const HttpRequest& request) {
+    const std::optional<HttpAnswer> refusal = RefusalOf(request, secrets);
+    if (refusal) return *refusal;
+    return HttpAnswer{200, metrics(), "text/plain; version=0.0.4; charset=utf-8"};
+  };
   return routes;
 }
-
 bool OutOfResources(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -96,7 +88,7 @@ HttpServer::HttpServer(std::unique_ptr<ListeningSocket> listener, HttpHandlers h
       limits_(limits),
       secrets_(secrets),
       call_handler_(handlers.call),
-      cors_(handlers.cors_origins),
+      cors_origins_(handlers.cors_origins),
       routes_(RoutesOf(std::move(handlers), secrets)),
       open_(limits) {}
 
@@ -113,8 +105,9 @@ absl::Status HttpServer::StartThread() {
     if (std::holds_alternative<std::monostate>(start)) start = AnswerFrom(routes_, request);
     return start;
   };
-  ASSIGN_OR_RETURN(daemon_, HttpDaemon::Start({open_, waker_, begin, secrets_.certificates, cors_},
-                                              limits_.connections));
+  ASSIGN_OR_RETURN(
+      daemon_, HttpDaemon::Start({open_, waker_, begin, secrets_.certificates, cors_origins_},
+                                 limits_.connections));
   ready_.reserve(kOwnEvents + 2 * static_cast<size_t>(limits_.connections));
   thread_ = std::thread([this] { Run(); });
   return absl::OkStatus();

@@ -13,7 +13,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/base/listening_socket.h"
-#include "server/http/cors.h"
 #include "server/http/http_call.h"
 #include "server/http/http_connections.h"
 #include "server/http/http_daemon.h"
@@ -27,8 +26,8 @@ struct HttpHandlers {
   std::function<std::string()> metrics;  // returns Prometheus text
   std::function<bool()> ready;
   HttpCallHandler call = {};                   // called first; null without calls
-  std::vector<HttpRoute> routes = {};          // additional ones, open to all clients
-  std::vector<std::string> cors_origins = {};  // for CorsPolicy
+  HttpRoutes routes = {};                      // additional ones, open to all clients
+  std::vector<std::string> cors_origins = {};  // see cors.h
 };
 
 // /healthz returns 200 while the process runs, /readyz 200 or 503, /metrics 200, and paths without
@@ -88,8 +87,8 @@ class HttpServer {
   const HttpLimits limits_;
   const ServerSecrets secrets_;
   const HttpCallHandler call_handler_;
-  const CorsPolicy cors_;
-  const std::vector<HttpRoute> routes_;
+  const std::vector<std::string> cors_origins_;
+  const HttpRoutes routes_;
   HttpConnections open_;
   std::unique_ptr<HttpDaemon> daemon_;
   std::atomic<bool> draining_ = false;

@@ -36,15 +36,13 @@ HttpAnswer AnswerWith(const PageFile& file, const HttpRequest& request) {
 
 }  // namespace
 
-std::vector<HttpRoute> PageRoutes(const PageFacts& facts) {
+HttpRoutes PageRoutes(const PageFacts& facts) {
   HttpAnswer told = AnswerOf("application/json");
   told.body = absl::StrCat("{\"rest\":", facts.rest ? "true" : "false",
                            ",\"tokens\":", facts.tokens ? "true" : "false", "}");
-  std::vector<HttpRoute> routes = {
-      {"GET", "/page/facts.json", [told](const HttpRequest&) { return told; }}};
+  HttpRoutes routes = {{"/page/facts.json", [told](const HttpRequest&) { return told; }}};
   for (const PageFile& file : kPageFiles) {
-    routes.push_back({"GET", file.path,
-                      [&file](const HttpRequest& request) { return AnswerWith(file, request); }});
+    routes[file.path] = [&file](const HttpRequest& request) { return AnswerWith(file, request); };
   }
   return routes;
 }

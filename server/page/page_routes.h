@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "server/http/http_routes.h"
 
@@ -17,7 +16,7 @@ struct PageFacts {
 // Returns the routes of `/` and of the files below /page. They contain no secrets and require
 // neither token nor certificate; all figures come from /metrics and /v2, which do. A content policy
 // restricts the page to this port. Browsers cache the files and revalidate them each time.
-std::vector<HttpRoute> PageRoutes(const PageFacts& facts);
+HttpRoutes PageRoutes(const PageFacts& facts);
 
 // Returns the page's address for a browser on this machine, for an HTTP port that listens at
 // `address` and `port`, with or without TLS: "http://localhost:8002/".

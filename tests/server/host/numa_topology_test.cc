@@ -26,7 +26,8 @@ class NumaTopologyTest : public testing::Test {
     root_ = std::filesystem::path(testing::TempDir()) /
             testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::create_directories(root_);
-    files_ = {root_, root_ / "status"};
+    nodes_ = root_;
+    status_ = root_ / "status";
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
   void Write(const std::string& file, const std::string& text) {
@@ -34,17 +35,17 @@ class NumaTopologyTest : public testing::Test {
     std::ofstream(root_ / file) << text;
   }
   // CPUs from 1000 on, on none of which this test runs.
-  std::vector<NumaNode> Find(const CpuList& allowed) { return FindNumaNodes(files_, allowed); }
+  std::vector<NumaNode> Find(const CpuList& allowed) { return FindNumaNodes(allowed, nodes_, status_); }
   void ExpectOneNode(const CpuList& allowed) {
     EXPECT_THAT(Find(allowed), ElementsAre(NumaNode{0, allowed}));
   }
 
   std::filesystem::path root_;
-  NumaFiles files_;
+  std::string nodes_, status_;
 };
 
 TEST_F(NumaTopologyTest, WithoutFilesThereIsOneNode) {
-  files_ = {root_ / "none", root_ / "none"};
+  nodes_ = status_ = root_ / "none";
   ExpectOneNode({1000, 1003});
 }
 

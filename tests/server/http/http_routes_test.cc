@@ -1,36 +1,28 @@
 #include "server/http/http_routes.h"
 
-#include <vector>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace attendant::server {
 namespace http_routes_test {
 
-std::vector<HttpRoute> Routes() {
-  return {{"GET", "/a",
-           [](const HttpRequest&) {
-             return HttpAnswer{200, "read"};
-           }},
-          {"POST", "/a",
-           [](const HttpRequest&) {
-             return HttpAnswer{201, "written"};
-           }},
-          {"PUT", "/b", [](const HttpRequest&) {
-             return HttpAnswer{202, "put"};
-           }}};
+HttpAnswer Answer(const HttpRequest& request) {
+  static const HttpRoutes routes = {{"/a",
+                                     [](const HttpRequest&) {
+                                       return HttpAnswer{200, "a"};
+                                     }},
+                                    {"/b", [](const HttpRequest&) {
+                                       return HttpAnswer{202, "b"};
+                                     }}};
+  return AnswerFrom(routes, request);
 }
 
-HttpAnswer Answer(const HttpRequest& request) { return AnswerFrom(Routes(), request); }
-
-TEST(HttpRoutesTest, MethodAndPathChooseTheHandler) {
-  EXPECT_EQ(Answer({"GET", "/a"}).body, "read");
-  EXPECT_EQ(Answer({"POST", "/a"}).body, "written");
-  EXPECT_EQ(Answer({"PUT", "/b"}).status, 202u);
+TEST(HttpRoutesTest, ThePathChoosesTheHandler) {
+  EXPECT_EQ(Answer({"GET", "/a"}).body, "a");
+  EXPECT_EQ(Answer({"GET", "/b"}).status, 202u);
 }
 
-TEST(HttpRoutesTest, HeadIsServedByGet) { EXPECT_EQ(Answer({"HEAD", "/a"}).body, "read"); }
+TEST(HttpRoutesTest, HeadIsServedByGet) { EXPECT_EQ(Answer({"HEAD", "/a"}).body, "a"); }
 
 TEST(HttpRoutesTest, AnUnknownPathIsNotFound) {
   for (const char* path : {"/", "/a/", "/aa", "/A", ""}) {
@@ -39,12 +31,11 @@ TEST(HttpRoutesTest, AnUnknownPathIsNotFound) {
   }
 }
 
-TEST(HttpRoutesTest, AnotherMethodIsToldThoseOfThePath) {
+TEST(HttpRoutesTest, AnotherMethodIsToldThoseOfAPath) {
   const HttpAnswer of_a = Answer({"DELETE", "/a", true});
   EXPECT_EQ(of_a.status, 405u);
-  EXPECT_EQ(of_a.allow, "GET, HEAD, POST");
-  EXPECT_EQ(of_a.body, "expected the method GET, HEAD, POST\n");
-  EXPECT_EQ(Answer({"HEAD", "/b"}).allow, "PUT");
+  EXPECT_EQ(of_a.allow, "GET, HEAD");
+  EXPECT_EQ(of_a.body, "expected the method GET, HEAD\n");
   EXPECT_EQ(Answer({"get", "/a"}).status, 405u);
 }
 

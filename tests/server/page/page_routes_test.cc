@@ -68,22 +68,22 @@ TEST_F(PageRoutesTest, EachFileHasItsType) {
 }
 
 TEST_F(PageRoutesTest, ForbidsWhatIsNotOfThisPort) {
-  for (const HttpRoute& route : PageRoutes({})) {
-    const std::string answer = Get(route.path);
-    EXPECT_THAT(answer, StartsWith("HTTP/1.1 200")) << route.path;
+  for (const auto& [path, handler] : PageRoutes({})) {
+    const std::string answer = Get(path);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 200")) << path;
     EXPECT_THAT(HeaderIn(answer, "Content-Security-Policy"),
                 AllOf(HasSubstr("default-src 'none'"), HasSubstr("frame-ancestors 'none'"),
                       Not(HasSubstr("unsafe")), Not(HasSubstr("*"))))
-        << route.path;
-    EXPECT_EQ(HeaderIn(answer, "X-Content-Type-Options"), "nosniff") << route.path;
-    EXPECT_EQ(HeaderIn(answer, "Referrer-Policy"), "no-referrer") << route.path;
+        << path;
+    EXPECT_EQ(HeaderIn(answer, "X-Content-Type-Options"), "nosniff") << path;
+    EXPECT_EQ(HeaderIn(answer, "Referrer-Policy"), "no-referrer") << path;
   }
 }
 
 // The files that the page names, and that its modules import.
 TEST_F(PageRoutesTest, NamesNoFileThatIsNotThere) {
   std::set<std::string> served;
-  for (const HttpRoute& route : PageRoutes({})) served.insert(route.path);
+  for (const auto& [path, handler] : PageRoutes({})) served.insert(path);
   for (const std::string& path : served) {
     const std::string answer = Get(path);
     for (const std::string mark : {"\"page/", "from \"./"}) {
