@@ -40,13 +40,11 @@
 #include "server/rpc/grpc_server.h"
 #include "server/security/certificates.h"
 #include "server/security/reloaded.h"
-#include "server/security/report_reload.h"
 #include "server/security/tokens.h"
 #include "server/settings/read_settings.h"
 #include "server/text_calls/http_apis.h"
 #include "server/text_calls/text_models.h"
 #include "server/transport/connection_listener.h"
-#include "server/transport/descriptor_limit.h"
 #include "server/work_gauges.h"
 
 namespace attendant::server {
@@ -214,9 +212,10 @@ class App::Impl {
     gauges.Add("attendant_connections", "Open gRPC connections.",
                listener_ == nullptr ? 0 : listener_->connections().count());
     if (certificates_ != nullptr) {
-      gauges.Add("attendant_certificate_expiry_timestamp_seconds",
-                 "Earliest expiry in the certificate chain in use, in seconds since the unix epoch.",
-                 absl::ToUnixSeconds(certificates_->current()->expiry));
+      gauges.Add(
+          "attendant_certificate_expiry_timestamp_seconds",
+          "Earliest expiry in the certificate chain in use, in seconds since the unix epoch.",
+          absl::ToUnixSeconds(certificates_->current()->expiry));
     }
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
     for (const auto& [name, model] : *models) AddGauges(*model, clock_.Now(), gauges);
@@ -270,8 +269,8 @@ class App::Impl {
       return MakeRunner(dispatcher_->context(), instance);
     });
 
-    ASSIGN_OR_RETURN(
-        grpc_, StartGrpcServer(*dispatcher_, *listener_, TransportQuota(request_budget_)));
+    ASSIGN_OR_RETURN(grpc_,
+                     StartGrpcServer(*dispatcher_, *listener_, TransportQuota(request_budget_)));
     StartHousekeeping();
     for (const char* name : kServiceNames) dispatcher_->health().Set(name, true);
     return absl::OkStatus();

@@ -31,8 +31,7 @@ void AddMemory(const Admission& admission, CrossKvStore& cross_kv, Gauges& gauge
              "Memory limit for requests, responses and registered memories together.",
              admission.memory().total());
   const CrossKvStoreCounts kept = cross_kv.counts();
-  gauges.Add("attendant_registered_memories", "Memories registered by PutMemory.",
-             kept.registered);
+  gauges.Add("attendant_registered_memories", "Memories registered by PutMemory.", kept.registered);
   gauges.Add("attendant_registered_memory_bytes",
              "Bytes of registered memories, including dropped ones in use by requests.",
              kept.bytes);
@@ -51,8 +50,8 @@ void AddCache(const CacheCounts& cache, Gauges& gauges) {
     gauges.AddTotal("attendant_cache_hits_total", "Cache hits, for results of sequences or texts.",
                     cache.lookups[kind].hits, labels);
     gauges.AddTotal("attendant_cache_misses_total",
-                    "Cache misses, for results of sequences or texts.",
-                    cache.lookups[kind].misses, labels);
+                    "Cache misses, for results of sequences or texts.", cache.lookups[kind].misses,
+                    labels);
   }
 }
 

@@ -1,7 +1,5 @@
 #include "server/account/trace_context.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace attendant::server {

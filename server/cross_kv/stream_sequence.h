@@ -11,7 +11,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/kernels/attention/attention.h"
 #include "server/cross_kv/cross_kv_store.h"
-#include "server/models/layer_span.h"
+#include "server/models/served_model.h"
 
 namespace attendant::server {
 

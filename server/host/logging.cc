@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "server/text/base/json_tree.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+
 #include "absl/status/statusor.h"
 #include "server/http/http_connections.h"
 #include "server/http/http_credentials.h"

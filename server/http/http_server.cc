@@ -10,7 +10,6 @@
 #include <optional>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -53,8 +52,8 @@ HttpRoutes RoutesOf(HttpHandlers handlers, const ServerSecrets& secrets) {
   routes["/readyz"] = [ready = std::move(handlers.ready)](const HttpRequest&) {
     return ready() ? HttpAnswer{200, "ready\n"} : HttpAnswer{503, "not ready\n"};
   };
-  routes["/metrics"] = [secrets, metrics = std::move(handlers.metrics)](
-                           const HttpRequest& request) {
+  routes["/metrics"] = [secrets,
+                        metrics = std::move(handlers.metrics)](const HttpRequest& request) {
     const std::optional<HttpAnswer> refusal = RefusalOf(request, secrets);
     if (refusal) return *refusal;
     return HttpAnswer{200, metrics(), "text/plain; version=0.0.4; charset=utf-8"};
@@ -105,9 +104,9 @@ absl::Status HttpServer::StartThread() {
     if (std::holds_alternative<std::monostate>(start)) start = AnswerFrom(routes_, request);
     return start;
   };
-  ASSIGN_OR_RETURN(
-      daemon_, HttpDaemon::Start({open_, waker_, begin, secrets_.certificates, cors_origins_},
-                                 limits_.connections));
+  ASSIGN_OR_RETURN(daemon_,
+                   HttpDaemon::Start({open_, waker_, begin, secrets_.certificates, cors_origins_},
+                                     limits_.connections));
   ready_.reserve(kOwnEvents + 2 * static_cast<size_t>(limits_.connections));
   thread_ = std::thread([this] { Run(); });
   return absl::OkStatus();

@@ -23,11 +23,11 @@ constexpr int kMostTries = 5;
 constexpr absl::Duration kLongestDelay = absl::Seconds(10);
 
 // A file that grows as its bytes arrive. The destructor closes it.
-class PartialFile final : public HttpSink {
+class PartialFile {
  public:
   PartialFile(std::string path, int64_t expected, const std::function<void(int64_t)>& received)
       : path_(std::move(path)), expected_(expected), received_(received) {}
-  ~PartialFile() override {
+  ~PartialFile() {
     if (descriptor_ >= 0) close(descriptor_);
   }
 
@@ -40,13 +40,13 @@ class PartialFile final : public HttpSink {
     return size_ > expected_ ? Begin(0) : absl::OkStatus();
   }
 
-  absl::Status Begin(int64_t offset) override {
+  absl::Status Begin(int64_t offset) {
     if (ftruncate(descriptor_, offset) != 0) return WriteError(path_, errno);
     Count(offset - size_);
     return absl::OkStatus();
   }
 
-  absl::Status Write(absl::string_view bytes) override {
+  absl::Status Write(absl::string_view bytes) {
     if (static_cast<int64_t>(bytes.size()) > expected_ - size_) return WrongSize("more");
     while (!bytes.empty()) {
       const ssize_t written = pwrite(descriptor_, bytes.data(), bytes.size(), size_);
@@ -114,8 +114,13 @@ bool Retries::Again(const absl::Status& status) {
 }
 
 BlobDownload::BlobDownload(HubApi& api, const HubCache& cache, const HubOptions& options,
-                           Hooks hooks)
-    : api_(api), cache_(cache), retry_delay_(options.retry_delay), hooks_(std::move(hooks)) {}
+                           std::function<void(const std::string& line)> note,
+                           std::function<void(int64_t bytes)> received)
+    : api_(api),
+      cache_(cache),
+      retry_delay_(options.retry_delay),
+      note_(std::move(note)),
+      received_(std::move(received)) {}
 
 absl::Status BlobDownload::Run(const std::string& commit, const std::string& path,
                                const HubFile& file) {
@@ -123,10 +128,10 @@ absl::Status BlobDownload::Run(const std::string& commit, const std::string& pat
   if (HasRegularFile(blob, file.size)) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       const FileLock lock, FileLock::Take(cache_.LockPath(file.etag), [&] {
-        hooks_.note(absl::StrCat(path, ": waiting for another process that is downloading it"));
+        note_(absl::StrCat(path, ": waiting for another process that is downloading it"));
       }));
   if (HasRegularFile(blob, file.size)) {
-    hooks_.received(file.size);
+    received_(file.size);
     return absl::OkStatus();
   }
   // Without a lock other processes may download it too, each to a file of its own.
@@ -143,26 +148,27 @@ absl::Status BlobDownload::Run(const std::string& commit, const std::string& pat
 
 absl::Status BlobDownload::Receive(const std::string& commit, const std::string& path,
                                    const HubFile& file, const std::string& incomplete) {
-  PartialFile partial(incomplete, file.size, hooks_.received);
+  PartialFile partial(incomplete, file.size, received_);
   absl::Status status = partial.Open();
   if (!status.ok()) return status;
+  const HttpSink sink = {[&](int64_t offset) { return partial.Begin(offset); },
+                         [&](absl::string_view bytes) { return partial.Write(bytes); }};
   bool is_resumed = partial.size() > 0;
   Retries retries(retry_delay_, kMostTries);
   while (true) {
     const int64_t before = partial.size();
-    if (!partial.is_whole()) status = api_.Download(commit, path, partial.size(), partial);
+    if (!partial.is_whole()) status = api_.Download(commit, path, partial.size(), sink);
     if (status.ok()) status = partial.Finish();
     if (status.ok()) status = CheckDigest(incomplete, file);
     if (status.ok()) return status;
     if (absl::IsDataLoss(status) && std::exchange(is_resumed, false)) {
-      hooks_.note(absl::StrCat(path, ": ", status.message(), "; starting over"));
+      note_(absl::StrCat(path, ": ", status.message(), "; starting over"));
       if (status = partial.Begin(0); !status.ok()) return status;
       continue;
     }
     if (partial.size() > before) retries.Progressed();
     if (!retries.Again(status)) return status;
-    hooks_.note(
-        absl::StrCat(path, ": ", status.message(), "; trying again from byte ", partial.size()));
+    note_(absl::StrCat(path, ": ", status.message(), "; trying again from byte ", partial.size()));
     is_resumed = is_resumed || partial.size() > 0;
   }
 }

@@ -15,11 +15,11 @@ namespace attendant::server {
 // Not thread-safe. All arguments must outlive it.
 class BlobDownload {
  public:
-  struct Hooks {
-    std::function<void(const std::string& line)> note;
-    std::function<void(int64_t bytes)> received;  // negative: discarded bytes
-  };
-  BlobDownload(HubApi& api, const HubCache& cache, const HubOptions& options, Hooks hooks);
+  // `note` gets lines about retries and waits, and `received` the number of bytes that arrive,
+  // negative for discarded ones.
+  BlobDownload(HubApi& api, const HubCache& cache, const HubOptions& options,
+               std::function<void(const std::string& line)> note,
+               std::function<void(int64_t bytes)> received);
 
   // Downloads a file's blob unless the cache has one of its size. Waits for another process that
   // downloads the same blob. Writes to BLOB.incomplete, continuing an earlier download, and renames
@@ -34,7 +34,8 @@ class BlobDownload {
   HubApi& api_;
   const HubCache& cache_;
   const absl::Duration retry_delay_;
-  const Hooks hooks_;
+  const std::function<void(const std::string& line)> note_;
+  const std::function<void(int64_t bytes)> received_;
 };
 
 // Decides whether to retry work that fails with UNAVAILABLE: at most `most` attempts in a row

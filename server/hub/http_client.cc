@@ -88,7 +88,7 @@ struct HttpClient::Transfer {
   std::string url;
   int64_t from;
   absl::Duration timeout;
-  HttpSink* sink;  // null: only headers are asked for
+  const HttpSink* sink;  // null: only headers are asked for
 
   CURL* curl = nullptr;
   HttpResponse response = {};
@@ -110,7 +110,7 @@ struct HttpClient::Transfer {
                        absl::CHexEscape(response.header("content-range")), "\""));
       return false;
     }
-    status = sink->Begin(first);
+    status = sink->begin(first);
     return status.ok();
   }
 
@@ -118,7 +118,7 @@ struct HttpClient::Transfer {
     auto& transfer = *static_cast<Transfer*>(self);
     if (!transfer.is_success() || transfer.sink == nullptr) return count;
     if (!transfer.Begin()) return 0;
-    transfer.status = transfer.sink->Write({bytes, count});
+    transfer.status = transfer.sink->write({bytes, count});
     return transfer.status.ok() ? count : 0;
   }
 
@@ -153,7 +153,7 @@ HttpClient::HttpClient(const HubOptions& options)
 HttpClient::~HttpClient() = default;
 
 absl::StatusOr<HttpResponse> HttpClient::Get(const std::string& url, int64_t from,
-                                             absl::Duration timeout, HttpSink& sink) {
+                                             absl::Duration timeout, const HttpSink& sink) {
   Transfer transfer = {url, from, timeout, &sink};
   return Ask(transfer);
 }

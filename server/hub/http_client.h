@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,13 +16,11 @@ namespace attendant::server {
 
 // Receives the body of a successful response in pieces. An error ends the transfer, which returns
 // it.
-class HttpSink {
- public:
-  virtual ~HttpSink() = default;
+struct HttpSink {
   // Called before the first piece with its offset in the body: the requested one, or 0 if the
   // server sends the whole body.
-  virtual absl::Status Begin(int64_t offset) = 0;
-  virtual absl::Status Write(absl::string_view bytes) = 0;
+  std::function<absl::Status(int64_t offset)> begin;
+  std::function<absl::Status(absl::string_view bytes)> write;
 };
 
 struct HttpResponse {
@@ -46,7 +45,7 @@ class HttpClient {
   // limits. Returns UNAVAILABLE if the transfer is incomplete and a retry may help, and
   // FAILED_PRECONDITION if the server cannot be trusted or the URL is invalid.
   absl::StatusOr<HttpResponse> Get(const std::string& url, int64_t from, absl::Duration timeout,
-                                   HttpSink& sink);
+                                   const HttpSink& sink);
 
   // Requests the headers of `url`. Returns a redirect to another host instead of following it.
   absl::StatusOr<HttpResponse> Head(const std::string& url, absl::Duration timeout);

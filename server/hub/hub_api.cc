@@ -14,24 +14,6 @@ namespace {
 
 constexpr char kLogin[] = "set HF_TOKEN to a token with access, or log in with: hf auth login";
 
-// Collects a body of bounded size.
-class TextSink final : public HttpSink {
- public:
-  absl::Status Begin(int64_t) override {
-    text.clear();
-    return absl::OkStatus();
-  }
-  absl::Status Write(absl::string_view bytes) override {
-    if (static_cast<int64_t>(text.size() + bytes.size()) > kMostListingBytes) {
-      return absl::InvalidArgumentError(absl::StrCat("expected a list of files of at most ",
-                                                     kMostListingBytes, " bytes; got more"));
-    }
-    text.append(bytes.data(), bytes.size());
-    return absl::OkStatus();
-  }
-  std::string text;
-};
-
 // Percent-encodes a part of a URL's path. Leaves `kept` as it is.
 std::string EncodeUrl(absl::string_view text, char kept) {
   std::string encoded;
@@ -115,12 +97,24 @@ absl::Status HubApi::Check(const absl::StatusOr<HttpResponse>& response) const {
 }
 
 absl::StatusOr<HubListing> HubApi::List() {
-  TextSink sink;
+  std::string text;
+  const auto write = [&](absl::string_view bytes) {
+    if (static_cast<int64_t>(text.size() + bytes.size()) > kMostListingBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("expected a list of files of at most ",
+                                                     kMostListingBytes, " bytes; got more"));
+    }
+    text.append(bytes.data(), bytes.size());
+    return absl::OkStatus();
+  };
+  const auto begin = [&](int64_t) {
+    text.clear();
+    return absl::OkStatus();
+  };
   const std::string url =
       absl::StrCat(options_.endpoint, "/api/models/", reference_.repository, "/revision/",
                    EncodeUrl(reference_.revision, '\0'), "?blobs=true");
-  RETURN_IF_ERROR(Check(http_.Get(url, 0, options_.api_timeout, sink)));
-  return ParseListing(sink.text);
+  RETURN_IF_ERROR(Check(http_.Get(url, 0, options_.api_timeout, {begin, write})));
+  return ParseListing(text);
 }
 
 absl::Status HubApi::Complete(const std::string& commit, const std::string& path, HubFile& file) {
@@ -141,7 +135,7 @@ absl::Status HubApi::Complete(const std::string& commit, const std::string& path
 }
 
 absl::Status HubApi::Download(const std::string& commit, const std::string& path, int64_t from,
-                              HttpSink& sink) {
+                              const HttpSink& sink) {
   return Check(http_.Get(FileUrl(commit, path), from, absl::InfiniteDuration(), sink));
 }
 

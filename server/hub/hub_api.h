@@ -24,7 +24,7 @@ class HubApi {
   absl::Status Complete(const std::string& commit, const std::string& path, HubFile& file);
   // Downloads a file from byte `from` into `sink`.
   absl::Status Download(const std::string& commit, const std::string& path, int64_t from,
-                        HttpSink& sink);
+                        const HttpSink& sink);
 
  private:
   std::string FileUrl(const std::string& commit, const std::string& path) const;

@@ -40,8 +40,8 @@ class Pull {
         report_(report),
         cache_(options.cache, reference.repository),
         api_(options, reference),
-        download_(api_, cache_, options,
-                  {report.note, [this](int64_t bytes) { CountReceived(bytes); }}) {}
+        download_(api_, cache_, options, report.note,
+                  [this](int64_t bytes) { CountReceived(bytes); }) {}
 
   absl::StatusOr<PulledModel> Run() {
     RETURN_IF_ERROR(List());

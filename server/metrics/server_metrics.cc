@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -14,9 +15,31 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/metrics/process_figures.h"
-#include "server/metrics/series_cache.h"
 
 namespace attendant::server {
+
+// Creates a series on the first use of its key, and later returns it without looking it up by
+// labels. References are valid during the cache's lifetime. Thread-safe.
+template <typename Key, typename Series>
+class SeriesCache {
+ public:
+  // `key` may be a tuple of references.
+  template <typename AnyKey, typename Make>
+  const Series& Get(const AnyKey& key, Make make) {
+    {
+      absl::ReaderMutexLock lock(&mutex_);
+      if (const auto found = series_.find(key); found != series_.end()) return found->second;
+    }
+    absl::MutexLock lock(&mutex_);
+    return series_.try_emplace(Key(key), make()).first->second;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  // A map, because its entries do not move.
+  std::map<Key, Series, std::less<>> series_ ABSL_GUARDED_BY(mutex_);
+};
+
 namespace {
 
 using prometheus::Counter;
@@ -100,9 +123,9 @@ struct ServerMetrics::Series {
   struct EndSeries {
     Registry& registry;
     Labels labels;
-    Counter& requests = Counters(registry, "attendant_requests_total",
-                                 "Requests that have ended, by status code.")
-                            .Add(labels);
+    Counter& requests =
+        Counters(registry, "attendant_requests_total", "Requests that have ended, by status code.")
+            .Add(labels);
     Histogram& seconds = AddHistogram(
         registry, "attendant_request_seconds",
         "Time from the headers of a request, or the arrival of a stream's item, to its end.",
@@ -136,9 +159,8 @@ struct ServerMetrics::Series {
   Counter& unsent_answers = Counters(registry, "attendant_unsent_answers_total",
                                      "Calls ended because their response was not sent in time.")
                                 .Add({});
-  Family<Counter>& batches =
-      Counters(registry, "attendant_batches_total",
-               "Computed batches, by the reason for closing them.");
+  Family<Counter>& batches = Counters(registry, "attendant_batches_total",
+                                      "Computed batches, by the reason for closing them.");
   SeriesCache<std::string, ModelSeries> by_model = {};
   SeriesCache<std::tuple<std::string, std::string, absl::StatusCode>, EndSeries> by_end = {};
   absl::Mutex mutex = {};
@@ -221,8 +243,7 @@ void ServerMetrics::RecordReload(const std::string& what, bool ok) {
 }
 
 void ServerMetrics::RecordModelLoad(const std::string& model, bool ok) {
-  series_->Count("attendant_model_loads_total",
-                 "Loads of model repository versions, by result.",
+  series_->Count("attendant_model_loads_total", "Loads of model repository versions, by result.",
                  {{"model", model}, {"result", ok ? "ok" : "failed"}});
 }
 
@@ -242,8 +263,8 @@ void ServerMetrics::CountUnsentAnswer() { series_->unsent_answers.Increment(); }
 
 std::string ServerMetrics::Scrape(Gauges gauges) const {
   gauges.Add("attendant_build_info", "1, with the versions as labels.", 1, series_->build);
-  gauges.Add("process_start_time_seconds",
-             "Start time of the process since unix epoch in seconds.", series_->started);
+  gauges.Add("process_start_time_seconds", "Start time of the process since unix epoch in seconds.",
+             series_->started);
   gauges.Add("process_resident_memory_bytes", "Resident memory size in bytes.", ResidentBytes());
   gauges.Add("process_open_fds", "Number of open file descriptors.", OpenDescriptors());
   gauges.AddTotal("process_cpu_seconds_total", "Total user and system CPU time in seconds.",

@@ -1,6 +1,5 @@
 #include "server/models/health_states.h"
 
-
 namespace attendant::server {
 
 void HealthStates::Set(const std::string& name, bool serving) {

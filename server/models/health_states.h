@@ -30,6 +30,7 @@ class HealthStates {
   // without locks, as long as the function exists.
   using OnChange = std::function<void()>;
   void Watch(const std::shared_ptr<const OnChange>& on_change);
+
  private:
   using Watchers = std::vector<std::weak_ptr<const OnChange>>;
 

@@ -70,8 +70,7 @@ LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base, int th
     next = clock.Now() + kProgressInterval;
     const double percent =
         total == 0 ? 100 : 100.0 * static_cast<double>(done) / static_cast<double>(total);
-    spdlog::info("model {}: read {:.0f} % of {}", opened.setting.name, percent,
-                 InMebibytes(total));
+    spdlog::info("model {}: read {:.0f} % of {}", opened.setting.name, percent, InMebibytes(total));
   };
   return Encoder::Load(opened.checkpoint.description, *opened.checkpoint.weights, log_progress,
                        opened.setting.compute, threads);

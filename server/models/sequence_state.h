@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "engine/model/model_description.h"
-
+#include "engine/model/model_facts.h"
 namespace attendant::server {
 
 // Upper bound of the bookkeeping for anything kept between requests, so that an empty memory or a
@@ -13,6 +13,9 @@ inline constexpr int64_t kBookkeepingBytes = 512;
 
 // Returns the bytes of a sequence's state over `layers` layers, whatever its length: the current
 // state, and space for the next one.
-int64_t SequenceStateBytes(const ModelDescription& model, int64_t layers);
+inline int64_t SequenceStateBytes(const ModelDescription& model, int64_t layers) {
+  return kBookkeepingBytes +
+         2 * layers * LayerStateSize(model.layer) * static_cast<int64_t>(sizeof(float));
+}
 
 }  // namespace attendant::server

@@ -80,4 +80,15 @@ struct ServedModel {
 // Models by name.
 using ServedModels = std::map<std::string, std::shared_ptr<const ServedModel>>;
 
+// A range of consecutive layers of a served model.
+struct LayerSpan {
+  std::shared_ptr<const ServedModel> model;
+  int64_t first_layer = 0;
+  int64_t layers = 1;
+
+  const ModelDescription& description() const { return model->encoder->description(); }
+
+  friend bool operator==(const LayerSpan&, const LayerSpan&) = default;
+};
+
 }  // namespace attendant::server

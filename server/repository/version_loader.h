@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+
 #include "absl/status/statusor.h"
 #include "server/base/clock.h"
 #include "server/host/memory_limit.h"

@@ -14,8 +14,9 @@ BodyCall::BodyCall(BodyCallArgs entry)
     : entry_(std::move(entry)),
       context_(entry_.context),
       started_(context_.clock.Now()),
-      body_(entry_.body_bytes.value_or(context_.limits.max_request_bytes)),
-      slot_(std::move(entry_.slot)) {}
+      body_(entry_.body_bytes.value_or(context_.limits.max_request_bytes)) {
+  until_reported_->slot = std::move(entry_.slot);
+}
 
 void BodyCall::OnBody(std::string_view bytes) {
   if (!received_.ok()) return;
@@ -72,27 +73,19 @@ HttpAnswer BodyCall::AnswerOf(const absl::Status& error) const {
 
 void BodyCall::Finish(HttpAnswer answer, Budget::Reservation memory,
                       absl::Duration queued) noexcept {
-  if (!BeginEnd()) return;
-  {
-    absl::MutexLock lock(&end_mutex_);
-    answer_memory_ = std::move(memory);
-  }
+  if (ended_.exchange(true)) return;
+  until_reported_->memory = std::move(memory);
   entry_.account.SetQueued(queued);
   context_.admission.ReportAnswered(context_.clock.Now() - started_);
   Report(absl::OkStatus(), std::move(answer));
 }
 
 void BodyCall::Fail(const absl::Status& status) noexcept {
-  if (!BeginEnd()) return;
+  if (ended_.exchange(true)) return;
   HttpAnswer answer = {500};  // if there is no memory for more
   Guarded([&] { answer = AnswerOf(status); }).IgnoreError();
   memory_.Release();
   Report(status, std::move(answer));
-}
-
-bool BodyCall::BeginEnd() noexcept {
-  absl::MutexLock lock(&end_mutex_);
-  return !std::exchange(ended_, true);
 }
 
 void BodyCall::Report(const absl::Status& status, HttpAnswer answer) noexcept {
@@ -101,11 +94,7 @@ void BodyCall::Report(const absl::Status& status, HttpAnswer answer) noexcept {
   }).IgnoreError();
   entry_.reply->Send(std::move(answer));
   entry_.account.Report(status, context_);
-  {
-    absl::MutexLock lock(&end_mutex_);
-    reported_ = true;
-  }
-  ReleaseIfOver();
+  until_reported_.reset();
 }
 
 void BodyCall::OnGone() {
@@ -123,20 +112,7 @@ void BodyCall::OnEnd(HttpCall::End end) {
   } else if (end == HttpCall::End::kTooLate) {
     context_.metrics.CountUnsentAnswer();
   }
-  {
-    absl::MutexLock lock(&end_mutex_);
-    done_ = true;
-  }
-  ReleaseIfOver();
-}
-
-// Call without the mutex, because releasing memory runs other calls.
-void BodyCall::ReleaseIfOver() {
-  Budget::Reservation slot, memory;
-  absl::MutexLock lock(&end_mutex_);
-  if (!reported_ || !done_) return;
-  slot = std::move(slot_);
-  memory = std::move(answer_memory_);
+  until_done_.reset();
 }
 
 }  // namespace attendant::server

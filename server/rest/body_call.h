@@ -9,12 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/account/request_recorder.h"
 #include "server/admission/budget.h"
+#include "server/execution/compute_job.h"
 #include "server/http/http_call.h"
 #include "server/request/service_context.h"
 #include "server/rest/body_buffer.h"
@@ -70,21 +69,17 @@ class BodyCall : public HttpCall, public std::enable_shared_from_this<BodyCall> 
 
  private:
   absl::Status Receive(std::string_view bytes);
-  bool BeginEnd() noexcept;  // returns true once
   void Report(const absl::Status& status, HttpAnswer answer) noexcept;
-  void ReleaseIfOver();
-
   // Used like `memory_`.
   BodyBuffer body_;
   absl::Status received_;  // on error, the rest of the body is dropped
   bool requested_ = false;
 
-  absl::Mutex end_mutex_;
-  bool ended_ ABSL_GUARDED_BY(end_mutex_) = false;
-  bool reported_ ABSL_GUARDED_BY(end_mutex_) = false;
-  bool done_ ABSL_GUARDED_BY(end_mutex_) = false;  // with the connection
-  Budget::Reservation slot_ ABSL_GUARDED_BY(end_mutex_);
-  Budget::Reservation answer_memory_ ABSL_GUARDED_BY(end_mutex_);
+  std::atomic<bool> ended_ = false;
+  // The slot, and the memory of the response: until the call is reported, and until its connection
+  // is done with it.
+  std::shared_ptr<Held> until_reported_ = std::make_shared<Held>();
+  std::shared_ptr<Held> until_done_ = until_reported_;
 };
 
 }  // namespace attendant::server

@@ -8,8 +8,6 @@
 #include "server/inference/infer.h"
 #include "server/inference/inference_methods.h"
 #include "server/rpc/calls.h"
-#include "server/rpc/model_methods.h"
-
 namespace attendant::server {
 namespace {
 

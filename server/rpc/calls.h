@@ -36,4 +36,15 @@ std::shared_ptr<Call> NewHealthWatch(CallArgs entry);
 // DEADLINE_EXCEEDED if no message completes in time, and UNAVAILABLE while the server drains.
 std::shared_ptr<Call> NewReflectionCall(CallArgs entry);
 
+// Methods of EncoderService about models and registered memories. Each is an InlineMethod. The
+// response of GetTokenizer shares the tokenizer's bytes with the model.
+absl::StatusOr<grpc::ByteBuffer> ListModels(const MethodContext& context,
+                                            const grpc::ByteBuffer& message, std::string& model);
+absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,
+                                          const grpc::ByteBuffer& message, std::string& model);
+absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
+                                              const grpc::ByteBuffer& message, std::string& model);
+absl::StatusOr<grpc::ByteBuffer> DropMemory(const MethodContext& context,
+                                            const grpc::ByteBuffer& message, std::string& model);
+
 }  // namespace attendant::server

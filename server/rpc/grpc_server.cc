@@ -1,14 +1,20 @@
 #include "server/rpc/grpc_server.h"
 
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
 #include <grpcpp/resource_quota.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <utility>
+#include <memory>
+#include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "server/base/fault.h"
+#include "server/security/server_secrets.h"
 
 namespace attendant::server {
 namespace {
@@ -51,6 +57,61 @@ void LimitMemory(const ServiceLimits& limits, int64_t receive_quota_bytes,
   grpc::ResourceQuota quota("attendant");
   quota.Resize(static_cast<size_t>(receive_quota_bytes));
   builder.SetResourceQuota(quota);
+}
+
+// gRPC's C++ interface of this version reloads certificates only from files, and takes whatever is
+// in them; the C interface asks at each handshake. Each handshake uses the newest certificates.
+// With a client CA, clients may present a certificate; the handshake fails if the CA has not signed
+// it or it has expired. CallDispatcher decides whether a client may call without one.
+class Credentials final : public grpc::ServerCredentials {
+ public:
+  explicit Credentials(const ServerSecrets& secrets)
+      : certificates_(*secrets.certificates), credentials_(MakeTls(secrets.NeedCertificates())) {}
+  ~Credentials() override { grpc_server_credentials_release(credentials_); }
+
+  void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
+
+ private:
+  int AddPortToServer(const std::string& address, grpc_server* server) override {
+    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
+  }
+
+  grpc_server_credentials* MakeTls(bool needs_certificate) {
+    // A certificate that is shown has to be good, or the handshake fails. Calls that need one and
+    // have none are refused later, since health checks need none.
+    const auto request_type = needs_certificate ? GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY
+                                                : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
+    return grpc_ssl_server_credentials_create_with_options(
+        grpc_ssl_server_credentials_create_options_using_config_fetcher(request_type, Fetch, this));
+  }
+
+  static grpc_ssl_certificate_config_reload_status Fetch(
+      void* self, grpc_ssl_server_certificate_config** config) {
+    return static_cast<Credentials*>(self)->FetchNew(*config);
+  }
+
+  grpc_ssl_certificate_config_reload_status FetchNew(grpc_ssl_server_certificate_config*& config) {
+    const std::shared_ptr<const Certificates> current = certificates_.current();
+    absl::MutexLock lock(&mutex_);
+    if (current == in_use_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    in_use_ = current;
+    const grpc_ssl_pem_key_cert_pair pair = {current->key.c_str(), current->chain.c_str()};
+    // gRPC wants certificates of clients' authorities even if it does not ask clients for any.
+    const std::string& roots = current->client_ca.empty() ? current->chain : current->client_ca;
+    config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
+    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+  }
+
+  const Reloaded<Certificates>& certificates_;
+  absl::Mutex mutex_;
+  std::shared_ptr<const Certificates> in_use_ ABSL_GUARDED_BY(mutex_);
+  grpc_server_credentials* const credentials_;
+};
+
+// The result must outlive the server.
+std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const ServerSecrets& secrets) {
+  if (secrets.certificates == nullptr) return grpc::InsecureServerCredentials();
+  return std::make_shared<Credentials>(secrets);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/rpc/call_dispatcher.h"
-#include "server/rpc/server_credentials.h"
 #include "server/transport/connection_listener.h"
 
 namespace attendant::server {

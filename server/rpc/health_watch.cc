@@ -52,7 +52,7 @@ class HealthWatch final : public Call {
     }
     method_context_.health.Watch({shared_from_this(), &on_change_});
     absl::MutexLock lock(&mutex_);
-    place_ = std::move(watch);
+    place_ = std::make_shared<Budget::Reservation>(std::move(watch));
     Advance();
     return absl::OkStatus();
   }

@@ -1,7 +1,6 @@
-#include "server/rpc/model_methods.h"
-
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +9,7 @@
 #include "server/models/model_lookup.h"
 #include "server/models/model_message.h"
 #include "server/models/product_plans.h"
+#include "server/rpc/calls.h"
 #include "server/tensors/status_mapping.h"
 #include "server/wire/response_codec.h"
 

@@ -10,9 +10,13 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "server/security/read_files.h"
 
 namespace attendant::server {
+
+class ServerMetrics;
+
+// Returns the contents of all files. An error names the file that cannot be read or exceeds 1 MiB.
+absl::StatusOr<std::vector<std::string>> ReadFiles(const std::vector<std::string>& paths);
 
 // Keeps the value of the last valid files. Thread-safe.
 template <typename Value>
@@ -62,5 +66,10 @@ class Reloaded {
   absl::StatusOr<std::vector<std::string>> seen_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Value> current_ ABSL_GUARDED_BY(mutex_);
 };
+
+// `changed` is the result of Reloaded::Reload. Logs and counts a reload that succeeded or failed;
+// ignores unchanged files. `what` is, for example, "certificates".
+void ReportReload(const std::string& what, const absl::StatusOr<bool>& changed,
+                  ServerMetrics& metrics);
 
 }  // namespace attendant::server

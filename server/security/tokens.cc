@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"

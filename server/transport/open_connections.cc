@@ -5,9 +5,13 @@
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <limits>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,6 +39,18 @@ int Watch(int epoll, int connection) {
 }
 
 }  // namespace
+
+int64_t RaiseDescriptorLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  rlimit raised = limit;
+  raised.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  constexpr rlim_t kMost = std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(std::min(limit.rlim_cur, kMost));
+}
+
+int64_t MostConnections(int64_t descriptors) { return std::max<int64_t>(descriptors / 4, 1); }
 
 OpenConnections::~OpenConnections() {
   absl::MutexLock lock(&mutex_);

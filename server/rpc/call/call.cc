@@ -1,6 +1,5 @@
 #include "server/rpc/call/call.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "server/account/peer.h"
@@ -32,7 +31,7 @@ Call::Call(CallArgs entry)
       peer_(std::move(entry.peer)),
       connection_(FindConnection(ConnectionOf(call_.peer()))),
       started_(context_.clock.Now()),
-      place_(std::move(entry.place)),
+      place_(std::make_shared<Budget::Reservation>(std::move(entry.place))),
       memory_(std::move(entry.memory)),
       account_(std::move(entry.account)),
       counted_(account_.has_value()),
@@ -152,12 +151,14 @@ void Call::EndReceiving(const absl::Status& status) noexcept {
 }
 
 void Call::End(CallEnd end, bool only_receiving) noexcept {
+  std::shared_ptr<Budget::Reservation> place;  // until the request is counted
   std::unique_ptr<MessageReceiver> receiver;
   std::optional<RequestRecorder> account;
   {
     absl::MutexLock lock(&mutex_);
     if (ended_ || (only_receiving && message_receiver_ == nullptr)) return;
-    ended_ = counting_ = true;
+    ended_ = true;
+    place = place_;
     Unlimit();
     receiver = std::move(message_receiver_);
     account.swap(account_);
@@ -178,10 +179,6 @@ void Call::End(CallEnd end, bool only_receiving) noexcept {
   }
   // Without the mutex, because it may log.
   if (account) account->Report(end.status, context_);
-  Budget::Reservation place;
-  absl::MutexLock lock(&mutex_);
-  counting_ = false;
-  if (done_) place = std::move(place_);
 }
 
 void Call::Finish(const absl::Status& status, grpc::ByteBuffer* response) noexcept {
@@ -201,10 +198,11 @@ void Call::OnDone() {
   }
   React([this] { OnEnd(); });
   std::shared_ptr<Call> self;
-  Budget::Reservation place, memory;
+  std::shared_ptr<Budget::Reservation> place;
+  Budget::Reservation memory;
   absl::MutexLock lock(&mutex_);
   response_.Clear();
-  if (!counting_) place = std::move(place_);
+  place = std::move(place_);
   memory = std::move(memory_);
   self = std::move(self_);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server_context.h>
 
 #include <cstdint>
 #include <memory>
@@ -11,13 +12,31 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "server/account/request_recorder.h"
+#include "server/admission/budget.h"
+#include "server/admission/recent_size.h"
 #include "server/base/fault.h"
 #include "server/base/timer.h"
-#include "server/rpc/call/call_args.h"
+#include "server/request/inline_method.h"
 #include "server/rpc/call/message_receiver.h"
+#include "server/rpc/call/open_streams.h"
 #include "server/rpc/call/request_end.h"
 
 namespace attendant::server {
+
+// The arguments with which a call starts.
+struct CallArgs {
+  // Must outlive the call.
+  const MethodContext& context;
+  RecentSize& recent;  // of the method
+  grpc::CallbackServerContext& call;
+
+  OpenStreams* open_streams = nullptr;  // only of streams; outlives the call
+  std::string peer = {};
+  Budget::Reservation place = {};               // a slot, or a place among the streams
+  Budget::Reservation memory = {};              // for a stream, its permit to receive
+  std::optional<RequestRecorder> account = {};  // nullopt if the call counts in no metric
+};
 
 // The result of a call.
 struct CallEnd {
@@ -104,7 +123,8 @@ class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_fr
   const absl::Time started_;
 
   mutable absl::Mutex mutex_;
-  Budget::Reservation place_ ABSL_GUARDED_BY(mutex_);   // until OnDone and until counted
+  // A slot or a place among the streams, until OnDone and until counted.
+  std::shared_ptr<Budget::Reservation> place_ ABSL_GUARDED_BY(mutex_);
   Budget::Reservation memory_ ABSL_GUARDED_BY(mutex_);  // of the entry, then of the response
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);    // owned by the read in progress
   grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);   // owned by the write in progress
@@ -127,7 +147,6 @@ class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_fr
       ABSL_GUARDED_BY(mutex_);                                  // while a message is read
   std::optional<Timer::Ticket> limit_ ABSL_GUARDED_BY(mutex_);  // for receiving or sending
   uint64_t limits_ ABSL_GUARDED_BY(mutex_) = 0;                 // number of limits set so far
-  bool counting_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace attendant::server

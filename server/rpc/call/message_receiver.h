@@ -18,9 +18,9 @@ namespace attendant::server {
 // The permit of a body is a share of the memory budget. A body must arrive within receive_timeout
 // plus one second for each min_receive_rate of its bytes, of which at most max_request_bytes count.
 // A small message has no permit, but counts among the awaited messages; it must arrive within two
-// seconds or receive_timeout. gRPC receives as many bytes as a message announces; its connection holds
-// memory for bytes beyond the permit, or beyond the first window. The call fails if there is no
-// memory for them, or if its small message is evicted.
+// seconds or receive_timeout. gRPC receives as many bytes as a message announces; its connection
+// holds memory for bytes beyond the permit, or beyond the first window. The call fails if there is
+// no memory for them, or if its small message is evicted.
 class MessageReceiver {
  public:
   // `permit` becomes the allowance of `call`; an empty permit means a small message.

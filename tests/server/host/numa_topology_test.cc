@@ -35,7 +35,9 @@ class NumaTopologyTest : public testing::Test {
     std::ofstream(root_ / file) << text;
   }
   // CPUs from 1000 on, on none of which this test runs.
-  std::vector<NumaNode> Find(const CpuList& allowed) { return FindNumaNodes(allowed, nodes_, status_); }
+  std::vector<NumaNode> Find(const CpuList& allowed) {
+    return FindNumaNodes(allowed, nodes_, status_);
+  }
   void ExpectOneNode(const CpuList& allowed) {
     EXPECT_THAT(Find(allowed), ElementsAre(NumaNode{0, allowed}));
   }

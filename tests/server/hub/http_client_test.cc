@@ -15,17 +15,19 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class TextSink final : public HttpSink {
- public:
-  absl::Status Begin(int64_t offset) override {
-    begun.push_back(offset);
-    text.clear();
-    return absl::OkStatus();
+struct TextSink {
+  HttpSink sink() {
+    return {[this](int64_t offset) {
+              begun.push_back(offset);
+              text.clear();
+              return absl::OkStatus();
+            },
+            [this](absl::string_view bytes) {
+              text.append(bytes.data(), bytes.size());
+              return status;
+            }};
   }
-  absl::Status Write(absl::string_view bytes) override {
-    text.append(bytes.data(), bytes.size());
-    return status;
-  }
+
   std::vector<int64_t> begun;
   std::string text;
   absl::Status status;
@@ -37,7 +39,7 @@ class HttpClientTest : public HubTest {
 
   absl::StatusOr<HttpResponse> Get(const std::string& path, int64_t from = 0) {
     HttpClient client(options_);
-    return client.Get(options_.endpoint + path, from, absl::Seconds(30), sink_);
+    return client.Get(options_.endpoint + path, from, absl::Seconds(30), sink_.sink());
   }
 
   TextSink sink_;

@@ -9,8 +9,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/metrics/server_metrics.h"
-#include "server/security/report_reload.h"
-
 namespace attendant::server {
 namespace reloaded_test {
 

@@ -18,7 +18,6 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/transport/descriptor_limit.h"
 #include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {

@@ -1,10 +1,13 @@
-#include "server/security/read_files.h"
+#include "server/security/reloaded.h"
+
+#include <spdlog/spdlog.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "server/metrics/server_metrics.h"
 
 namespace attendant::server {
 
@@ -31,6 +34,18 @@ absl::StatusOr<std::vector<std::string>> ReadFiles(const std::vector<std::string
     contents.push_back(std::move(bytes));
   }
   return contents;
+}
+
+void ReportReload(const std::string& what, const absl::StatusOr<bool>& changed,
+                  ServerMetrics& metrics) {
+  if (changed.ok() && !*changed) return;
+  if (changed.ok()) {
+    spdlog::info("{}: reloaded", what);
+  } else {
+    spdlog::warn("{}: not reloaded, keeping the last good ones: {}", what,
+                 std::string(changed.status().message()));
+  }
+  metrics.RecordReload(what, changed.ok());
 }
 
 }  // namespace attendant::server
