@@ -14,7 +14,9 @@
 #include "engine/kernels/isa.h"
 #include "proto/byte_text.h"
 #include "server/admission/admission.h"
+#include "server/base/fault.h"
 #include "server/base/listening_socket.h"
+#include "server/base/timer.h"
 #include "server/base/worker_threads.h"
 #include "server/batching/instance_pool.h"
 #include "server/execution/batch_executor.h"
@@ -22,7 +24,6 @@
 #include "server/host/freed_memory.h"
 #include "server/host/memory_limit.h"
 #include "server/host/node_binding.h"
-#include "server/host/periodic.h"
 #include "server/host/port_file.h"
 #include "server/host/signals.h"
 #include "server/http/http_server.h"
@@ -71,7 +72,7 @@ class App::Impl {
                   &admission_.memory()) {}
 
   ~Impl() {
-    if (grpc_.server != nullptr && !admission_.closed()) Drain();
+    if (grpc_ != nullptr && !admission_.closed()) Drain();
     http_.reset();  // its calls are the service's
     apis_.reset();
     workers_.reset();
@@ -128,7 +129,7 @@ class App::Impl {
       spdlog::warn("drain timeout: failing {} unfinished requests", late);
       queue_.FailAll(absl::UnavailableError("the server is stopping"));
     }
-    EndGrpcServer(*grpc_.server, *listener_, absl::Now() + (deadline - clock_.Now()));
+    EndGrpcServer(*grpc_, *listener_, absl::Now() + (deadline - clock_.Now()));
     instances_.reset();
     spdlog::info("stopped after answering {} requests", metrics_.answered());
   }
@@ -271,7 +272,8 @@ class App::Impl {
 
     ASSIGN_OR_RETURN(grpc_,
                      StartGrpcServer(*dispatcher_, *listener_, TransportQuota(request_budget_)));
-    StartHousekeeping();
+    housekeeping_ = std::make_unique<Timer>(RealClock());
+    ScheduleHousekeeping();
     for (const char* name : kServiceNames) dispatcher_->health().Set(name, true);
     return absl::OkStatus();
   }
@@ -296,21 +298,26 @@ class App::Impl {
     return absl::OkStatus();
   }
 
-  void StartHousekeeping() {
-    housekeeping_ = std::make_unique<Periodic>(absl::Seconds(1), [this] {
-      if (IsShortOfMemory()) {
-        freed_memory_.GiveBack();  // all calls are refused meanwhile
-      } else {
-        const BudgetCounts calls = admission_.slots().counts();
-        freed_memory_.GiveBackIfGrown(calls.all(), calls.taken);
-      }
-      if (certificates_ != nullptr) {
-        ReportReload("certificates", certificates_->Reload(), metrics_);
-      }
-      if (tokens_ != nullptr) ReportReload("tokens", tokens_->Reload(), metrics_);
+  void ScheduleHousekeeping() {
+    constexpr absl::Duration kInterval = absl::Seconds(1);
+    housekeeping_->Set(RealClock().Now() + kInterval, [this] {
+      Guarded([this] { DoHousekeeping(); }).IgnoreError();
+      while (!Guarded([this] { ScheduleHousekeeping(); }).ok()) absl::SleepFor(kInterval);
     });
   }
 
+  void DoHousekeeping() {
+    if (IsShortOfMemory()) {
+      freed_memory_.GiveBack();  // all calls are refused meanwhile
+    } else {
+      const BudgetCounts calls = admission_.slots().counts();
+      freed_memory_.GiveBackIfGrown(calls.all(), calls.taken);
+    }
+    if (certificates_ != nullptr) {
+      ReportReload("certificates", certificates_->Reload(), metrics_);
+    }
+    if (tokens_ != nullptr) ReportReload("tokens", tokens_->Reload(), metrics_);
+  }
   bool IsShortOfMemory() const { return ResidentBytes() > admission_.most_resident_bytes(); }
 
   const Settings settings_;
@@ -343,8 +350,8 @@ class App::Impl {
   std::optional<VersionLoader> loader_;
   std::optional<ModelRepository> repository_;
   std::unique_ptr<InstancePool> instances_;
-  RunningGrpcServer grpc_;
-  std::unique_ptr<Periodic> housekeeping_;
+  std::unique_ptr<grpc::Server> grpc_;
+  std::unique_ptr<Timer> housekeeping_;
 };
 
 App::App(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

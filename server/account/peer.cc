@@ -17,28 +17,33 @@ namespace {
 std::optional<IpAddress> AddressOf(const std::string& transport_peer) {
   const size_t begin = transport_peer.find(':') + 1, end = transport_peer.rfind(':');
   if (begin == 0 || end < begin) return std::nullopt;
-  const std::string address = absl::StrReplaceAll(transport_peer.substr(begin, end - begin),
-                                                  {{"%5B", ""}, {"%5D", ""}, {"[", ""}, {"]", ""}});
+  const std::string address =
+      absl::StrReplaceAll(transport_peer.substr(begin, end - begin), {{"%5B", ""}, {"%5D", ""}});
   return ParseAddress(address.substr(0, address.find('%')));
 }
 
 }  // namespace
 
-std::string PeerOf(const std::string& transport_peer, const std::string& forwarded_for,
+std::string PeerOf(IpAddress address, const std::string& forwarded_for,
                    const std::vector<Network>& trusted) {
-  std::optional<IpAddress> address = AddressOf(transport_peer);
-  if (!address) return absl::StartsWith(transport_peer, "unix") ? "unix" : transport_peer;
   const auto is_proxy = [&](const IpAddress& hop) {
     return std::any_of(trusted.begin(), trusted.end(),
                        [&](const Network& network) { return network.Contains(hop); });
   };
   const std::vector<std::string> hops = absl::StrSplit(forwarded_for, ',');
-  for (auto hop = hops.rbegin(); hop != hops.rend() && is_proxy(*address); ++hop) {
+  for (auto hop = hops.rbegin(); hop != hops.rend() && is_proxy(address); ++hop) {
     const auto next = ParseAddress(std::string(absl::StripAsciiWhitespace(*hop)));
     if (!next) break;  // the address before this proxy is unknown
-    address = next;
+    address = *next;
   }
-  return FormatAddress(CallerNetwork(*address));
+  return FormatAddress(CallerNetwork(address));
+}
+
+std::string PeerOf(const std::string& transport_peer, const std::string& forwarded_for,
+                   const std::vector<Network>& trusted) {
+  const std::optional<IpAddress> address = AddressOf(transport_peer);
+  if (address) return PeerOf(*address, forwarded_for, trusted);
+  return absl::StartsWith(transport_peer, "unix") ? "unix" : transport_peer;
 }
 
 std::string ConnectionOf(const std::string& transport_peer) {

@@ -69,7 +69,7 @@ struct HttpConnection {
 
   int descriptor = -1;
   std::string address = {};  // the client's network
-  std::string peer = {};     // HttpRequest::peer
+  IpAddress peer = {};       // the client
   Phase phase = Phase::kBrief;
   TimePoint since = {};  // the start of the phase
   int64_t received = 0;  // bytes of the body

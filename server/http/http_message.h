@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/settings/network.h"
 
 namespace attendant::server {
 
@@ -18,8 +19,8 @@ struct HttpRequest {
   bool has_body = false;
   std::string authorization = {};  // the header, or empty
   bool has_certificate = true;     // false only if the server requires one
-  std::string peer = {};           // as gRPC names it, "ipv4:10.0.0.1:5000"
-  absl::Status call_room = {};     // an error if the HTTP port has no place for a call
+  IpAddress peer = {};
+  absl::Status call_room = {};  // an error if the HTTP port has no place for a call
   // Returns the value of a header, with several values separated by commas; empty if absent. May be
   // null for a request without headers.
   std::function<std::string(const char* name)> header = {};

@@ -64,13 +64,6 @@ bool OutOfResources(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-// Returns HttpRequest::peer.
-std::string PeerName(const Endpoint& endpoint) {
-  const std::string host = FormatAddress(endpoint.address);
-  return IsIpv4(endpoint.address) ? absl::StrCat("ipv4:", host, ":", endpoint.port)
-                                  : absl::StrCat("ipv6:[", host, "]:", endpoint.port);
-}
-
 // What to wait for on a connection: the library looks at the others itself. It does not look at one
 // that waits for its answer, and says nothing of the first byte of a head.
 short EventsOf(const HttpConnection& connection) {
@@ -212,10 +205,10 @@ void HttpServer::Accept() {
   }
   HttpConnection* connection = nullptr;
   try {
-    const Endpoint endpoint = *EndpointOf(peer);
-    const std::string address = FormatAddress(CallerNetwork(endpoint.address));
+    const IpAddress client = EndpointOf(peer)->address;
+    const std::string address = FormatAddress(CallerNetwork(client));
     if (HttpConnection* in_the_way = open_.InTheWayOf(address)) Close(*in_the_way);
-    connection = &open_.Add({accepted, address, PeerName(endpoint)});
+    connection = &open_.Add({accepted, address, client});
   } catch (const std::bad_alloc&) {
     close(accepted);
     return;

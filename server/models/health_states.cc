@@ -3,36 +3,25 @@
 namespace attendant::server {
 
 void HealthStates::Set(const std::string& name, bool serving) {
-  Watchers watchers;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (shut_down_) return;
+  Change([&] {
+    mutex_.AssertHeld();
     states_[name] = serving;
-    watchers = Watching();
-  }
-  Notify(watchers);
+  });
 }
 
 void HealthStates::Remove(const std::string& name) {
-  Watchers watchers;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (shut_down_) return;
+  Change([&] {
+    mutex_.AssertHeld();
     states_.erase(name);
-    watchers = Watching();
-  }
-  Notify(watchers);
+  });
 }
 
 void HealthStates::Shutdown() {
-  Watchers watchers;
-  {
-    absl::MutexLock lock(&mutex_);
+  Change([&] {
+    mutex_.AssertHeld();
     shut_down_ = true;
     for (auto& [name, serving] : states_) serving = false;
-    watchers.swap(watchers_);  // there is no further change
-  }
-  Notify(watchers);
+  });
 }
 
 std::optional<bool> HealthStates::Find(const std::string& name) const {
@@ -47,7 +36,14 @@ void HealthStates::Watch(const std::shared_ptr<const OnChange>& on_change) {
   watchers_.push_back(on_change);
 }
 
-void HealthStates::Notify(const Watchers& watchers) {
+void HealthStates::Change(const std::function<void()>& change) {
+  Watchers watchers;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (shut_down_) return;
+    change();
+    watchers = Watching();
+  }
   for (const auto& weak : watchers) {
     if (const auto on_change = weak.lock()) (*on_change)();
   }

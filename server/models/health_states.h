@@ -34,7 +34,8 @@ class HealthStates {
  private:
   using Watchers = std::vector<std::weak_ptr<const OnChange>>;
 
-  static void Notify(const Watchers& watchers);
+  // Changes states and calls the watchers. Does nothing after Shutdown.
+  void Change(const std::function<void()>& change);
   // Drops those that are gone, and returns the others.
   const Watchers& Watching() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -108,7 +108,6 @@ class Credentials final : public grpc::ServerCredentials {
   grpc_server_credentials* const credentials_;
 };
 
-// The result must outlive the server.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const ServerSecrets& secrets) {
   if (secrets.certificates == nullptr) return grpc::InsecureServerCredentials();
   return std::make_shared<Credentials>(secrets);
@@ -116,23 +115,25 @@ std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const ServerSecre
 
 }  // namespace
 
-absl::StatusOr<RunningGrpcServer> StartGrpcServer(CallDispatcher& dispatcher,
-                                                  ConnectionListener& listener,
-                                                  int64_t receive_quota_bytes) {
+absl::StatusOr<std::unique_ptr<grpc::Server>> StartGrpcServer(CallDispatcher& dispatcher,
+                                                              ConnectionListener& listener,
+                                                              int64_t receive_quota_bytes) {
+  using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
   const ServiceContext& context = dispatcher.context();
   grpc::EnableDefaultHealthCheckService(false);  // the service has its own
   grpc::ServerBuilder builder;
   LimitConnections(context.limits, builder);
   LimitMemory(context.limits, receive_quota_bytes, builder);
   builder.RegisterCallbackGenericService(&dispatcher);
-  RunningGrpcServer running;
-  running.credentials = MakeServerCredentials(context.secrets);
-  running.acceptor = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, running.credentials);
-  running.server = builder.BuildAndStart();
-  if (running.server == nullptr) return absl::InternalError("gRPC failed to start a server");
-  const auto take = [acceptor = running.acceptor.get()](int socket, int connection) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+  const std::shared_ptr<grpc::ServerCredentials> credentials =
+      MakeServerCredentials(context.secrets);
+  const std::shared_ptr<Acceptor> acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) return absl::InternalError("gRPC failed to start a server");
+  // Keeps the credentials, too, which must outlive the server.
+  const auto take = [acceptor, credentials](int socket, int connection) {
+    Acceptor::NewConnectionParameters parameters;
     parameters.listener_fd = socket;
     parameters.fd = connection;
     acceptor->HandleNewConnection(&parameters);
@@ -142,7 +143,7 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(CallDispatcher& dispatcher,
     Guarded([&] { metrics.RecordRefusedConnection(reason); }).IgnoreError();
   };
   if (absl::Status status = listener.Start(take, on_refused); !status.ok()) return status;
-  return running;
+  return server;
 }
 
 void EndGrpcServer(grpc::Server& server, ConnectionListener& listener, absl::Time deadline) {

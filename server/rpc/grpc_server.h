@@ -13,19 +13,13 @@
 
 namespace attendant::server {
 
-struct RunningGrpcServer {
-  std::shared_ptr<grpc::ServerCredentials> credentials;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
-  std::unique_ptr<grpc::Server> server;
-};
-
 // Serves calls through `dispatcher`, by the limits and secrets of its context. Starts `listener`,
-// which supplies the connections and must be closed before the server shuts down. Connections that
-// it refuses are counted. gRPC holds at most `receive_quota_bytes` of request data. Returns
-// UNAVAILABLE if the server cannot listen.
-absl::StatusOr<RunningGrpcServer> StartGrpcServer(CallDispatcher& dispatcher,
-                                                  ConnectionListener& listener,
-                                                  int64_t receive_quota_bytes);
+// which supplies the connections, must be closed before the server shuts down, and must outlive it.
+// Connections that it refuses are counted. gRPC holds at most `receive_quota_bytes` of request
+// data. Returns UNAVAILABLE if the server cannot listen.
+absl::StatusOr<std::unique_ptr<grpc::Server>> StartGrpcServer(CallDispatcher& dispatcher,
+                                                              ConnectionListener& listener,
+                                                              int64_t receive_quota_bytes);
 
 // Stops the server, which refuses further calls, once clients have received all responses. At
 // `deadline` (real clock), closes the connections that have not.

@@ -13,7 +13,7 @@ const std::vector<Network> kProxies = {*ParseNetwork("10.0.0.0/8"), *ParseNetwor
 TEST(PeerTest, IsTheAddressWithoutThePort) {
   EXPECT_EQ(PeerOf("ipv4:127.0.0.1:5000", "", {}), "127.0.0.1");
   EXPECT_EQ(PeerOf("ipv6:%5B::1%5D:5000", "", {}), "::");
-  EXPECT_EQ(PeerOf("ipv6:[2001:db8:1:2:3:4:5:6]:5000", "", {}), "2001:db8:1:2::");
+  EXPECT_EQ(PeerOf(*ParseAddress("2001:db8:1:2:3:4:5:6"), "", {}), "2001:db8:1:2::");
   EXPECT_EQ(PeerOf("ipv6:%5B::ffff:192.0.2.1%5D:5000", "", {}), "192.0.2.1");
   EXPECT_EQ(PeerOf("ipv6:%5Bfe80::1:2:3%25eth0%5D:5000", "", {}), "fe80::");
   EXPECT_EQ(ConnectionOf("ipv6:%5Bfe80::1%25eth0%5D:5000"), "fe80::1 port 5000");

@@ -184,15 +184,15 @@ TestServer::TestServer(TestServerOptions options)
 TestServer::~TestServer() { Stop(); }
 
 void TestServer::Stop(std::chrono::milliseconds grace) {
-  if (grpc_.server == nullptr) return;
+  if (grpc_ == nullptr) return;
   gate_.Open();
   listener_->Close();
   admission_.Close();
   queue_.Close();
-  grpc_.server->Shutdown(std::chrono::system_clock::now() + grace);
+  grpc_->Shutdown(std::chrono::system_clock::now() + grace);
   instances_.reset();
   workers_.reset();
-  grpc_.server.reset();
+  grpc_.reset();
 }
 
 void TestServer::AwaitQueued(int64_t jobs) const {

@@ -122,7 +122,7 @@ class TestServer {
   CallDispatcher service_;
   std::unique_ptr<InstancePool> instances_;
   std::unique_ptr<ConnectionListener> listener_;
-  RunningGrpcServer grpc_;
+  std::unique_ptr<grpc::Server> grpc_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::EncoderService::Stub> stub_;
 };
