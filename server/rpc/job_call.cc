@@ -25,113 +25,104 @@ class JobCall final : public Call {
       : Call(std::move(entry)), prepare_(prepare), recent_(entry.recent) {}
 
  private:
-  absl::Status Begin() override;
-  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Reservation memory) override;
-  void OnLost() override;
+  absl::Status Begin() override {
+    Budget& memory = context_.admission.memory();
+    // Twice the largest body is enough for any request with a response of its size.
+    const int64_t most = std::min(2 * context_.limits.max_request_bytes, memory.total());
+    int64_t amount = std::min(recent_.bytes(), most);
+    // The size of other clients' requests does not matter to a client that holds nothing yet, and
+    // need not make it wait.
+    if (memory.held_by(peer_) == 0) amount = std::min(amount, RecentSize::kLeast);
+    pending_permit_ = memory.Await({peer_, amount, HeldFor::kReceiving},
+                                   [this, weak = weak_from_this()](Budget::Reservation permit) {
+                                     if (const auto self = weak.lock())
+                                       React([&] { Receive(std::move(permit)); });
+                                   });
+    return absl::OkStatus();
+  }
+
+  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Reservation memory) override {
+    absl::StatusOr<Preparation> preparation = prepare_(message, context_);
+    if (!preparation.ok()) return preparation.status();
+    const absl::Time deadline = DeadlineOf(call_, context_.clock);
+    const auto bytes = static_cast<int64_t>(message.Length());
+    message.Clear();  // the preparation keeps what it needs
+    if (preparation->tokenizing_bytes == 0) {
+      return Proceed(preparation->prepare(peer_), std::move(memory), deadline);
+    }
+    RETURN_IF_ERROR(context_.admission.Charge(
+        {peer_, bytes + preparation->tokenizing_bytes, HeldFor::kRequest}, memory));
+    context_.workers.Run([this, self = shared_from_this(), deadline,
+                          preparation = *std::move(preparation),
+                          memory = std::move(memory)]() mutable {
+      React([&]() -> absl::Status {
+        RETURN_IF_ERROR(CheckAwaited(deadline));
+        return Proceed(preparation.prepare(peer_), std::move(memory), deadline);
+      });
+    });
+    return absl::OkStatus();
+  }
+
+  void OnLost() override {
+    cancelled_->store(true, std::memory_order_relaxed);
+    Call::OnLost();
+    context_.queue.FailExpired();
+  }
+
   // Goes on with a request or an answer, by the deadline of the caller.
   absl::Status Proceed(absl::StatusOr<Prepared> prepared, Budget::Reservation memory,
-                       absl::Time deadline);
-  absl::Status Submit(PreparedCompute prepared, Budget::Reservation memory, absl::Time deadline);
+                       absl::Time deadline) {
+    if (!prepared.ok()) return prepared.status();
+    if (auto* compute = std::get_if<PreparedCompute>(&*prepared)) {
+      return Submit(std::move(*compute), std::move(memory), deadline);
+    }
+    Respond(std::get<grpc::ByteBuffer>(*std::move(prepared)), std::move(memory));
+    return absl::OkStatus();
+  }
+
+  absl::Status Submit(PreparedCompute prepared, Budget::Reservation memory, absl::Time deadline) {
+    recent_.Report(prepared.bytes);
+    RETURN_IF_ERROR(context_.admission.Charge({peer_, prepared.bytes, HeldFor::kRequest}, memory));
+    auto end = [this, self = shared_from_this(),
+                to_message = std::move(prepared.to_message)](ComputeJob::End result) {
+      React([&]() -> absl::Status {
+        Budget::Reservation held = std::move(result.held.memory);
+        if (!result.response.ok()) return result.response.status();
+        Respond(to_message(*std::move(result.response)), std::move(held), result.queued);
+        return absl::OkStatus();
+      });
+    };
+    {
+      absl::MutexLock lock(&mutex_);
+      if (ended_) return absl::OkStatus();
+      account_->Describe(prepared.request);
+    }
+    JobTerms terms = {peer_, std::min(deadline, started_ + prepared.timeout)};
+    terms.gone = cancelled_;
+    terms.held.memory = std::move(memory);
+    return SubmitJob(context_, std::move(prepared.request), std::move(terms), std::move(end));
+  }
+
   void Respond(grpc::ByteBuffer response, Budget::Reservation memory,
-               std::optional<absl::Duration> queued = {});
-  absl::Status CheckAwaited(absl::Time deadline) const;
+               std::optional<absl::Duration> queued = {}) {
+    memory.Change(static_cast<int64_t>(response.Length()), HeldFor::kAnswer);
+    End({absl::OkStatus(), std::move(response), std::move(memory), queued});
+  }
+
+  absl::Status CheckAwaited(absl::Time deadline) const {
+    if (cancelled_->load(std::memory_order_relaxed)) {
+      return absl::CancelledError("the client has disconnected");
+    }
+    return context_.clock.Now() < deadline
+               ? absl::OkStatus()
+               : absl::DeadlineExceededError("the deadline passed before the texts were tokenized");
+  }
+
   const PrepareJob prepare_;
   RecentSize& recent_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<Budget::Pending> pending_permit_;
 };
-
-absl::Status JobCall::Begin() {
-  Budget& memory = context_.admission.memory();
-  // Twice the largest body is enough for any request with a response of its size.
-  const int64_t most = std::min(2 * context_.limits.max_request_bytes, memory.total());
-  int64_t amount = std::min(recent_.bytes(), most);
-  // The size of other clients' requests does not matter to a client that holds nothing yet, and
-  // need not make it wait.
-  if (memory.held_by(peer_) == 0) amount = std::min(amount, RecentSize::kLeast);
-  pending_permit_ = memory.Await({peer_, amount, HeldFor::kReceiving},
-                                 [this, weak = weak_from_this()](Budget::Reservation permit) {
-                                   if (const auto self = weak.lock())
-                                     React([&] { Receive(std::move(permit)); });
-                                 });
-  return absl::OkStatus();
-}
-
-absl::Status JobCall::OnMessage(grpc::ByteBuffer message, Budget::Reservation memory) {
-  absl::StatusOr<Preparation> preparation = prepare_(message, context_);
-  if (!preparation.ok()) return preparation.status();
-  const absl::Time deadline = DeadlineOf(call_, context_.clock);
-  const auto bytes = static_cast<int64_t>(message.Length());
-  message.Clear();  // the preparation keeps what it needs
-  if (preparation->tokenizing_bytes == 0) {
-    return Proceed(preparation->prepare(peer_), std::move(memory), deadline);
-  }
-  RETURN_IF_ERROR(context_.admission.Charge(
-      {peer_, bytes + preparation->tokenizing_bytes, HeldFor::kRequest}, memory));
-  context_.workers.Run([this, self = shared_from_this(), deadline,
-                        preparation = *std::move(preparation),
-                        memory = std::move(memory)]() mutable {
-    React([&]() -> absl::Status {
-      RETURN_IF_ERROR(CheckAwaited(deadline));
-      return Proceed(preparation.prepare(peer_), std::move(memory), deadline);
-    });
-  });
-  return absl::OkStatus();
-}
-
-absl::Status JobCall::CheckAwaited(absl::Time deadline) const {
-  if (cancelled_->load(std::memory_order_relaxed)) {
-    return absl::CancelledError("the client has disconnected");
-  }
-  return context_.clock.Now() < deadline
-             ? absl::OkStatus()
-             : absl::DeadlineExceededError("the deadline passed before the texts were tokenized");
-}
-
-absl::Status JobCall::Proceed(absl::StatusOr<Prepared> prepared, Budget::Reservation memory,
-                              absl::Time deadline) {
-  if (!prepared.ok()) return prepared.status();
-  if (auto* compute = std::get_if<PreparedCompute>(&*prepared)) {
-    return Submit(std::move(*compute), std::move(memory), deadline);
-  }
-  Respond(std::get<grpc::ByteBuffer>(*std::move(prepared)), std::move(memory));
-  return absl::OkStatus();
-}
-
-void JobCall::Respond(grpc::ByteBuffer response, Budget::Reservation memory,
-                      std::optional<absl::Duration> queued) {
-  memory.Change(static_cast<int64_t>(response.Length()), HeldFor::kAnswer);
-  End({absl::OkStatus(), std::move(response), std::move(memory), queued});
-}
-absl::Status JobCall::Submit(PreparedCompute prepared, Budget::Reservation memory,
-                             absl::Time deadline) {
-  recent_.Report(prepared.bytes);
-  RETURN_IF_ERROR(context_.admission.Charge({peer_, prepared.bytes, HeldFor::kRequest}, memory));
-  auto end = [this, self = shared_from_this(),
-              to_message = std::move(prepared.to_message)](ComputeJob::End result) {
-    React([&]() -> absl::Status {
-      Budget::Reservation held = std::move(result.held.memory);
-      if (!result.response.ok()) return result.response.status();
-      Respond(to_message(*std::move(result.response)), std::move(held), result.queued);
-      return absl::OkStatus();
-    });
-  };
-  {
-    absl::MutexLock lock(&mutex_);
-    if (ended_) return absl::OkStatus();
-    account_->Describe(prepared.request);
-  }
-  JobTerms terms = {peer_, std::min(deadline, started_ + prepared.timeout)};
-  terms.gone = cancelled_;
-  terms.held.memory = std::move(memory);
-  return SubmitJob(context_, std::move(prepared.request), std::move(terms), std::move(end));
-}
-
-void JobCall::OnLost() {
-  cancelled_->store(true, std::memory_order_relaxed);
-  Call::OnLost();
-  context_.queue.FailExpired();
-}
 
 }  // namespace
 
