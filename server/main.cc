@@ -32,24 +32,30 @@ std::vector<std::pair<std::string, std::string>> Environment() {
   return variables;
 }
 
-int Refuse(const std::string& why) {
+int Refuse(const std::string& why, int exit_code = kBadStart) {
   std::fprintf(stderr, "attendant-server: %s\n", EscapeControls(why).c_str());
-  return kBadStart;
+  return exit_code;
+}
+
+// Prints the directory of the model to standard output.
+int Pull(const Settings& settings) {
+  const absl::StatusOr<Settings> pulled = WithPulledModels(settings, /*may_use_cache=*/false);
+  if (!pulled.ok()) return Refuse(std::string(pulled.status().message()), 1);
+  const std::string line = pulled->models.front().pulled_folder + "\n";
+  return std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0 ? 0 : 1;
 }
 
 int Describe(const SettingsRequest& request) {
   const absl::StatusOr<Settings> pulled = WithPulledModels(request.settings);
-  if (pulled.ok()) return DescribeModel(*pulled, request.describe);
-  Refuse(std::string(pulled.status().message()));
-  return 1;
+  if (!pulled.ok()) return Refuse(std::string(pulled.status().message()), 1);
+  return DescribeModel(*pulled, request.describe);
 }
-
 int Run(const std::vector<std::string>& arguments) {
   const absl::StatusOr<SettingsRequest> request = ReadSettings(arguments, Environment());
   if (!request.ok()) return Refuse(std::string(request.status().message()));
   if (!request->text.empty()) return std::fputs(request->text.c_str(), stdout) < 0 ? 1 : 0;
   StartLogging(request->settings.log_format, request->settings.log_level);
-  if (request->kind == SettingsRequest::Kind::kPull) return PullAlone(request->settings);
+  if (request->kind == SettingsRequest::Kind::kPull) return Pull(request->settings);
   if (request->kind == SettingsRequest::Kind::kDescribe) return Describe(*request);
   TakeStopSignals();
   const absl::StatusOr<std::unique_ptr<App>> app = App::Start(request->settings);

@@ -2,12 +2,10 @@
 
 #include <spdlog/spdlog.h>
 
-#include <cstdio>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/host/logging.h"
 #include "server/hub/hub_options.h"
 #include "server/hub/pull_model.h"
 #include "server/pull_progress.h"
@@ -52,17 +50,6 @@ absl::StatusOr<Settings> WithPulledModels(Settings settings, bool may_use_cache)
     spdlog::info("{}: commit {} in {}", model.source, model.origin.commit, model.pulled_folder);
   }
   return settings;
-}
-
-int PullAlone(const Settings& settings) {
-  const absl::StatusOr<Settings> pulled = WithPulledModels(settings, /*may_use_cache=*/false);
-  if (!pulled.ok()) {
-    const std::string message(pulled.status().message());
-    std::fprintf(stderr, "attendant-server: %s\n", EscapeControls(message).c_str());
-    return 1;
-  }
-  const std::string line = pulled->models.front().pulled_folder + "\n";
-  return std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0 ? 0 : 1;
 }
 
 }  // namespace attendant::server

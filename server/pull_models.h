@@ -11,8 +11,4 @@ namespace attendant::server {
 // progress. If the Hub is unreachable or refuses access, uses a complete snapshot in the cache, or
 // fails without `may_use_cache`. The message of an error is one line for the user.
 absl::StatusOr<Settings> WithPulledModels(Settings settings, bool may_use_cache = true);
-// attendant-server --pull: pulls the settings' model and prints its directory to standard output.
-// Exit codes: 0 success, 1 failure.
-int PullAlone(const Settings& settings);
-
 }  // namespace attendant::server

@@ -95,6 +95,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
   void Give(Reservation& from, int64_t amount, Reservation& to) {
     if (to.empty()) {
       to.peer_ = from.peer_;
+      to.amount_ = 0;
       to.purpose_ = from.purpose_;
       to.budget_ = shared_from_this();
     }
@@ -249,18 +250,12 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
   std::thread::id running_on_ ABSL_GUARDED_BY(mutex_);
 };
 
-Budget::Reservation::Reservation(Reservation&& other) noexcept
-    : budget_(std::move(other.budget_)),
-      peer_(std::move(other.peer_)),
-      amount_(std::exchange(other.amount_, 0)),
-      purpose_(other.purpose_) {}
-
 Budget::Reservation& Budget::Reservation::operator=(Reservation&& other) noexcept {
   if (this == &other) return *this;
   Release();
   budget_ = std::move(other.budget_);
   peer_ = std::move(other.peer_);
-  amount_ = std::exchange(other.amount_, 0);
+  amount_ = other.amount_;
   purpose_ = other.purpose_;
   return *this;
 }

@@ -64,11 +64,11 @@ class Budget {
    public:
     Reservation() = default;
     ~Reservation() { Release(); }
-    Reservation(Reservation&& other) noexcept;
+    Reservation(Reservation&& other) noexcept = default;
     Reservation& operator=(Reservation&& other) noexcept;
 
     bool empty() const { return budget_ == nullptr; }
-    int64_t amount() const { return amount_; }
+    int64_t amount() const { return empty() ? 0 : amount_; }
     // Changes the amount and purpose. Decreases always succeed; if an increase fails, nothing
     // changes. An empty reservation, which belongs to no budget, stays empty and returns kTaken.
     // `exempt` bytes of the peer's other reservations do not count towards its share.
@@ -84,6 +84,7 @@ class Budget {
    private:
     friend class Impl;
     std::shared_ptr<Impl> budget_;
+    // Unspecified if there is no budget.
     std::string peer_;
     int64_t amount_ = 0;
     HeldFor purpose_ = HeldFor::kRequest;

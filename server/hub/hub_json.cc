@@ -24,11 +24,6 @@ const Json* Member(const Json& object, const char* key) {
   return found == object.end() ? nullptr : &*found;
 }
 
-std::string TextOf(const Json& object, const char* key) {
-  const Json* member = Member(object, key);
-  return member != nullptr && member->is_string() ? member->get<std::string>() : "";
-}
-
 int64_t SizeOf(const Json& object, const char* key) {
   const Json* member = Member(object, key);
   return member == nullptr ? -1 : AsCount(*member).value_or(-1);
@@ -64,17 +59,17 @@ bool IsSafePath(absl::string_view path) {
 absl::StatusOr<HubListing> ParseListing(absl::string_view text) {
   ASSIGN_OR_RETURN(const Json json, ParseJson(text, kListingLimits, "the Hub's list of files"));
   HubListing listing;
-  listing.commit = TextOf(json, "sha");
+  listing.commit = TextAt(json, "sha");
   const Json* siblings = Member(json, "siblings");
   if (!IsCommit(listing.commit) || siblings == nullptr || !siblings->is_array()) {
     return Unlike("the Hub's list of files, with sha and siblings");
   }
   for (const Json& sibling : *siblings) {
-    const std::string path = TextOf(sibling, "rfilename");
+    const std::string path = TextAt(sibling, "rfilename");
     if (!IsSafePath(path)) continue;
     const Json* lfs = Member(sibling, "lfs");
-    listing.files[path] = FileOf(SizeOf(sibling, "size"), TextOf(sibling, "blobId"),
-                                 lfs == nullptr ? "" : TextOf(*lfs, "sha256"));
+    listing.files[path] = FileOf(SizeOf(sibling, "size"), TextAt(sibling, "blobId"),
+                                 lfs == nullptr ? "" : TextAt(*lfs, "sha256"));
   }
   return listing;
 }
@@ -89,7 +84,7 @@ absl::StatusOr<HubListing> ParseTree(absl::string_view text, const std::string& 
   for (const auto& [path, file] : files->items()) {
     if (!IsSafePath(path)) continue;
     listing.files[path] =
-        FileOf(SizeOf(file, "size"), TextOf(file, "blob_id"), TextOf(file, "lfs_sha256"));
+        FileOf(SizeOf(file, "size"), TextAt(file, "blob_id"), TextAt(file, "lfs_sha256"));
   }
   return listing;
 }
@@ -101,7 +96,7 @@ absl::StatusOr<std::vector<std::string>> ParseModuleFolders(absl::string_view te
   }
   std::vector<std::string> folders;
   for (const Json& module : json) {
-    std::string path = TextOf(module, "path");
+    std::string path = TextAt(module, "path");
     if (!path.empty() && (!IsSafePath(path) || absl::StrContains(path, '/'))) {
       return Unlike("plain directory names as path in modules.json");
     }
