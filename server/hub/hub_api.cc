@@ -118,15 +118,14 @@ absl::StatusOr<HubListing> HubApi::List() {
 }
 
 absl::Status HubApi::Complete(const std::string& commit, const std::string& path, HubFile& file) {
-  const absl::StatusOr<HttpResponse> response =
-      http_.Head(FileUrl(commit, path), options_.api_timeout);
-  if (!response.ok()) return response.status();
-  const bool redirects = response->status / 100 == 3;
+  ASSIGN_OR_RETURN(const HttpResponse response,
+                   http_.Head(FileUrl(commit, path), options_.api_timeout));
+  const bool redirects = response.status / 100 == 3;
   RETURN_IF_ERROR(redirects ? absl::OkStatus() : Check(response));
-  const std::string linked = response->header("x-linked-etag");
-  file.etag = DigestIn(linked.empty() ? response->header("etag") : linked);
-  const std::string size = response->header("x-linked-size");
-  const std::string length = redirects ? "" : response->header("content-length");
+  const std::string linked = response.header("x-linked-etag");
+  file.etag = DigestIn(linked.empty() ? response.header("etag") : linked);
+  const std::string size = response.header("x-linked-size");
+  const std::string length = redirects ? "" : response.header("content-length");
   const bool has_size = absl::SimpleAtoi(size.empty() ? length : size, &file.size);
   if (!file.etag.empty() && has_size && file.size >= 0) return absl::OkStatus();
   return absl::FailedPreconditionError(

@@ -152,7 +152,7 @@ struct ServerMetrics::Series {
   const Labels build;
   const std::time_t started = std::time(nullptr);
   std::atomic<int64_t> answered = 0;
-  Registry registry = {};
+  Registry registry{};
   Family<Counter>& refusals =
       Counters(registry, "attendant_refusals_total",
                "Refused requests that might succeed at another time, by reason.");
@@ -163,7 +163,7 @@ struct ServerMetrics::Series {
                                       "Computed batches, by the reason for closing them.");
   SeriesCache<std::string, ModelSeries> by_model = {};
   SeriesCache<std::tuple<std::string, std::string, absl::StatusCode>, EndSeries> by_end = {};
-  absl::Mutex mutex = {};
+  absl::Mutex mutex{};
   std::map<std::string, ModelFigures> figures ABSL_GUARDED_BY(mutex) = {};  // by model
 };
 

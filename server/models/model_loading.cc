@@ -89,9 +89,8 @@ absl::StatusOr<std::vector<std::shared_ptr<const Encoder>>> LoadCopies(const Ope
       return LoadEncoder(opened, base == nullptr ? nullptr : base->copy(i).get(),
                          plan.threads_per_instance, clock);
     };
-    LoadedEncoder copy = std::async(std::launch::async, load).get();
-    if (!copy.ok()) return copy.status();
-    copies.push_back(*std::move(copy));
+    ASSIGN_OR_RETURN(auto copy, std::async(std::launch::async, load).get());
+    copies.push_back(std::move(copy));
   }
   return copies;
 }

@@ -46,8 +46,7 @@ absl::StatusOr<PreparedInfer> InferCall::ReadMessage(MessageSlices slices) {
   ASSIGN_OR_RETURN(InferBody read, ReadInferBody(body, json_bytes, [&](int64_t packed) {
                      return Charge(received + packed, HeldFor::kReceiving);
                    }));
-  absl::Status status = CheckOutputForms(read.message, read.binary_outputs, read.binary_by_default);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckOutputForms(read.message, read.binary_outputs, read.binary_by_default));
   // Without binary tensors the body is not needed any more.
   const int64_t kept = json_bytes < bytes ? bytes : 0;
   body.reset();
@@ -56,8 +55,9 @@ absl::StatusOr<PreparedInfer> InferCall::ReadMessage(MessageSlices slices) {
   binary_outputs_ = std::move(read.binary_outputs);
   binary_by_default_ = read.binary_by_default;
   const int64_t tokenizing = TokenizingBytes(read.message, read.data, context_);
-  if (tokenizing > 0) status = Charge(memory_.amount() + tokenizing, HeldFor::kReceiving);
-  if (!status.ok()) return status;
+  if (tokenizing > 0) {
+    RETURN_IF_ERROR(Charge(memory_.amount() + tokenizing, HeldFor::kReceiving));
+  }
   return PrepareInferMessage(read.message, read.data, kept + read.packed_bytes, entry_.peer,
                              context_);
 }

@@ -42,18 +42,17 @@ class JobCall final : public Call {
   }
 
   absl::Status OnMessage(grpc::ByteBuffer message, Budget::Reservation memory) override {
-    absl::StatusOr<Preparation> preparation = prepare_(message, context_);
-    if (!preparation.ok()) return preparation.status();
+    ASSIGN_OR_RETURN(Preparation preparation, prepare_(message, context_));
     const absl::Time deadline = DeadlineOf(call_, context_.clock);
     const auto bytes = static_cast<int64_t>(message.Length());
     message.Clear();  // the preparation keeps what it needs
-    if (preparation->tokenizing_bytes == 0) {
-      return Proceed(preparation->prepare(peer_), std::move(memory), deadline);
+    if (preparation.tokenizing_bytes == 0) {
+      return Proceed(preparation.prepare(peer_), std::move(memory), deadline);
     }
     RETURN_IF_ERROR(context_.admission.Charge(
-        {peer_, bytes + preparation->tokenizing_bytes, HeldFor::kRequest}, memory));
+        {peer_, bytes + preparation.tokenizing_bytes, HeldFor::kRequest}, memory));
     context_.workers.Run([this, self = shared_from_this(), deadline,
-                          preparation = *std::move(preparation),
+                          preparation = std::move(preparation),
                           memory = std::move(memory)]() mutable {
       React([&]() -> absl::Status {
         RETURN_IF_ERROR(CheckAwaited(deadline));

@@ -106,20 +106,19 @@ absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,
                                           const grpc::ByteBuffer& message,
                                           std::string& model_name) {
   ASSIGN_OR_RETURN(const auto request, ParseInline<v1::GetModelRequest>(message));
-  const FoundModel model = Find(context.service.models, request.model());
-  if (!model.ok()) return model.status();
-  model_name = (*model)->name;
+  ASSIGN_OR_RETURN(const auto model, Find(context.service.models, request.model()));
+  model_name = model->name;
   v1::GetModelResponse described;
-  Describe(**model, described);
+  Describe(*model, described);
   for (const RefusedVersion& refused : context.service.models.Refused(model_name)) {
     v1::RefusedVersion& told = *described.add_refused_versions();
     told.set_version(refused.version);
     told.set_reason(refused.reason);
   }
   Describe(context.service.limits, *described.mutable_limits());
-  SetCostModel(*(*model)->cost, context.service.clock.Now(), described);
+  SetCostModel(*model->cost, context.service.clock.Now(), described);
   SetThreadPlan(context.service.thread_plan, described);
-  described.mutable_thread_plan()->set_rows_per_thread_from((*model)->row_plan.rows_from);
+  described.mutable_thread_plan()->set_rows_per_thread_from(model->row_plan.rows_from);
   return SerializeResponse(described, {});
 }
 
@@ -127,10 +126,9 @@ absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
                                               const grpc::ByteBuffer& message,
                                               std::string& model_name) {
   ASSIGN_OR_RETURN(const auto request, ParseInline<v1::GetTokenizerRequest>(message));
-  const FoundModel model = Find(context.service.models, request.model());
-  if (!model.ok()) return model.status();
-  model_name = (*model)->name;
-  const Tokenization& tokenization = *(*model)->tokenization;
+  ASSIGN_OR_RETURN(const auto model, Find(context.service.models, request.model()));
+  model_name = model->name;
+  const Tokenization& tokenization = *model->tokenization;
   const int64_t bytes = static_cast<int64_t>(tokenization.tokenizer_json.size());
   if (bytes == 0) {
     return absl::NotFoundError(
@@ -142,9 +140,9 @@ absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
         context.service.limits.max_answer_bytes, " (--max-answer-bytes)"));
   }
   v1::GetTokenizerResponse response;
-  SetTokenization(**model, response);
+  SetTokenization(*model, response);
   return SerializeResponse(
-      response, {{{v1::GetTokenizerResponse::kTokenizerJsonFieldNumber}, TokenizerSlice(**model)}});
+      response, {{{v1::GetTokenizerResponse::kTokenizerJsonFieldNumber}, TokenizerSlice(*model)}});
 }
 
 absl::StatusOr<grpc::ByteBuffer> DropMemory(const MethodContext& context,

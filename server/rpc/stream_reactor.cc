@@ -189,14 +189,11 @@ std::optional<StreamReactor::Taken> StreamReactor::Resume() {
 }
 
 absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
-  absl::Status status;
   if (taken.tokenizing_bytes > 0) {
-    status = Admit(taken.item.bytes + taken.tokenizing_bytes, alone, taken.held);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Admit(taken.item.bytes + taken.tokenizing_bytes, alone, taken.held));
   }
   ASSIGN_OR_RETURN(auto prepared, PrepareItem(taken.item, {peer_, taken.sequence}, context_));
-  status = Admit(prepared.bytes, alone, taken.held);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Admit(prepared.bytes, alone, taken.held));
   pending.account.Describe(prepared.request);
   pending.tokens = prepared.request.chunk_tokens();
   JobTerms terms = {peer_, deadline_, /*patient=*/true, cancelled_, std::move(taken.held)};

@@ -95,7 +95,8 @@ absl::StatusOr<SettingsRequest> ReadSettings(
     const std::vector<std::string>& arguments,
     const std::vector<std::pair<std::string, std::string>>& environment) {
   ASSIGN_OR_RETURN(CommandLine line, ReadFlags(arguments));
-  SettingsRequest request = {SettingsRequest::Kind::kPrint};
+  SettingsRequest request;
+  request.kind = SettingsRequest::Kind::kPrint;
   if (line.help) {
     request.text = HelpText();
   } else if (line.version) {
