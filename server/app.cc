@@ -307,7 +307,7 @@ class App::Impl {
   }
 
   void DoHousekeeping() {
-    if (IsShortOfMemory()) {
+    if (ResidentBytes() > admission_.most_resident_bytes()) {
       freed_memory_.GiveBack();  // all calls are refused meanwhile
     } else {
       const BudgetCounts calls = admission_.slots().counts();
@@ -318,8 +318,6 @@ class App::Impl {
     }
     if (tokens_ != nullptr) ReportReload("tokens", tokens_->Reload(), metrics_);
   }
-  bool IsShortOfMemory() const { return ResidentBytes() > admission_.most_resident_bytes(); }
-
   const Settings settings_;
   Clock& clock_;
   const CpuBudget cpu_budget_;
