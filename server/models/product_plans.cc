@@ -37,6 +37,15 @@ std::string Choice(const ProductPlan& plan) {
   return absl::StrCat(Products(plan), cuts.empty() ? "" : " in ", absl::StrJoin(cuts, " and "));
 }
 
+// Returns the name of the member's value, or "mixed" if the plans differ.
+template <typename T>
+std::string CommonName(absl::Span<const ProductPlan> plans, T ProductPlan::*member) {
+  const T first = plans.front().*member;
+  const bool all_alike = std::all_of(
+      plans.begin(), plans.end(), [&](const ProductPlan& plan) { return plan.*member == first; });
+  return all_alike ? Name(first) : "mixed";
+}
+
 }  // namespace
 
 std::string Describe(absl::Span<const ProductPlan> plans) {
@@ -63,19 +72,12 @@ std::string Describe(absl::Span<const ProductPlan> plans) {
 }
 
 std::string GemmOf(absl::Span<const ProductPlan> plans) {
-  if (plans.empty()) return "";
-  const bool all_alike = std::all_of(plans.begin(), plans.end(), [&](const ProductPlan& plan) {
-    return plan.gemm == plans.front().gemm;
-  });
-  return all_alike ? Name(plans.front().gemm) : "mixed";
+  return plans.empty() ? "" : CommonName(plans, &ProductPlan::gemm);
 }
 
 std::string WeightTypeOf(ComputeType type, absl::Span<const ProductPlan> plans) {
-  if (plans.empty() || type != ComputeType::kF32) return "";
-  const bool all_alike = std::all_of(plans.begin(), plans.end(), [&](const ProductPlan& plan) {
-    return plan.weights == plans.front().weights;
-  });
-  return all_alike ? Name(plans.front().weights) : "mixed";
+  if (type != ComputeType::kF32 || plans.empty()) return "";
+  return CommonName(plans, &ProductPlan::weights);
 }
 
 }  // namespace attendant::server
