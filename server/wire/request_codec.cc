@@ -1,28 +1,84 @@
 #include "server/wire/request_codec.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/wire/slice_reader.h"
-#include "server/wire/tensor_fields.h"
+#include "attendant/v1/tensor.pb.h"
 
 namespace attendant::server {
 namespace {
 
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 
+constexpr size_t kDeepest = 100;  // protobuf refuses messages that nest deeper
 constexpr int kLongestVarint = 10;
 constexpr int kLongestTag = 5;
 constexpr int kLongestLength = 5;
 
-struct ByteRange {
-  int64_t offset;
-  int64_t size;
+// Sequential reader of a message in several slices, which must outlive it. Do not read beyond size().
+class SliceReader {
+ public:
+  explicit SliceReader(const MessageSlices& slices) : slices_(slices), size_(ByteSize(slices)) {}
+
+  int64_t size() const { return size_; }
+  int64_t position() const { return position_; }
+
+  uint8_t ReadByte() {
+    SkipEndOfSlice();
+    const uint8_t byte = slices_[slice_].begin()[in_slice_];
+    Advance(1);
+    return byte;
+  }
+
+  void Skip(int64_t count) {
+    while (count > 0) count -= Advance(std::min(count, Contiguous()));
+  }
+
+  void AppendTo(std::string& target, int64_t count) {
+    while (count > 0) {
+      const int64_t step = std::min(count, Contiguous());
+      target.append(reinterpret_cast<const char*>(slices_[slice_].begin()) + in_slice_,
+                    static_cast<size_t>(step));
+      count -= Advance(step);
+    }
+  }
+
+ private:
+  void SkipEndOfSlice() {
+    while (in_slice_ == static_cast<int64_t>(slices_[slice_].size())) {
+      ++slice_;
+      in_slice_ = 0;
+    }
+  }
+
+  // Returns how many bytes, at least one, can be read from the current slice.
+  int64_t Contiguous() {
+    SkipEndOfSlice();
+    return static_cast<int64_t>(slices_[slice_].size()) - in_slice_;
+  }
+
+  int64_t Advance(int64_t count) {
+    in_slice_ += count;
+    position_ += count;
+    return count;
+  }
+
+  const MessageSlices& slices_;
+  int64_t size_ = 0;
+  int64_t position_ = 0;
+  size_t slice_ = 0;
+  int64_t in_slice_ = 0;
 };
 
 std::string Varint(uint64_t value) {
@@ -31,64 +87,84 @@ std::string Varint(uint64_t value) {
   return std::string(reinterpret_cast<const char*>(bytes), static_cast<size_t>(end - bytes));
 }
 
+// Whether the field holds what a request keeps outside its head: the data of a tensor, or bytes or
+// strings of a list.
+bool HoldsPayload(const FieldDescriptor& field) {
+  if (field.is_repeated()) return field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+  return field.containing_type() == v1::Tensor::descriptor() &&
+         field.number() == v1::Tensor::kDataFieldNumber;
+}
+
+// Whether the field may lead to tensor data. In a list or a oneof, a field number does not identify
+// one tensor.
+bool HoldsMessage(const FieldDescriptor& field) {
+  return field.type() == FieldDescriptor::TYPE_MESSAGE && !field.is_repeated() &&
+         field.real_containing_oneof() == nullptr;
+}
+
 // Copies a message into `head` unchanged, without the `data` of its tensors. It applies protobuf's
 // rules only as far as is needed to find that data. The copied bytes need not be valid: protobuf
 // meets them in the head just as it would have in the message, and refuses them there.
 class HeadCopier {
  public:
-  HeadCopier(const MessageSlices& slices, const TensorFields& fields, int64_t max_head_bytes)
-      : reader_(slices),
-        max_head_bytes_(max_head_bytes),
-        fields_(fields),
-        data_(fields.payloads.size()) {}
+  HeadCopier(std::shared_ptr<const MessageSlices> slices, int64_t max_head_bytes)
+      : slices_(std::move(slices)), reader_(*slices_), max_head_bytes_(max_head_bytes) {}
 
   // Returns false if the message is refused; error() then says why.
-  bool CopyMessage(const TensorField& message) { return CopyFields(message, reader_.size()); }
+  bool CopyMessage(const Descriptor& type) { return CopyFields(type, reader_.size()); }
 
   const std::string& head() const { return head_; }
-  // The bytes of the message that hold the data of each field, indexed as TensorFields::payloads.
-  const std::vector<std::vector<ByteRange>>& data() const { return data_; }
+  std::vector<TensorPayload> TakePayloads() { return std::move(payloads_); }
   std::string error() const { return absl::StrCat("at byte ", reader_.position(), ": ", error_); }
 
  private:
-  bool CopyFields(const TensorField& message, int64_t end) {
+  bool CopyFields(const Descriptor& type, int64_t end) {
     while (reader_.position() < end) {
       const size_t tag_at = head_.size();
       uint32_t tag;
       if (!CopyTag(end, tag)) return false;
+      const int number = WireFormatLite::GetTagFieldNumber(tag);
       const auto wire_type = WireFormatLite::GetTagWireType(tag);
-      const auto tensor = message.fields.find(WireFormatLite::GetTagFieldNumber(tag));
-      if (wire_type != WireFormatLite::WIRETYPE_LENGTH_DELIMITED ||
-          tensor == message.fields.end()) {
-        if (!CopyValue(wire_type, end)) return false;
-      } else if (tensor->second.payload >= 0) {
+      const bool has_length = wire_type == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+      const FieldDescriptor* field = has_length ? type.FindFieldByNumber(number) : nullptr;
+      path_.push_back(number);
+      if (field != nullptr && HoldsPayload(*field)) {
         head_.resize(tag_at);
-        if (!TakeData(tensor->second.payload, end)) return false;
-      } else if (!CopySubmessage(tensor->second, end)) {
+        if (!TakeData(field->is_repeated(), end)) return false;
+      } else if (field != nullptr && HoldsMessage(*field) && path_.size() < kDeepest) {
+        if (!CopySubmessage(*field->message_type(), end)) return false;
+      } else if (!CopyValue(wire_type, end)) {
         return false;
       }
+      path_.pop_back();
     }
     return true;
   }
 
-  bool TakeData(int payload, int64_t end) {
+  bool TakeData(bool is_element, int64_t end) {
     int64_t size;
     if (!ReadLength(end, size)) return false;
-    std::vector<ByteRange>& data = data_[static_cast<size_t>(payload)];
-    if (!fields_.payloads[static_cast<size_t>(payload)].repeated) data.clear();
-    if (static_cast<int64_t>(data.size()) == kMostRepeatedPayloads) {
-      return Fail(absl::StrCat("more than ", kMostRepeatedPayloads, " elements in one field"));
+    std::vector<int> path = path_;
+    if (is_element) {
+      int& elements = elements_[path];
+      if (elements == kMostRepeatedPayloads) {
+        return Fail(absl::StrCat("more than ", kMostRepeatedPayloads, " elements in one field"));
+      }
+      path.push_back(elements++);
+    } else {
+      path.pop_back();  // the path of data is its Tensor's
+      std::erase_if(payloads_, [&](const TensorPayload& other) { return other.path == path; });
     }
-    data.push_back({reader_.position(), size});
+    payloads_.push_back({std::move(path), Payload(slices_, reader_.position(), size)});
     reader_.Skip(size);
     return true;
   }
 
-  bool CopySubmessage(const TensorField& message, int64_t end) {
+  bool CopySubmessage(const Descriptor& type, int64_t end) {
     int64_t size;
     if (!CountField() || !ReadLength(end, size)) return false;
     const size_t start = head_.size();
-    if (!CopyFields(message, reader_.position() + size)) return false;
+    if (!CopyFields(type, reader_.position() + size)) return false;
     head_.insert(start, Varint(head_.size() - start));
     return true;
   }
@@ -201,12 +277,14 @@ class HeadCopier {
     return false;
   }
 
+  const std::shared_ptr<const MessageSlices> slices_;
   SliceReader reader_;
   const int64_t max_head_bytes_;
   std::string head_;
   int64_t fields_copied_ = 0;
-  const TensorFields& fields_;
-  std::vector<std::vector<ByteRange>> data_;
+  std::vector<int> path_;                        // of the current field
+  std::map<std::vector<int>, int> elements_;     // taken of each repeated field
+  std::vector<TensorPayload> payloads_;
   std::string error_;
 };
 
@@ -224,25 +302,14 @@ absl::StatusOr<std::vector<TensorPayload>> ParseRequest(const grpc::ByteBuffer& 
   if (buffer.Length() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return malformed(absl::StrCat(buffer.Length(), " bytes, more than protobuf's 2 GiB"));
   }
-  const TensorFields& fields = TensorFieldsOf(request.GetDescriptor());
-  HeadCopier copier(*slices, fields, max_head_bytes);
-  if (!copier.CopyMessage(fields.root)) return malformed(copier.error());
+  HeadCopier copier(std::move(slices), max_head_bytes);
+  if (!copier.CopyMessage(*request.GetDescriptor())) return malformed(copier.error());
   if (!request.ParseFromString(copier.head())) {
     return malformed(
         "a string is not UTF-8, a packed list or a submessage is cut short, or groups do not match "
         "or nest too deep");
   }
-  std::vector<TensorPayload> payloads;
-  for (size_t i = 0; i < fields.payloads.size(); ++i) {
-    const PayloadField& field = fields.payloads[i];
-    const std::vector<ByteRange>& data = copier.data()[i];
-    for (size_t j = 0; j < data.size(); ++j) {
-      std::vector<int> path = field.path;
-      if (field.repeated) path.push_back(static_cast<int>(j));
-      payloads.push_back({std::move(path), Payload(slices, data[j].offset, data[j].size)});
-    }
-  }
-  return payloads;
+  return copier.TakePayloads();
 }
 
 const Payload* FindPayload(const std::vector<TensorPayload>& payloads,
