@@ -83,7 +83,7 @@ absl::StatusOr<grpc::ByteBuffer> Tokenize(const TextFields& fields, const Served
   v1::TokenizeResponse response;
   response.set_model_version(model.version);
   for (size_t i = 0; i < texts->texts.size(); ++i) *response.add_texts() = texts->Describe(i);
-  return SerializeResponse(response, {});
+  return SerializeResponse(response);
 }
 
 // Checks that `first_token` and `ends` of an item fit its sequence.

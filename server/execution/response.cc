@@ -9,28 +9,22 @@
 namespace attendant::server {
 namespace {
 
-using Payloads = std::vector<ResponsePayload>;
-
-// Puts the tensor's head into `head` and lists its data under `path`.
-void Place(ResponseTensor& tensor, std::vector<int> path, v1::Tensor& head, Payloads& payloads) {
-  head = tensor.head();
-  payloads.push_back({std::move(path), tensor.TakeData()});
+// Adds the tensor as a field, or as an element of a repeated one.
+void Add(int number, ResponseTensor& tensor, MessageWriter& message) {
+  MessageWriter writer(tensor.head());
+  // protobuf omits an empty bytes field, too
+  if (tensor.elements() > 0) writer.Add(v1::Tensor::kDataFieldNumber, tensor.TakeData());
+  message.Add(number, std::move(writer));
 }
 
-std::vector<int> Join(std::vector<int> prefix, std::initializer_list<int> rest) {
-  prefix.insert(prefix.end(), rest);
-  return prefix;
-}
-
-// A repeated LayerTensor; `path` leads to the field.
-void PlaceAll(LayerTensors& tensors, const std::vector<int>& path,
-              google::protobuf::RepeatedPtrField<v1::LayerTensor>& field, Payloads& payloads) {
+// Adds a repeated LayerTensor.
+void AddAll(int number, LayerTensors& tensors, MessageWriter& message) {
   for (auto& [layer, tensor] : tensors) {
-    const int index = field.size();
-    v1::LayerTensor& element = *field.Add();
-    element.set_layer(static_cast<uint32_t>(layer));
-    Place(tensor, Join(path, {index, v1::LayerTensor::kTensorFieldNumber}),
-          *element.mutable_tensor(), payloads);
+    v1::LayerTensor head;
+    head.set_layer(static_cast<uint32_t>(layer));
+    MessageWriter element(head);
+    Add(v1::LayerTensor::kTensorFieldNumber, tensor, element);
+    message.Add(number, std::move(element));
   }
 }
 
@@ -43,67 +37,56 @@ void FillTexts(Response& response, v1::EncodeResponse& message) {
   }
 }
 
-void Fill(Response& response, const std::vector<int>& prefix, v1::EncodeResponse& message,
-          Payloads& payloads) {
+MessageWriter WriteEncode(Response response) {
   using Message = v1::EncodeResponse;
-  const auto place = [&](std::optional<ResponseTensor>& tensor, int field,
-                         v1::Tensor* (Message::*head)()) {
-    if (tensor) Place(*tensor, Join(prefix, {field}), *(message.*head)(), payloads);
+  Message head;
+  if (response.texts) FillTexts(response, head);
+  *head.mutable_execution() = std::move(response.execution);
+  MessageWriter message(head);
+  const auto add = [&](int number, std::optional<ResponseTensor>& tensor) {
+    if (tensor) Add(number, *tensor, message);
   };
-  place(response.hidden_states, Message::kHiddenStatesFieldNumber, &Message::mutable_hidden_states);
-  place(response.pooled, Message::kPooledFieldNumber, &Message::mutable_pooled);
-  place(response.token_vectors, Message::kTokenVectorsFieldNumber, &Message::mutable_token_vectors);
-  place(response.scores, Message::kScoresFieldNumber, &Message::mutable_scores);
+  add(Message::kHiddenStatesFieldNumber, response.hidden_states);
+  add(Message::kPooledFieldNumber, response.pooled);
+  add(Message::kTokenVectorsFieldNumber, response.token_vectors);
+  add(Message::kScoresFieldNumber, response.scores);
   if (response.sparse) {
-    using Sparse = v1::SparseVectors;
-    Sparse& sparse = *message.mutable_sparse();
-    const std::vector<int> path = Join(prefix, {Message::kSparseFieldNumber});
-    sparse.mutable_counts()->Add(response.sparse->counts().begin(),
+    v1::SparseVectors counts;
+    counts.mutable_counts()->Add(response.sparse->counts().begin(),
                                  response.sparse->counts().end());
-    Place(response.sparse->indices(), Join(path, {Sparse::kIndicesFieldNumber}),
-          *sparse.mutable_indices(), payloads);
-    Place(response.sparse->weights(), Join(path, {Sparse::kWeightsFieldNumber}),
-          *sparse.mutable_weights(), payloads);
+    MessageWriter sparse(counts);
+    Add(v1::SparseVectors::kIndicesFieldNumber, response.sparse->indices(), sparse);
+    Add(v1::SparseVectors::kWeightsFieldNumber, response.sparse->weights(), sparse);
+    message.Add(Message::kSparseFieldNumber, std::move(sparse));
   }
-  PlaceAll(response.intermediate, Join(prefix, {Message::kIntermediateFieldNumber}),
-           *message.mutable_intermediate(), payloads);
-  PlaceAll(response.probabilities, Join(prefix, {Message::kAttentionProbabilitiesFieldNumber}),
-           *message.mutable_attention_probabilities(), payloads);
-  PlaceAll(response.attention_keys, Join(prefix, {Message::kAttentionKeysFieldNumber}),
-           *message.mutable_attention_keys(), payloads);
-  if (response.texts) FillTexts(response, message);
-  *message.mutable_execution() = std::move(response.execution);
+  AddAll(Message::kIntermediateFieldNumber, response.intermediate, message);
+  AddAll(Message::kAttentionProbabilitiesFieldNumber, response.probabilities, message);
+  AddAll(Message::kAttentionKeysFieldNumber, response.attention_keys, message);
+  return message;
 }
 
 }  // namespace
 
 grpc::ByteBuffer ToAttendResponse(Response response) {
   using Message = v1::AttendResponse;
-  Message message;
-  Payloads payloads;
-  Place(*response.hidden_states, {Message::kOutputFieldNumber}, *message.mutable_output(),
-        payloads);
+  Message head;
+  *head.mutable_execution() = std::move(response.execution);
+  MessageWriter message(head);
+  Add(Message::kOutputFieldNumber, *response.hidden_states, message);
   for (auto& [layer, tensor] : response.probabilities) {
-    Place(tensor, {Message::kAttentionProbabilitiesFieldNumber},
-          *message.mutable_attention_probabilities(), payloads);
+    Add(Message::kAttentionProbabilitiesFieldNumber, tensor, message);
   }
   for (auto& [layer, tensor] : response.attention_keys) {
-    Place(tensor, {Message::kAttentionKeysFieldNumber}, *message.mutable_attention_keys(),
-          payloads);
+    Add(Message::kAttentionKeysFieldNumber, tensor, message);
   }
   if (response.weighted_values) {
-    Place(*response.weighted_values, {Message::kWeightedValuesFieldNumber},
-          *message.mutable_weighted_values(), payloads);
+    Add(Message::kWeightedValuesFieldNumber, *response.weighted_values, message);
   }
-  *message.mutable_execution() = std::move(response.execution);
-  return SerializeResponse(message, std::move(payloads));
+  return std::move(message).Finish();
 }
 
 grpc::ByteBuffer ToEncodeResponse(Response response) {
-  v1::EncodeResponse message;
-  Payloads payloads;
-  Fill(response, {}, message, payloads);
-  return SerializeResponse(message, std::move(payloads));
+  return WriteEncode(std::move(response)).Finish();
 }
 
 grpc::ByteBuffer ToPutMemoryResponse(Response response) {
@@ -112,16 +95,15 @@ grpc::ByteBuffer ToPutMemoryResponse(Response response) {
   message.set_bytes(response.registration.bytes);
   message.set_expires_unix_ms(absl::ToUnixMillis(response.registration.expires));
   *message.mutable_execution() = std::move(response.execution);
-  return SerializeResponse(message, {});
+  return SerializeResponse(message);
 }
 
 grpc::ByteBuffer ToStreamResponse(uint64_t id, Response response) {
-  v1::EncodeStreamResponse message;
-  message.set_id(id);
-  Payloads payloads;
-  Fill(response, {v1::EncodeStreamResponse::kResponseFieldNumber}, *message.mutable_response(),
-       payloads);
-  return SerializeResponse(message, std::move(payloads));
+  v1::EncodeStreamResponse head;
+  head.set_id(id);
+  MessageWriter message(head);
+  message.Add(v1::EncodeStreamResponse::kResponseFieldNumber, WriteEncode(std::move(response)));
+  return std::move(message).Finish();
 }
 
 grpc::ByteBuffer ToStreamError(uint64_t id, const absl::Status& status,
@@ -133,7 +115,7 @@ grpc::ByteBuffer ToStreamError(uint64_t id, const absl::Status& status,
   error.set_message(std::string(status.message()));
   error.set_reason(ReasonOf(status));
   if (retry_after) error.set_retry_pushback_ms(absl::ToInt64Milliseconds(*retry_after));
-  return SerializeResponse(message, {});
+  return SerializeResponse(message);
 }
 
 }  // namespace attendant::server

@@ -152,13 +152,11 @@ InferAnswer ToInferAnswer(ModelInferResponse head, const std::vector<InferOutput
 }
 
 grpc::ByteBuffer Serialize(InferAnswer answer) {
-  std::vector<ResponsePayload> payloads;
+  MessageWriter writer(answer.message);
   for (grpc::Slice& raw : answer.raw) {
-    payloads.push_back(
-        {{ModelInferResponse::kRawOutputContentsFieldNumber, static_cast<int>(payloads.size())},
-         std::move(raw)});
+    writer.Add(ModelInferResponse::kRawOutputContentsFieldNumber, std::move(raw));
   }
-  return SerializeResponse(answer.message, std::move(payloads));
+  return std::move(writer).Finish();
 }
 
 absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inputs, int64_t bytes,

@@ -44,7 +44,7 @@ absl::StatusOr<grpc::ByteBuffer> AnswerWith(absl::StatusOr<Response> (*method)(c
                                             const grpc::ByteBuffer& message) {
   ASSIGN_OR_RETURN(const Request request, ParseInline<Request>(message));
   ASSIGN_OR_RETURN(const Response response, method(context, request));
-  return SerializeResponse(response, {});
+  return SerializeResponse(response);
 }
 
 // Wraps one of these as an InlineMethod.

@@ -24,7 +24,7 @@ HealthCheckResponse::ServingStatus StatusOf(std::optional<bool> serving) {
 grpc::ByteBuffer Serialize(HealthCheckResponse::ServingStatus status) {
   HealthCheckResponse response;
   response.set_status(status);
-  return SerializeResponse(response, {});
+  return SerializeResponse(response);
 }
 
 // The call of Health.Watch. Changes of states come on threads of their own.

@@ -99,7 +99,7 @@ absl::StatusOr<grpc::ByteBuffer> ListModels(const MethodContext& context,
   v1::ListModelsResponse response;
   const std::shared_ptr<const ServedModels> models = context.service.models.Snapshot();
   for (const auto& [name, model] : *models) response.add_names(name);
-  return SerializeResponse(response, {});
+  return SerializeResponse(response);
 }
 
 absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,
@@ -119,7 +119,7 @@ absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,
   SetCostModel(*model->cost, context.service.clock.Now(), described);
   SetThreadPlan(context.service.thread_plan, described);
   described.mutable_thread_plan()->set_rows_per_thread_from(model->row_plan.rows_from);
-  return SerializeResponse(described, {});
+  return SerializeResponse(described);
 }
 
 absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
@@ -141,8 +141,9 @@ absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
   }
   v1::GetTokenizerResponse response;
   SetTokenization(*model, response);
-  return SerializeResponse(
-      response, {{{v1::GetTokenizerResponse::kTokenizerJsonFieldNumber}, TokenizerSlice(*model)}});
+  MessageWriter writer(response);
+  writer.Add(v1::GetTokenizerResponse::kTokenizerJsonFieldNumber, TokenizerSlice(*model));
+  return std::move(writer).Finish();
 }
 
 absl::StatusOr<grpc::ByteBuffer> DropMemory(const MethodContext& context,
@@ -151,7 +152,7 @@ absl::StatusOr<grpc::ByteBuffer> DropMemory(const MethodContext& context,
   ASSIGN_OR_RETURN(const int64_t bytes, context.service.cross_kv.Drop(request.handle()));
   v1::DropMemoryResponse dropped;
   dropped.set_bytes(bytes);
-  return SerializeResponse(dropped, {});
+  return SerializeResponse(dropped);
 }
 
 }  // namespace attendant::server

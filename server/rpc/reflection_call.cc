@@ -167,7 +167,7 @@ class ReflectionCall final : public Call {
     absl::Status status = ParseSmallMessage(message, "the message", request);
     if (status.ok()) status = context_.admission.TakeSlot(peer_, slot_);
     if (!status.ok()) return status;
-    grpc::ByteBuffer response = SerializeResponse(AnswerReflection(request), {});
+    grpc::ByteBuffer response = SerializeResponse(AnswerReflection(request));
     // Descriptors take little; if even that has no room, the permit stays as it is.
     memory.Change(static_cast<int64_t>(response.Length()), HeldFor::kAnswer);
     absl::MutexLock lock(&mutex_);

@@ -6,24 +6,42 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace attendant::server {
 
-// The `data` of one Tensor in a response, or another bytes field. `path` leads to it as in
-// request_codec.h, with an index after the number of a repeated field: {1} for
-// AttendResponse.output, {3, 0, 2} for EncodeResponse.intermediate[0].tensor, {6, 0} for the first
-// element of ModelInferResponse.raw_output_contents. Elements of repeated messages along the path
-// must exist in the response; those of repeated bytes must not.
-struct ResponsePayload {
-  std::vector<int> path;
-  grpc::Slice data;  // owns its bytes
+// A message under construction in wire format: text, and slices that are not copied. Every
+// generated protobuf parser can read the result. Move-only.
+class MessageWriter {
+ public:
+  // Begins with the fields of `message`; those to be added must be absent there. Elements of a
+  // repeated field must all be here or all be added.
+  explicit MessageWriter(const google::protobuf::Message& message) {
+    message.AppendPartialToString(&text_);
+  }
+  MessageWriter(MessageWriter&&) = default;
+  MessageWriter& operator=(MessageWriter&&) = default;
+
+  // Add a field, or an element of a repeated field: bytes, which the slice owns, or a message.
+  void Add(int number, grpc::Slice bytes);
+  void Add(int number, MessageWriter message);
+
+  grpc::ByteBuffer Finish() &&;
+
+ private:
+  size_t size() const { return embedded_ + text_.size(); }
+  void AddHeader(int number, size_t size);
+  void Embed(grpc::Slice slice);
+
+  std::vector<std::pair<std::string, grpc::Slice>> pieces_;  // each slice follows its text
+  std::string text_;                                         // follows the last slice
+  size_t embedded_ = 0;                                      // bytes of all pieces
 };
 
-// Serializes `response` with each payload in its field, without copying the payloads. `response`
-// contains everything else, including dtypes and shapes. Every generated protobuf parser can read
-// the result.
-grpc::ByteBuffer SerializeResponse(const google::protobuf::Message& response,
-                                   std::vector<ResponsePayload> payloads);
+inline grpc::ByteBuffer SerializeResponse(const google::protobuf::Message& response) {
+  return MessageWriter(response).Finish();
+}
 
 }  // namespace attendant::server

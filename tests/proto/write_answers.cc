@@ -11,24 +11,25 @@
 
 namespace {
 
-using attendant::server::ResponsePayload;
-using attendant::server::SerializeResponse;
+using attendant::server::MessageWriter;
 using attendant::v1::Tensor;
 
-// Returns a float32 tensor [2, 3] of first, first + 1, …; its data goes into `payloads`.
-void Describe(float first, const std::vector<int>& path, Tensor& tensor,
-              std::vector<ResponsePayload>& payloads) {
-  tensor.set_dtype(attendant::v1::FLOAT32);
-  tensor.add_shape(2);
-  tensor.add_shape(3);
+// Adds a float32 tensor [2, 3] of first, first + 1, ….
+void AddTensor(int number, float first, MessageWriter& message) {
+  Tensor head;
+  head.set_dtype(attendant::v1::FLOAT32);
+  head.add_shape(2);
+  head.add_shape(3);
   std::vector<float> values;
   for (int i = 0; i < 6; ++i) values.push_back(first + static_cast<float>(i));
-  payloads.push_back({path, grpc::Slice(values.data(), values.size() * sizeof(float))});
+  MessageWriter tensor(head);
+  tensor.Add(Tensor::kDataFieldNumber,
+             grpc::Slice(values.data(), values.size() * sizeof(float)));
+  message.Add(number, std::move(tensor));
 }
 
-bool Write(const std::string& path, const google::protobuf::Message& answer,
-           std::vector<ResponsePayload> payloads) {
-  const grpc::ByteBuffer buffer = SerializeResponse(answer, std::move(payloads));
+bool Write(const std::string& path, MessageWriter answer) {
+  const grpc::ByteBuffer buffer = std::move(answer).Finish();
   std::vector<grpc::Slice> slices;
   if (!buffer.Dump(&slices).ok()) return false;
   std::ofstream file(path, std::ios::binary);
@@ -40,34 +41,37 @@ bool Write(const std::string& path, const google::protobuf::Message& answer,
 }
 
 bool WriteAttend(const std::string& folder) {
-  attendant::v1::AttendResponse answer;
-  std::vector<ResponsePayload> payloads;
-  Describe(0, {1}, *answer.mutable_output(), payloads);
-  Describe(10, {2}, *answer.mutable_attention_probabilities(), payloads);
-  answer.mutable_execution()->set_tokens(2);
-  return Write(folder + "/attend.bin", answer, std::move(payloads));
+  attendant::v1::AttendResponse head;
+  head.mutable_execution()->set_tokens(2);
+  MessageWriter answer(head);
+  AddTensor(1, 0, answer);
+  AddTensor(2, 10, answer);
+  return Write(folder + "/attend.bin", std::move(answer));
 }
 
 bool WriteEncodeStream(const std::string& folder) {
-  attendant::v1::EncodeStreamResponse answer;
-  answer.set_id(7);
-  attendant::v1::EncodeResponse& encoded = *answer.mutable_response();
-  std::vector<ResponsePayload> payloads;
-  Describe(20, {2, 1}, *encoded.mutable_hidden_states(), payloads);
+  attendant::v1::EncodeResponse head;
+  head.mutable_execution()->set_batch_requests(3);
+  MessageWriter encoded(head);
+  AddTensor(1, 20, encoded);
   for (int i = 0; i < 3; ++i) {
-    attendant::v1::LayerTensor& layer = *encoded.add_intermediate();
+    attendant::v1::LayerTensor layer;
     layer.set_layer(static_cast<uint32_t>(i));
-    Describe(100 * static_cast<float>(i), {2, 3, i, 2}, *layer.mutable_tensor(), payloads);
+    MessageWriter element(layer);
+    AddTensor(2, 100 * static_cast<float>(i), element);
+    encoded.Add(3, std::move(element));
   }
-  encoded.mutable_execution()->set_batch_requests(3);
-  return Write(folder + "/encode_stream.bin", answer, std::move(payloads));
+  attendant::v1::EncodeStreamResponse item;
+  item.set_id(7);
+  MessageWriter answer(item);
+  answer.Add(2, std::move(encoded));
+  return Write(folder + "/encode_stream.bin", std::move(answer));
 }
 
 bool WriteEncode(const std::string& folder) {
-  attendant::v1::EncodeResponse answer;
-  std::vector<ResponsePayload> payloads;
-  Describe(30, {2}, *answer.mutable_pooled(), payloads);
-  return Write(folder + "/encode.bin", answer, std::move(payloads));
+  MessageWriter answer{attendant::v1::EncodeResponse()};
+  AddTensor(2, 30, answer);
+  return Write(folder + "/encode.bin", std::move(answer));
 }
 
 }  // namespace
