@@ -124,7 +124,7 @@ CachedVectors::CachedVectors(const ComputeRequest& request, ResultCache& cache)
       dtype_(request.outputs.dtype),
       sparse_(request.outputs.sparse),
       tokens_(request.tokens()) {
-  if (request.outputs.pooled) width_ = request.pooled_shape()[1];
+  if (request.outputs.pooled) width_ = request.pooled_width();
   SequenceSources sources(request);
   std::unordered_map<CacheKey, size_t, HashOfKey> firsts;  // the first sequence with each key
   for (int64_t b = 0; b < request.sequences(); ++b) {
@@ -146,7 +146,7 @@ CachedVectors::CachedVectors(const ComputeRequest& request, ResultCache& cache)
 ResultCache::Result CachedVectors::ResultOf(Response& computed, int64_t sequence,
                                             int64_t first_element) const {
   absl::string_view pooled, indices, weights;
-  if (width_ > 0) pooled = computed.pooled->BytesAt(sequence * width_, width_);
+  if (width_ > 0) pooled = computed.Find(OutputKind::kPooled)->BytesAt(sequence * width_, width_);
   if (sparse_) {
     const int64_t count = computed.sparse->counts()[sequence];
     indices = computed.sparse->indices().BytesAt(first_element, count);
@@ -182,6 +182,7 @@ absl::StatusOr<Response> CachedVectors::Complete(Response computed) {
 absl::StatusOr<Response> CachedVectors::Answer(const ComputeRequest& request) {
   const ServedModel& model = *request.span.model;
   Response response;
+  response.outputs = request.output_tensors();
   response.texts = request.texts;
   response.describes_texts = request.outputs.tokens;
   response.execution.set_truncated_tokens(request.truncated_tokens);
@@ -193,12 +194,13 @@ absl::StatusOr<Response> CachedVectors::Answer(const ComputeRequest& request) {
 absl::Status CachedVectors::Join(Response& response) const {
   const auto sequences = std::ssize(results_);
   if (width_ > 0) {
-    ASSIGN_OR_RETURN(ResponseTensor pooled, ResponseTensor::Make({sequences, width_}, dtype_));
+    ResponseTensor& pooled = *response.Find(OutputKind::kPooled);
+    pooled = ResponseTensor({sequences, width_}, dtype_);
+    RETURN_IF_ERROR(pooled.Allocate());
     const auto bytes = static_cast<size_t>(width_ * ByteWidth(dtype_));
     for (int64_t b = 0; b < sequences; ++b) {
       pooled.WriteBytes(b * width_, absl::string_view(*results_[b]).substr(0, bytes));
     }
-    response.pooled = std::move(pooled);
   }
   return sparse_ ? JoinSparse(response) : absl::OkStatus();
 }

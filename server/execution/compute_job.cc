@@ -34,9 +34,9 @@ void LeaveMissing(std::shared_ptr<CachedVectors> cached, ComputeRequest& request
                   Done& done) {
   if (std::ssize(cached->missing()) < request.sequences()) {
     ComputeRequest rest = SequencesAt(request, cached->missing());
-    const auto bytes = PredictBytes(rest, std::numeric_limits<int64_t>::max());
-    if (!bytes.ok() || held.memory.Change(held.memory.amount() + bytes->response,
-                                          HeldFor::kRequest) != Budget::Answer::kTaken) {
+    const auto bytes = PredictResponseBytes(rest, std::numeric_limits<int64_t>::max());
+    if (!bytes.ok() || held.memory.Change(held.memory.amount() + *bytes, HeldFor::kRequest) !=
+                           Budget::Answer::kTaken) {
       return;
     }
     request = std::move(rest);
@@ -68,6 +68,7 @@ ComputeJob::ComputeJob(ComputeRequest request, std::shared_ptr<const std::atomic
   key = request_->key();
   tokens = request_->tokens();
   cancelled = std::move(gone);
+  response_.outputs = request_->output_tensors();
   response_.texts = request_->texts;
   response_.describes_texts = request_->outputs.tokens;
 }

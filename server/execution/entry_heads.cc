@@ -128,16 +128,10 @@ void EntryRun::ScoreSequence(int64_t sequence) {
   scores_->Write(request().first_sequence + sequence, &score, 1);
 }
 
-void EntryRun::PlaceTokenVectors() {
-  const std::vector<int64_t> shape = job_->request().token_vectors_shape();
-  PlaceRows({token_vectors_.data(), request().layout.tokens(), shape.back(), shape.back()}, shape,
-            TensorIn(&Response::token_vectors));
-}
-
 void EntryRun::AppendVocabularySequences(std::vector<VocabularySequence>& sequences) {
   if (!request().outputs.sparse) return;
   const TokenLayout& layout = request().layout;
-  const int64_t width = request().sparse_shape().back();
+  const int64_t width = request().description().sparse_width();
   Take([&] {
     sequences.reserve(sequences.size() + layout.sequences);
     const KeptIds* ids = std::get_if<KeptIds>(&request().input);
@@ -157,7 +151,7 @@ void EntryRun::AppendVocabularySequences(std::vector<VocabularySequence>& sequen
 
 void EntryRun::PlaceSparse() {
   const ComputeRequest& whole = job_->request();
-  const int64_t width = whole.sparse_shape().back();
+  const int64_t width = whole.description().sparse_width();
   auto vectors = NonZeros({sparse_.data(), request().sequences(), width, width});
   job_->ChangeResponse([&](Response& response) {
     if (!response.sparse) response.sparse.emplace(whole.sequences());

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/time/time.h"
 #include "engine/base/status_macros.h"
 #include "server/base/fault.h"
@@ -11,13 +12,6 @@
 
 namespace attendant::server {
 namespace {
-
-// The index of `layer` in the list, if it is there.
-std::optional<size_t> IndexOf(const std::vector<int64_t>& layers, int64_t layer) {
-  const auto found = std::find(layers.begin(), layers.end(), layer);
-  if (found == layers.end()) return std::nullopt;
-  return found - layers.begin();
-}
 
 // Sums up the executions of all slices so far: their times, the wait of the first, and the largest
 // batch.
@@ -118,7 +112,7 @@ HeadGates EntryRun::gates() const {
 
 float* EntryRun::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
   const ComputeRequest& compute = request();
-  if (!IndexOf(compute.outputs.attention.layers, layer)) return nullptr;
+  if (!absl::c_linear_search(compute.outputs.attention.layers, layer)) return nullptr;
   Take([&] {
     if (!pairs_before_.empty()) return;
     std::vector<int64_t> pairs_before;
@@ -145,15 +139,13 @@ void EntryRun::TakeValues(MatrixView<const float> batch_rows) {
   });
 }
 
-ResponseTensor* EntryRun::MakeOnce(absl::FunctionRef<ResponseTensor&(Response&)> find,
-                                   std::vector<int64_t> shape, DataType dtype, bool zeroed) {
+ResponseTensor* EntryRun::MakeOnce(OutputKind kind, int64_t layer, bool zeroed) {
   ResponseTensor* found = nullptr;
   job_->ChangeResponse([&](Response& response) {
-    ResponseTensor& tensor = find(response);
+    ResponseTensor& tensor = *response.Find(kind, layer);
     if (tensor.elements() == 0) {
-      absl::StatusOr<ResponseTensor> made = ResponseTensor::Make(std::move(shape), dtype);
-      if (!made.ok()) return status_.Update(made.status());
-      tensor = *std::move(made);
+      const absl::Status status = tensor.Allocate();
+      if (!status.ok()) return status_.Update(status);
       if (zeroed) tensor.WriteZeros(0, tensor.elements());
     }
     found = &tensor;
@@ -161,20 +153,18 @@ ResponseTensor* EntryRun::MakeOnce(absl::FunctionRef<ResponseTensor&(Response&)>
   return found;
 }
 
-void EntryRun::PlaceRows(MatrixView<const float> rows, std::vector<int64_t> shape,
-                         absl::FunctionRef<ResponseTensor&(Response&)> find) {
-  const ComputeRequest& whole = job_->request();
-  const bool padded = whole.layout.rows > whole.layout.tokens();
-  ResponseTensor* target = MakeOnce(find, std::move(shape), whole.outputs.dtype, padded);
+void EntryRun::PlaceRows(MatrixView<const float> rows, OutputKind kind, int64_t layer) {
+  const TokenLayout& whole = job_->request().layout;
+  ResponseTensor* target = MakeOnce(kind, layer, /*zeroed=*/whole.rows > whole.tokens());
   if (target != nullptr) WriteKeptRows(request().layout, rows, *target);
 }
 
 void EntryRun::TakeProbabilities(int64_t layer) {
-  const std::optional<size_t> index = IndexOf(request().outputs.attention.layers, layer);
-  if (index) Take([&] { PlaceAttention(layer, *index); });
+  if (!absl::c_linear_search(request().outputs.attention.layers, layer)) return;
+  Take([&] { PlaceAttention(layer); });
 }
 
-void EntryRun::PlaceAttention(int64_t layer, size_t index) {
+void EntryRun::PlaceAttention(int64_t layer) {
   const ComputeRequest& compute = request();
   const int64_t heads = compute.description().heads_at(layer);
   const DenseProbabilities dense = {
@@ -184,27 +174,21 @@ void EntryRun::PlaceAttention(int64_t layer, size_t index) {
     const AttentionBlockShape& attention = compute.description().layer.attention;
     const int64_t of_values = attention.key_value_heads > 0 ? attention.key_value_heads : heads;
     const int64_t width = of_values * attention.value_width;
-    ResponseTensor* target =
-        MakeOnce(TensorIn(&Response::weighted_values), job_->request().weighted_values_shape(layer),
-                 compute.outputs.dtype);
+    ResponseTensor* target = MakeOnce(OutputKind::kWeightedValues, layer);
     if (target == nullptr) return;
     ScatterWeightedValues(dense, {values_.data(), compute.layout.tokens(), width, width}, *target);
   }
-  if (compute.outputs.attention.probabilities) PlaceProbabilities(layer, index, dense);
+  if (compute.outputs.attention.probabilities) PlaceProbabilities(layer, dense);
 }
 
-void EntryRun::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense) {
-  const Outputs& outputs = request().outputs;
-  const std::vector<int64_t> shape = job_->request().probabilities_shape(layer);
-  const size_t layers = outputs.attention.layers.size();
-  ResponseTensor* target =
-      MakeOnce(TensorIn(&Response::probabilities, layers, index, layer), shape, outputs.dtype);
+void EntryRun::PlaceProbabilities(int64_t layer, DenseProbabilities dense) {
+  ResponseTensor* target = MakeOnce(OutputKind::kProbabilities, layer);
   if (target == nullptr) return;
-  if (outputs.attention.form == v1::TOP_KEYS) {
-    ResponseTensor* keys = MakeOnce(TensorIn(&Response::attention_keys, layers, index, layer),
-                                    shape, DataType::kInt32);
+  const v1::AttentionForm form = request().outputs.attention.form;
+  if (form == v1::TOP_KEYS) {
+    ResponseTensor* keys = MakeOnce(OutputKind::kAttentionKeys, layer);
     if (keys != nullptr) ScatterTopKeys(dense, *target, *keys);
-  } else if (outputs.attention.form == v1::HEAD_MEAN) {
+  } else if (form == v1::HEAD_MEAN) {
     ScatterProbabilities(AverageHeads(dense), *target);
   } else {
     ScatterProbabilities(dense, *target);
@@ -212,13 +196,8 @@ void EntryRun::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilitie
 }
 
 void EntryRun::TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows) {
-  const std::vector<int64_t>& layers = request().outputs.intermediate_layers;
-  const std::optional<size_t> index = IndexOf(layers, layer);
-  if (!index) return;
-  Take([&] {
-    PlaceRows(RowsOf(batch_rows), job_->request().rows_shape(),
-              TensorIn(&Response::intermediate, layers.size(), *index, layer));
-  });
+  if (!absl::c_linear_search(request().outputs.intermediate_layers, layer)) return;
+  Take([&] { PlaceRows(RowsOf(batch_rows), OutputKind::kIntermediate, layer); });
 }
 
 void EntryRun::TakeResult(MatrixView<const float> batch_rows) {
@@ -226,24 +205,19 @@ void EntryRun::TakeResult(MatrixView<const float> batch_rows) {
 }
 
 void EntryRun::PlaceResult(MatrixView<const float> batch_rows) {
-  const ComputeRequest& whole = job_->request();
-  const DataType dtype = whole.outputs.dtype;
-  if (whole.outputs.pooled) {
-    pooled_ = MakeOnce(TensorIn(&Response::pooled), whole.pooled_shape(), dtype);
+  const Outputs& outputs = request().outputs;
+  if (outputs.pooled) pooled_ = MakeOnce(OutputKind::kPooled);
+  if (outputs.token_vectors) {
+    token_vectors_ =
+        AlignedBuffer<float>(request().layout.tokens() * request().token_vectors_width());
+    if (outputs.token_vectors->query) scores_ = MakeOnce(OutputKind::kScores);
   }
-  if (whole.outputs.token_vectors) {
-    token_vectors_ = AlignedBuffer<float>(request().layout.tokens() * whole.token_vectors_width());
-    if (whole.outputs.token_vectors->query) {
-      scores_ = MakeOnce(TensorIn(&Response::scores), {whole.layout.sequences}, dtype);
-    }
-  }
-  if (!whole.outputs.hidden_states) return;
-  const auto hidden_states = TensorIn(&Response::hidden_states);
-  if (const auto& tokens = request().outputs.hidden_tokens) {
-    ResponseTensor* target = MakeOnce(hidden_states, whole.hidden_shape(), dtype, true);
-    if (target != nullptr) WriteSelectedRows(*tokens, RowsOf(batch_rows), *target);
+  if (!outputs.hidden_states) return;
+  if (outputs.hidden_tokens) {
+    ResponseTensor* target = MakeOnce(OutputKind::kHiddenStates, 0, /*zeroed=*/true);
+    if (target != nullptr) WriteSelectedRows(*outputs.hidden_tokens, RowsOf(batch_rows), *target);
   } else {
-    PlaceRows(RowsOf(batch_rows), whole.hidden_shape(), hidden_states);
+    PlaceRows(RowsOf(batch_rows), OutputKind::kHiddenStates);
   }
 }
 
@@ -253,7 +227,12 @@ MatrixView<const float> EntryRun::RowsOf(MatrixView<const float> batch_rows) con
 
 void EntryRun::Finish(const BatchReport& report) {
   const std::optional<TokenVectorsOutput>& vectors = request().outputs.token_vectors;
-  if (vectors && vectors->returned) Take([&] { PlaceTokenVectors(); });
+  if (vectors && vectors->returned) {
+    const int64_t tokens = request().layout.tokens(), width = request().token_vectors_width();
+    Take([&] {
+      PlaceRows({token_vectors_.data(), tokens, width, width}, OutputKind::kTokenVectors);
+    });
+  }
   if (late_.size() > 0) Take([&] { PlaceLateMeans(); });
   if (request().outputs.sparse) Take([&] { PlaceSparse(); });
   Take([&] {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/layers/encoder.h"
@@ -111,41 +110,22 @@ class EntryRun {
   void Take(Step step) {
     if (status_.ok()) status_.Update(Guarded(step));
   }
-  // Return functions that find a tensor of a response: a member that is not set at first, and the
-  // tensor of one of the `layers` layers that were asked for.
-  static auto TensorIn(std::optional<ResponseTensor> Response::*member) {
-    return [member](Response& response) -> ResponseTensor& {
-      std::optional<ResponseTensor>& tensor = response.*member;
-      return tensor ? *tensor : tensor.emplace();
-    };
-  }
-  static auto TensorIn(LayerTensors Response::*member, size_t layers, size_t index, int64_t layer) {
-    return [=](Response& response) -> ResponseTensor& {
-      LayerTensors& tensors = response.*member;
-      tensors.resize(layers);  // once: no slice finds its tensor moved
-      tensors[index].first = layer;
-      return tensors[index].second;
-    };
-  }
   void AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
-  // Returns the tensor that `find` selects in the job's response. The first slice allocates it for
-  // the whole request, zeroed if not all elements will be written. Returns null, with an error in
-  // status_, if it cannot be allocated.
-  ResponseTensor* MakeOnce(absl::FunctionRef<ResponseTensor&(Response&)> find,
-                           std::vector<int64_t> shape, DataType dtype, bool zeroed = false);
-  // Allocates such a tensor of rows of this shape, and writes the kept `rows` into it.
-  void PlaceRows(MatrixView<const float> rows, std::vector<int64_t> shape,
-                 absl::FunctionRef<ResponseTensor&(Response&)> find);
-  void PlaceAttention(int64_t layer, size_t index);
+  // Returns a tensor of the job's response. The first slice allocates it for the whole request,
+  // zeroed if not all elements will be written. Returns null, with an error in status_, if it
+  // cannot be allocated.
+  ResponseTensor* MakeOnce(OutputKind kind, int64_t layer = 0, bool zeroed = false);
+  // Writes the kept `rows` into such a tensor.
+  void PlaceRows(MatrixView<const float> rows, OutputKind kind, int64_t layer = 0);
+  void PlaceAttention(int64_t layer);
   void PlaceResult(MatrixView<const float> batch_rows);
   void AppendTokens(std::vector<HeadRow>& rows);
-  void PlaceTokenVectors();
   // Whether the head of pooled vectors processes each token by itself.
   bool pools_late(HeadKind head) const;
   // Computes pooled vectors from the head's outputs for tokens.
   void PlaceLateMeans();
   void PlaceSparse();
-  void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
+  void PlaceProbabilities(int64_t layer, DenseProbabilities dense);
   MatrixView<const float> RowsOf(MatrixView<const float> batch_rows) const;
 
   void End(absl::Duration queued, const absl::Status& status);

@@ -110,8 +110,10 @@ absl::StatusOr<PreparedCompute> PrepareRequest(absl::StatusOr<ComputeRequest> co
                                                int64_t message_bytes,
                                                const ServiceContext& context) {
   if (!compute.ok()) return compute.status();
-  ASSIGN_OR_RETURN(RequestBytes bytes, PredictBytes(*compute, context.limits.max_answer_bytes));
-  return PreparedCompute{*std::move(compute), message_bytes + bytes.response + bytes.scratch};
+  ASSIGN_OR_RETURN(const int64_t response,
+                   PredictResponseBytes(*compute, context.limits.max_answer_bytes));
+  const int64_t bytes = message_bytes + response + PredictScratchBytes(*compute);
+  return PreparedCompute{*std::move(compute), bytes};
 }
 
 absl::StatusOr<Preparation> PrepareAttend(const grpc::ByteBuffer& message,

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "server/metrics/refusal.h"
 #include "server/wire/response_codec.h"
 
@@ -17,13 +18,19 @@ void Add(int number, ResponseTensor& tensor, MessageWriter& message) {
   message.Add(number, std::move(writer));
 }
 
-// Adds a repeated LayerTensor.
-void AddAll(int number, LayerTensors& tensors, MessageWriter& message) {
-  for (auto& [layer, tensor] : tensors) {
+// Adds all tensors of a kind; with their layers in a repeated LayerTensor, alone as fields.
+void AddAll(OutputKind kind, int number, bool with_layers, Response& response,
+            MessageWriter& message) {
+  for (OutputTensor& output : response.outputs) {
+    if (output.kind != kind) continue;
+    if (!with_layers) {
+      Add(number, output.tensor, message);
+      continue;
+    }
     v1::LayerTensor head;
-    head.set_layer(static_cast<uint32_t>(layer));
+    head.set_layer(static_cast<uint32_t>(output.layer));
     MessageWriter element(head);
-    Add(v1::LayerTensor::kTensorFieldNumber, tensor, element);
+    Add(v1::LayerTensor::kTensorFieldNumber, output.tensor, element);
     message.Add(number, std::move(element));
   }
 }
@@ -43,13 +50,16 @@ MessageWriter WriteEncode(Response response) {
   if (response.texts) FillTexts(response, head);
   *head.mutable_execution() = std::move(response.execution);
   MessageWriter message(head);
-  const auto add = [&](int number, std::optional<ResponseTensor>& tensor) {
-    if (tensor) Add(number, *tensor, message);
+  const auto add = [&](OutputKind kind, int number, bool with_layers = false) {
+    AddAll(kind, number, with_layers, response, message);
   };
-  add(Message::kHiddenStatesFieldNumber, response.hidden_states);
-  add(Message::kPooledFieldNumber, response.pooled);
-  add(Message::kTokenVectorsFieldNumber, response.token_vectors);
-  add(Message::kScoresFieldNumber, response.scores);
+  add(OutputKind::kHiddenStates, Message::kHiddenStatesFieldNumber);
+  add(OutputKind::kPooled, Message::kPooledFieldNumber);
+  add(OutputKind::kIntermediate, Message::kIntermediateFieldNumber, true);
+  add(OutputKind::kProbabilities, Message::kAttentionProbabilitiesFieldNumber, true);
+  add(OutputKind::kAttentionKeys, Message::kAttentionKeysFieldNumber, true);
+  add(OutputKind::kTokenVectors, Message::kTokenVectorsFieldNumber);
+  add(OutputKind::kScores, Message::kScoresFieldNumber);
   if (response.sparse) {
     v1::SparseVectors counts;
     counts.mutable_counts()->Add(response.sparse->counts().begin(),
@@ -59,29 +69,30 @@ MessageWriter WriteEncode(Response response) {
     Add(v1::SparseVectors::kWeightsFieldNumber, response.sparse->weights(), sparse);
     message.Add(Message::kSparseFieldNumber, std::move(sparse));
   }
-  AddAll(Message::kIntermediateFieldNumber, response.intermediate, message);
-  AddAll(Message::kAttentionProbabilitiesFieldNumber, response.probabilities, message);
-  AddAll(Message::kAttentionKeysFieldNumber, response.attention_keys, message);
   return message;
 }
 
 }  // namespace
+
+ResponseTensor* Response::Find(OutputKind kind, int64_t layer) {
+  const auto found = absl::c_find_if(outputs, [&](const OutputTensor& output) {
+    return output.kind == kind && output.layer == layer;
+  });
+  return found == outputs.end() ? nullptr : &found->tensor;
+}
 
 grpc::ByteBuffer ToAttendResponse(Response response) {
   using Message = v1::AttendResponse;
   Message head;
   *head.mutable_execution() = std::move(response.execution);
   MessageWriter message(head);
-  Add(Message::kOutputFieldNumber, *response.hidden_states, message);
-  for (auto& [layer, tensor] : response.probabilities) {
-    Add(Message::kAttentionProbabilitiesFieldNumber, tensor, message);
-  }
-  for (auto& [layer, tensor] : response.attention_keys) {
-    Add(Message::kAttentionKeysFieldNumber, tensor, message);
-  }
-  if (response.weighted_values) {
-    Add(Message::kWeightedValuesFieldNumber, *response.weighted_values, message);
-  }
+  const auto add = [&](OutputKind kind, int number) {
+    AddAll(kind, number, /*with_layers=*/false, response, message);
+  };
+  add(OutputKind::kHiddenStates, Message::kOutputFieldNumber);
+  add(OutputKind::kProbabilities, Message::kAttentionProbabilitiesFieldNumber);
+  add(OutputKind::kAttentionKeys, Message::kAttentionKeysFieldNumber);
+  add(OutputKind::kWeightedValues, Message::kWeightedValuesFieldNumber);
   return std::move(message).Finish();
 }
 

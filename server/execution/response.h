@@ -12,27 +12,19 @@
 #include "server/cross_kv/cross_kv_store.h"
 #include "server/execution/sparse_response.h"
 #include "server/request/compute_request.h"
-#include "server/tensors/response_tensor.h"
 
 namespace attendant::server {
 
-// Tensors with their layers, in the requested order.
-using LayerTensors = std::vector<std::pair<int64_t, ResponseTensor>>;
-
 struct Response {
-  std::optional<ResponseTensor> hidden_states;
-  LayerTensors intermediate;
-  LayerTensors probabilities;
-  LayerTensors attention_keys;  // or empty
-  std::optional<ResponseTensor> weighted_values;
-  std::optional<ResponseTensor> pooled;
-  std::optional<ResponseTensor> token_vectors;
-  std::optional<ResponseTensor> scores;  // of late interaction
+  std::vector<OutputTensor> outputs;  // those of layers in the requested order
   std::optional<SparseResponse> sparse;
   std::shared_ptr<const TokenizedTexts> texts = {};  // of the request, or null
   bool describes_texts = false;                      // return their tokens
   CrossKvStore::Registration registration;           // of registered keys and values
   v1::Execution execution;
+
+  // Returns null if the request did not ask for it.
+  ResponseTensor* Find(OutputKind kind, int64_t layer = 0);
 };
 
 // Serialize an AttendResponse, EncodeResponse, PutMemoryResponse and EncodeStreamResponse without

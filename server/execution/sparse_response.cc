@@ -31,8 +31,10 @@ absl::Status SparseResponse::Take(int64_t first, std::vector<std::vector<SparseE
 
 absl::Status SparseResponse::Allocate(std::vector<int64_t> counts, DataType dtype) {
   const int64_t sum = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  ASSIGN_OR_RETURN(indices_, ResponseTensor::Make({sum}, DataType::kInt32));
-  ASSIGN_OR_RETURN(weights_, ResponseTensor::Make({sum}, dtype));
+  indices_ = ResponseTensor({sum}, DataType::kInt32);
+  weights_ = ResponseTensor({sum}, dtype);
+  RETURN_IF_ERROR(indices_.Allocate());
+  RETURN_IF_ERROR(weights_.Allocate());
   counts_ = std::move(counts);
   return absl::OkStatus();
 }

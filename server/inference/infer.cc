@@ -112,35 +112,12 @@ absl::Status Translate(const absl::Status& status) {
                                              {"BFLOAT16", "BF16"}}));
 }
 
-ResponseTensor* Find(LayerTensors& tensors, int64_t layer) {
-  for (auto& [of, tensor] : tensors) {
-    if (of == layer) return &tensor;
-  }
-  return nullptr;
-}
-
-ResponseTensor& TensorOf(const InferOutput& output, Response& response) {
-  switch (output.source) {
-    case InferSource::kPooled:
-      return *response.pooled;
-    case InferSource::kTokenVectors:
-      return *response.token_vectors;
-    case InferSource::kIntermediate:
-      return *Find(response.intermediate, output.layer);
-    case InferSource::kAttention:
-      return *Find(response.probabilities, output.layer);
-    case InferSource::kRows:
-      break;
-  }
-  return *response.hidden_states;
-}
-
 // Adds the outputs to the head of an answer.
 InferAnswer ToInferAnswer(ModelInferResponse head, const std::vector<InferOutput>& outputs,
                           Response response) {
   InferAnswer answer{std::move(head), {}};
   for (const InferOutput& output : outputs) {
-    ResponseTensor& tensor = TensorOf(output, response);
+    ResponseTensor& tensor = *response.Find(output.kind, output.layer);
     const v1::Tensor described = tensor.head();
     auto& told = *answer.message.add_outputs();
     told.set_name(output.name);
@@ -227,7 +204,7 @@ absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& reque
   }
   const bool by_token =
       std::any_of(plan.outputs.begin(), plan.outputs.end(),
-                  [](const InferOutput& output) { return output.source != InferSource::kPooled; });
+                  [](const InferOutput& output) { return output.kind != OutputKind::kPooled; });
   if (inputs.contains(kTextInputs[0])) plan.encode.set_pad_texts(by_token);
   absl::StatusOr<PreparedCompute> prepared =
       PreparePlanned(plan, std::move(inputs), message_bytes, client, context);

@@ -133,7 +133,7 @@ class Planner {
     if (!output) return InvalidField("outputs", Accepted(), Quote(name));
     const auto same =
         std::find_if(plan_.outputs.begin(), plan_.outputs.end(), [&](const InferOutput& other) {
-          return other.source == output->source && other.layer == output->layer;
+          return other.kind == output->kind && other.layer == output->layer;
         });
     if (same != plan_.outputs.end()) {
       return InvalidField(
@@ -146,10 +146,10 @@ class Planner {
 
   std::optional<InferOutput> OfAttend(const std::string& name) {
     const int64_t layer = plan_.attend->layer();
-    if (name == kContextLayer) return InferOutput{name, InferSource::kRows};
+    if (name == kContextLayer) return InferOutput{name, OutputKind::kHiddenStates};
     if (name != kAttentions) return std::nullopt;
     plan_.attend->set_return_attention_probabilities(true);
-    return InferOutput{name, InferSource::kAttention, layer};
+    return InferOutput{name, OutputKind::kProbabilities, layer};
   }
 
   std::optional<InferOutput> OfEncode(const std::string& name) {
@@ -159,7 +159,7 @@ class Planner {
     if (std::optional<int64_t> layer = NumberAfter(name, "attentions.")) {
       if (*layer < first_layer_ || *layer >= first_layer_ + layers_) return std::nullopt;
       plan_.encode.add_attention_layers(static_cast<uint32_t>(*layer));
-      return InferOutput{name, InferSource::kAttention, *layer};
+      return InferOutput{name, OutputKind::kProbabilities, *layer};
     }
     const bool per_token = description_.token_head.has_value();
     const bool scores_sequence = description_.classifier.has_value();
@@ -168,11 +168,11 @@ class Planner {
     if (name == "logits" && scores_sequence) return Pooled(name, v1::CLASSIFIER);
     if (per_token && (name == "token_embeddings" || name == "logits")) {
       plan_.encode.set_return_token_vectors(true);
-      return InferOutput{name, InferSource::kTokenVectors};
+      return InferOutput{name, OutputKind::kTokenVectors};
     }
     if (name != "last_hidden_state" && name != "token_embeddings") return std::nullopt;
     plan_.encode.set_omit_hidden_states(false);
-    return InferOutput{name, InferSource::kRows};
+    return InferOutput{name, OutputKind::kHiddenStates};
   }
 
   // Outputs of layers are numbered from 1; 0 would be the embeddings' output.
@@ -180,13 +180,13 @@ class Planner {
     const int64_t layer = number - 1;
     if (layer < first_layer_ || layer >= first_layer_ + layers_) return std::nullopt;
     plan_.encode.add_intermediate_layers(static_cast<uint32_t>(layer));
-    return InferOutput{name, InferSource::kIntermediate, layer};
+    return InferOutput{name, OutputKind::kIntermediate, layer};
   }
 
   InferOutput Pooled(const std::string& name, v1::Pooling pooling) {
     plan_.encode.set_return_pooled(true);
     plan_.encode.set_pooling(pooling);
-    return {name, InferSource::kPooled};
+    return {name, OutputKind::kPooled};
   }
 
   // Names for a message.

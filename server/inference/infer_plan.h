@@ -11,16 +11,14 @@
 #include "attendant/v1/encoder_service.pb.h"
 #include "inference/inference_service.pb.h"
 #include "server/inference/inference_model.h"
+#include "server/request/compute_request.h"
 
 namespace attendant::server {
 
-// The source of an output in the response.
-enum class InferSource { kRows, kPooled, kTokenVectors, kIntermediate, kAttention };
-
 struct InferOutput {
   std::string name;
-  InferSource source;
-  int64_t layer = 0;  // for kIntermediate and kAttention
+  OutputKind kind;  // with its layer, if layers have one each
+  int64_t layer = 0;
 };
 
 struct InferPlan {

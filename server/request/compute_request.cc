@@ -119,16 +119,10 @@ int64_t ComputeRequest::width() const {
                                          : layer_shape().attention_width();
 }
 
-std::vector<int64_t> ComputeRequest::rows_shape() const {
-  if (layout.packed) return {layout.rows, width()};
-  if (layout.sequence_first) return {layout.padded_length, layout.sequences, width()};
-  return {layout.sequences, layout.padded_length, width()};
-}
-
-std::vector<int64_t> ComputeRequest::hidden_shape() const {
-  const auto& tokens = outputs.hidden_tokens;
-  return tokens ? std::vector<int64_t>{static_cast<int64_t>(tokens->size()), width()}
-                : rows_shape();
+std::vector<int64_t> ComputeRequest::RowsShape(int64_t width) const {
+  if (layout.packed) return {layout.rows, width};
+  if (layout.sequence_first) return {layout.padded_length, layout.sequences, width};
+  return {layout.sequences, layout.padded_length, width};
 }
 
 std::vector<int64_t> ComputeRequest::scores_shape() const {
@@ -136,7 +130,7 @@ std::vector<int64_t> ComputeRequest::scores_shape() const {
           key_layout().padded_length};
 }
 
-std::vector<int64_t> ComputeRequest::probabilities_shape(int64_t layer) const {
+std::vector<int64_t> ComputeRequest::ProbabilitiesShape(int64_t layer) const {
   const int64_t queries = layout.padded_length;
   const int64_t all_keys = key_layout().padded_length;
   const AttentionOutput& attention = outputs.attention;
@@ -145,38 +139,53 @@ std::vector<int64_t> ComputeRequest::probabilities_shape(int64_t layer) const {
           attention.form == v1::TOP_KEYS ? attention.top_k : all_keys};
 }
 
-std::vector<int64_t> ComputeRequest::weighted_values_shape(int64_t layer) const {
-  const int64_t length = layout.padded_length;
-  return {layout.sequences, description().heads_at(layer), length, length,
-          description().layer.attention.value_width};
-}
-
-std::vector<int64_t> ComputeRequest::pooled_shape() const {
-  int64_t columns = width();
-  if (outputs.pooled->head == HeadKind::kPooling) columns = description().pooling->width(columns);
+int64_t ComputeRequest::pooled_width() const {
+  if (outputs.pooled->head == HeadKind::kPooling) return description().pooling->width(width());
   if (outputs.pooled->head == HeadKind::kClassifier) {
-    columns = description().classifier->width(columns);
+    return description().classifier->width(width());
   }
-  return {layout.sequences, columns};
-}
-
-std::vector<int64_t> ComputeRequest::token_vectors_shape() const {
-  std::vector<int64_t> shape = rows_shape();
-  shape.back() = token_vectors_width();
-  return shape;
+  return width();
 }
 
 int64_t ComputeRequest::token_vectors_width() const {
   return description().token_head->width(width());
 }
 
-std::vector<int64_t> ComputeRequest::sparse_shape() const {
-  return {layout.sequences, description().sparse_width()};
+std::vector<OutputTensor> ComputeRequest::output_tensors() const {
+  std::vector<OutputTensor> tensors;
+  const auto add = [&](OutputKind kind, std::vector<int64_t> shape, int64_t layer = 0) {
+    const DataType dtype = kind == OutputKind::kAttentionKeys ? DataType::kInt32 : outputs.dtype;
+    tensors.push_back({kind, ResponseTensor(std::move(shape), dtype), layer});
+  };
+  if (outputs.hidden_states && outputs.hidden_tokens) {
+    add(OutputKind::kHiddenStates, {std::ssize(*outputs.hidden_tokens), width()});
+  } else if (outputs.hidden_states) {
+    add(OutputKind::kHiddenStates, RowsShape(width()));
+  }
+  for (const int64_t layer : outputs.intermediate_layers) {
+    add(OutputKind::kIntermediate, RowsShape(width()), layer);
+  }
+  const AttentionOutput& attention = outputs.attention;
+  for (const int64_t layer : attention.layers) {
+    const bool has_keys = attention.probabilities && attention.form == v1::TOP_KEYS;
+    if (attention.probabilities) add(OutputKind::kProbabilities, ProbabilitiesShape(layer), layer);
+    if (has_keys) add(OutputKind::kAttentionKeys, ProbabilitiesShape(layer), layer);
+    if (!attention.weighted_values) continue;
+    const int64_t length = layout.padded_length;
+    add(OutputKind::kWeightedValues,
+        {layout.sequences, description().heads_at(layer), length, length,
+         description().layer.attention.value_width},
+        layer);
+  }
+  if (outputs.pooled) add(OutputKind::kPooled, {layout.sequences, pooled_width()});
+  if (const auto& vectors = outputs.token_vectors) {
+    if (vectors->returned) add(OutputKind::kTokenVectors, RowsShape(token_vectors_width()));
+    if (vectors->query) add(OutputKind::kScores, {layout.sequences});
+  }
+  return tensors;
 }
 
-namespace {
-
-CheckedSize ScratchBytes(const ComputeRequest& request) {
+int64_t PredictScratchBytes(const ComputeRequest& request) {
   const Outputs& outputs = request.outputs;
   CheckedSize scratch;
   const auto add_floats = [&](int64_t rows, int64_t width) {
@@ -190,7 +199,7 @@ CheckedSize ScratchBytes(const ComputeRequest& request) {
   }
   if (outputs.pooled && outputs.pooled->head == HeadKind::kClassifier &&
       request.description().classifier->is_late()) {
-    add_floats(tokens, request.pooled_shape().back());
+    add_floats(tokens, request.pooled_width());
   }
   if (outputs.token_vectors) {
     add_floats(tokens, request.token_vectors_width());
@@ -198,46 +207,29 @@ CheckedSize ScratchBytes(const ComputeRequest& request) {
     if (query) add_floats(static_cast<int64_t>(query->size()) + tokens, 1);
   }
   if (outputs.sparse) {
-    const std::vector<int64_t> shape = request.sparse_shape();
-    add_floats(shape[0], shape[1]);  // with their zeros
+    add_floats(request.sequences(), request.description().sparse_width());  // with their zeros
     scratch = scratch + CheckedSize(request.most_sparse_elements()) * sizeof(SparseElement);
   }
   if (const KeptIds* ids = std::get_if<KeptIds>(&request.input)) scratch = scratch + ids->bytes();
-  return scratch;
+  return scratch.value_or(INT64_MAX);
 }
 
-}  // namespace
-
-absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes) {
+absl::StatusOr<int64_t> PredictResponseBytes(const ComputeRequest& request,
+                                             int64_t max_answer_bytes) {
   const Outputs& outputs = request.outputs;
   CheckedSize response = kResponseHeadBytes;
   const auto add = [&](const std::vector<int64_t>& shape, DataType dtype) {
     response = response + ByteCount(shape, dtype) + kTensorHeadBytes;
   };
-  const auto add_tensor = [&](const std::vector<int64_t>& shape) { add(shape, outputs.dtype); };
-  if (outputs.hidden_states) add_tensor(request.hidden_shape());
-  for (size_t i = 0; i < outputs.intermediate_layers.size(); ++i) add_tensor(request.rows_shape());
-  const AttentionOutput& attention = outputs.attention;
-  for (const int64_t layer : attention.layers) {
-    if (attention.probabilities) add_tensor(request.probabilities_shape(layer));
-    if (attention.probabilities && attention.form == v1::TOP_KEYS) {
-      add(request.probabilities_shape(layer), DataType::kInt32);
-    }
-    if (attention.weighted_values) add_tensor(request.weighted_values_shape(layer));
-  }
-  if (outputs.pooled) add_tensor(request.pooled_shape());
-  if (outputs.token_vectors && outputs.token_vectors->returned) {
-    add_tensor(request.token_vectors_shape());
-  }
-  if (outputs.token_vectors && outputs.token_vectors->query) {
-    add_tensor({request.layout.sequences});
+  for (const OutputTensor& output : request.output_tensors()) {
+    add(output.tensor.shape(), output.tensor.dtype());
   }
   if (request.texts) {
     response = response + CheckedSize(kLengthBytes) * request.layout.sequences +
                (outputs.tokens ? request.texts->description_bytes() : 0);
   }
   if (outputs.sparse) {
-    add_tensor({request.most_sparse_elements()});
+    add({request.most_sparse_elements()}, outputs.dtype);
     add({request.most_sparse_elements()}, DataType::kInt32);
     response = response + CheckedSize(kSparseCountBytes) * request.layout.sequences;
   }
@@ -247,7 +239,7 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
                      response.ok() ? absl::StrCat(response.value()) : "more than 2^63",
                      " bytes; the server allows ", max_answer_bytes, " (--max-answer-bytes)"));
   }
-  return RequestBytes{response.value(), ScratchBytes(request).value_or(INT64_MAX)};
+  return response.value();
 }
 
 }  // namespace attendant::server

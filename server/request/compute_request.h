@@ -22,6 +22,7 @@
 #include "server/request/cross_kv_rows.h"
 #include "server/request/token_ids.h"
 #include "server/request/tokenized_texts.h"
+#include "server/tensors/response_tensor.h"
 #include "server/tensors/tensor_check.h"
 #include "server/tensors/token_layout.h"
 
@@ -131,6 +132,25 @@ struct Outputs {
   bool tokens = false;  // tokens of `texts`
 };
 
+// Kinds of tensors in a response. Those of layers and their attention are there once for each
+// layer.
+enum class OutputKind {
+  kHiddenStates,
+  kIntermediate,
+  kProbabilities,
+  kAttentionKeys,
+  kWeightedValues,
+  kPooled,
+  kTokenVectors,
+  kScores,
+};
+
+struct OutputTensor {
+  OutputKind kind;
+  ResponseTensor tensor;
+  int64_t layer = 0;
+};
+
 // A whole request, or a slice of it (request_slice.h).
 struct ComputeRequest {
   LayerSpan span;
@@ -212,17 +232,11 @@ struct ComputeRequest {
   // Columns of the returned hidden states.
   int64_t width() const;
 
-  // Shapes of the response's tensors.
-  std::vector<int64_t> rows_shape() const;    // [B, S, width], [S, B, width] or [T, width]
-  std::vector<int64_t> hidden_shape() const;  // like rows_shape, or [R, width]
-  // Depends on the form, with M = S or the number of keys and the layer's H: [B, H, S, M], [B, S,
-  // M] or [B, H, S, k].
-  std::vector<int64_t> probabilities_shape(int64_t layer) const;
-  std::vector<int64_t> weighted_values_shape(int64_t layer) const;  // [B, H, S, S, Dv]
-  std::vector<int64_t> pooled_shape() const;                        // [B, P]
-  std::vector<int64_t> token_vectors_shape() const;                 // like rows_shape, P wide
-  int64_t token_vectors_width() const;                              // P
-  std::vector<int64_t> sparse_shape() const;                        // [B, V], including zeros
+  // The tensors of the response, except for sparse vectors, without memory.
+  std::vector<OutputTensor> output_tensors() const;
+  // Widths of the vectors that it asks for.
+  int64_t pooled_width() const;
+  int64_t token_vectors_width() const;
   // Upper bound of non-zero elements in the sparse vectors. A lexical head gives weight only to the
   // ids of the input tokens.
   int64_t most_sparse_elements() const {
@@ -231,6 +245,11 @@ struct ComputeRequest {
   }
 
  private:
+  // [B, S, width], [S, B, width] or [T, width].
+  std::vector<int64_t> RowsShape(int64_t width) const;
+  // Depends on the form, with M = S or the number of keys and the layer's H: [B, H, S, M], [B, S,
+  // M] or [B, H, S, k].
+  std::vector<int64_t> ProbabilitiesShape(int64_t layer) const;
   bool AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const;
 };
 
@@ -238,14 +257,13 @@ struct ComputeRequest {
 // handle of registered keys).
 inline constexpr int64_t kResponseHeadBytes = 160;
 
-// Memory of a request while it is queued and computed.
-struct RequestBytes {
-  int64_t response = 0;  // upper bound of the message, exact for the tensors
-  // Ids, the float32 bias, one layer's probabilities and values, and token and vocabulary vectors.
-  int64_t scratch = 0;
-};
+// Returns an upper bound of the response message, exact for the tensors. Returns INVALID_ARGUMENT,
+// with both sizes, if it exceeds `max_answer_bytes`.
+absl::StatusOr<int64_t> PredictResponseBytes(const ComputeRequest& request,
+                                             int64_t max_answer_bytes);
 
-// Returns INVALID_ARGUMENT, with both sizes, if the response could exceed `max_answer_bytes`.
-absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes);
+// Returns the memory that the request needs while it is queued and computed: ids, the float32 bias,
+// one layer's probabilities and values, and token and vocabulary vectors.
+int64_t PredictScratchBytes(const ComputeRequest& request);
 
 }  // namespace attendant::server

@@ -1,27 +1,23 @@
 #include "server/tensors/response_tensor.h"
 
 #include <cstring>
-#include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
 #include "engine/kernels/convert.h"
 
 namespace attendant::server {
 
-absl::StatusOr<ResponseTensor> ResponseTensor::Make(std::vector<int64_t> shape, DataType dtype) {
-  ResponseTensor tensor;
-  tensor.elements_ = *ElementCount(shape);
-  const int64_t bytes = tensor.elements_ * ByteWidth(dtype);
-  tensor.data_.reset(static_cast<uint8_t*>(std::malloc(static_cast<size_t>(bytes))));
-  if (tensor.data_ == nullptr) {
+absl::Status ResponseTensor::Allocate() {
+  const int64_t elements = *ElementCount(shape_);
+  const int64_t bytes = elements * ByteWidth(dtype_);
+  data_.reset(static_cast<uint8_t*>(std::malloc(static_cast<size_t>(bytes))));
+  if (data_ == nullptr) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot allocate ", bytes, " bytes for the response"));
   }
-  tensor.shape_ = std::move(shape);
-  tensor.dtype_ = dtype;
-  return tensor;
+  elements_ = elements;
+  return absl::OkStatus();
 }
 
 void ResponseTensor::Write(int64_t first, const float* values, int64_t count) {

@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "attendant/v1/tensor.pb.h"
 #include "engine/base/data_type.h"
@@ -17,12 +18,17 @@
 
 namespace attendant::server {
 
-// Dense, row-major, of a float type or int32. Initially undefined: every element must be written.
-// Move-only.
+// Dense, row-major, of a float type or int32. Move-only.
 class ResponseTensor {
  public:
-  // Returns RESOURCE_EXHAUSTED without memory. The caller has checked the size against the limit.
-  static absl::StatusOr<ResponseTensor> Make(std::vector<int64_t> shape, DataType dtype);
+  // Without memory: has no elements until Allocate.
+  ResponseTensor(std::vector<int64_t> shape, DataType dtype)
+      : shape_(std::move(shape)), dtype_(dtype) {}
+  ResponseTensor() = default;
+
+  // Call once, for a size within the limit. The elements are undefined: each must be written.
+  // Returns RESOURCE_EXHAUSTED without memory.
+  absl::Status Allocate();
 
   // Writes the elements [first, first + count): of a float type from float32, or of int32.
   void Write(int64_t first, const float* values, int64_t count);
@@ -34,6 +40,8 @@ class ResponseTensor {
   void WriteBytes(int64_t first, absl::string_view bytes);
 
   int64_t elements() const { return elements_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
+  DataType dtype() const { return dtype_; }
   int64_t dim(size_t i) const { return shape_[i]; }
 
   // Returns dtype and shape.

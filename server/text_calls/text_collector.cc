@@ -158,17 +158,17 @@ void TextCollector::Take(const TextPart& part, Response response) {
   }
   switch (task_.wish) {
     case TextWish::kScores:
-      if (task_.interacts) return TakeScores(part, *response.scores);
-      return TakeRows(part, *response.pooled);
+      if (task_.interacts) return TakeScores(part, *response.Find(OutputKind::kScores));
+      return TakeRows(part, *response.Find(OutputKind::kPooled));
     case TextWish::kVectors:
-      return TakeRows(part, *response.pooled);
+      return TakeRows(part, *response.Find(OutputKind::kPooled));
     case TextWish::kSparse:
       return TakeSparse(part, *response.sparse);
     case TextWish::kTokenVectors:
-      return TakeTokenRows(part,
-                           is_multi_vector_ ? *response.token_vectors : *response.hidden_states);
+      return TakeTokenRows(part, *response.Find(is_multi_vector_ ? OutputKind::kTokenVectors
+                                                                 : OutputKind::kHiddenStates));
     case TextWish::kEntities:
-      return TakeTokenRows(part, *response.token_vectors);
+      return TakeTokenRows(part, *response.Find(OutputKind::kTokenVectors));
     case TextWish::kTokens:
       break;
   }
@@ -234,7 +234,7 @@ void TextCollector::DropEmptyRows(size_t input) {
 }
 
 void TextCollector::TakeQuery(Response response) {
-  ResponseTensor& tensor = *response.token_vectors;
+  ResponseTensor& tensor = *response.Find(OutputKind::kTokenVectors);
   query_.shape = {tensor.dim(0), tensor.dim(1)};
   result_.query_tokens = tensor.dim(0);
   query_.data = Payload(MessageSlices{tensor.TakeData()});

@@ -26,7 +26,8 @@ constexpr int kLongestVarint = 10;
 constexpr int kLongestTag = 5;
 constexpr int kLongestLength = 5;
 
-// Sequential reader of a message in several slices, which must outlive it. Do not read beyond size().
+// Sequential reader of a message in several slices, which must outlive it. Do not read beyond
+// size().
 class SliceReader {
  public:
   explicit SliceReader(const MessageSlices& slices) : slices_(slices), size_(ByteSize(slices)) {}
@@ -282,8 +283,8 @@ class HeadCopier {
   const int64_t max_head_bytes_;
   std::string head_;
   int64_t fields_copied_ = 0;
-  std::vector<int> path_;                        // of the current field
-  std::map<std::vector<int>, int> elements_;     // taken of each repeated field
+  std::vector<int> path_;                     // of the current field
+  std::map<std::vector<int>, int> elements_;  // taken of each repeated field
   std::vector<TensorPayload> payloads_;
   std::string error_;
 };

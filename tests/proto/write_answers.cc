@@ -23,8 +23,7 @@ void AddTensor(int number, float first, MessageWriter& message) {
   std::vector<float> values;
   for (int i = 0; i < 6; ++i) values.push_back(first + static_cast<float>(i));
   MessageWriter tensor(head);
-  tensor.Add(Tensor::kDataFieldNumber,
-             grpc::Slice(values.data(), values.size() * sizeof(float)));
+  tensor.Add(Tensor::kDataFieldNumber, grpc::Slice(values.data(), values.size() * sizeof(float)));
   message.Add(number, std::move(tensor));
 }
 

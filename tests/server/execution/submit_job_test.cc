@@ -40,9 +40,10 @@ class SubmitJobTest : public ::testing::Test {
     const std::shared_ptr<CachedVectors> vectors = CachedVectors::Find(request, cache_);
     ASSERT_NE(vectors, nullptr);
     Response response;
-    auto pooled = ResponseTensor::Make({request.sequences(), kE}, DataType::kFloat32);
-    pooled->WriteZeros(0, pooled->elements());
-    response.pooled = *std::move(pooled);
+    response.outputs = request.output_tensors();
+    ResponseTensor& pooled = *response.Find(OutputKind::kPooled);
+    ASSERT_EQ(pooled.Allocate(), absl::OkStatus());
+    pooled.WriteZeros(0, pooled.elements());
     EXPECT_TRUE(vectors->Complete(std::move(response)).ok());
   }
 
@@ -94,7 +95,7 @@ TEST_F(SubmitJobTest, QueuesWhatIsMissing) {
 }
 
 TEST_F(SubmitJobTest, TakesMemoryForBothResponses) {
-  const int64_t one = PredictBytes(Request({2}), int64_t{1} << 20)->response;
+  const int64_t one = *PredictResponseBytes(Request({2}), int64_t{1} << 20);
   for (const int64_t room : {one - 1, one}) {
     Budget budget({1000 + room});
     Held held;
