@@ -72,7 +72,7 @@ class SequenceSources {
   }
 
  private:
-  const FeatureRows* features() const { return std::get_if<FeatureRows>(&request_.input); }
+  const TokenRows* features() const { return std::get_if<TokenRows>(&request_.input); }
   const CheckedTensor& tensor() const {
     return features() ? features()->tensor : std::get<CheckedTensor>(request_.input);
   }

@@ -52,7 +52,7 @@ absl::Status EntryRun::Gather(EncoderRun& run, int64_t first_row, const CrossKvR
     return absl::OkStatus();
   }
   const MatrixView<float> rows = run.input().Rows(first_row, compute.layout.tokens());
-  if (const FeatureRows* features = std::get_if<FeatureRows>(&compute.input)) {
+  if (const TokenRows* features = std::get_if<TokenRows>(&compute.input)) {
     const int64_t count = features->layout.tokens();
     const PatchEmbeddingShape& patches = *compute.description().patch_embedding;
     RETURN_IF_ERROR(gatherer_.Gather(

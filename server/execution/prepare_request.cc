@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/models/model_lookup.h"
-#include "server/request/parse_texts.h"
 #include "server/request/tokenized_texts.h"
 #include "server/tensors/status_mapping.h"
 #include "server/wire/response_codec.h"

@@ -21,6 +21,7 @@
 #include "server/models/served_model.h"
 #include "server/request/cross_kv_rows.h"
 #include "server/request/token_ids.h"
+#include "server/request/token_rows.h"
 #include "server/request/tokenized_texts.h"
 #include "server/tensors/response_tensor.h"
 #include "server/tensors/tensor_check.h"
@@ -41,34 +42,18 @@ struct RegisterMemory {
 // AttendRequest asks for one stage of the one layer of the span.
 using Operation = std::variant<EncodeLayers, RegisterMemory, AttendStage>;
 
-// Feature rows. The model projects them and puts its prefix tokens before them.
-struct FeatureRows {
-  CheckedTensor tensor;
-  // Kept rows; `ComputeRequest::layout` includes the prefix tokens.
-  TokenLayout layout;
-  // The tensor holds images [B, 3, size, size]; its rows are their patches.
-  bool are_pixels = false;
-};
-
-// Hidden states, features or token ids.
-using Input = std::variant<CheckedTensor, FeatureRows, KeptIds>;
+// Hidden states, features or token ids. The model projects features and puts its prefix tokens
+// before them; `ComputeRequest::layout` includes these.
+using Input = std::variant<CheckedTensor, TokenRows, KeptIds>;
 
 // Each sequence attends to itself.
 struct OwnKeys {};
 
-// Keys and values projected by an earlier PutMemory.
-struct RegisteredKeys {
-  std::shared_ptr<const RegisteredCrossKv> cross_kv;
-  int64_t first_sequence = 0;  // sequence of keys for the first sequence of queries
-};
-
-// The sequence attends to itself and, through its state, to its earlier chunks.
-struct Chunk {
-  std::shared_ptr<StreamSequence> sequence;
-};
-
-// Keys that the queries attend to. Those of CrossKvRows are projected in the request's batch.
-using Keys = std::variant<OwnKeys, CrossKvRows, RegisteredKeys, Chunk>;
+// Keys that the queries attend to. Those of CrossKvRows are projected in the request's batch; those
+// of RegisteredCrossKv were by an earlier PutMemory. A sequence that is a chunk attends to itself
+// and, through the state of the StreamSequence, to its earlier chunks.
+using Keys = std::variant<OwnKeys, CrossKvRows, std::shared_ptr<const RegisteredCrossKv>,
+                          std::shared_ptr<StreamSequence>>;
 
 // Outputs of the attention of some layers.
 struct AttentionOutput {
@@ -187,12 +172,12 @@ struct ComputeRequest {
   // Each returns null if `keys` holds an alternative of another type.
   const CrossKvRows* cross_kv_rows() const { return std::get_if<CrossKvRows>(&keys); }
   const RegisteredCrossKv* registered() const {
-    const RegisteredKeys* found = std::get_if<RegisteredKeys>(&keys);
-    return found == nullptr ? nullptr : found->cross_kv.get();
+    const auto* found = std::get_if<std::shared_ptr<const RegisteredCrossKv>>(&keys);
+    return found == nullptr ? nullptr : found->get();
   }
   StreamSequence* sequence() const {
-    const Chunk* chunk = std::get_if<Chunk>(&keys);
-    return chunk == nullptr ? nullptr : chunk->sequence.get();
+    const auto* found = std::get_if<std::shared_ptr<StreamSequence>>(&keys);
+    return found == nullptr ? nullptr : found->get();
   }
   // Tokens of the sequence, if the request is a chunk.
   ChunkTokens chunk_tokens() const;
@@ -213,8 +198,7 @@ struct ComputeRequest {
   const TokenLayout& key_layout() const;
   int64_t key_sequence(int64_t sequence) const {
     if (key_layout().sequences == 1) return 0;
-    const RegisteredKeys* found = std::get_if<RegisteredKeys>(&keys);
-    return sequence + (found == nullptr ? 0 : found->first_sequence);
+    return sequence + (registered() == nullptr ? 0 : first_sequence);
   }
   // Elements in the score matrix of one head.
   int64_t pairs(int64_t sequence) const {

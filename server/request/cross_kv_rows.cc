@@ -28,8 +28,7 @@ absl::StatusOr<CheckedTensor> CheckValues(const WireTensor& tensor, const CrossK
 
 absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
                                              const RequestPayloads& payloads,
-                                             const CrossKvClaims& claims) {
-  const LayerShape& layer = claims.layer;
+                                             const LayerShape& layer, TokenFields limits) {
   absl::Status status = CheckTakesCrossKv(layer);
   if (status.ok() && !memory.has_hidden_states()) {
     status = InvalidField("memory.hidden_states", "a tensor", "none");
@@ -41,29 +40,21 @@ absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
                           "none");
   }
   if (!status.ok()) return status;
-  SharedTensors shared;
-  shared.scope = "memory.";
-  shared.sequence_first = claims.sequence_first;
-  shared.token_limit = claims.limit;
-  shared.lengths =
-      absl::MakeConstSpan(memory.lengths().data(), static_cast<size_t>(memory.lengths_size()));
-  if (memory.has_attention_mask()) {
-    shared.attention_mask.emplace(payloads.Of("memory.attention_mask", memory.attention_mask(),
-                                              v1::Memory::kAttentionMaskFieldNumber));
-  }
+  limits.scope = "memory.";
+  const TokenFields fields = TokenFieldsOf(memory, payloads, std::move(limits));
   ASSIGN_OR_RETURN(TokenRows rows,
                    CheckTokenRows(payloads.Of("memory.hidden_states", memory.hidden_states(),
                                               v1::Memory::kHiddenStatesFieldNumber),
-                                  layer.key_inputs(), shared, claims.max_tokens));
+                                  layer.key_inputs(), fields));
   CrossKvRows input{std::move(rows.layout), std::move(rows.tensor)};
   if (memory.has_values()) {
     ASSIGN_OR_RETURN(input.values, CheckValues(payloads.Of("memory.values", memory.values(),
                                                            v1::Memory::kValuesFieldNumber),
                                                input, layer.value_inputs()));
   }
-  if (input.rows() <= claims.max_tokens) return input;
+  if (input.rows() <= fields.max_tokens) return input;
   return InvalidField("memory",
-                      absl::StrCat("at most ", claims.max_tokens, " rows (", claims.limit, ")"),
+                      absl::StrCat("at most ", fields.max_tokens, " rows (", fields.limit, ")"),
                       absl::StrCat(input.rows()));
 }
 

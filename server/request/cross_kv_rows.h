@@ -23,20 +23,12 @@ struct CrossKvRows {
   int64_t tokens() const { return layout.tokens() * (values ? 2 : 1); }
 };
 
-// Limits for the rows: the layer that attends to them, the maximum number of rows (of hidden states
-// and values together) with its name in messages, and their order.
-struct CrossKvClaims {
-  const LayerShape& layer;
-  int64_t max_tokens;
-  const char* limit;
-  bool sequence_first;
-};
-
-// Returns INVALID_ARGUMENT if the layer has no cross-attention or a tensor breaks a rule of its
-// field. `payloads` are the payloads inside `memory`.
+// Checks rows to which this layer attends. Returns INVALID_ARGUMENT if it has no cross-attention,
+// if there are too many rows (of hidden states and values together), or if a tensor breaks a rule
+// of its field. `payloads` are the payloads inside `memory`.
 absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
                                              const RequestPayloads& payloads,
-                                             const CrossKvClaims& claims);
+                                             const LayerShape& layer, TokenFields limits);
 
 // Returns INVALID_ARGUMENT if the layer requires cross-attention.
 absl::Status CheckNeedsNoCrossKv(const LayerShape& layer);

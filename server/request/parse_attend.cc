@@ -1,7 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/request/parse_own_fields.h"
-#include "server/request/shared_fields.h"
+#include "server/request/parse_fields.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -51,7 +50,7 @@ absl::Status ParseRegistered(const std::string& handle, CrossKvStore& store,
                                      compute.span.first_layer),
                         absl::StrCat("model ", origin.model->name, ", layer ", origin.layer));
   }
-  compute.keys = RegisteredKeys{std::move(found)};
+  compute.keys = std::move(found);
   return CheckSequences(compute);
 }
 
@@ -67,16 +66,17 @@ absl::Status ParseKeys(const v1::AttendRequest& request, const RequestPayloads& 
   ASSIGN_OR_RETURN(
       compute.keys,
       CheckCrossKvRows(request.memory(), payloads.Inside(v1::AttendRequest::kMemoryFieldNumber),
-                       {layer, context.limits.max_request_tokens - compute.layout.rows,
-                        "--max-request-tokens minus the rows of hidden_states",
-                        request.layout() == v1::SEQUENCE_FIRST}));
+                       layer,
+                       {.sequence_first = request.layout() == v1::SEQUENCE_FIRST,
+                        .max_tokens = context.limits.max_request_tokens - compute.layout.rows,
+                        .limit = "--max-request-tokens minus the rows of hidden_states"}));
   return CheckSequences(compute);
 }
 
 }  // namespace
 
 absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
-                            const SharedTensors& shared, const ServiceContext& context,
+                            const TokenFields& fields, const ServiceContext& context,
                             ComputeRequest& compute) {
   absl::Status status = ParseLayer(request.layer(), compute.span);
   status.Update(ParseStage(request.stage(), compute));
@@ -91,8 +91,7 @@ absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPaylo
   }
   status = ParseRows(payloads.Of("hidden_states", request.hidden_states(),
                                  v1::AttendRequest::kHiddenStatesFieldNumber),
-                     compute.description().layer.hidden_size, shared,
-                     context.limits.max_request_tokens, compute);
+                     compute.description().layer.hidden_size, fields, compute);
   if (status.ok()) status = ParseKeys(request, payloads, context, compute);
   return status;
 }

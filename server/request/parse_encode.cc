@@ -3,9 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/model/model_facts.h"
-#include "server/request/parse_own_fields.h"
-#include "server/request/parse_texts.h"
-#include "server/request/shared_fields.h"
+#include "server/request/parse_fields.h"
 #include "server/request/token_rows.h"
 #include "server/tensors/status_mapping.h"
 
@@ -141,8 +139,7 @@ absl::Status CheckChunk(const ComputeRequest& compute) {
 
 // Fills layout and input.
 absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloads,
-                           const SharedTensors& shared, const ServiceContext& context,
-                           ComputeRequest& compute) {
+                           const TokenFields& fields, ComputeRequest& compute) {
   if (!compute.description().embeddings) {
     return NotSupported("token_ids", "", compute.span.model->name,
                         "it has no embeddings; send hidden_states");
@@ -155,7 +152,7 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
   const auto& dims = request.token_ids().shape();
   if (dims.size() != 2 && dims.size() != 1) {
     return InvalidField("token_ids.shape",
-                        shared.sequence_first ? "[S, B]" : "[B, S], or [T] with lengths",
+                        fields.sequence_first ? "[S, B]" : "[B, S], or [T] with lengths",
                         ShapeText({dims.data(), static_cast<size_t>(dims.size())}));
   }
   ASSIGN_OR_RETURN(CheckedTensor token_ids, CheckTensor(words, ElementKind::kInteger));
@@ -169,10 +166,7 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
       payloads.Of("position_ids", request.position_ids(), Request::kPositionIdsFieldNumber);
   ASSIGN_OR_RETURN(auto positions, ParseOtherIds(position_ids, request.has_position_ids(),
                                                  token_ids, embeddings.positions, model));
-  ASSIGN_OR_RETURN(const TokenLayout layout,
-                   LayOutTokens({"token_ids", token_ids.shape, shared.lengths,
-                                 shared.attention_mask, shared.scope, shared.sequence_first},
-                                context.limits.max_request_tokens));
+  ASSIGN_OR_RETURN(const TokenLayout layout, LayOutTokens("token_ids", token_ids.shape, fields));
   compute.layout = layout;
   RETURN_IF_ERROR(ParsePromptTokens(request, compute));
   RETURN_IF_ERROR(ParseTruncation(request, compute));
@@ -200,9 +194,8 @@ absl::Status CheckTablePositions(const TokenLayout& layout, int64_t tokens_befor
 }
 
 // Fills layout and input.
-absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared,
-                           const ServiceContext& context, ComputeRequest& compute) {
-  const int64_t max_tokens = context.limits.max_request_tokens;
+absl::Status ParseFeatures(const WireTensor& tensor, const TokenFields& fields,
+                           ComputeRequest& compute) {
   const std::optional<PatchEmbeddingShape>& patches = compute.description().patch_embedding;
   if (!patches) {
     return NotSupported("features", "", compute.span.model->name,
@@ -212,27 +205,24 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
     return InvalidField("layers.first", "0 with features", absl::StrCat(compute.span.first_layer));
   }
   const bool are_pixels = patches->patch_size > 0 && tensor.head.shape_size() == 4;
-  ASSIGN_OR_RETURN(
-      TokenRows rows,
-      are_pixels ? CheckPixels(tensor, *patches, shared, max_tokens)
-                 : CheckTokenRows(tensor, patches->width(compute.description().layer.hidden_size),
-                                  shared, max_tokens));
-  compute.layout = std::move(rows.layout);
+  const int64_t width = patches->width(compute.description().layer.hidden_size);
+  ASSIGN_OR_RETURN(TokenRows rows, are_pixels ? CheckPixels(tensor, *patches, fields)
+                                              : CheckTokenRows(tensor, width, fields));
+  compute.layout = rows.layout;
   const int64_t before = TokensBefore(compute).all;
   RETURN_IF_ERROR(CheckChunk(compute));
   RETURN_IF_ERROR(CheckTablePositions(compute.layout, before, *patches));
-  FeatureRows features{std::move(rows.tensor), std::move(compute.layout), are_pixels};
-  compute.layout = WithRowsBefore(features.layout, patches->prefix_tokens());
+  compute.layout = WithRowsBefore(rows.layout, patches->prefix_tokens());
   if (patches->positions > 0) {
-    for (int32_t& position : features.layout.positions) {
+    for (int32_t& position : rows.layout.positions) {
       position += static_cast<int32_t>(before);
     }
   }
-  compute.input = std::move(features);
-  if (compute.layout.rows > max_tokens) {
+  compute.input = std::move(rows);
+  if (compute.layout.rows > fields.max_tokens) {
     return InvalidField(
         "features",
-        absl::StrCat("at most ", max_tokens, " tokens (--max-request-tokens), including ",
+        absl::StrCat("at most ", fields.max_tokens, " tokens (", fields.limit, "), including ",
                      patches->prefix_tokens(), " prefix tokens before each sequence"),
         absl::StrCat(compute.layout.rows));
   }
@@ -240,7 +230,7 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
 }
 
 absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
-                        const SharedTensors& shared, const ServiceContext& context,
+                        const TokenFields& fields, const ServiceContext& context,
                         ComputeRequest& compute) {
   const bool has_texts = HasTexts(payloads);
   const int inputs = static_cast<int>(request.has_hidden_states()) +
@@ -254,7 +244,7 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
   if (has_texts) return ParseTexts(request, payloads, context, compute);
   RETURN_IF_ERROR(CheckNoTextFields(request, payloads));
   if (request.has_token_ids()) {
-    return ParseTokenIds(request, payloads, shared, context, compute);
+    return ParseTokenIds(request, payloads, fields, compute);
   }
   if (request.has_token_type_ids()) {
     return MissingFor("token_type_ids", "token_ids");
@@ -266,23 +256,23 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
   if (request.has_features()) {
     if (!request.prompt_tokens().empty()) return CannotCombine("prompt_tokens", "features");
     return ParseFeatures(payloads.Of("features", request.features(), Request::kFeaturesFieldNumber),
-                         shared, context, compute);
+                         fields, compute);
   }
   absl::Status status = ParseRows(
       payloads.Of("hidden_states", request.hidden_states(), Request::kHiddenStatesFieldNumber),
-      compute.description().layer.hidden_size, shared, context.limits.max_request_tokens, compute);
+      compute.description().layer.hidden_size, fields, compute);
   return status.ok() ? ParsePromptTokens(request, compute) : status;
 }
 
 }  // namespace
 
 absl::Status ParseOwnFields(const Request& request, const RequestPayloads& payloads,
-                            const SharedTensors& shared, const ServiceContext& context,
+                            const TokenFields& fields, const ServiceContext& context,
                             ComputeRequest& compute) {
   RETURN_IF_ERROR(ParseSpan(request, compute));
   RETURN_IF_ERROR(CheckTakesChunks(request, compute));
   RETURN_IF_ERROR(ParseOutputs(request, payloads, compute));
-  RETURN_IF_ERROR(ParseInput(request, payloads, shared, context, compute));
+  RETURN_IF_ERROR(ParseInput(request, payloads, fields, context, compute));
   return CheckChunk(compute);
 }
 

@@ -8,7 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/request/parse_own_fields.h"
+#include "server/request/parse_fields.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {

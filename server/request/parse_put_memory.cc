@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/models/model_lookup.h"
+#include "server/request/parse_fields.h"
 #include "server/request/parse_request.h"
-#include "server/request/shared_fields.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -33,10 +33,10 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
   if (!request.has_memory()) return InvalidField("memory", "a memory", "none");
   ASSIGN_OR_RETURN(
       CrossKvRows rows,
-      CheckCrossKvRows(
-          request.memory(), payloads.Inside(v1::PutMemoryRequest::kMemoryFieldNumber),
-          {span.description().layer_at(span.first_layer), context.limits.max_request_tokens,
-           "--max-request-tokens", request.layout() == v1::SEQUENCE_FIRST}));
+      CheckCrossKvRows(request.memory(), payloads.Inside(v1::PutMemoryRequest::kMemoryFieldNumber),
+                       span.description().layer_at(span.first_layer),
+                       {.sequence_first = request.layout() == v1::SEQUENCE_FIRST,
+                        .max_tokens = context.limits.max_request_tokens}));
   ASSIGN_OR_RETURN(auto room,
                    context.cross_kv.Reserve({span.model, span.first_layer, rows.layout}));
   ComputeRequest compute;

@@ -28,6 +28,10 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
                                             const RequestPayloads& payloads,
                                             const ServiceContext& context,
                                             EncodeOrigin origin = {});
+// Upper bound of the memory that ParseRequest needs to tokenize the request's texts, which should
+// run on a worker. 0 if it has no texts and parsing is quick.
+int64_t TokenizingBytes(const v1::EncodeRequest& request, const RequestPayloads& payloads,
+                        const ServiceContext& context);
 // Also returns RESOURCE_EXHAUSTED if there is no room for the keys and values.
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
                                             const RequestPayloads& payloads,

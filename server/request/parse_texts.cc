@@ -1,5 +1,3 @@
-#include "server/request/parse_texts.h"
-
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -9,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/models/model_lookup.h"
+#include "server/request/parse_fields.h"
+#include "server/request/parse_request.h"
 #include "server/request/tokenized_texts.h"
 #include "server/tensors/status_mapping.h"
 
@@ -160,8 +160,9 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
     shape = {static_cast<int64_t>(lengths.size()),
              std::max<int64_t>(1, *std::max_element(lengths.begin(), lengths.end()))};
   }
-  ASSIGN_OR_RETURN(compute.layout, LayOutTokens({"texts", shape, lengths, std::nullopt},
-                                                context.limits.max_request_tokens));
+  ASSIGN_OR_RETURN(compute.layout, LayOutTokens("texts", shape,
+                                                {.lengths = lengths,
+                                                 .max_tokens = context.limits.max_request_tokens}));
   const EmbeddingShape& embeddings = *compute.description().embeddings;
   IdTensors ids{TensorOf(*tokenized, &text::Encoding::ids, compute.layout)};
   if (embeddings.token_types > 1) {

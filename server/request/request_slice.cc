@@ -11,9 +11,9 @@ Input InputOf(const ComputeRequest& request, absl::Span<const int64_t> sequences
   if (const KeptIds* ids = std::get_if<KeptIds>(&request.input)) {
     return ids->OfSequences(request.layout, sequences);
   }
-  if (const FeatureRows* features = std::get_if<FeatureRows>(&request.input)) {
-    return FeatureRows{features->tensor, SequencesAt(features->layout, sequences),
-                       features->are_pixels};
+  if (const TokenRows* features = std::get_if<TokenRows>(&request.input)) {
+    return TokenRows{SequencesAt(features->layout, sequences), features->tensor,
+                     features->are_pixels};
   }
   return request.input;
 }
@@ -28,9 +28,6 @@ std::vector<int64_t> PromptsOf(const PooledOutput& pooled, absl::Span<const int6
 Keys KeysOf(const ComputeRequest& request, absl::Span<const int64_t> sequences) {
   if (const CrossKvRows* rows = request.cross_kv_rows()) {
     return CrossKvRows{SequencesAt(rows->layout, sequences), rows->hidden_states, rows->values};
-  }
-  if (const RegisteredKeys* registered = std::get_if<RegisteredKeys>(&request.keys)) {
-    return RegisteredKeys{registered->cross_kv, request.key_sequence(sequences.front())};
   }
   return request.keys;
 }

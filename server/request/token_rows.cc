@@ -9,28 +9,25 @@
 namespace attendant::server {
 
 absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
-                                         const SharedTensors& shared, int64_t max_tokens) {
+                                         const TokenFields& fields) {
   const auto& dims = rows.head.shape();
   const absl::Span<const int64_t> shape(dims.data(), static_cast<size_t>(dims.size()));
   const bool rank_fits = shape.size() == 3 || shape.size() == 2;
   if (!rank_fits || shape.back() != width) {
     return InvalidField(rows.field + ".shape",
-                        shared.sequence_first
+                        fields.sequence_first
                             ? absl::StrCat("[S, B, ", width, "]")
                             : absl::StrCat("[B, S, ", width, "], or [T, ", width, "] with lengths"),
                         ShapeText(shape));
   }
   ASSIGN_OR_RETURN(CheckedTensor tensor, CheckTensor(rows, ElementKind::kFloat));
-  ASSIGN_OR_RETURN(
-      TokenLayout layout,
-      LayOutTokens({rows.field, shape.first(shape.size() - 1), shared.lengths,
-                    shared.attention_mask, shared.scope, shared.sequence_first, shared.token_limit},
-                   max_tokens));
+  ASSIGN_OR_RETURN(TokenLayout layout,
+                   LayOutTokens(rows.field, shape.first(shape.size() - 1), fields));
   return TokenRows{std::move(layout), std::move(tensor)};
 }
 
 absl::StatusOr<TokenRows> CheckPixels(const WireTensor& images, const PatchEmbeddingShape& patches,
-                                      const SharedTensors& shared, int64_t max_tokens) {
+                                      const TokenFields& fields) {
   const auto& dims = images.head.shape();
   const absl::Span<const int64_t> shape(dims.data(), static_cast<size_t>(dims.size()));
   const int64_t size = patches.image_size;
@@ -38,15 +35,13 @@ absl::StatusOr<TokenRows> CheckPixels(const WireTensor& images, const PatchEmbed
     return InvalidField(images.field + ".shape", absl::StrCat("[B, 3, ", size, ", ", size, "]"),
                         ShapeText(shape));
   }
-  if (shared.sequence_first) {
+  if (fields.sequence_first) {
     return InvalidField("layout", "BATCH_FIRST with pixels", "SEQUENCE_FIRST");
   }
   ASSIGN_OR_RETURN(CheckedTensor tensor, CheckTensor(images, ElementKind::kFloat));
   const int64_t rows[] = {shape[0], patches.grid() * patches.grid()};
-  ASSIGN_OR_RETURN(TokenLayout layout, LayOutTokens({images.field, rows, shared.lengths,
-                                                     shared.attention_mask, shared.scope},
-                                                    max_tokens));
-  return TokenRows{std::move(layout), std::move(tensor)};
+  ASSIGN_OR_RETURN(TokenLayout layout, LayOutTokens(images.field, rows, fields));
+  return TokenRows{std::move(layout), std::move(tensor), /*are_pixels=*/true};
 }
 
 }  // namespace attendant::server

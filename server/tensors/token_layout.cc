@@ -10,19 +10,20 @@
 namespace attendant::server {
 namespace {
 
-absl::Status CheckTokenCount(const TokenClaims& claims, int64_t max_tokens) {
-  const std::optional<int64_t> rows = ElementCount(claims.shape);
-  if (rows && *rows <= max_tokens) return absl::OkStatus();
-  return InvalidField(claims.field + ".shape",
-                      absl::StrCat("at most ", max_tokens, " tokens (", claims.limit, ")"),
-                      ShapeText(claims.shape));
+absl::Status CheckTokenCount(const std::string& field, absl::Span<const int64_t> shape,
+                             const TokenFields& fields) {
+  const std::optional<int64_t> rows = ElementCount(shape);
+  if (rows && *rows <= fields.max_tokens) return absl::OkStatus();
+  return InvalidField(field + ".shape",
+                      absl::StrCat("at most ", fields.max_tokens, " tokens (", fields.limit, ")"),
+                      ShapeText(shape));
 }
 
-absl::Status CheckLengths(const TokenClaims& claims, int64_t max) {
-  for (size_t i = 0; i < claims.lengths.size(); ++i) {
-    if (claims.lengths[i] >= 0 && claims.lengths[i] <= max) continue;
-    return InvalidField(absl::StrCat(claims.scope, "lengths[", i, "]"), absl::StrCat("0..", max),
-                        absl::StrCat(claims.lengths[i]));
+absl::Status CheckLengths(const TokenFields& fields, int64_t max) {
+  for (size_t i = 0; i < fields.lengths.size(); ++i) {
+    if (fields.lengths[i] >= 0 && fields.lengths[i] <= max) continue;
+    return InvalidField(absl::StrCat(fields.scope, "lengths[", i, "]"), absl::StrCat("0..", max),
+                        absl::StrCat(fields.lengths[i]));
   }
   return absl::OkStatus();
 }
@@ -73,32 +74,32 @@ void AddMasked(TokenLayout& layout, SequenceRows rows, absl::Span<const int64_t>
   EndSequence(layout);
 }
 
-absl::StatusOr<TokenLayout> LayOutPacked(const TokenClaims& claims, int64_t max_tokens) {
-  const int64_t tokens = claims.shape[0];
-  const int64_t sequences = static_cast<int64_t>(claims.lengths.size());
-  if (claims.sequence_first) {
-    return InvalidField("layout", absl::StrCat("BATCH_FIRST with packed ", claims.field),
+absl::StatusOr<TokenLayout> LayOutPacked(const std::string& field, int64_t tokens,
+                                         const TokenFields& fields) {
+  const int64_t sequences = static_cast<int64_t>(fields.lengths.size());
+  if (fields.sequence_first) {
+    return InvalidField("layout", absl::StrCat("BATCH_FIRST with packed ", field),
                         "SEQUENCE_FIRST");
   }
-  if (claims.attention_mask) {
-    return CannotCombine(claims.scope + "attention_mask",
-                         absl::StrCat("packed ", claims.field, "; send lengths"));
+  if (fields.attention_mask) {
+    return CannotCombine(fields.scope + "attention_mask",
+                         absl::StrCat("packed ", field, "; send lengths"));
   }
-  if (sequences < 1 || sequences > max_tokens) {
-    return InvalidField(claims.scope + "lengths",
-                        absl::StrCat("1..", max_tokens, " numbers with packed ", claims.field),
+  if (sequences < 1 || sequences > fields.max_tokens) {
+    return InvalidField(fields.scope + "lengths",
+                        absl::StrCat("1..", fields.max_tokens, " numbers with packed ", field),
                         absl::StrCat(sequences));
   }
-  RETURN_IF_ERROR(CheckLengths(claims, tokens));
+  RETURN_IF_ERROR(CheckLengths(fields, tokens));
   int64_t sum = 0;
-  for (int64_t length : claims.lengths) sum += length;
+  for (int64_t length : fields.lengths) sum += length;
   if (sum != tokens) {
-    return InvalidField(claims.scope + "lengths",
-                        absl::StrCat("a sum of ", tokens, " (the rows of ", claims.field, ")"),
+    return InvalidField(fields.scope + "lengths",
+                        absl::StrCat("a sum of ", tokens, " (the rows of ", field, ")"),
                         absl::StrCat(sum));
   }
   TokenLayout layout{.packed = true, .sequences = sequences, .rows = tokens};
-  for (int64_t length : claims.lengths) {
+  for (int64_t length : fields.lengths) {
     layout.padded_length = std::max(layout.padded_length, length);
     AddLeading(layout, {layout.cu_seqlens.back()}, length);
   }
@@ -117,29 +118,30 @@ absl::Status AddMaskedRows(const WireTensor& tensor, TokenLayout& layout) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TokenLayout> LayOutPadded(const TokenClaims& claims) {
-  const int64_t sequences = claims.shape[claims.sequence_first ? 1 : 0];
-  const int64_t length = claims.shape[claims.sequence_first ? 0 : 1];
-  TokenLayout layout{.sequence_first = claims.sequence_first,
+absl::StatusOr<TokenLayout> LayOutPadded(absl::Span<const int64_t> shape,
+                                         const TokenFields& fields) {
+  const int64_t sequences = shape[fields.sequence_first ? 1 : 0];
+  const int64_t length = shape[fields.sequence_first ? 0 : 1];
+  TokenLayout layout{.sequence_first = fields.sequence_first,
                      .sequences = sequences,
                      .padded_length = length,
                      .rows = sequences * length};
-  if (claims.attention_mask) {
-    if (!claims.lengths.empty()) {
-      return CannotCombine(claims.scope + "attention_mask", "lengths; send one of them");
+  if (fields.attention_mask) {
+    if (!fields.lengths.empty()) {
+      return CannotCombine(fields.scope + "attention_mask", "lengths; send one of them");
     }
-    RETURN_IF_ERROR(AddMaskedRows(*claims.attention_mask, layout));
+    RETURN_IF_ERROR(AddMaskedRows(*fields.attention_mask, layout));
     return layout;
   }
-  if (!claims.lengths.empty()) {
-    if (static_cast<int64_t>(claims.lengths.size()) != sequences) {
-      return InvalidField(claims.scope + "lengths", absl::StrCat("B = ", sequences, " numbers"),
-                          absl::StrCat(claims.lengths.size()));
+  if (!fields.lengths.empty()) {
+    if (static_cast<int64_t>(fields.lengths.size()) != sequences) {
+      return InvalidField(fields.scope + "lengths", absl::StrCat("B = ", sequences, " numbers"),
+                          absl::StrCat(fields.lengths.size()));
     }
-    RETURN_IF_ERROR(CheckLengths(claims, length));
+    RETURN_IF_ERROR(CheckLengths(fields, length));
   }
   for (int64_t b = 0; b < sequences; ++b) {
-    AddLeading(layout, PaddedRows(layout, b), claims.lengths.empty() ? length : claims.lengths[b]);
+    AddLeading(layout, PaddedRows(layout, b), fields.lengths.empty() ? length : fields.lengths[b]);
   }
   return layout;
 }
@@ -187,9 +189,11 @@ TokenLayout WithRangesKept(const TokenLayout& layout,
   return shorter;
 }
 
-absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_tokens) {
-  RETURN_IF_ERROR(CheckTokenCount(claims, max_tokens));
-  return claims.shape.size() == 1 ? LayOutPacked(claims, max_tokens) : LayOutPadded(claims);
+absl::StatusOr<TokenLayout> LayOutTokens(const std::string& field, absl::Span<const int64_t> shape,
+                                         const TokenFields& fields) {
+  RETURN_IF_ERROR(CheckTokenCount(field, shape, fields));
+  if (shape.size() == 1) return LayOutPacked(field, shape[0], fields);
+  return LayOutPadded(shape, fields);
 }
 
 TokenLayout SequencesAt(const TokenLayout& layout, absl::Span<const int64_t> sequences) {

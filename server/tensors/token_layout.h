@@ -44,14 +44,13 @@ TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows);
 // Returns the layout of some of the sequences, in ascending order, with rows as in the whole.
 TokenLayout SequencesAt(const TokenLayout& layout, absl::Span<const int64_t> sequences);
 
-// The fields of a request that define its tokens.
-struct TokenClaims {
-  std::string field;                         // the tensor with this `shape`, for messages
-  absl::Span<const int64_t> shape;           // [B, S], [S, B], or [T] if packed; dimensions >= 1
-  absl::Span<const int64_t> lengths;         // may be empty
-  std::optional<WireTensor> attention_mask;  // nullopt if absent
-  std::string scope = {};                    // prefix of "lengths" and "attention_mask" in messages
-  bool sequence_first = false;               // `shape` is [S, B]
+// The fields of a request that say which tokens of a tensor are kept.
+struct TokenFields {
+  absl::Span<const int64_t> lengths = {};         // may be empty
+  std::optional<WireTensor> attention_mask = {};  // nullopt if absent
+  std::string scope = {};                         // prefix of both in messages
+  bool sequence_first = false;                    // the tensor is [S, B]
+  int64_t max_tokens = 0;
   const char* limit = "--max-request-tokens";  // what `max_tokens` is, for messages
 };
 
@@ -74,8 +73,10 @@ std::vector<int32_t> TokensOfRows(const TokenLayout& layout);
 // Returns the kept tokens of these rows, within [0, layout.rows); -1 for padding.
 std::vector<int32_t> TokensOfRows(const TokenLayout& layout, absl::Span<const int64_t> rows);
 
-// Returns INVALID_ARGUMENT for more than `max_tokens` rows or sequences, or for fields that
+// Lays out the tensor `field` of this shape: [B, S], [S, B], or [T] if packed, with dimensions of
+// at least 1. Returns INVALID_ARGUMENT for too many rows or sequences, or for fields that
 // contradict each other or the shape.
-absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_tokens);
+absl::StatusOr<TokenLayout> LayOutTokens(const std::string& field, absl::Span<const int64_t> shape,
+                                         const TokenFields& fields);
 
 }  // namespace attendant::server

@@ -10,7 +10,6 @@
 #include "server/execution/prepare_request.h"
 #include "server/models/model_message.h"
 #include "server/request/parse_request.h"
-#include "server/request/parse_texts.h"
 #include "server/text_calls/text_models.h"
 
 namespace attendant::server {

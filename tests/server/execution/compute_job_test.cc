@@ -18,7 +18,7 @@ class ComputeJobTest : public ::testing::Test {
     ComputeRequest request;
     request.layout.sequences = sequences;
     // Owns `held`, though it is no RegisteredCrossKv.
-    request.keys = RegisteredKeys{std::shared_ptr<const RegisteredCrossKv>(held, nullptr)};
+    request.keys = std::shared_ptr<const RegisteredCrossKv>(held, nullptr);
     return std::make_unique<ComputeJob>(std::move(request), nullptr,
                                         [this](ComputeJob::End result) {
                                           EXPECT_FALSE(ended_) << "it ends once";

@@ -32,13 +32,18 @@ class Mask {
 
 absl::StatusOr<TokenLayout> LayOut(std::vector<int64_t> shape, std::vector<int64_t> lengths,
                                    std::optional<WireTensor> mask = std::nullopt) {
-  return LayOutTokens({"hidden_states", shape, lengths, mask}, 100);
+  return LayOutTokens("hidden_states", shape,
+                      {.lengths = lengths, .attention_mask = mask, .max_tokens = 100});
 }
 
 absl::StatusOr<TokenLayout> LayOutSequenceFirst(std::vector<int64_t> shape,
                                                 std::vector<int64_t> lengths,
                                                 std::optional<WireTensor> mask = std::nullopt) {
-  return LayOutTokens({"hidden_states", shape, lengths, mask, "", true}, 100);
+  return LayOutTokens("hidden_states", shape,
+                      {.lengths = lengths,
+                       .attention_mask = mask,
+                       .sequence_first = true,
+                       .max_tokens = 100});
 }
 
 std::vector<std::pair<int64_t, int64_t>> Runs(const TokenLayout& layout) {
@@ -281,10 +286,11 @@ TEST(SequencesAtTest, KeepTheRowsOfTheWhole) {
 TEST(SequencesAtTest, AreThoseSequencesOneAfterTheOther) {
   std::vector<TokenLayout> layouts;
   const std::vector<int64_t> lengths = {2, 0, 3, 1};
-  layouts.push_back(*LayOutTokens({"ids", {6}, lengths, std::nullopt}, 99));
-  layouts.push_back(*LayOutTokens({"ids", {4, 3}, lengths, std::nullopt}, 99));
+  layouts.push_back(*LayOutTokens("ids", {6}, {.lengths = lengths, .max_tokens = 99}));
+  layouts.push_back(*LayOutTokens("ids", {4, 3}, {.lengths = lengths, .max_tokens = 99}));
   layouts.push_back(
-      *LayOutTokens({"ids", {3, 4}, lengths, std::nullopt, "", /*sequence_first=*/true}, 99));
+      *LayOutTokens("ids", {3, 4},
+                    {.lengths = lengths, .sequence_first = true, .max_tokens = 99}));
   for (const TokenLayout& layout : layouts) {
     for (int64_t b = 0; b < layout.sequences; ++b) {
       const TokenLayout one = SequencesAt(layout, {b});
