@@ -3,12 +3,58 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "engine/base/status_macros.h"
+#include "engine/layers/state/batch.h"
 #include "server/base/fault.h"
-#include "server/execution/batch_observer.h"
 #include "server/host/node_binding.h"
 
 namespace attendant::server {
+namespace {
+
+// Observes a run on behalf of its batch's entries: provides the targets of probabilities, collects
+// each layer's requested results, and stops the run between two layers once all entries are
+// cancelled, failed or expired.
+class BatchObserver final : public RunObserver {
+ public:
+  // `entries` are the batch's entries, in the order of their sequences.
+  BatchObserver(absl::Span<EntryRun* const> entries, const Clock& clock)
+      : entries_(entries), clock_(clock) {
+    for (EntryRun* entry : entries_) {
+      const int64_t count = entry->request().layout.sequences;
+      for (int64_t b = 0; b < count; ++b) sequences_.emplace_back(entry, b);
+    }
+  }
+
+  float* ProbabilitiesTarget(int64_t layer, int64_t sequence) override {
+    const auto& [entry, own] = sequences_[sequence];
+    return entry->ProbabilitiesTarget(layer, own);
+  }
+
+  void OnValues(int64_t, MatrixView<const float> values) override {
+    for (EntryRun* entry : entries_) entry->TakeValues(values);
+  }
+
+  void AfterLayer(int64_t layer, MatrixView<const float> hidden_states) override {
+    for (EntryRun* entry : entries_) {
+      entry->TakeProbabilities(layer);
+      entry->TakeIntermediate(layer, hidden_states);
+    }
+  }
+
+  bool WantsMore() override {
+    const absl::Time now = clock_.Now();
+    return std::any_of(entries_.begin(), entries_.end(),
+                       [&](const EntryRun* entry) { return CheckAwaited(entry->job(), now).ok(); });
+  }
+
+ private:
+  const absl::Span<EntryRun* const> entries_;
+  const Clock& clock_;
+  std::vector<std::pair<EntryRun*, int64_t>> sequences_;  // each one's entry, and its index there
+};
+
+}  // namespace
 
 BatchExecutor::BatchExecutor(const ServiceContext& context, int instance)
     : context_(context), instance_(instance), free_since_(context.clock.Now()) {
@@ -53,7 +99,7 @@ void BatchExecutor::RunEntries(std::vector<EntryRun>& all, BatchClose close, Enc
   if (!result.ok()) return FailAll(entries, result.status());
   WeighVocabulary(entries, *result, run);
   report.Computed();
-  TakeResults(entries, *result, run, {.close = close}, report);
+  TakeResults(entries, *result, run, close, report);
   completer_.Complete({std::move(all), std::move(report)});
 }
 
@@ -220,12 +266,14 @@ void BatchExecutor::WeighVocabulary(const Entries& entries, MatrixView<const flo
 }
 
 void BatchExecutor::TakeResults(const Entries& entries, MatrixView<const float> result,
-                                EncoderRun& run, BatchCounts counts, BatchReport& report) {
+                                EncoderRun& run, BatchClose close, BatchReport& report) {
   const ComputeRequest& leader = entries.front()->request();
   const SpanCost cost = leader.span.model->cost->Predict(leader.range());
-  counts.requests = static_cast<int32_t>(entries.size());
+  BatchRecord counts;
+  counts.close = Name(close);
+  counts.requests = std::ssize(entries);
   counts.fully_masked_rows = leader.registration() ? 0 : run.fully_masked_rows();
-  counts.predicted_seconds = cost.per_batch;
+  double predicted_seconds = cost.per_batch;
   for (EntryRun* entry : entries) {
     entry->TakeResult(result);
     counts.tokens += entry->request().tokens();
@@ -233,11 +281,11 @@ void BatchExecutor::TakeResults(const Entries& entries, MatrixView<const float> 
     Guarded([&] {
       report.CountDeadline(entry->job().deadline, entry->request().tokens());
     }).IgnoreError();
-    counts.predicted_seconds += entry->request().PredictSeconds(cost);
+    predicted_seconds += entry->request().PredictSeconds(cost);
     if (entry->nonfinite()) ++counts.nonfinite_requests;
   }
   ApplyHeads(entries, result, run);
-  report.Finish(counts);
+  report.Finish(std::move(counts), predicted_seconds);
   free_since_ = report.finished();
 }
 

@@ -41,9 +41,8 @@ class BatchExecutor {
   // Computes the sparse vectors of sequences.
   void WeighVocabulary(const Entries& entries, MatrixView<const float> result, EncoderRun& run);
   void FailAll(const Entries& entries, const absl::Status& status);
-  // `counts` holds the values known so far.
   void TakeResults(const Entries& entries, MatrixView<const float> result, EncoderRun& run,
-                   BatchCounts counts, BatchReport& report);
+                   BatchClose close, BatchReport& report);
 
   const ServiceContext& context_;
   const int instance_;

@@ -11,42 +11,36 @@ void BatchReport::CountDeadline(absl::Time deadline, int64_t tokens) {
   if (deadline != absl::InfiniteFuture()) deadlines_.push_back(deadline);
 }
 
-void BatchReport::Finish(const BatchCounts& counts) {
-  counts_ = counts;
+void BatchReport::Finish(BatchRecord counts, double predicted_seconds) {
+  record_ = std::move(counts);
   finished_ = context_.clock.Now();
   const double taken = absl::ToDoubleSeconds(finished_ - free_since_);
-  const double predicted = counts_.predicted_seconds * model_->cost->correction(finished_);
-  if (predicted > 0) cost_ratio_ = taken / predicted;
-  model_->cost->Observe(counts_.predicted_seconds, taken, finished_);
+  const double predicted = predicted_seconds * model_->cost->correction(finished_);
+  record_.copy_in = gathered_ - started_;
+  record_.compute = computed_ - gathered_;
+  record_.copy_out = finished_ - computed_;
+  record_.finished = finished_;
+  record_.cost_ratio = predicted > 0 ? taken / predicted : 0;
+  record_.dead_rows = dead_rows_;
+  model_->cost->Observe(predicted_seconds, taken, finished_);
 }
 
 void BatchReport::Record() const {
-  std::vector<absl::Duration> slacks;
-  for (const absl::Time deadline : deadlines_) slacks.push_back(deadline - finished_);
-  context_.metrics.RecordBatch({.model = model_->name,
-                                .tokens = counts_.tokens,
-                                .requests = counts_.requests,
-                                .copy_in = gathered_ - started_,
-                                .compute = computed_ - gathered_,
-                                .copy_out = finished_ - computed_,
-                                .finished = finished_,
-                                .cost_ratio = cost_ratio_,
-                                .fully_masked_rows = counts_.fully_masked_rows,
-                                .nonfinite_requests = counts_.nonfinite_requests,
-                                .close = Name(counts_.close),
-                                .slacks = std::move(slacks),
-                                .dead_rows = dead_rows_});
+  BatchRecord record = record_;
+  record.model = model_->name;
+  for (const absl::Time deadline : deadlines_) record.slacks.push_back(deadline - finished_);
+  context_.metrics.RecordBatch(record);
 }
 
 v1::Execution BatchReport::ExecutionOf(const Job& job, int64_t truncated_tokens) const {
   v1::Execution execution;
   execution.set_queue_ns(absl::ToInt64Nanoseconds(QueuedOf(job)));
-  execution.set_copy_ns(absl::ToInt64Nanoseconds(gathered_ - started_ + (finished_ - computed_)));
-  execution.set_compute_ns(absl::ToInt64Nanoseconds(computed_ - gathered_));
+  execution.set_copy_ns(absl::ToInt64Nanoseconds(record_.copy_in + record_.copy_out));
+  execution.set_compute_ns(absl::ToInt64Nanoseconds(record_.compute));
   execution.set_tokens(job.tokens);
   execution.set_truncated_tokens(truncated_tokens);
-  execution.set_batch_tokens(counts_.tokens);
-  execution.set_batch_requests(counts_.requests);
+  execution.set_batch_tokens(record_.tokens);
+  execution.set_batch_requests(static_cast<int32_t>(record_.requests));
   SetComputeType(model_->encoder->mode().type, execution);
   execution.set_model_version(model_->version);
   return execution;

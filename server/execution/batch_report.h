@@ -8,22 +8,12 @@
 
 #include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
-#include "engine/base/compute_type.h"
-#include "server/batching/batch_policy.h"
 #include "server/batching/job.h"
+#include "server/metrics/server_metrics.h"
 #include "server/models/served_model.h"
 #include "server/request/service_context.h"
 
 namespace attendant::server {
-
-struct BatchCounts {
-  int64_t tokens = 0;  // kept tokens
-  int32_t requests = 0;
-  int64_t nonfinite_requests = 0;
-  int64_t fully_masked_rows = 0;
-  double predicted_seconds = 0;  // by the cost model, without its correction
-  BatchClose close = BatchClose::kQueueEmpty;
-};
 
 // Measures from construction. Not thread-safe.
 class BatchReport {
@@ -46,7 +36,9 @@ class BatchReport {
   void CountDeadline(absl::Time deadline, int64_t tokens);
 
   // Call when the results are available: reports to the cost model how long the instance was busy.
-  void Finish(const BatchCounts& counts);
+  // `counts` has the numbers of the record; `predicted_seconds` is by the cost model, without its
+  // correction.
+  void Finish(BatchRecord counts, double predicted_seconds);
   absl::Time finished() const { return finished_; }
   // Call when the jobs are completed, which should not wait for it: records the batch in the
   // metrics.
@@ -64,8 +56,7 @@ class BatchReport {
   absl::Time gathered_;
   absl::Time computed_;
   absl::Time finished_;
-  double cost_ratio_ = 0;  // measured over predicted time of the instance; 0 without a prediction
-  BatchCounts counts_;
+  BatchRecord record_;
   std::vector<absl::Time> deadlines_;
   int64_t dead_rows_ = 0;
 };

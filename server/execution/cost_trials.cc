@@ -14,41 +14,6 @@ constexpr int kMostRounds = 5;
 constexpr int64_t kShort = 16;  // the length of short sequences
 constexpr int64_t kMany = 512;  // tokens
 
-// Runs layers of a model in turn because, in service, the weights of a layer have been evicted from
-// the caches when it runs again.
-class Trials {
- public:
-  Trials(const CostModel& model, EncoderRun& run, const Clock& clock)
-      : model_(model), run_(run), clock_(clock) {}
-
-  // Returns the operations of such a run, with infinite seconds.
-  CostTrial Of(int64_t sequences, int64_t length) const {
-    CostTrial trial = model_.OperationsOfLayer(sequences, length);
-    trial.seconds = std::numeric_limits<double>::infinity();
-    return trial;
-  }
-
-  // Runs the next layer, and keeps its time in `trial` if that is the shortest so far.
-  void Run(int64_t sequences, int64_t length, CostTrial& trial) {
-    std::vector<int32_t> cu_seqlens;
-    for (int64_t i = 0; i <= sequences; ++i) {
-      cu_seqlens.push_back(static_cast<int32_t>(i * length));
-    }
-    RunObserver no_observer;
-    const absl::Time begin = clock_.Now();
-    const auto result = run_.Encode(layer_++ % run_.encoder().description().layers, 1,
-                                    {.cu_seqlens = cu_seqlens, .bias = {}}, no_observer);
-    if (!result.ok()) return;
-    trial.seconds = std::min(trial.seconds, absl::ToDoubleSeconds(clock_.Now() - begin));
-  }
-
- private:
-  const CostModel& model_;
-  EncoderRun& run_;
-  const Clock& clock_;
-  int64_t layer_ = 0;
-};
-
 CostRates Measure(const CostModel& model, EncoderRun& run, const Clock& clock) {
   const MatrixView<float> input = run.input();
   int64_t most = std::min(kMany, input.rows);
@@ -61,16 +26,35 @@ CostRates Measure(const CostModel& model, EncoderRun& run, const Clock& clock) {
       input.row(r)[c] = static_cast<float>((r * 31 + c * 101) % 257 - 128) / 64.0f;
     }
   }
-  Trials trials(model, run, clock);
-  CostTrial few = trials.Of(1, length), many = trials.Of(sequences, length),
-            longs = trials.Of(1, tokens);
+  // A run without its time.
+  const auto operations = [&](int64_t count, int64_t each) {
+    CostTrial trial = model.OperationsOfLayer(count, each);
+    trial.seconds = std::numeric_limits<double>::infinity();
+    return trial;
+  };
+  // Runs the next layer, and keeps its time if that is the shortest so far. The layers take turns
+  // because, in service, the weights of a layer have been evicted from the caches when it runs
+  // again.
+  int64_t layer = 0;
+  const auto time = [&](int64_t count, int64_t each, CostTrial& trial) {
+    std::vector<int32_t> cu_seqlens;
+    for (int64_t i = 0; i <= count; ++i) cu_seqlens.push_back(static_cast<int32_t>(i * each));
+    RunObserver no_observer;
+    const absl::Time begin = clock.Now();
+    const auto result = run.Encode(layer++ % run.encoder().description().layers, 1,
+                                   {.cu_seqlens = cu_seqlens, .bias = {}}, no_observer);
+    if (!result.ok()) return;
+    trial.seconds = std::min(trial.seconds, absl::ToDoubleSeconds(clock.Now() - begin));
+  };
+  CostTrial few = operations(1, length), many = operations(sequences, length),
+            longs = operations(1, tokens);
   CostTrial cold = few;  // the first run starts the threads and touches memory
-  trials.Run(1, length, cold);
+  time(1, length, cold);
   const absl::Time end = clock.Now() + kBudget;
   for (int round = 0; round < kMostRounds && (round == 0 || clock.Now() < end); ++round) {
-    trials.Run(1, length, few);
-    trials.Run(sequences, length, many);
-    trials.Run(1, tokens, longs);
+    time(1, length, few);
+    time(sequences, length, many);
+    time(1, tokens, longs);
   }
   return FitRates(few, many, longs);
 }

@@ -33,7 +33,7 @@ void CopyRows(MatrixView<const float> from, MatrixView<float> to) {
 
 EntryRun::EntryRun(std::shared_ptr<ComputeJob> job, const BatchEntry& entry,
                    const ServiceContext& context)
-    : context_(context), job_(std::move(job)), gatherer_(context.limits.nonfinite) {
+    : context_(context), job_(std::move(job)) {
   if (entry.sequences == job_->request().sequences()) return;
   slice_ = SequencesOf(job_->request(), entry.first_sequence, entry.sequences);
 }
@@ -55,19 +55,28 @@ absl::Status EntryRun::Gather(EncoderRun& run, int64_t first_row, const CrossKvR
   if (const TokenRows* features = std::get_if<TokenRows>(&compute.input)) {
     const int64_t count = features->layout.tokens();
     const PatchEmbeddingShape& patches = *compute.description().patch_embedding;
-    RETURN_IF_ERROR(gatherer_.Gather(
+    RETURN_IF_ERROR(GatherRows(
         {"features", features->tensor, features->layout, features->are_pixels ? &patches : nullptr},
         run.FeatureRows(first_row_, count)));
     run.ProjectFeatures(first_row_, count);
     AddPrefixTokens(features->layout, rows, run);
     return absl::OkStatus();
   }
-  absl::Status status = gatherer_.Gather(
-      {"hidden_states", std::get<CheckedTensor>(compute.input), compute.layout}, rows);
-  const CrossKvRows* cross_kv_rows = compute.cross_kv_rows();
-  if (!status.ok() || cross_kv_rows == nullptr) return status;
+  RETURN_IF_ERROR(
+      GatherRows({"hidden_states", std::get<CheckedTensor>(compute.input), compute.layout}, rows));
+  const CrossKvRows* memory = compute.cross_kv_rows();
+  if (memory == nullptr) return absl::OkStatus();
   first_cross_kv_row_ = place.rows;
-  return gatherer_.GatherCrossKv(*cross_kv_rows, place, run);
+  const int64_t count = memory->layout.tokens();
+  RETURN_IF_ERROR(GatherRows({"memory.hidden_states", memory->hidden_states, memory->layout},
+                             run.key_input().Rows(place.first_key + place.rows, count)));
+  if (!memory->values) return absl::OkStatus();
+  return GatherRows({"memory.values", *memory->values, memory->layout},
+                    run.value_input().Rows(place.first_value + place.rows, count));
+}
+
+absl::Status EntryRun::GatherRows(const NamedRows& from, MatrixView<float> rows) {
+  return server::GatherRows(from, context_.limits.nonfinite, rows, nonfinite_);
 }
 
 CrossKv EntryRun::CrossKvOf(const CrossKv& projected, int64_t sequence) const {

@@ -45,7 +45,8 @@ class EntryRun {
   // current end of `place`, and the bias. Returns INVALID_ARGUMENT for the first refused value.
   absl::Status Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place);
 
-  bool nonfinite() const { return gatherer_.nonfinite(); }
+  // Whether any gathered value was not finite.
+  bool nonfinite() const { return nonfinite_; }
   const GatheredBias* bias() const { return bias_ ? &*bias_ : nullptr; }
   // The gates, equal for every sequence.
   HeadGates gates() const;
@@ -110,6 +111,7 @@ class EntryRun {
   void Take(Step step) {
     if (status_.ok()) status_.Update(Guarded(step));
   }
+  absl::Status GatherRows(const NamedRows& from, MatrixView<float> rows);
   void AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
   // Returns a tensor of the job's response. The first slice allocates it for the whole request,
   // zeroed if not all elements will be written. Returns null, with an error in status_, if it
@@ -133,7 +135,7 @@ class EntryRun {
   const ServiceContext& context_;
   std::shared_ptr<ComputeJob> job_;      // null once the slice has ended
   std::optional<ComputeRequest> slice_;  // not set: all sequences
-  RowGatherer gatherer_;
+  bool nonfinite_ = false;
   int64_t first_row_ = 0;
   int64_t first_cross_kv_row_ = 0;  // among the batch's projected rows
   std::optional<GatheredBias> bias_;

@@ -22,13 +22,6 @@ int64_t MaxHeadBytes(const ServiceLimits& limits) {
 }
 
 template <typename Request>
-struct Received {
-  Request request;
-  std::vector<TensorPayload> payloads;
-  int64_t bytes = 0;  // of the message
-};
-
-template <typename Request>
 absl::StatusOr<Received<Request>> Receive(const grpc::ByteBuffer& message,
                                           const ServiceContext& context) {
   Received<Request> received;
@@ -152,24 +145,19 @@ absl::StatusOr<Preparation> PrepareTokenize(const grpc::ByteBuffer& message,
 
 int64_t TokenizingBytes(const StreamItem& item, const ServiceContext& context) {
   return TokenizingBytes(
-      item.message.request(),
+      item.request.request(),
       RequestPayloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber}), context);
 }
 
 absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
                                        const ServiceContext& context) {
-  StreamItem item;
-  item.arrived = context.clock.Now();
-  ASSIGN_OR_RETURN(item.payloads,
-                   ParseRequest(message, MaxHeadBytes(context.limits), item.message));
-  item.bytes = static_cast<int64_t>(message.Length());
-  return item;
+  return Receive<v1::EncodeStreamRequest>(message, context);
 }
 
 absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item, const EncodeOrigin& origin,
                                             const ServiceContext& context) {
   StreamSequence* const sequence = origin.sequence.get();
-  const v1::EncodeStreamRequest& message = item.message;
+  const v1::EncodeStreamRequest& message = item.request;
   if (!message.has_request()) return InvalidField("request", "an EncodeRequest", "none");
   absl::Status status = CheckPosition(message, sequence);
   if (!status.ok()) return status;

@@ -39,13 +39,14 @@ struct Preparation {
   absl::AnyInvocable<absl::StatusOr<Prepared>(const std::string& client)> prepare = {};
 };
 
-// An EncodeStreamRequest.
-struct StreamItem {
-  v1::EncodeStreamRequest message;  // without tensor data
+template <typename Request>
+struct Received {
+  Request request;  // without tensor data
   std::vector<TensorPayload> payloads;
   int64_t bytes = 0;  // of the message
-  absl::Time arrived;
 };
+
+using StreamItem = Received<v1::EncodeStreamRequest>;
 
 // AttendRequest, EncodeRequest, PutMemoryRequest and TokenizeRequest. Tensor data and texts are not
 // copied.

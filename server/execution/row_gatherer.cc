@@ -36,7 +36,8 @@ void ReadPatch(const CheckedTensor& images, const PatchEmbeddingShape& shape, in
 
 }  // namespace
 
-absl::Status RowGatherer::Gather(const NamedRows& from, MatrixView<float> rows) {
+absl::Status GatherRows(const NamedRows& from, NonfinitePolicy policy, MatrixView<float> rows,
+                        bool& nonfinite) {
   const CheckedTensor& tensor = from.tensor;
   int64_t kept = 0;
   for (const RowRun& run : from.layout.runs) {
@@ -49,22 +50,12 @@ absl::Status RowGatherer::Gather(const NamedRows& from, MatrixView<float> rows) 
         tensor.data.ReadFloats(tensor.dtype, (run.first + i) * rows.cols, rows.cols, row);
       }
       if (AllFinite(row, rows.cols)) continue;
-      nonfinite_ = true;
-      if (policy_ == NonfinitePolicy::kPropagate) continue;
+      nonfinite = true;
+      if (policy == NonfinitePolicy::kPropagate) continue;
       return RefuseNonfinite(from.field, tensor, run.first + i, row);
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status RowGatherer::GatherCrossKv(const CrossKvRows& from, const CrossKvRange& place,
-                                        EncoderRun& run) {
-  const int64_t count = from.layout.tokens();
-  absl::Status status = Gather({"memory.hidden_states", from.hidden_states, from.layout},
-                               run.key_input().Rows(place.first_key + place.rows, count));
-  if (!status.ok() || !from.values) return status;
-  return Gather({"memory.values", *from.values, from.layout},
-                run.value_input().Rows(place.first_value + place.rows, count));
 }
 
 }  // namespace attendant::server

@@ -1,10 +1,9 @@
-// Copies the rows of one request's tensors into the inputs of a run.
+// Copies rows of a request's tensors into the inputs of a run.
 #pragma once
 
 #include "absl/status/status.h"
 #include "engine/base/matrix_view.h"
-#include "engine/layers/encoder.h"
-#include "server/request/cross_kv_rows.h"
+#include "engine/model/model_description.h"
 #include "server/settings/settings.h"
 #include "server/tensors/tensor_check.h"
 #include "server/tensors/token_layout.h"
@@ -20,22 +19,9 @@ struct NamedRows {
   const PatchEmbeddingShape* patches = nullptr;
 };
 
-class RowGatherer {
- public:
-  // With kReject, both functions return INVALID_ARGUMENT for the first value that is not finite.
-  explicit RowGatherer(NonfinitePolicy policy) : policy_(policy) {}
-
-  absl::Status Gather(const NamedRows& from, MatrixView<float> rows);
-
-  // Copies to the current end of `place`.
-  absl::Status GatherCrossKv(const CrossKvRows& from, const CrossKvRange& place, EncoderRun& run);
-
-  // Returns true if any value was not finite.
-  bool nonfinite() const { return nonfinite_; }
-
- private:
-  const NonfinitePolicy policy_;
-  bool nonfinite_ = false;
-};
+// Copies the kept rows to `rows`, and sets `nonfinite` if a value is not finite. With kReject,
+// returns INVALID_ARGUMENT for the first such value.
+absl::Status GatherRows(const NamedRows& from, NonfinitePolicy policy, MatrixView<float> rows,
+                        bool& nonfinite);
 
 }  // namespace attendant::server

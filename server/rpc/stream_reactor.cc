@@ -50,6 +50,7 @@ absl::Status StreamReactor::OnMessage(grpc::ByteBuffer message, Budget::Reservat
     LimitIdleness();
   }
   receiver_->TakeOver(static_cast<int64_t>(message.Length()), permit_);
+  const absl::Time started = context_.clock.Now();
   absl::StatusOr<StreamItem> item = ReceiveItem(message, context_);
   message.Clear();
   if (!item.ok()) {
@@ -62,15 +63,14 @@ absl::Status StreamReactor::OnMessage(grpc::ByteBuffer message, Budget::Reservat
   permit_.Change(std::min(recent_.bytes(), context_.limits.max_request_bytes), HeldFor::kReceiving);
   receiver_->SetAllowance(permit_.amount());
   const int64_t tokenizing_bytes = TokenizingBytes(*item, context_);
-  Taken arrived = {*std::move(item), tokenizing_bytes};
+  Taken arrived = {*std::move(item), started, tokenizing_bytes};
   arrived.may_wait = arrived.item.bytes <= permit_.amount();
   absl::Status charged = context_.admission.TakeSlotIfFree(peer_, arrived.held.slot);
   if (charged.ok() && !arrived.may_wait) {
     charged = context_.admission.Charge({peer_, arrived.item.bytes, HeldFor::kRequest},
                                         arrived.held.memory);
   }
-  const uint64_t id = arrived.item.message.id();
-  const absl::Time started = arrived.item.arrived;
+  const uint64_t id = arrived.item.request.id();
   std::optional<Taken> taken;
   {
     absl::MutexLock lock(&mutex_);
@@ -104,7 +104,7 @@ void StreamReactor::RefuseMalformed(const absl::Status& status) {
 }
 
 std::optional<StreamReactor::Taken> StreamReactor::Take(Taken&& taken) {
-  const uint64_t number = taken.item.message.sequence();
+  const uint64_t number = taken.item.request.sequence();
   working_ = true;
   if (number == 0) return std::optional(std::move(taken));
   const auto [entry, is_new] = sequences_.try_emplace(number);
@@ -143,8 +143,8 @@ void StreamReactor::Work(std::optional<Taken> next, bool on_worker) {
       });
       return;
     }
-    Pending pending{next->item.message.id(), next->item.message.ends(), next->sequence,
-                    item_account_.ForItem(next->item.arrived)};
+    Pending pending{next->item.request.id(), next->item.request.ends(), next->sequence,
+                    item_account_.ForItem(next->arrived)};
     const bool alone = IsAlone();
     // An item that fails is answered, and the stream goes on.
     const absl::Status status = Guarded([&] { return Submit(*next, pending, alone); });
@@ -330,7 +330,7 @@ void StreamReactor::OnEnd() {
   for (const auto& [number, sequence] : sequences) {
     if (sequence != nullptr) sequence->Release();
   }
-  if (held_back) item_account_.ForItem(held_back->item.arrived).Report(end, context_);
+  if (held_back) item_account_.ForItem(held_back->arrived).Report(end, context_);
 }
 
 std::shared_ptr<Call> NewStreamCall(CallArgs entry) {

@@ -48,6 +48,7 @@ class StreamReactor final : public Call {
   // An item, and the sequence of which it is a chunk. The item owns the sequence until it ends.
   struct Taken {
     StreamItem item;
+    absl::Time arrived;
     int64_t tokenizing_bytes = 0;
     bool may_wait = false;  // if the budget is full, because the permit covers it
     Held held = {};

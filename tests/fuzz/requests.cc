@@ -38,7 +38,7 @@ Choice Choose(absl::string_view input) {
 absl::Status ReadStreamItem(const grpc::ByteBuffer& slices, const server::ServiceContext& context) {
   const absl::StatusOr<server::StreamItem> item = ReceiveItem(slices, context);
   if (!item.ok()) return item.status();
-  const uint64_t number = item->message.sequence();
+  const uint64_t number = item->request.sequence();
   const auto sequence = number == 0 ? nullptr : std::make_shared<server::StreamSequence>(number);
   return PrepareItem(*item, {"", sequence}, context).status();
 }

@@ -213,7 +213,7 @@ TEST_F(BatchExecutorTest, RowsThatWereComputedForADeadJobWouldBeCounted) {
   report.CountDeadline(absl::InfiniteFuture(), 7);
   report.Gathered();
   report.Computed();
-  report.Finish({.predicted_seconds = 1});
+  report.Finish({}, 1);
   report.Record();
   EXPECT_NE(parts_.metrics.Scrape({}).find("attendant_dead_rows_total{model=\"tiny\"} 5\n"),
             std::string::npos);
