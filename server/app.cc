@@ -68,7 +68,7 @@ class App::Impl {
         memory_limit_(MemoryLimitOf(settings)),
         admission_(AdmissionLimitsOf(settings, memory_limit_), ResidentBytes, clock),
         queue_(clock, QueueLimitsOf(settings), BatchLimitsOf(settings, plan_)),
-        cross_kv_(clock, {settings.max_registered_bytes, settings.max_registered_age},
+        cross_kv_(clock, settings.max_registered_bytes, settings.max_registered_age,
                   &admission_.memory()) {}
 
   ~Impl() {

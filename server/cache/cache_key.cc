@@ -47,13 +47,11 @@ char* KeySource::AddBytes(int64_t size) {
   return bytes_.data() + before;
 }
 
-void KeyMaker::Free::operator()(EVP_MAC* algorithm) const { EVP_MAC_free(algorithm); }
-void KeyMaker::Free::operator()(EVP_MAC_CTX* mac) const { EVP_MAC_CTX_free(mac); }
-
 // SipHash with 128 bits: made for keyed tables, and an order of magnitude faster than hashes that
 // are safe without a secret.
-KeyMaker::KeyMaker() {
-  const std::unique_ptr<EVP_MAC, Free> algorithm(EVP_MAC_fetch(nullptr, "SIPHASH", nullptr));
+KeyMaker::KeyMaker() : mac_(nullptr, EVP_MAC_CTX_free) {
+  const std::unique_ptr<EVP_MAC, void (*)(EVP_MAC*)> algorithm(
+      EVP_MAC_fetch(nullptr, "SIPHASH", nullptr), EVP_MAC_free);
   if (algorithm != nullptr) mac_.reset(EVP_MAC_CTX_new(algorithm.get()));
   unsigned char secret[16];
   size_t bytes = sizeof(CacheKey);
@@ -69,7 +67,8 @@ KeyMaker::KeyMaker() {
 CacheKey KeyMaker::Make(absl::string_view source) const {
   CacheKey key;
   size_t size = 0;
-  const std::unique_ptr<EVP_MAC_CTX, Free> mac(EVP_MAC_CTX_dup(mac_.get()));
+  const std::unique_ptr<EVP_MAC_CTX, void (*)(EVP_MAC_CTX*)> mac(EVP_MAC_CTX_dup(mac_.get()),
+                                                                 EVP_MAC_CTX_free);
   const auto* bytes = reinterpret_cast<const unsigned char*>(source.data());
   if (mac == nullptr || EVP_MAC_update(mac.get(), bytes, source.size()) != 1 ||
       EVP_MAC_final(mac.get(), key.data(), &size, key.size()) != 1) {

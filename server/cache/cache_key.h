@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 
@@ -45,21 +44,7 @@ class KeyMaker {
   CacheKey Make(absl::string_view source) const;
 
  private:
-  struct Free {
-    void operator()(EVP_MAC* algorithm) const;
-    void operator()(EVP_MAC_CTX* mac) const;
-  };
-
-  std::unique_ptr<EVP_MAC_CTX, Free> mac_;  // has the secret, and no data
-};
-
-// Keys are already random.
-struct HashOfKey {
-  size_t operator()(const CacheKey& key) const {
-    size_t hash;
-    std::memcpy(&hash, key.data(), sizeof hash);
-    return hash;
-  }
+  std::unique_ptr<EVP_MAC_CTX, void (*)(EVP_MAC_CTX*)> mac_;  // has the secret, and no data
 };
 
 }  // namespace attendant::server

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/hash/hash.h"
 #include "absl/synchronization/mutex.h"
 #include "server/cache/cache_key.h"
 #include "server/metrics/cache_counts.h"
@@ -56,7 +57,8 @@ class ResultCache {
   mutable absl::Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   // Abseil's tables are broken after a failed allocation.
-  std::unordered_map<CacheKey, Entries::iterator, HashOfKey> by_key_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<CacheKey, Entries::iterator, absl::Hash<CacheKey>> by_key_
+      ABSL_GUARDED_BY(mutex_);
   CacheCounts counts_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -70,7 +70,7 @@ HeldBytes::~HeldBytes() {
 
 absl::Status CrossKvStore::TakeRoom(const char* what, int64_t bytes, Budget::Reservation& room) {
   const int64_t registered = registered_->bytes.load(), sequences = sequences_->bytes.load();
-  const bool fits = bytes <= limits_.max_bytes - registered - sequences;
+  const bool fits = bytes <= max_bytes_ - registered - sequences;
   // Charged to no peer: it outlives the call, and other clients may use its handle.
   const Budget::ReservationRequest request = {"", bytes, HeldFor::kRegistered};
   if (fits && (memory_ == nullptr || memory_->TryTake(request, room) == Budget::Answer::kTaken)) {
@@ -78,14 +78,12 @@ absl::Status CrossKvStore::TakeRoom(const char* what, int64_t bytes, Budget::Res
   }
   const std::string need = absl::StrCat("this ", what, " needs ", bytes);
   if (fits) return MemoryFull(*memory_, 0, need);
-  if (bytes > limits_.max_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(need, " bytes; the server has ",
-                                                   limits_.max_bytes,
+  if (bytes > max_bytes_) {
+    return absl::InvalidArgumentError(absl::StrCat(need, " bytes; the server has ", max_bytes_,
                                                    " for all of them (--max-registered-bytes)"));
   }
   return RefusedFull(Refusal::kRegistered, "space for registered memories and sequence states",
-                     registered + sequences, limits_.max_bytes, "bytes, --max-registered-bytes",
-                     need);
+                     registered + sequences, max_bytes_, "bytes, --max-registered-bytes", need);
 }
 
 absl::StatusOr<std::unique_ptr<HeldBytes>> CrossKvStore::Hold(int64_t bytes) {

@@ -84,11 +84,6 @@ class RegisteredCrossKv {
   const HeldBytes held_;
 };
 
-struct CrossKvStoreLimits {
-  int64_t max_bytes = int64_t{256} << 20;
-  absl::Duration max_age = absl::Minutes(10);
-};
-
 struct CrossKvStoreCounts {
   int64_t registered = 0;
   int64_t bytes = 0;      // including those being filled, and dropped ones still in use
@@ -108,11 +103,13 @@ class CrossKvStore {
     absl::Time expires;
   };
 
-  // Held bytes also count in `memory`, unless null. All arguments must outlive the store.
-  CrossKvStore(const Clock& clock, const CrossKvStoreLimits& limits, Budget* memory = nullptr)
-      : clock_(clock), limits_(limits), memory_(memory) {}
+  // Held bytes also count in `memory`, unless null. `clock` and `memory` must outlive the store.
+  CrossKvStore(const Clock& clock, int64_t max_bytes, absl::Duration max_age,
+               Budget* memory = nullptr)
+      : clock_(clock), max_bytes_(max_bytes), max_age_(max_age), memory_(memory) {}
 
-  const CrossKvStoreLimits& limits() const { return limits_; }
+  // Returns the longest time that entries may be asked to stay.
+  absl::Duration max_age() const { return max_age_; }
 
   // Reserves memory for keys and values, which the caller fills. Returns RESOURCE_EXHAUSTED if they
   // do not fit now, and INVALID_ARGUMENT if they never will.
@@ -153,7 +150,8 @@ class CrossKvStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
-  const CrossKvStoreLimits limits_;
+  const int64_t max_bytes_;
+  const absl::Duration max_age_;
   Budget* const memory_;
   const std::shared_ptr<HeldBytes::Totals> registered_ = std::make_shared<HeldBytes::Totals>();
   const std::shared_ptr<HeldBytes::Totals> sequences_ = std::make_shared<HeldBytes::Totals>();

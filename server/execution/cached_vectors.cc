@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
@@ -126,7 +127,8 @@ CachedVectors::CachedVectors(const ComputeRequest& request, ResultCache& cache)
       tokens_(request.tokens()) {
   if (request.outputs.pooled) width_ = request.pooled_width();
   SequenceSources sources(request);
-  std::unordered_map<CacheKey, size_t, HashOfKey> firsts;  // the first sequence with each key
+  std::unordered_map<CacheKey, size_t, absl::Hash<CacheKey>>
+      firsts;  // the first sequence with each key
   for (int64_t b = 0; b < request.sequences(); ++b) {
     const CacheKey key = cache.KeyOf(sources.Of(b));
     const auto [first, is_new] = firsts.try_emplace(key, results_.size());

@@ -29,7 +29,7 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
   RETURN_IF_ERROR(CheckLayout(request.layout()));
   RETURN_IF_ERROR(ParseLayer(request.layer(), span));
   ASSIGN_OR_RETURN(const absl::Duration age,
-                   CheckAge(request.time_to_live_ms(), context.cross_kv.limits().max_age));
+                   CheckAge(request.time_to_live_ms(), context.cross_kv.max_age()));
   if (!request.has_memory()) return InvalidField("memory", "a memory", "none");
   ASSIGN_OR_RETURN(
       CrossKvRows rows,

@@ -51,14 +51,10 @@ class ResponseTensor {
   grpc::Slice TakeData();
 
  private:
-  struct Free {
-    void operator()(uint8_t* memory) const { std::free(memory); }
-  };
-
   std::vector<int64_t> shape_;
   DataType dtype_ = DataType::kFloat32;
   int64_t elements_ = 0;
-  std::unique_ptr<uint8_t, Free> data_;
+  std::unique_ptr<uint8_t, void (*)(void*)> data_{nullptr, std::free};
 };
 
 // Writes the kept rows of a request or slice, [T, width], to their places in target: [B, S, width],

@@ -36,7 +36,7 @@ class CrossKvStoreTest : public ::testing::Test {
   }
 
   FakeClock clock_;
-  CrossKvStore store_{clock_, {.max_bytes = 2000, .max_age = absl::Seconds(60)}};
+  CrossKvStore store_{clock_, 2000, absl::Seconds(60)};
 };
 
 absl::Status Gone() {
@@ -191,7 +191,7 @@ TEST_F(CrossKvStoreTest, HandlesCannotBeGuessed) {
 TEST(CrossKvStoreLifeTest, WhatIsKeptIsOfTheServersMemory) {
   FakeClock clock;
   Budget memory({1000});
-  CrossKvStore store(clock, {.max_bytes = 2000}, &memory);
+  CrossKvStore store(clock, 2000, absl::Minutes(10), &memory);
   auto kept = store.Reserve(Rows(1));
   ASSERT_TRUE(kept.ok());
   EXPECT_EQ(memory.counts().held_for(HeldFor::kRegistered), kBytesOfOneRow);
@@ -212,7 +212,7 @@ TEST(CrossKvStoreLifeTest, MemoriesMayOutliveIt) {
   FakeClock clock;
   std::shared_ptr<const RegisteredCrossKv> memory;
   {
-    CrossKvStore store(clock, {.max_bytes = 2000});
+    CrossKvStore store(clock, 2000, absl::Minutes(10));
     memory = *store.Reserve(Rows(1));
   }
   EXPECT_EQ(memory->bytes(), kBytesOfOneRow);

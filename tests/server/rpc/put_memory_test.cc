@@ -176,7 +176,7 @@ TEST_F(PutMemoryTest, IsOfOneModelAndLayer) {
 }
 
 TEST_F(PutMemoryTest, RefusesWhenFullAndMakesRoomAgain) {
-  options_.cross_kv.max_bytes = 3000;
+  options_.limits.max_registered_bytes = 3000;
   server_ = std::make_unique<TestServer>(options_);
   const std::string handle = Put(Valid()).handle();
   v1::PutMemoryResponse response;

@@ -338,7 +338,7 @@ TEST_F(SequenceChunksTest, MaySayWhereTheyStand) {
 
 TEST_F(SequenceChunksTest, TakeNoMoreMemoryThanIsRegistered) {
   TestServerOptions options;
-  options.cross_kv.max_bytes = kStateBytes + 100;
+  options.limits.max_registered_bytes = kStateBytes + 100;
   Start(options);
   EXPECT_EQ(kStateBytes, 8704);
   Rows(Chunk(1, Ids({1, 2})));

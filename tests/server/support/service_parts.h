@@ -42,7 +42,7 @@ struct ServiceParts {
   ServerMetrics metrics{"test", "isa", "onednn"};
   Admission admission{{}};
   BatchQueue queue{clock, {}, {}};
-  CrossKvStore cross_kv{clock, {}};
+  CrossKvStore cross_kv{clock, int64_t{1} << 20, absl::Minutes(10)};
   WorkerThreads workers{1};
 };
 

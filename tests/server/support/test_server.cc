@@ -122,6 +122,7 @@ ServiceLimits TestServerOptions::SmallLimits() {
   limits.max_request_bytes = int64_t{1} << 20;
   limits.max_answer_bytes = int64_t{1} << 20;
   limits.stream_window = 4;
+  limits.max_registered_bytes = int64_t{1} << 20;
   return limits;
 }
 
@@ -148,7 +149,8 @@ TestServer::TestServer(TestServerOptions options)
              {.max_batch_tokens = options.limits.max_batch_tokens,
               .max_batch_seconds = options.limits.max_batch_seconds,
               .instances = options.thread_plan.instances}),
-      cross_kv_(*options.memory_clock, options.cross_kv, &admission_.memory()),
+      cross_kv_(*options.memory_clock, options.limits.max_registered_bytes,
+                options.limits.max_registered_age, &admission_.memory()),
       cache_(ResultCache::Make(options.cache_bytes)),
       service_(ServiceContext{models_,
                               admission_,

@@ -47,7 +47,6 @@ struct TestServerOptions {
   ServiceLimits limits = SmallLimits();
   AdmissionLimits admission = {};
   QueueLimits queue = {};
-  CrossKvStoreLimits cross_kv = {.max_bytes = int64_t{1} << 20};
   Clock* memory_clock = &RealClock();
   ServedModels models = {};  // empty: TestModels()
   ThreadPlan thread_plan = {1, 2};
