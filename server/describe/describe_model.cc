@@ -5,8 +5,6 @@
 #include "engine/base/cpu_budget.h"
 #include "engine/kernels/isa.h"
 #include "server/describe/model_report.h"
-#include "server/describe/report_json.h"
-#include "server/describe/report_text.h"
 #include "server/host/thread_plan.h"
 
 namespace attendant::server {

@@ -52,4 +52,10 @@ ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const
 // the setting; empty means the fastest.
 v1::GetModelResponse Describe(const ModelReport& report);
 
+// Returns a JSON document with a final line break; its `description` is Describe(report).
+std::string ToJson(const ModelReport& report);
+
+// Returns lines without other control characters, whatever the file names contain.
+std::string ToText(const ModelReport& report);
+
 }  // namespace attendant::server

@@ -1,8 +1,7 @@
-#include "server/describe/report_json.h"
-
 #include <nlohmann/json.hpp>
 
 #include "proto/model_json.h"
+#include "server/describe/model_report.h"
 
 namespace attendant::server {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/describe/report_text.h"
-
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "engine/base/shape.h"
 #include "proto/byte_text.h"
 #include "proto/model_table.h"
+#include "server/describe/model_report.h"
 #include "server/host/logging.h"
 
 namespace attendant::server {

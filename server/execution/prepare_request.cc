@@ -36,7 +36,7 @@ absl::StatusOr<ComputeRequest> Parse(const Received<Request>& received, const st
                                      const ServiceContext& context) {
   const RequestPayloads payloads(received.payloads, {});
   if constexpr (std::is_same_v<Request, v1::EncodeRequest>) {
-    return ParseRequest(received.request, payloads, context, {client});
+    return ParseRequest(received.request, payloads, context, client);
   } else {
     return ParseRequest(received.request, payloads, context);
   }
@@ -154,16 +154,16 @@ absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
   return Receive<v1::EncodeStreamRequest>(message, context);
 }
 
-absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item, const EncodeOrigin& origin,
+absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item, const std::string& client,
+                                            const std::shared_ptr<StreamSequence>& sequence,
                                             const ServiceContext& context) {
-  StreamSequence* const sequence = origin.sequence.get();
   const v1::EncodeStreamRequest& message = item.request;
   if (!message.has_request()) return InvalidField("request", "an EncodeRequest", "none");
-  absl::Status status = CheckPosition(message, sequence);
+  absl::Status status = CheckPosition(message, sequence.get());
   if (!status.ok()) return status;
   const RequestPayloads payloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});
   absl::StatusOr<PreparedCompute> prepared = PrepareRequest(
-      ParseRequest(message.request(), payloads, context, origin), item.bytes, context);
+      ParseRequest(message.request(), payloads, context, client, sequence), item.bytes, context);
   if (!prepared.ok() || sequence == nullptr) return prepared;
   status = sequence->Admit(prepared->request.span, context.cross_kv);
   if (!status.ok()) return status;

@@ -72,7 +72,9 @@ absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
 // Returns Preparation::tokenizing_bytes for PrepareItem.
 int64_t TokenizingBytes(const StreamItem& item, const ServiceContext& context);
 
-absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item, const EncodeOrigin& origin,
+// `client` and `sequence` are as in ParseRequest.
+absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item, const std::string& client,
+                                            const std::shared_ptr<StreamSequence>& sequence,
                                             const ServiceContext& context);
 
 }  // namespace attendant::server

@@ -23,19 +23,11 @@ namespace {
 using inference::ModelInferRequest;
 using inference::ModelInferResponse;
 
-// The input names of a request, and the corresponding fields of attendant.v1.
-struct FieldOfInput {
-  const char* input;
-  const char* field;
-  size_t rank;
-};
-constexpr FieldOfInput kFields[] = {
-    {"input_ids", "token_ids", 2},
-    {"attention_mask", "attention_mask", 2},
-    {"token_type_ids", "token_type_ids", 2},
-    {"position_ids", "position_ids", 2},
-    {"features", "features", 3},
-    {"hidden_states", "hidden_states", 3},
+// The inputs with tensors, named as the fields of attendant.v1 except for input_ids, and their
+// ranks.
+constexpr std::pair<const char*, size_t> kRanks[] = {
+    {"input_ids", 2},    {"attention_mask", 2}, {"token_type_ids", 2},
+    {"position_ids", 2}, {"features", 3},       {"hidden_states", 3},
 };
 
 std::vector<std::string> AcceptedInputs(const InferenceModel& model) {
@@ -68,17 +60,17 @@ absl::Status CheckPresent(const InferenceModel& model, const InferInputs& inputs
 absl::Status PlaceInputs(InferInputs inputs, google::protobuf::Message& request,
                          std::vector<TensorPayload>& payloads) {
   const google::protobuf::Reflection& reflection = *request.GetReflection();
-  for (const FieldOfInput& field : kFields) {
-    const auto found = inputs.find(field.input);
+  for (const auto& [name, right_rank] : kRanks) {
+    const auto found = inputs.find(name);
     if (found == inputs.end()) continue;
     InferInput& input = found->second;
     const auto rank = static_cast<size_t>(input.head.shape_size());
-    if (rank != field.rank) {
-      return InvalidField(absl::StrCat(field.input, ".shape"),
-                          absl::StrCat(field.rank, " dimensions"), absl::StrCat(rank));
+    if (rank != right_rank) {
+      return InvalidField(absl::StrCat(name, ".shape"), absl::StrCat(right_rank, " dimensions"),
+                          absl::StrCat(rank));
     }
-    const google::protobuf::FieldDescriptor* to =
-        request.GetDescriptor()->FindFieldByName(field.field);
+    const google::protobuf::FieldDescriptor* to = request.GetDescriptor()->FindFieldByName(
+        absl::string_view(name) == "input_ids" ? "token_ids" : name);
     static_cast<v1::Tensor&>(*reflection.MutableMessage(&request, to)) = std::move(input.head);
     payloads.push_back({{to->number()}, std::move(input.data)});
   }
@@ -140,14 +132,14 @@ absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inpu
                                                const std::string& client,
                                                const ServiceContext& context) {
   std::vector<TensorPayload> payloads;
-  const auto prepare = [&](auto& call, auto... origin) -> absl::StatusOr<PreparedCompute> {
+  const auto prepare = [&](auto& call,
+                           const auto&... of_client) -> absl::StatusOr<PreparedCompute> {
     PlaceTexts(inputs, payloads);
     RETURN_IF_ERROR(PlaceInputs(std::move(inputs), call, payloads));
-    return PrepareRequest(
-        ParseRequest(call, RequestPayloads(payloads, {}), context, std::move(origin)...), bytes,
-        context);
+    return PrepareRequest(ParseRequest(call, RequestPayloads(payloads, {}), context, of_client...),
+                          bytes, context);
   };
-  return plan.attend ? prepare(*plan.attend) : prepare(plan.encode, EncodeOrigin{client});
+  return plan.attend ? prepare(*plan.attend) : prepare(plan.encode, client);
 }
 
 }  // namespace

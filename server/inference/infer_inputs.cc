@@ -28,39 +28,6 @@ int64_t ElementsIn(const InferTensorContents& contents) {
          contents.fp64_contents_size() + contents.bytes_contents_size();
 }
 
-// The elements of a tensor, taken from lists of any type.
-class Packer {
- public:
-  Packer(const std::string& name, const Datatype& datatype)
-      : name_(name),
-        datatype_(datatype),
-        write_(WriterOf(datatype.wire)),
-        width_(static_cast<size_t>(ByteWidth(*FromWire(datatype.wire)))) {}
-
-  // `value` makes an InferValue of an element.
-  template <typename List, typename Value>
-  absl::Status Take(const List& list, Value value) {
-    std::string packed(static_cast<size_t>(list.size()) * width_, '\0');
-    for (int i = 0; i < list.size(); ++i) {
-      const InferValue element = value(list[i]);
-      if (write_(element, packed.data() + static_cast<size_t>(i) * width_)) continue;
-      return InvalidField(absl::StrCat(name_, ".contents[", i, "]"),
-                          absl::StrCat("a value of ", datatype_.name), Describe(element));
-    }
-    if (!packed.empty()) bytes_ = std::move(packed);
-    return absl::OkStatus();
-  }
-
-  Payload payload() const { return Payload(MessageSlices{grpc::Slice(bytes_)}); }
-
- private:
-  const std::string& name_;
-  const Datatype& datatype_;
-  const ElementWriter write_;
-  const size_t width_;
-  std::string bytes_;
-};
-
 // The elements of raw BYTES: each is its length, 4 bytes little-endian, and its bytes.
 absl::StatusOr<std::vector<Payload>> SplitRaw(const std::string& name, const Payload& raw) {
   constexpr int64_t kLengthBytes = 4;
@@ -116,23 +83,37 @@ bool IsText(const std::string& name) { return absl::c_linear_search(kTextInputs,
 
 absl::StatusOr<Payload> ReadContents(const Tensor& tensor, const Datatype& datatype) {
   const std::string field = tensor.name() + ".contents";
-  if (WriterOf(datatype.wire) == nullptr) {
+  const ElementWriter write = WriterOf(datatype.wire);
+  if (write == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat(field, ": not supported for ", datatype.name, "; use raw_input_contents"));
   }
   const InferTensorContents& contents = tensor.contents();
   if (contents.bytes_contents_size() > 0) return InvalidField(field, "numbers", "bytes_contents");
-  Packer packer(tensor.name(), datatype);
-  RETURN_IF_ERROR(packer.Take(contents.bool_contents(), InferValue::OfFlag));
-  RETURN_IF_ERROR(packer.Take(contents.int_contents(), InferValue::OfSigned));
-  RETURN_IF_ERROR(packer.Take(contents.int64_contents(), InferValue::OfSigned));
-  RETURN_IF_ERROR(packer.Take(contents.uint_contents(), InferValue::OfUnsigned));
-  RETURN_IF_ERROR(packer.Take(contents.uint64_contents(), InferValue::OfUnsigned));
-  RETURN_IF_ERROR(packer.Take(contents.fp32_contents(), InferValue::OfFloat));
-  RETURN_IF_ERROR(packer.Take(contents.fp64_contents(), InferValue::OfFloat));
-  Payload payload = packer.payload();
+  const auto width = static_cast<size_t>(ByteWidth(*FromWire(datatype.wire)));
+  std::string bytes;
+  // Packs the elements of a list, if it has any; `value` makes an InferValue of one.
+  const auto take = [&](const auto& list, auto value) -> absl::Status {
+    if (!list.empty()) bytes.assign(static_cast<size_t>(list.size()) * width, '\0');
+    for (int i = 0; i < list.size(); ++i) {
+      const InferValue element = value(list[i]);
+      if (write(element, bytes.data() + static_cast<size_t>(i) * width)) continue;
+      return InvalidField(absl::StrCat(field, "[", i, "]"),
+                          absl::StrCat("a value of ", datatype.name), Describe(element));
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(take(contents.bool_contents(), InferValue::OfFlag));
+  RETURN_IF_ERROR(take(contents.int_contents(), InferValue::OfSigned));
+  RETURN_IF_ERROR(take(contents.int64_contents(), InferValue::OfSigned));
+  RETURN_IF_ERROR(take(contents.uint_contents(), InferValue::OfUnsigned));
+  RETURN_IF_ERROR(take(contents.uint64_contents(), InferValue::OfUnsigned));
+  RETURN_IF_ERROR(take(contents.fp32_contents(), InferValue::OfFloat));
+  RETURN_IF_ERROR(take(contents.fp64_contents(), InferValue::OfFloat));
   const int64_t given = ElementsIn(contents);
-  if (given * ByteWidth(*FromWire(datatype.wire)) == payload.size()) return payload;
+  if (static_cast<size_t>(given) * width == bytes.size()) {
+    return Payload(MessageSlices{grpc::Slice(bytes)});
+  }
   return InvalidField(field, "all elements in one list", absl::StrCat(given, " in several lists"));
 }
 

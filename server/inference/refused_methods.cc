@@ -1,21 +1,18 @@
 #include "server/inference/refused_methods.h"
 
+#include <utility>
+
 #include "absl/strings/strip.h"
 
 namespace attendant::server {
 namespace {
-
-struct RefusedMethod {
-  const char* name;
-  const char* why;
-};
 
 constexpr char kNoSharedMemory[] =
     "shared memory is not supported; send tensors as raw_input_contents";
 constexpr char kModelsAreFiles[] =
     "models are loaded and unloaded by changing --model-repository, not by calls";
 
-constexpr RefusedMethod kRefused[] = {
+constexpr std::pair<const char*, const char*> kRefused[] = {
     {"ModelStreamInfer",
      "streaming inference is not supported; call ModelInfer, or EncodeStream of attendant.v1"},
     {"SystemSharedMemoryRegister", kNoSharedMemory},
@@ -30,8 +27,8 @@ constexpr RefusedMethod kRefused[] = {
 
 const char* WhyNoMethod(absl::string_view path) {
   if (absl::ConsumePrefix(&path, "/inference.GRPCInferenceService/")) {
-    for (const RefusedMethod& method : kRefused) {
-      if (path == method.name) return method.why;
+    for (const auto& [name, why] : kRefused) {
+      if (path == name) return why;
     }
   }
   return "the server has no such method";

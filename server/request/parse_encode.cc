@@ -170,10 +170,10 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
   compute.layout = layout;
   RETURN_IF_ERROR(ParsePromptTokens(request, compute));
   RETURN_IF_ERROR(ParseTruncation(request, compute));
-  ASSIGN_OR_RETURN(
-      compute.input,
-      ReadKeptIds({std::move(token_ids), std::move(types), std::move(positions)}, embeddings,
-                  {compute.layout, layout, TokensBefore(compute).counted}));
+  ASSIGN_OR_RETURN(compute.input,
+                   ReadKeptIds({compute.layout, layout, std::move(token_ids), std::move(types),
+                                std::move(positions), TokensBefore(compute).counted},
+                               embeddings));
   return absl::OkStatus();
 }
 

@@ -144,13 +144,11 @@ FoundModel MakerOf(const v1::EncodeRequest&, const ComputeRequest& compute, cons
   return compute.sequence()->model();
 }
 
+// Fills `compute`, which has the client and the keys of a chunk.
 template <typename Request>
 absl::StatusOr<ComputeRequest> ParseEither(const Request& request, const RequestPayloads& payloads,
                                            const ServiceContext& context,
-                                           EncodeOrigin origin = {}) {
-  ComputeRequest compute;
-  compute.client = std::move(origin.client);
-  if (origin.sequence != nullptr) compute.keys = std::move(origin.sequence);
+                                           ComputeRequest compute = {}) {
   ASSIGN_OR_RETURN(auto maker, MakerOf(request, compute, context));
   ASSIGN_OR_RETURN(compute.span.model,
                    FindModel(context.models, request.model(), std::move(maker)));
@@ -218,8 +216,12 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
 
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
                                             const RequestPayloads& payloads,
-                                            const ServiceContext& context, EncodeOrigin origin) {
-  return ParseEither(request, payloads, context, std::move(origin));
+                                            const ServiceContext& context, std::string client,
+                                            std::shared_ptr<StreamSequence> sequence) {
+  ComputeRequest compute;
+  compute.client = std::move(client);
+  if (sequence != nullptr) compute.keys = std::move(sequence);
+  return ParseEither(request, payloads, context, std::move(compute));
 }
 
 }  // namespace attendant::server

@@ -12,22 +12,16 @@
 
 namespace attendant::server {
 
-// The client and stream of an EncodeRequest.
-struct EncodeOrigin {
-  std::string client = {};  // see ComputeRequest
-  // The sequence of which it is a chunk; or null.
-  std::shared_ptr<StreamSequence> sequence = nullptr;
-};
-
 // Returns NOT_FOUND for an unknown model or memory handle, and INVALID_ARGUMENT with the field, the
 // expected value and the given one.
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
                                             const RequestPayloads& payloads,
                                             const ServiceContext& context);
+// `client` is as in ComputeRequest; `sequence` is the one of which the request is a chunk, or null.
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
                                             const RequestPayloads& payloads,
-                                            const ServiceContext& context,
-                                            EncodeOrigin origin = {});
+                                            const ServiceContext& context, std::string client = "",
+                                            std::shared_ptr<StreamSequence> sequence = nullptr);
 // Upper bound of the memory that ParseRequest needs to tokenize the request's texts, which should
 // run on a worker. 0 if it has no texts and parsing is quick.
 int64_t TokenizingBytes(const v1::EncodeRequest& request, const RequestPayloads& payloads,

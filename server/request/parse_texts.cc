@@ -164,11 +164,12 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
                                                 {.lengths = lengths,
                                                  .max_tokens = context.limits.max_request_tokens}));
   const EmbeddingShape& embeddings = *compute.description().embeddings;
-  IdTensors ids{TensorOf(*tokenized, &text::Encoding::ids, compute.layout)};
+  IdTensors ids{compute.layout, compute.layout,
+                TensorOf(*tokenized, &text::Encoding::ids, compute.layout)};
   if (embeddings.token_types > 1) {
     ids.token_type_ids = TensorOf(*tokenized, &text::Encoding::type_ids, compute.layout);
   }
-  ASSIGN_OR_RETURN(compute.input, ReadKeptIds(ids, embeddings, {compute.layout, compute.layout}));
+  ASSIGN_OR_RETURN(compute.input, ReadKeptIds(ids, embeddings));
   if (!tokenized->attended.empty()) compute.bias = MaskAddedTokens(*tokenized, compute.layout);
   compute.outputs.tokens = request.return_tokens();
   status = ExcludePrompt(request, *tokenized, compute);

@@ -49,7 +49,7 @@ int32_t RelativePosition(const EmbeddingShape& embeddings, absl::Span<const int3
 }
 
 // Positions of kept tokens, [T], before they are known to be in the table.
-std::vector<int64_t> IndicesFromFirstKept(const EmbeddingShape& embeddings, const IdLayout& of) {
+std::vector<int64_t> IndicesFromFirstKept(const IdTensors& of, const EmbeddingShape& embeddings) {
   const TokenLayout& layout = of.layout;
   std::vector<int64_t> result;
   result.reserve(layout.tokens());
@@ -64,11 +64,10 @@ std::vector<int64_t> IndicesFromFirstKept(const EmbeddingShape& embeddings, cons
 
 // Like IndicesFromFirstKept, but reads the ids of all rows, including masked ones. Tokens that were
 // cut before a sequence do not count.
-std::vector<int64_t> CountsOfNotPadding(const CheckedTensor& token_ids,
-                                        const EmbeddingShape& embeddings, const IdLayout& of) {
+std::vector<int64_t> CountsOfNotPadding(const IdTensors& of, const EmbeddingShape& embeddings) {
   const TokenLayout& layout = of.layout;
   std::vector<int64_t> ids(layout.rows);
-  token_ids.data.ReadIntegers(token_ids.dtype, 0, layout.rows, ids.data());
+  of.token_ids.data.ReadIntegers(of.token_ids.dtype, 0, layout.rows, ids.data());
   const auto counts = [&](int64_t row) { return ids[row] != embeddings.padding_id() ? 1 : 0; };
   const std::vector<int64_t> rows = RowsOfTokens(layout);
   const int64_t step = layout.sequence_first ? layout.sequences : 1;
@@ -88,13 +87,12 @@ std::vector<int64_t> CountsOfNotPadding(const CheckedTensor& token_ids,
   return result;
 }
 
-absl::StatusOr<std::vector<int32_t>> DefaultPositions(const CheckedTensor& token_ids,
-                                                      const EmbeddingShape& embeddings,
-                                                      const IdLayout& of) {
+absl::StatusOr<std::vector<int32_t>> DefaultPositions(const IdTensors& of,
+                                                      const EmbeddingShape& embeddings) {
   const TokenLayout& layout = of.layout;
   const std::vector<int64_t> positions = embeddings.position_rule == PositionRule::kCountNotPadding
-                                             ? CountsOfNotPadding(token_ids, embeddings, of)
-                                             : IndicesFromFirstKept(embeddings, of);
+                                             ? CountsOfNotPadding(of, embeddings)
+                                             : IndicesFromFirstKept(of, embeddings);
   std::vector<int32_t> result;
   result.reserve(positions.size());
   for (int64_t b = 0; b < layout.sequences; ++b) {
@@ -160,9 +158,8 @@ TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings
   });
 }
 
-absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings,
-                                    const IdLayout& of) {
-  const TokenLayout& layout = of.layout;
+absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings) {
+  const TokenLayout& layout = tensors.layout;
   KeptIds kept;
   ASSIGN_OR_RETURN(kept.words,
                    ReadIds("token_ids", tensors.token_ids, embeddings.vocabulary, layout));
@@ -174,7 +171,7 @@ absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingSha
     ASSIGN_OR_RETURN(kept.positions,
                      ReadIds("position_ids", *tensors.position_ids, embeddings.positions, layout));
   } else if (embeddings.positions > 0) {
-    ASSIGN_OR_RETURN(kept.positions, DefaultPositions(tensors.token_ids, embeddings, of));
+    ASSIGN_OR_RETURN(kept.positions, DefaultPositions(tensors, embeddings));
   }
   if (embeddings.has_neighbours) kept.ordinals = OrdinalsOf(layout);
   return kept;

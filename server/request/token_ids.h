@@ -32,10 +32,15 @@ struct KeptIds {
   }
 };
 
+// The tensors of ids of a request, and the layouts that locate them.
 struct IdTensors {
+  const TokenLayout& layout;
+  const TokenLayout& whole;  // before truncation
   CheckedTensor token_ids;
   std::optional<CheckedTensor> token_type_ids = {};
   std::optional<CheckedTensor> position_ids = {};
+  // Tokens of the sequence in earlier requests that count in default positions; see CountedTokens.
+  int64_t tokens_before = 0;
 };
 
 // Returns how many tokens advance the default positions of later tokens: all, or only those that
@@ -47,18 +52,9 @@ int64_t CountedTokens(const KeptIds& ids, const EmbeddingShape& embeddings);
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
                      int64_t max_length, text::TruncationSide side);
 
-// The layouts that locate ids in a request.
-struct IdLayout {
-  const TokenLayout& layout;
-  const TokenLayout& whole;  // before truncation
-  // Tokens of the sequence in earlier requests that count in default positions; see CountedTokens.
-  int64_t tokens_before = 0;
-};
-
 // Reads the ids. Padded ids only matter where default positions count them, and may be outside the
 // table. Returns INVALID_ARGUMENT for the first id outside its table, or for a row longer than the
 // default positions allow.
-absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings,
-                                    const IdLayout& of);
+absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings);
 
 }  // namespace attendant::server

@@ -192,7 +192,7 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
   if (taken.tokenizing_bytes > 0) {
     RETURN_IF_ERROR(Admit(taken.item.bytes + taken.tokenizing_bytes, alone, taken.held));
   }
-  ASSIGN_OR_RETURN(auto prepared, PrepareItem(taken.item, {peer_, taken.sequence}, context_));
+  ASSIGN_OR_RETURN(auto prepared, PrepareItem(taken.item, peer_, taken.sequence, context_));
   RETURN_IF_ERROR(Admit(prepared.bytes, alone, taken.held));
   pending.account.Describe(prepared.request);
   pending.tokens = prepared.request.chunk_tokens();

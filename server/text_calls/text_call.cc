@@ -273,7 +273,7 @@ absl::Status TextCall::SubmitNext() {
       held.memory);
   if (!status.ok()) return HoldBack(status);
   absl::StatusOr<PreparedCompute> prepared = PrepareRequest(
-      ParseRequest(message.request, payloads, context_, {entry_.peer}), BytesOf(message), context_);
+      ParseRequest(message.request, payloads, context_, entry_.peer), BytesOf(message), context_);
   if (absl::IsInvalidArgument(prepared.status())) {
     // It may be too large, or the error is about one of its inputs.
     if (parts_[next].size() > 1) return Split(next);

@@ -4,8 +4,6 @@
 
 #include "client/inspect/statistics.h"
 #include "server/describe/model_report.h"
-#include "server/describe/report_json.h"
-#include "server/describe/report_text.h"
 #include "server/settings/model_setting.h"
 #include "tests/articles/article_server.h"
 #include "tests/support/test_vectors.h"

@@ -40,7 +40,7 @@ absl::Status ReadStreamItem(const grpc::ByteBuffer& slices, const server::Servic
   if (!item.ok()) return item.status();
   const uint64_t number = item->request.sequence();
   const auto sequence = number == 0 ? nullptr : std::make_shared<server::StreamSequence>(number);
-  return PrepareItem(*item, {"", sequence}, context).status();
+  return PrepareItem(*item, "", sequence, context).status();
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
-#include "server/describe/report_json.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "engine/model/pruned_heads.h"
+#include "server/describe/model_report.h"
 #include "server/settings/model_setting.h"
 
 namespace attendant::server {

@@ -1,11 +1,10 @@
-#include "server/describe/report_text.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_split.h"
 #include "engine/kernels/isa.h"
 #include "engine/model/pruned_heads.h"
+#include "server/describe/model_report.h"
 #include "server/settings/model_setting.h"
 
 namespace attendant::server {
