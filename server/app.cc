@@ -98,7 +98,7 @@ class App::Impl {
     if (!plan_.nodes.empty()) fresh_pages.emplace();
     ASSIGN_OR_RETURN(const ServedModels models, LoadModels(std::move(opened), plan_, clock_));
     models_.SetAliases(settings_.aliases);
-    models_.Replace(PrepareModels(models, {RunTokens(settings_), plan_, clock_}));
+    models_.Replace(PrepareModels(models, RunTokens(settings_), plan_, clock_));
     RETURN_IF_ERROR(Serve());
     if (apis_ != nullptr) apis_->Open(dispatcher_->method_context());
     ready_ = true;

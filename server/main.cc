@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_split.h"
 #include "server/app.h"
-#include "server/describe/describe_model.h"
+#include "server/describe/model_report.h"
 #include "server/host/freed_memory.h"
 #include "server/host/library_variables.h"
 #include "server/host/logging.h"

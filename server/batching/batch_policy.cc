@@ -26,18 +26,19 @@ absl::Time Patience(const QueuedJob& job, const BatchLimits& limits) {
 // Composes the batch of one leader.
 class Composition {
  public:
-  Composition(const Queue& queue, size_t leader, absl::Time now, const BatchLimits& limits)
-      : queue_(queue),
+  Composition(absl::Span<const QueuedJob> jobs, absl::Span<const double> served, size_t leader,
+              absl::Time now, const BatchLimits& limits)
+      : jobs_(jobs),
         limits_(limits),
-        served_(queue.served.begin(), queue.served.end()),
-        taken_(queue.jobs.size()),
-        seconds_of_(queue.jobs.size()),
-        due_(queue.jobs.size()),
-        room_(BatchSeconds(limits, queue.jobs[leader].overhead)),
-        begin_(now + absl::Seconds(queue.jobs[leader].overhead)) {
+        served_(served.begin(), served.end()),
+        taken_(jobs.size()),
+        seconds_of_(jobs.size()),
+        due_(jobs.size()),
+        room_(BatchSeconds(limits, jobs[leader].overhead)),
+        begin_(now + absl::Seconds(jobs[leader].overhead)) {
     choice_.leader = leader;
-    for (size_t i = 0; i < queue.jobs.size(); ++i) {
-      if (!(queue.jobs[i].key == queue.jobs[leader].key)) continue;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      if (!(jobs[i].key == jobs[leader].key)) continue;
       candidates_.push_back(i);
       SetDue(i);
     }
@@ -49,23 +50,23 @@ class Composition {
 
   BatchChoice Finish() {
     choice_.take = std::move(taken_);
-    choice_.seconds = seconds_ + queue_.jobs[choice_.leader].overhead;
+    choice_.seconds = seconds_ + jobs_[choice_.leader].overhead;
     return std::move(choice_);
   }
 
   // Whether a member of the batch has waited long enough.
   bool ripe(absl::Time now) const {
     for (size_t i = 0; i < taken_.size(); ++i) {
-      if (taken_[i] > 0 && Patience(queue_.jobs[i], limits_) <= now) return true;
+      if (taken_[i] > 0 && Patience(jobs_[i], limits_) <= now) return true;
     }
     return false;
   }
 
  private:
-  const JobSlice& NextSlice(size_t job) const { return queue_.jobs[job].slices[taken_[job]]; }
+  const JobSlice& NextSlice(size_t job) const { return jobs_[job].slices[taken_[job]]; }
 
   void SetDue(size_t job) {
-    due_[job] = DueTime(queue_.jobs[job], seconds_of_[job] + NextSlice(job).seconds);
+    due_[job] = DueTime(jobs_[job], seconds_of_[job] + NextSlice(job).seconds);
   }
 
   void Add(size_t job) {
@@ -73,11 +74,11 @@ class Composition {
     seconds_of_[job] += slice.seconds;
     tokens_ += slice.tokens;
     seconds_ += slice.seconds;
-    latest_ = std::min(latest_, queue_.jobs[job].deadline);
-    served_[queue_.jobs[job].peer] += slice.seconds;
+    latest_ = std::min(latest_, jobs_[job].deadline);
+    served_[jobs_[job].peer] += slice.seconds;
     if (tokens_ >= limits_.max_batch_tokens) choice_.close = BatchClose::kTokens;
     if (seconds_ >= room_) choice_.close = BatchClose::kSeconds;
-    if (++taken_[job] < queue_.jobs[job].slices.size()) return SetDue(job);
+    if (++taken_[job] < jobs_[job].slices.size()) return SetDue(job);
     candidates_.erase(std::find(candidates_.begin(), candidates_.end(), job));
   }
 
@@ -88,7 +89,7 @@ class Composition {
     if (seconds_ + slice.seconds > room_) return BatchClose::kSeconds;
     // A slice of unknown duration makes no member late.
     const absl::Time end = begin_ + absl::Seconds(seconds_ + slice.seconds);
-    const bool late = end > std::min(latest_, queue_.jobs[job].deadline);
+    const bool late = end > std::min(latest_, jobs_[job].deadline);
     return late && slice.seconds > 0 ? std::optional(BatchClose::kDeadline) : std::nullopt;
   }
 
@@ -110,11 +111,11 @@ class Composition {
   }
 
   bool Before(size_t a, size_t b) const {
-    const double served_a = served_[queue_.jobs[a].peer], served_b = served_[queue_.jobs[b].peer];
+    const double served_a = served_[jobs_[a].peer], served_b = served_[jobs_[b].peer];
     return served_a != served_b ? served_a < served_b : due_[a] < due_[b];
   }
 
-  const Queue& queue_;
+  const absl::Span<const QueuedJob> jobs_;
   const BatchLimits& limits_;
   std::vector<double> served_;
   std::vector<size_t> candidates_;  // jobs with the key of the leader that may have more to add
@@ -130,14 +131,14 @@ class Composition {
 };
 
 // Returns the job that leads, among all jobs or those that cannot wait any longer.
-std::optional<size_t> Leader(const Queue& queue, absl::Time now, const BatchLimits& limits,
-                             bool only_ripe) {
+std::optional<size_t> Leader(absl::Span<const QueuedJob> jobs, absl::Span<const double> served,
+                             absl::Time now, const BatchLimits& limits, bool only_ripe) {
   std::optional<size_t> best;
   std::tuple<double, absl::Time> best_rank;
-  for (size_t i = 0; i < queue.jobs.size(); ++i) {
-    const QueuedJob& job = queue.jobs[i];
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const QueuedJob& job = jobs[i];
     if (only_ripe && Patience(job, limits) > now) continue;
-    const std::tuple<double, absl::Time> rank(queue.served[job.peer],
+    const std::tuple<double, absl::Time> rank(served[job.peer],
                                               DueTime(job, job.slices.front().seconds));
     if (best && !(rank < best_rank)) continue;
     best = i;
@@ -174,16 +175,17 @@ double BatchSeconds(const BatchLimits& limits, double overhead) {
   return std::max(absl::ToDoubleSeconds(limits.max_batch_seconds), kOverheads * overhead);
 }
 
-BatchChoice ChooseBatch(const Queue& queue, absl::Time now, const BatchLimits& limits) {
-  const std::optional<size_t> first = Leader(queue, now, limits, /*only_ripe=*/false);
+BatchChoice ChooseBatch(absl::Span<const QueuedJob> jobs, absl::Span<const double> served,
+                        absl::Time now, const BatchLimits& limits) {
+  const std::optional<size_t> first = Leader(jobs, served, now, limits, /*only_ripe=*/false);
   if (!first) return BatchChoice();
-  Composition best(queue, *first, now, limits);
+  Composition best(jobs, served, *first, now, limits);
   if (best.full() || best.ripe(now)) return best.Finish();
-  if (const std::optional<size_t> ripe = Leader(queue, now, limits, /*only_ripe=*/true)) {
-    return Composition(queue, *ripe, now, limits).Finish();
+  if (const std::optional<size_t> ripe = Leader(jobs, served, now, limits, /*only_ripe=*/true)) {
+    return Composition(jobs, served, *ripe, now, limits).Finish();
   }
   BatchChoice none;
-  for (const QueuedJob& job : queue.jobs) {
+  for (const QueuedJob& job : jobs) {
     none.wait_until = std::min(none.wait_until, Patience(job, limits));
   }
   return none;

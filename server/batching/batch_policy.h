@@ -38,7 +38,7 @@ struct QueueCounts {
 // A waiting job. The policy reads the members up to `overhead`.
 struct QueuedJob {
   BatchKey key;
-  size_t peer = 0;  // index into Queue::served
+  size_t peer = 0;  // index into `served` of ChooseBatch
   absl::Time enqueued;
   absl::Time deadline = absl::InfiniteFuture();
   absl::Span<const JobSlice> slices;  // the waiting ones, at least one
@@ -51,12 +51,6 @@ struct QueuedJob {
   std::shared_ptr<Job> job = nullptr;
   QueueCounts waiting = {};    // all of `slices` together
   int64_t first_sequence = 0;  // of the slices
-};
-
-struct Queue {
-  absl::Span<const QueuedJob> jobs;  // in order of arrival
-  // Predicted seconds of service that each peer has received, on a scale common to all peers.
-  absl::Span<const double> served;
 };
 
 enum class BatchClose {
@@ -95,7 +89,8 @@ absl::Time DueTime(const QueuedJob& job, double seconds);
 // eight times `overhead`, so that every full batch spends most of its time on rows.
 double BatchSeconds(const BatchLimits& limits, double overhead);
 
-// Chooses the next batch.
+// Chooses the next batch of `jobs`, which are in order of arrival. `served` has the predicted
+// seconds of service that each peer has received, on a scale common to all peers.
 //
 // The peer that has received the least service leads, with its slice that is due first. Slices of
 // jobs with the same key join by the same rule, and count as service for their peers, while the
@@ -103,6 +98,7 @@ double BatchSeconds(const BatchLimits& limits, double overhead);
 // are skipped. A batch is full when it reaches a limit or had to skip a slice. Otherwise it waits
 // for further jobs until a member has waited max_queue_delay or half of the time to its deadline,
 // whichever comes first.
-BatchChoice ChooseBatch(const Queue& queue, absl::Time now, const BatchLimits& limits);
+BatchChoice ChooseBatch(absl::Span<const QueuedJob> jobs, absl::Span<const double> served,
+                        absl::Time now, const BatchLimits& limits);
 
 }  // namespace attendant::server

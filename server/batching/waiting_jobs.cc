@@ -280,7 +280,7 @@ BatchEntry WaitingJobs::TakeSlices(QueuedJob& queued, size_t slices) {
 absl::Time WaitingJobs::Take(absl::Time now, bool patient, Batch& batch) {
   BatchLimits limits = batch_limits_;
   if (!patient) limits.max_queue_delay = absl::ZeroDuration();
-  const BatchChoice choice = ChooseBatch({jobs_, served_}, now, limits);
+  const BatchChoice choice = ChooseBatch(jobs_, served_, now, limits);
   if (choice.take.empty()) return choice.wait_until;
   const auto taken = [](size_t slices) { return slices > 0; };
   // No allocation may fail from here on.

@@ -1,9 +1,12 @@
 #include "server/describe/model_report.h"
 
+#include <cstdio>
 #include <utility>
 
 #include "absl/types/span.h"
+#include "engine/base/cpu_budget.h"
 #include "engine/kernels/gemm/compute_support.h"
+#include "engine/kernels/isa.h"
 #include "engine/layers/encoder.h"
 #include "server/models/model_message.h"
 
@@ -98,6 +101,16 @@ v1::GetModelResponse Describe(const ModelReport& report) {
   described.mutable_unused_tensors()->Add(found.unused_tensors.begin(), found.unused_tensors.end());
   SetThreadPlan(report.plan, described);
   return described;
+}
+
+int DescribeModel(const Settings& settings, const DescribeOptions& options) {
+  const absl::Status capped = CapIsa(settings.isa);
+  const ThreadPlan plan = MakeThreadPlan(settings, MeasureCpuBudget(), NumaNodesOf(settings));
+  ModelReport report = InspectModel(settings, plan, MemoryLimitOf(settings), options.ranks);
+  if (!capped.ok()) report.refusals.emplace_back(capped.message());
+  const std::string text = options.json ? ToJson(report) : ToText(report);
+  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return written && report.refusals.empty() ? 0 : 1;
 }
 
 }  // namespace attendant::server

@@ -15,7 +15,7 @@
 #include "server/host/thread_plan.h"
 #include "server/models/model_loading.h"
 #include "server/models/model_tokenizer.h"
-#include "server/settings/settings.h"
+#include "server/settings/read_settings.h"
 
 namespace attendant::server {
 
@@ -51,6 +51,10 @@ ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const
 // Returns what GetModel would report, as far as it is known without loading the model. `gemm` is
 // the setting; empty means the fastest.
 v1::GetModelResponse Describe(const ModelReport& report);
+
+// Prints a report about the model in the settings to standard output. Exit codes: 0 it would be
+// served; 1 it would be refused, or the output cannot be written.
+int DescribeModel(const Settings& settings, const DescribeOptions& options);
 
 // Returns a JSON document with a final line break; its `description` is Describe(report).
 std::string ToJson(const ModelReport& report);

@@ -110,7 +110,7 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> VersionLoader::TryLoad(
   ServedModel loaded = *models.at(name);
   loaded.version = version.version;
   std::shared_ptr<const ServedModel> prepared =
-      PrepareModel(loaded, nullptr, {RunTokens(options_.settings), options_.plan, options_.clock});
+      PrepareModel(loaded, nullptr, RunTokens(options_.settings), options_.plan, options_.clock);
   RETURN_IF_ERROR(ProbeModel(*prepared));
   alive_.emplace_back(prepared, need);
   shrunk_ = false;

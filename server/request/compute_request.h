@@ -19,7 +19,6 @@
 #include "server/cross_kv/cross_kv_store.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/models/served_model.h"
-#include "server/request/cross_kv_rows.h"
 #include "server/request/token_ids.h"
 #include "server/request/token_rows.h"
 #include "server/request/tokenized_texts.h"

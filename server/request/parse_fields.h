@@ -1,17 +1,12 @@
 // Parsers of the fields of requests, which ParseRequest combines.
 #pragma once
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "server/request/compute_request.h"
 #include "server/request/service_context.h"
 
 namespace attendant::server {
-
-absl::Status CheckRequestId(const std::string& request_id);
-absl::Status CheckLayout(v1::Layout layout);
 
 // Makes `layer` the span's only layer. The model must be set.
 absl::Status ParseLayer(uint32_t layer, LayerSpan& span);

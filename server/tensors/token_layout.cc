@@ -42,6 +42,16 @@ SequenceRows PaddedRows(const TokenLayout& layout, int64_t sequence) {
   return {sequence * layout.padded_length};
 }
 
+// The layout before its first sequence is appended.
+TokenLayout WithoutTokens(const TokenLayout& layout) {
+  return {.packed = layout.packed,
+          .sequence_first = layout.sequence_first,
+          .sequences = layout.sequences,
+          .padded_length = layout.padded_length,
+          .rows = layout.rows,
+          .leading = layout.leading};
+}
+
 // Appends a token of the sequence that is not ended yet, merging its row with the run before if
 // they touch.
 void AddToken(TokenLayout& layout, int64_t row, int64_t position) {
@@ -149,11 +159,9 @@ absl::StatusOr<TokenLayout> LayOutPadded(absl::Span<const int64_t> shape,
 }  // namespace
 
 TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows) {
-  TokenLayout longer{.packed = layout.packed,
-                     .sequence_first = layout.sequence_first,
-                     .sequences = layout.sequences,
-                     .padded_length = layout.padded_length + rows,
-                     .leading = layout.leading};
+  TokenLayout longer = WithoutTokens(layout);
+  longer.padded_length += rows;
+  longer.rows = 0;
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const int64_t before = layout.length(b) > 0 ? rows : 0;
     const SequenceRows sequence_rows =
@@ -170,19 +178,14 @@ TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows) {
 
 TokenLayout WithRangesKept(const TokenLayout& layout,
                            absl::FunctionRef<TokenRange(int64_t sequence)> range) {
-  TokenLayout shorter{.packed = layout.packed,
-                      .sequence_first = layout.sequence_first,
-                      .sequences = layout.sequences,
-                      .padded_length = layout.padded_length,
-                      .rows = layout.rows,
-                      .leading = layout.leading};
+  TokenLayout shorter = WithoutTokens(layout);
+  const std::vector<int64_t> rows = RowsOfTokens(layout);
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const TokenRange kept = range(b);
-    const SequenceRows sequence_rows =
-        layout.packed ? SequenceRows{layout.cu_seqlens[b]} : PaddedRows(layout, b);
     shorter.leading &= kept.first == 0;
-    for (const int32_t position : layout.positions_of(b).subspan(kept.first, kept.count)) {
-      AddToken(shorter, sequence_rows.of(position), position);
+    const int64_t first = layout.cu_seqlens[b] + kept.first;
+    for (int64_t k = first; k < first + kept.count; ++k) {
+      AddToken(shorter, rows[k], layout.positions[k]);
     }
     EndSequence(shorter);
   }
@@ -197,12 +200,8 @@ absl::StatusOr<TokenLayout> LayOutTokens(const std::string& field, absl::Span<co
 }
 
 TokenLayout SequencesAt(const TokenLayout& layout, absl::Span<const int64_t> sequences) {
-  TokenLayout part{.packed = layout.packed,
-                   .sequence_first = layout.sequence_first,
-                   .sequences = static_cast<int64_t>(sequences.size()),
-                   .padded_length = layout.padded_length,
-                   .rows = layout.rows,
-                   .leading = layout.leading};
+  TokenLayout part = WithoutTokens(layout);
+  part.sequences = static_cast<int64_t>(sequences.size());
   int64_t tokens = 0;
   for (const int64_t b : sequences) tokens += layout.length(b);
   part.positions.reserve(tokens);

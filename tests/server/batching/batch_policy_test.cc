@@ -52,7 +52,7 @@ std::vector<QueuedJob> Views(const std::vector<Job>& jobs) {
 
 BatchChoice Choose(const std::vector<Job>& jobs, absl::Time now, const BatchLimits& limits,
                    const std::vector<double>& served = std::vector<double>(8)) {
-  return ChooseBatch({Views(jobs), served}, now, limits);
+  return ChooseBatch(Views(jobs), served, now, limits);
 }
 
 // The jobs that a choice takes, each as often as it takes slices of it.
@@ -98,7 +98,7 @@ TEST(BatchPolicyTest, EveryFieldOfTheKeySeparates) {
   queue[3].key.first_layer = 1;
   queue[4].key.layers = 1;
   const double served = 0;
-  EXPECT_THAT(Taken(ChooseBatch({queue, {&served, 1}}, At(0), BatchLimits())), ElementsAre(0));
+  EXPECT_THAT(Taken(ChooseBatch(queue, {&served, 1}, At(0), BatchLimits())), ElementsAre(0));
 }
 
 TEST(BatchPolicyTest, TokensNearTheLimitOfTheirTypeDoNotOverflow) {

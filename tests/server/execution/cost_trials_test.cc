@@ -1,9 +1,8 @@
 // Tests of the runs that are timed for cost models.
-#include "server/execution/cost_trials.h"
-
 #include <gtest/gtest.h>
 
 #include "engine/layers/encoder.h"
+#include "server/execution/prepare_model.h"
 #include "tests/server/support/service_parts.h"
 
 namespace attendant::server {

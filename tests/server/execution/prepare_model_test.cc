@@ -34,7 +34,7 @@ class PrepareModelTest : public testing::Test {
  protected:
   std::shared_ptr<const ServedModel> Prepare(const ServedModel& model, ThreadPlan plan,
                                              const ServedModel* base = nullptr) {
-    return PrepareModel(model, base, {600, plan, clock_});
+    return PrepareModel(model, base, 600, plan, clock_);
   }
 
   // On its clock, both plans take the same time.
@@ -64,7 +64,7 @@ TEST_F(PrepareModelTest, ModelsThatShareWeightsShareThePlan) {
   const int64_t asked = clock_.asked();
   const ServedModels prepared = PrepareModels(
       {{overlay.name, std::make_shared<ServedModel>(overlay)}, {"tiny", TestModels().at("tiny")}},
-      {600, plan, clock_});
+      600, plan, clock_);
   EXPECT_EQ(clock_.asked(), 2 * asked);
   EXPECT_EQ(prepared.size(), 2u);
 }

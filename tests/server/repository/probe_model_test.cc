@@ -11,7 +11,7 @@ namespace attendant::server {
 namespace probe_model_test {
 
 std::shared_ptr<const ServedModel> Prepared(const ServedModel& model, int64_t max_tokens) {
-  return PrepareModel(model, nullptr, {max_tokens, {1, 2}, RealClock()});
+  return PrepareModel(model, nullptr, max_tokens, {1, 2}, RealClock());
 }
 
 TEST(ProbeModelTest, AcceptsAllKindsOfModels) {

@@ -33,7 +33,7 @@ struct ServiceParts {
   // Returns a context with TestModels() and small limits, which must not outlive these parts.
   ServiceContext Context(ThreadPlan plan) {
     const ServiceLimits limits = TestServerOptions::SmallLimits();
-    models.Replace(PrepareModels(TestModels(), {limits.max_request_tokens, plan, clock}));
+    models.Replace(PrepareModels(TestModels(), limits.max_request_tokens, plan, clock));
     return {models, admission, queue, metrics, cross_kv, clock, workers, limits, std::move(plan)};
   }
 

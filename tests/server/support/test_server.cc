@@ -141,8 +141,8 @@ ServedModels ModelOf(const std::string& name, const ModelDescription& descriptio
 TestServer::TestServer(TestServerOptions options)
     : models_(PrepareModels(
           options.models.empty() ? TestModels() : options.models,
-          {std::max(options.limits.max_batch_tokens, options.limits.max_request_tokens),
-           options.thread_plan, RealClock()})),
+          std::max(options.limits.max_batch_tokens, options.limits.max_request_tokens),
+          options.thread_plan, RealClock())),
       metrics_("test", "isa", "onednn"),
       admission_(options.admission),
       queue_(RealClock(), options.queue,
