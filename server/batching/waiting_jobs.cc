@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "engine/base/status_macros.h"
 #include "server/metrics/refusal.h"
 
 namespace attendant::server {
@@ -61,14 +62,11 @@ absl::Status WaitingJobs::Add(const std::shared_ptr<Job>& added, absl::Time now,
                               std::vector<RemovedJob>& removed) {
   Job& job = *added;
   if (job.slices.empty()) job.slices = {{.tokens = job.tokens}};
-  absl::Status status = CheckAwaited(job, now);
-  if (!status.ok()) return status;
-  status = CheckPlace(job, now);
-  if (!status.ok()) {
+  RETURN_IF_ERROR(CheckAwaited(job, now));
+  if (!CheckPlace(job, now).ok()) {
     removed = RemoveExpired(now);
-    status = CheckPlace(job, now);
+    RETURN_IF_ERROR(CheckPlace(job, now));
   }
-  if (!status.ok()) return status;
 
   const size_t peer = PeerOf(job.peer);
   MakeRoom(jobs_);
@@ -105,8 +103,8 @@ absl::Status WaitingJobs::CheckAnother(const std::string& peer, absl::Time deadl
     smallest = queued.job.get();
   }
   if (smallest == nullptr) return absl::OkStatus();
-  absl::Status status = CheckRoom(*smallest);
-  return status.ok() ? CheckInTime(*smallest, deadline, now) : status;
+  RETURN_IF_ERROR(CheckRoom(*smallest));
+  return CheckInTime(*smallest, deadline, now);
 }
 
 absl::Status WaitingJobs::CheckPlace(const Job& job, absl::Time now) const {
@@ -116,8 +114,10 @@ absl::Status WaitingJobs::CheckPlace(const Job& job, absl::Time now) const {
         "the request has ", tokens, " tokens, including memory rows; the server allows ",
         queue_limits_.max_tokens, " in the queue (--max-queue-tokens)"));
   }
-  absl::Status status = job.patient ? absl::OkStatus() : CheckRoom(job);
-  return status.ok() ? CheckInTime(job, job.deadline, now) : status;
+  if (!job.patient) {
+    RETURN_IF_ERROR(CheckRoom(job));
+  }
+  return CheckInTime(job, job.deadline, now);
 }
 
 absl::Status WaitingJobs::CheckRoom(const Job& job) const {
@@ -125,8 +125,8 @@ absl::Status WaitingJobs::CheckRoom(const Job& job) const {
     return Full(Refusal::kQueueJobs, "jobs, --max-queue-requests", counts_.jobs,
                 queue_limits_.max_jobs, 1);
   }
-  absl::Status status = CheckShares(job);
-  return status.ok() ? CheckTurn(job) : status;
+  RETURN_IF_ERROR(CheckShares(job));
+  return CheckTurn(job);
 }
 
 absl::Status WaitingJobs::CheckShares(const Job& job) const {

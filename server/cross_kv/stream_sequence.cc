@@ -5,6 +5,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/model/model_facts.h"
 #include "server/models/model_lookup.h"
 #include "server/models/sequence_state.h"
@@ -38,9 +39,8 @@ absl::Status StreamSequence::Admit(const LayerSpan& span, CrossKvStore& store) {
   }
   const ModelDescription& model = span.model->encoder->description();
   room_.reset();
-  absl::StatusOr<std::unique_ptr<HeldBytes>> room =
-      store.Hold(SequenceStateBytes(model, span.layers));
-  if (!room.ok()) return room.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<HeldBytes> room,
+                   store.Hold(SequenceStateBytes(model, span.layers)));
   const int64_t size = span.layers * LayerStateSize(model.layer);
   try {
     before_ = AlignedBuffer<float>(size);
@@ -49,7 +49,7 @@ absl::Status StreamSequence::Admit(const LayerSpan& span, CrossKvStore& store) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot allocate ", 2 * size, " floats for the sequence's state"));
   }
-  room_ = *std::move(room);
+  room_ = std::move(room);
   model_ = span.model;
   retired_ = span.model->retired;
   model_name_ = span.model->name;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "engine/base/status_macros.h"
 #include "engine/model/layer_parts.h"
 #include "proto/singular_values.h"
 
@@ -44,9 +45,8 @@ absl::StatusOr<Projection> ReadProjection(const std::string& prefix, const Model
                                           WeightSource& weights) {
   Projection read = {projection.out.value(), projection.in.value(), {}};
   read.weight.resize(static_cast<size_t>(read.rows * read.cols));
-  const absl::Status status =
-      weights.Read(absl::StrCat(prefix, projection.name, ".weight"), absl::MakeSpan(read.weight));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(
+      weights.Read(absl::StrCat(prefix, projection.name, ".weight"), absl::MakeSpan(read.weight)));
   return read;
 }
 
@@ -83,17 +83,16 @@ absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescr
     if (shape.attention.heads == 0) continue;
     const std::string prefix = absl::StrCat("layer.", i, ".");
     const std::vector<ModelPart> projections = InputProjections(shape);
-    const absl::StatusOr<Projection> query = ReadProjection(prefix, projections[0], weights);
-    if (!query.ok()) return query.status();
-    absl::StatusOr<Projection> key =
-        shape.attention.keys_are_queries ? query : ReadProjection(prefix, projections[1], weights);
-    if (!key.ok()) return key.status();
-    if (shape.attention.key_value_heads > 0) key = ForEachHead(*key, shape.attention);
+    ASSIGN_OR_RETURN(const Projection query, ReadProjection(prefix, projections[0], weights));
+    ASSIGN_OR_RETURN(Projection key, shape.attention.keys_are_queries
+                                         ? absl::StatusOr<Projection>(query)
+                                         : ReadProjection(prefix, projections[1], weights));
+    if (shape.attention.key_value_heads > 0) key = ForEachHead(key, shape.attention);
     for (int64_t h = 0; h < shape.attention.heads; ++h) {
       const int64_t width = shape.attention.key_width;
-      measured.heads.push_back(CountComponents(*query, *key, h * width, width));
+      measured.heads.push_back(CountComponents(query, key, h * width, width));
     }
-    measured.concatenated = CountComponents(*query, *key, 0, query->rows);
+    measured.concatenated = CountComponents(query, key, 0, query.rows);
   }
   return ranks;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/base/status_macros.h"
 #include "server/base/fault.h"
 #include "server/execution/cached_vectors.h"
 #include "server/request/request_slice.h"
@@ -125,8 +126,7 @@ absl::Status SubmitJob(const ServiceContext& context, ComputeRequest request, Jo
   std::shared_ptr<CachedVectors> cached;
   if (context.cache != nullptr) cached = CachedVectors::Find(request, *context.cache);
   if (cached != nullptr && cached->missing().empty()) {
-    absl::StatusOr<Response> response = cached->Answer(request);
-    if (!response.ok()) return response.status();
+    ASSIGN_OR_RETURN(Response response, cached->Answer(request));
     request = {};  // as the end of a job does
     done({std::move(response), absl::ZeroDuration(), std::move(terms.held)});
     return absl::OkStatus();

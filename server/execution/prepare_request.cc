@@ -45,14 +45,13 @@ absl::StatusOr<ComputeRequest> Parse(const Received<Request>& received, const st
 template <typename Request, auto ToMessage>
 absl::StatusOr<Preparation> ParseAndPrepare(const grpc::ByteBuffer& message,
                                             const ServiceContext& context) {
-  auto received = Receive<Request>(message, context);
-  if (!received.ok()) return received.status();
+  ASSIGN_OR_RETURN(auto received, Receive<Request>(message, context));
   Preparation preparation;
   if constexpr (std::is_same_v<Request, v1::EncodeRequest>) {
     preparation.tokenizing_bytes =
-        TokenizingBytes(received->request, RequestPayloads(received->payloads, {}), context);
+        TokenizingBytes(received.request, RequestPayloads(received.payloads, {}), context);
   }
-  preparation.prepare = [received = *std::move(received),
+  preparation.prepare = [received = std::move(received),
                          &context](const std::string& client) -> absl::StatusOr<Prepared> {
     ASSIGN_OR_RETURN(PreparedCompute prepared,
                      PrepareRequest(Parse(received, client, context), received.bytes, context));
@@ -64,17 +63,16 @@ absl::StatusOr<Preparation> ParseAndPrepare(const grpc::ByteBuffer& message,
 
 absl::StatusOr<grpc::ByteBuffer> Tokenize(const TextFields& fields, const ServedModel& model,
                                           const ServiceContext& context) {
-  const absl::StatusOr<TokenizedTexts> texts = TokenizeTexts(fields, model, context.clock);
-  if (!texts.ok()) return texts.status();
+  ASSIGN_OR_RETURN(const TokenizedTexts texts, TokenizeTexts(fields, model, context.clock));
   const int64_t most = context.limits.max_answer_bytes;
-  if (const int64_t bytes = texts->description_bytes(); bytes > most) {
+  if (const int64_t bytes = texts.description_bytes(); bytes > most) {
     return absl::InvalidArgumentError(absl::StrCat("the response could take ", bytes,
                                                    " bytes; the server allows ", most,
                                                    " (--max-answer-bytes); send fewer texts"));
   }
   v1::TokenizeResponse response;
   response.set_model_version(model.version);
-  for (size_t i = 0; i < texts->texts.size(); ++i) *response.add_texts() = texts->Describe(i);
+  for (size_t i = 0; i < texts.texts.size(); ++i) *response.add_texts() = texts.Describe(i);
   return SerializeResponse(response);
 }
 
@@ -126,16 +124,15 @@ absl::StatusOr<Preparation> PreparePutMemory(const grpc::ByteBuffer& message,
 absl::StatusOr<Preparation> PrepareTokenize(const grpc::ByteBuffer& message,
                                             const ServiceContext& context) {
   ASSIGN_OR_RETURN(const auto received, Receive<v1::TokenizeRequest>(message, context));
-  FoundModel model = FindModel(*context.models.Snapshot(), received.request.model());
-  if (!model.ok()) return model.status();
+  ASSIGN_OR_RETURN(auto model, FindModel(*context.models.Snapshot(), received.request.model()));
   TextFields fields = ReadTextFields(received.request, RequestPayloads(received.payloads, {}));
   fields.add_special_tokens = !received.request.omit_special_tokens();
   fields.places = true;
   fields.most_tokens = context.limits.max_request_tokens;
   Preparation preparation;
   // Three times: for the tokens, the answer, and its message.
-  preparation.tokenizing_bytes = std::max<int64_t>(1, 3 * TokenizingBytes(fields, **model));
-  preparation.prepare = [fields = std::move(fields), model = *std::move(model),
+  preparation.tokenizing_bytes = std::max<int64_t>(1, 3 * TokenizingBytes(fields, *model));
+  preparation.prepare = [fields = std::move(fields), model = std::move(model),
                          &context](const std::string&) -> absl::StatusOr<Prepared> {
     ASSIGN_OR_RETURN(grpc::ByteBuffer answer, Tokenize(fields, *model, context));
     return answer;
@@ -159,14 +156,15 @@ absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item, const std::s
                                             const ServiceContext& context) {
   const v1::EncodeStreamRequest& message = item.request;
   if (!message.has_request()) return InvalidField("request", "an EncodeRequest", "none");
-  absl::Status status = CheckPosition(message, sequence.get());
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckPosition(message, sequence.get()));
   const RequestPayloads payloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});
-  absl::StatusOr<PreparedCompute> prepared = PrepareRequest(
-      ParseRequest(message.request(), payloads, context, client, sequence), item.bytes, context);
-  if (!prepared.ok() || sequence == nullptr) return prepared;
-  status = sequence->Admit(prepared->request.span, context.cross_kv);
-  if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(
+      PreparedCompute prepared,
+      PrepareRequest(ParseRequest(message.request(), payloads, context, client, sequence),
+                     item.bytes, context));
+  if (sequence != nullptr) {
+    RETURN_IF_ERROR(sequence->Admit(prepared.request.span, context.cross_kv));
+  }
   return prepared;
 }
 

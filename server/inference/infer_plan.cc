@@ -100,13 +100,12 @@ class Planner {
 
   absl::Status ReadSpan() {
     if (description_.layers == 0) return absl::OkStatus();  // only embeddings
-    absl::Status status = ReadNumber("first_layer", 0, description_.layers - 1, first_layer_);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ReadNumber("first_layer", 0, description_.layers - 1, first_layer_));
     layers_ = description_.layers - first_layer_;
-    status = ReadNumber("layer_count", 1, layers_, layers_);
+    RETURN_IF_ERROR(ReadNumber("layer_count", 1, layers_, layers_));
     plan_.encode.mutable_layers()->set_first(static_cast<uint32_t>(first_layer_));
     plan_.encode.mutable_layers()->set_count(static_cast<uint32_t>(layers_));
-    return status;
+    return absl::OkStatus();
   }
 
   absl::Status ReadOutputs() {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "engine/base/status_macros.h"
 #include "server/models/health_states.h"
 #include "server/request/service_context.h"
 #include "server/wire/request_codec.h"
@@ -30,8 +31,7 @@ template <typename Request>
 absl::StatusOr<Request> ParseInline(const grpc::ByteBuffer& message) {
   constexpr int64_t kMaxBytes = 64 << 10;
   Request request;
-  const auto payloads = ParseRequest(message, kMaxBytes, request);
-  if (!payloads.ok()) return payloads.status();
+  RETURN_IF_ERROR(ParseRequest(message, kMaxBytes, request).status());
   return request;
 }
 

@@ -78,9 +78,8 @@ absl::Status ParseKeys(const v1::AttendRequest& request, const RequestPayloads& 
 absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
                             const TokenFields& fields, const ServiceContext& context,
                             ComputeRequest& compute) {
-  absl::Status status = ParseLayer(request.layer(), compute.span);
-  status.Update(ParseStage(request.stage(), compute));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ParseLayer(request.layer(), compute.span));
+  RETURN_IF_ERROR(ParseStage(request.stage(), compute));
   if (!request.has_hidden_states()) return InvalidField("hidden_states", "a tensor", "none");
   compute.outputs.hidden_states = true;
   AttentionOutput& attention = compute.outputs.attention;
@@ -89,11 +88,10 @@ absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPaylo
   if (attention.probabilities || attention.weighted_values) {
     attention.layers = {compute.span.first_layer};
   }
-  status = ParseRows(payloads.Of("hidden_states", request.hidden_states(),
-                                 v1::AttendRequest::kHiddenStatesFieldNumber),
-                     compute.description().layer.hidden_size, fields, compute);
-  if (status.ok()) status = ParseKeys(request, payloads, context, compute);
-  return status;
+  RETURN_IF_ERROR(ParseRows(payloads.Of("hidden_states", request.hidden_states(),
+                                        v1::AttendRequest::kHiddenStatesFieldNumber),
+                            compute.description().layer.hidden_size, fields, compute));
+  return ParseKeys(request, payloads, context, compute);
 }
 
 }  // namespace attendant::server

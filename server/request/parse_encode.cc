@@ -258,10 +258,10 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
     return ParseFeatures(payloads.Of("features", request.features(), Request::kFeaturesFieldNumber),
                          fields, compute);
   }
-  absl::Status status = ParseRows(
+  RETURN_IF_ERROR(ParseRows(
       payloads.Of("hidden_states", request.hidden_states(), Request::kHiddenStatesFieldNumber),
-      compute.description().layer.hidden_size, fields, compute);
-  return status.ok() ? ParsePromptTokens(request, compute) : status;
+      compute.description().layer.hidden_size, fields, compute));
+  return ParsePromptTokens(request, compute);
 }
 
 }  // namespace

@@ -156,11 +156,10 @@ absl::Status ParseOutputs(const Request& request, const RequestPayloads& payload
   ASSIGN_OR_RETURN(compute.outputs.attention.layers,
                    ParseLayerList("attention_layers", request.attention_layers(), compute.span));
   compute.outputs.hidden_states = !request.omit_hidden_states();
-  absl::Status status = ParseTokenVectors(request, compute);
-  if (status.ok()) status = ParseQueryVectors(request, payloads, compute);
-  if (!status.ok()) return status;
-  status = ParseSparse(request, compute);
-  return status.ok() ? ParsePooling(request, compute) : status;
+  RETURN_IF_ERROR(ParseTokenVectors(request, compute));
+  RETURN_IF_ERROR(ParseQueryVectors(request, payloads, compute));
+  RETURN_IF_ERROR(ParseSparse(request, compute));
+  return ParsePooling(request, compute);
 }
 
 }  // namespace attendant::server

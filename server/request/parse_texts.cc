@@ -139,9 +139,8 @@ absl::Status CheckNoTextFields(const Request& request, const RequestPayloads& pa
 
 absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
                         const ServiceContext& context, ComputeRequest& compute) {
-  absl::Status status = CheckOnlyTexts(request, compute);
-  if (status.ok()) status = CheckExpansion(request, compute);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckOnlyTexts(request, compute));
+  RETURN_IF_ERROR(CheckExpansion(request, compute));
   TextFields fields = FieldsOf(request, payloads, context);
   if (!compute.client.empty()) fields.cache = {context.cache, compute.client};
   ASSIGN_OR_RETURN(TokenizedTexts made, TokenizeTexts(fields, *compute.span.model, context.clock));
@@ -172,9 +171,9 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
   ASSIGN_OR_RETURN(compute.input, ReadKeptIds(ids, embeddings));
   if (!tokenized->attended.empty()) compute.bias = MaskAddedTokens(*tokenized, compute.layout);
   compute.outputs.tokens = request.return_tokens();
-  status = ExcludePrompt(request, *tokenized, compute);
+  RETURN_IF_ERROR(ExcludePrompt(request, *tokenized, compute));
   compute.texts = std::move(tokenized);
-  return status;
+  return absl::OkStatus();
 }
 
 }  // namespace attendant::server

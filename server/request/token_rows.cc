@@ -64,17 +64,14 @@ absl::StatusOr<TokenRows> CheckPixels(const WireTensor& images, const PatchEmbed
 absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
                                              const RequestPayloads& payloads,
                                              const LayerShape& layer, TokenFields limits) {
-  absl::Status status = CheckTakesCrossKv(layer);
-  if (status.ok() && !memory.has_hidden_states()) {
-    status = InvalidField("memory.hidden_states", "a tensor", "none");
+  RETURN_IF_ERROR(CheckTakesCrossKv(layer));
+  if (!memory.has_hidden_states()) return InvalidField("memory.hidden_states", "a tensor", "none");
+  if (!memory.has_values() && layer.value_inputs() != layer.key_inputs()) {
+    return InvalidField("memory.values",
+                        absl::StrCat("a tensor with ", layer.value_inputs(), " columns (keys have ",
+                                     layer.key_inputs(), ")"),
+                        "none");
   }
-  if (status.ok() && !memory.has_values() && layer.value_inputs() != layer.key_inputs()) {
-    status = InvalidField("memory.values",
-                          absl::StrCat("a tensor with ", layer.value_inputs(),
-                                       " columns (keys have ", layer.key_inputs(), ")"),
-                          "none");
-  }
-  if (!status.ok()) return status;
   limits.scope = "memory.";
   const TokenFields fields = TokenFieldsOf(memory, payloads, std::move(limits));
   ASSIGN_OR_RETURN(TokenRows rows,

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 #include "server/cache/encoding_cache.h"
 #include "server/tensors/status_mapping.h"
 
@@ -117,18 +118,17 @@ absl::StatusOr<text::Encoding> EncodeTemplate(const Tokenization& known, const s
   options.add_special_tokens = false;
   options.truncation_side =
       known.truncates_left ? text::TruncationSide::kLeft : text::TruncationSide::kRight;
-  absl::StatusOr<text::Encoding> encoding =
-      tokenizer.Encode(absl::StrCat(with.before, first, with.between, second, with.after), options);
-  if (!encoding.ok()) return encoding;
-  std::fill(encoding->text_of.begin(), encoding->text_of.end(), text::Encoding::kNoText);
-  std::fill(encoding->bytes.begin(), encoding->bytes.end(), text::TextRange());
-  std::fill(encoding->code_points.begin(), encoding->code_points.end(), text::TextRange());
-  if (!encoding->truncated) return encoding;
-  const absl::StatusOr<text::Encoding> end = tokenizer.Encode(with.after, options);
-  if (!end.ok()) return end;
-  const size_t kept = std::min(end->ids.size(), encoding->ids.size());
-  std::copy(end->ids.end() - static_cast<std::ptrdiff_t>(kept), end->ids.end(),
-            encoding->ids.end() - static_cast<std::ptrdiff_t>(kept));
+  ASSIGN_OR_RETURN(
+      text::Encoding encoding,
+      tokenizer.Encode(absl::StrCat(with.before, first, with.between, second, with.after),
+                       options));
+  std::fill(encoding.text_of.begin(), encoding.text_of.end(), text::Encoding::kNoText);
+  std::fill(encoding.bytes.begin(), encoding.bytes.end(), text::TextRange());
+  std::fill(encoding.code_points.begin(), encoding.code_points.end(), text::TextRange());
+  if (!encoding.truncated) return encoding;
+  ASSIGN_OR_RETURN(const text::Encoding end, tokenizer.Encode(with.after, options));
+  const auto kept = static_cast<std::ptrdiff_t>(std::min(end.ids.size(), encoding.ids.size()));
+  std::copy(end.ids.end() - kept, end.ids.end(), encoding.ids.end() - kept);
   return encoding;
 }
 
@@ -287,28 +287,26 @@ int64_t TokenizingBytes(const TextFields& fields, const ServedModel& model) {
 absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const ServedModel& model,
                                              const Clock& clock) {
   const absl::Time begun = clock.Now();
-  absl::Status status = CheckFields(fields, model);
-  if (!status.ok()) return status;
-  const absl::StatusOr<std::string> prompt = ChoosePrompt(fields, model);
-  if (!prompt.ok()) return prompt.status();
+  RETURN_IF_ERROR(CheckFields(fields, model));
+  ASSIGN_OR_RETURN(const std::string prompt, ChoosePrompt(fields, model));
   const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
   const text::EncodeOptions options = OptionsOf(fields, model);
   TokenizedTexts made;
   made.tokenizer = model.tokenizer;
-  made.prompt_bytes = static_cast<uint32_t>(prompt->size());
-  made.prompt_code_points = CountCodePoints(*prompt);
-  if (!prompt->empty()) {
-    absl::StatusOr<text::Encoding> encoded = tokenizer.Encode(*prompt, options);
+  made.prompt_bytes = static_cast<uint32_t>(prompt.size());
+  made.prompt_code_points = CountCodePoints(prompt);
+  if (!prompt.empty()) {
+    absl::StatusOr<text::Encoding> encoded = tokenizer.Encode(prompt, options);
     if (!encoded.ok()) return Rename(encoded.status(), "prompt");
     made.prompt_tokens = CountPromptTokens(*encoded, *model.tokenization);
   }
   const QueryExpansion* expansion = ExpansionOf(fields, *model.tokenization);
-  EncodingCache cache(fields.cache, model.number.value(), *prompt, options);
+  EncodingCache cache(fields.cache, model.number.value(), prompt, options);
   int64_t tokens = 0;
   for (size_t i = 0; i < fields.texts.size(); ++i) {
-    auto encoding = EncodeOnce(fields, i, *prompt, model, options, cache);
+    auto encoding = EncodeOnce(fields, i, prompt, model, options, cache);
     if (!encoding.ok()) return Rename(encoding.status(), i);
-    if (status = CheckLength(*encoding, i, model); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckLength(*encoding, i, model));
     if (!model.tokenizer->has_types) {
       std::fill(encoding->type_ids.begin(), encoding->type_ids.end(), uint32_t{0});
     }
