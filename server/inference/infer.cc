@@ -23,13 +23,6 @@ namespace {
 using inference::ModelInferRequest;
 using inference::ModelInferResponse;
 
-// The inputs with tensors, named as the fields of attendant.v1 except for input_ids, and their
-// ranks.
-constexpr std::pair<const char*, size_t> kRanks[] = {
-    {"input_ids", 2},    {"attention_mask", 2}, {"token_type_ids", 2},
-    {"position_ids", 2}, {"features", 3},       {"hidden_states", 3},
-};
-
 std::vector<std::string> AcceptedInputs(const InferenceModel& model) {
   if (model.input == InferenceInput::kTexts)
     return {std::begin(kTextInputs), std::end(kTextInputs)};
@@ -45,50 +38,16 @@ std::vector<std::string> AcceptedInputs(const InferenceModel& model) {
   return names;
 }
 
-absl::Status CheckPresent(const InferenceModel& model, const InferInputs& inputs) {
+absl::Status CheckPresent(const InferenceModel& model, const ModelInferRequest& request) {
   for (const TensorInterface& input : InputsOf(model)) {
-    if (input.optional || inputs.count(input.name) > 0 || inputs.count(kTextInputs[0]) > 0)
+    if (input.optional || HasInput(request, input.name) || HasInput(request, kTextInputs[0])) {
       continue;
+    }
     return InvalidField(
         "inputs", absl::StrCat("an input ", input.name, " (model ", model.name, " requires it)"),
         "none");
   }
   return absl::OkStatus();
-}
-
-// Moves the inputs to the fields of `request`, with their data as separate payloads.
-absl::Status PlaceInputs(InferInputs inputs, google::protobuf::Message& request,
-                         std::vector<TensorPayload>& payloads) {
-  const google::protobuf::Reflection& reflection = *request.GetReflection();
-  for (const auto& [name, right_rank] : kRanks) {
-    const auto found = inputs.find(name);
-    if (found == inputs.end()) continue;
-    InferInput& input = found->second;
-    const auto rank = static_cast<size_t>(input.head.shape_size());
-    if (rank != right_rank) {
-      return InvalidField(absl::StrCat(name, ".shape"), absl::StrCat(right_rank, " dimensions"),
-                          absl::StrCat(rank));
-    }
-    const google::protobuf::FieldDescriptor* to = request.GetDescriptor()->FindFieldByName(
-        absl::string_view(name) == "input_ids" ? "token_ids" : name);
-    static_cast<v1::Tensor&>(*reflection.MutableMessage(&request, to)) = std::move(input.head);
-    payloads.push_back({{to->number()}, std::move(input.data)});
-  }
-  return absl::OkStatus();
-}
-
-// Moves the texts to the texts of `request`.
-void PlaceTexts(InferInputs& inputs, std::vector<TensorPayload>& payloads) {
-  const std::pair<const char*, int> fields[] = {
-      {kTextInputs[0], v1::EncodeRequest::kTextsFieldNumber},
-      {kTextInputs[1], v1::EncodeRequest::kTextPairsFieldNumber}};
-  for (const auto& [name, field] : fields) {
-    const auto found = inputs.find(name);
-    if (found == inputs.end()) continue;
-    int index = 0;
-    for (Payload& text : found->second.texts)
-      payloads.push_back({{field, index++}, std::move(text)});
-  }
 }
 
 // An error about a request of attendant.v1, in the words of this protocol.
@@ -126,20 +85,6 @@ grpc::ByteBuffer Serialize(InferAnswer answer) {
     writer.Add(ModelInferResponse::kRawOutputContentsFieldNumber, std::move(raw));
   }
   return std::move(writer).Finish();
-}
-
-absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inputs, int64_t bytes,
-                                               const std::string& client,
-                                               const ServiceContext& context) {
-  std::vector<TensorPayload> payloads;
-  const auto prepare = [&](auto& call,
-                           const auto&... of_client) -> absl::StatusOr<PreparedCompute> {
-    PlaceTexts(inputs, payloads);
-    RETURN_IF_ERROR(PlaceInputs(std::move(inputs), call, payloads));
-    return PrepareRequest(ParseRequest(call, RequestPayloads(payloads, {}), context, of_client...),
-                          bytes, context);
-  };
-  return plan.attend ? prepare(*plan.attend) : prepare(plan.encode, client);
 }
 
 }  // namespace
@@ -183,23 +128,25 @@ absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& reque
       const InferenceModel model,
       FindInferenceModel(context.models, request.model_name(), request.model_version()));
   ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(request, model));
-  const auto describe = [&](auto& call) {
-    call.set_model(model.model->name);
-    call.set_request_id(request.id());
-  };
-  plan.attend ? describe(*plan.attend) : describe(plan.encode);
-  ASSIGN_OR_RETURN(InferInputs inputs, ReadInputs(request, raw, AcceptedInputs(model)));
-  RETURN_IF_ERROR(CheckPresent(model, inputs));
-  if (raw.empty()) {
-    for (const auto& [name, input] : inputs) message_bytes += input.data.size();  // copied
-    message_bytes += static_cast<int64_t>(AllTexts(request, raw).size());
-  }
   const bool by_token =
       std::any_of(plan.outputs.begin(), plan.outputs.end(),
                   [](const InferOutput& output) { return output.kind != OutputKind::kPooled; });
-  if (inputs.contains(kTextInputs[0])) plan.encode.set_pad_texts(by_token);
-  absl::StatusOr<PreparedCompute> prepared =
-      PreparePlanned(plan, std::move(inputs), message_bytes, client, context);
+  if (HasInput(request, kTextInputs[0])) plan.encode.set_pad_texts(by_token);
+  std::vector<TensorPayload> payloads;
+  google::protobuf::Message& call =
+      plan.attend ? static_cast<google::protobuf::Message&>(*plan.attend) : plan.encode;
+  RETURN_IF_ERROR(PlaceInputs(request, raw, AcceptedInputs(model), call, payloads));
+  RETURN_IF_ERROR(CheckPresent(model, request));
+  if (raw.empty()) {
+    for (const TensorPayload& copied : payloads) message_bytes += copied.data.size();
+  }
+  const auto parse = [&](auto& parsed, const auto&... of_client) {
+    parsed.set_model(model.model->name);
+    parsed.set_request_id(request.id());
+    return ParseRequest(parsed, RequestPayloads(payloads, {}), context, of_client...);
+  };
+  absl::StatusOr<PreparedCompute> prepared = PrepareRequest(
+      plan.attend ? parse(*plan.attend) : parse(plan.encode, client), message_bytes, context);
   if (!prepared.ok()) return Translate(prepared.status());
   const ServedModel& served = *prepared->request.span.model;
   if (!request.model_version().empty() && VersionText(served) != request.model_version()) {

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "attendant/v1/encoder_service.pb.h"
 #include "engine/base/status_macros.h"
 #include "server/inference/datatypes.h"
 #include "server/inference/infer_parameters.h"
@@ -144,6 +145,14 @@ absl::Status RefuseDatatype(const Tensor& tensor, const std::vector<std::string>
                       absl::StrCat(Quote(tensor.datatype()), next));
 }
 
+absl::Status CheckRank(const Tensor& tensor) {
+  const bool has_rows = tensor.name() == "features" || tensor.name() == "hidden_states";
+  const int rank = has_rows ? 3 : 2;
+  if (tensor.shape_size() == rank) return absl::OkStatus();
+  return InvalidField(tensor.name() + ".shape", absl::StrCat(rank, " dimensions"),
+                      absl::StrCat(tensor.shape_size()));
+}
+
 absl::Status CheckSources(const inference::ModelInferRequest& request,
                           const std::vector<Payload>& raw) {
   if (raw.empty()) return absl::OkStatus();
@@ -176,34 +185,46 @@ std::string AllTexts(const inference::ModelInferRequest& request, const std::vec
   return all;
 }
 
-absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& request,
-                                       const std::vector<Payload>& raw,
-                                       const std::vector<std::string>& accepted) {
+bool HasInput(const inference::ModelInferRequest& request, const std::string& name) {
+  return absl::c_any_of(request.inputs(),
+                        [&](const Tensor& tensor) { return tensor.name() == name; });
+}
+
+absl::Status PlaceInputs(const inference::ModelInferRequest& request,
+                         const std::vector<Payload>& raw, const std::vector<std::string>& accepted,
+                         google::protobuf::Message& call, std::vector<TensorPayload>& payloads) {
   RETURN_IF_ERROR(CheckNames(request, accepted));
   RETURN_IF_ERROR(CheckSources(request, raw));
-  InferInputs inputs;
   for (int i = 0; i < request.inputs_size(); ++i) {
     const Tensor& tensor = request.inputs(i);
+    const Payload* const own = raw.empty() ? nullptr : &raw[static_cast<size_t>(i)];
     RETURN_IF_ERROR(CheckNotShared(tensor.name(), tensor.parameters()));
-    InferInput input;
-    *input.head.mutable_shape() = tensor.shape();
     if (IsText(tensor.name()) && tensor.datatype() == kTextDatatype) {
-      ASSIGN_OR_RETURN(input.texts,
-                       ReadTexts(tensor, raw.empty() ? nullptr : &raw[static_cast<size_t>(i)]));
-      inputs.emplace(tensor.name(), std::move(input));
+      ASSIGN_OR_RETURN(std::vector<Payload> texts, ReadTexts(tensor, own));
+      const int field = tensor.name() == kTextInputs[0] ? v1::EncodeRequest::kTextsFieldNumber
+                                                        : v1::EncodeRequest::kTextPairsFieldNumber;
+      int index = 0;
+      for (Payload& text : texts) payloads.push_back({{field, index++}, std::move(text)});
       continue;
     }
     const Datatype* datatype = IsText(tensor.name()) ? nullptr : FindDatatype(tensor.datatype());
     if (datatype == nullptr) return RefuseDatatype(tensor, accepted);
-    input.head.set_dtype(datatype->wire);
-    if (!raw.empty()) {
-      input.data = raw[static_cast<size_t>(i)];
+    Payload data;
+    if (own != nullptr) {
+      data = *own;
     } else {
-      ASSIGN_OR_RETURN(input.data, ReadContents(tensor, *datatype));
+      ASSIGN_OR_RETURN(data, ReadContents(tensor, *datatype));
     }
-    inputs.emplace(tensor.name(), std::move(input));
+    RETURN_IF_ERROR(CheckRank(tensor));
+    // Named as in attendant.v1, except for one.
+    const google::protobuf::FieldDescriptor* field = call.GetDescriptor()->FindFieldByName(
+        tensor.name() == "input_ids" ? "token_ids" : tensor.name());
+    auto& head = static_cast<v1::Tensor&>(*call.GetReflection()->MutableMessage(&call, field));
+    *head.mutable_shape() = tensor.shape();
+    head.set_dtype(datatype->wire);
+    payloads.push_back({{field->number()}, std::move(data)});
   }
-  return inputs;
+  return absl::OkStatus();
 }
 
 }  // namespace attendant::server

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -233,8 +232,7 @@ class Planner {
     ASSIGN_OR_RETURN(const auto truncate, FlagIn(request_.parameters(), "truncate"));
     if (truncate.value_or(false)) {
       // Token ids include special tokens, of which the first would be lost on the left.
-      const bool has_texts = absl::c_any_of(
-          request_.inputs(), [](const auto& input) { return input.name() == kTextInputs[0]; });
+      const bool has_texts = HasInput(request_, kTextInputs[0]);
       plan_.encode.set_truncation(has_texts ? DefaultTruncation(*model_.model->tokenization)
                                             : v1::TRUNCATE_RIGHT);
     }
