@@ -1,17 +1,78 @@
 #include "server/execution/entry_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "engine/base/shape.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/convert.h"
 #include "server/base/fault.h"
 #include "server/request/request_slice.h"
+#include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 namespace {
+
+// A tensor of the request, and its kept rows.
+struct NamedRows {
+  const char* field;
+  const CheckedTensor& tensor;
+  const TokenLayout& layout;
+  // If not null, the tensor holds images [B, 3, H, W], and each row is a patch.
+  const PatchEmbeddingShape* patches = nullptr;
+};
+
+absl::Status RefuseNonfinite(const char* field, const CheckedTensor& tensor, int64_t row,
+                             const float* values) {
+  int64_t column = 0;
+  while (std::isfinite(values[column])) ++column;
+  std::vector<int64_t> index = {row, column};
+  if (tensor.shape.size() == 3) index = {row / tensor.dim(1), row % tensor.dim(1), column};
+  return InvalidField(absl::StrCat(field, ShapeToString(index)), "a finite number",
+                      absl::StrCat(values[column]));
+}
+
+// Reads the pixels of a patch, by channel, line and column.
+void ReadPatch(const CheckedTensor& images, const PatchEmbeddingShape& shape, int64_t row,
+               float* pixels) {
+  const int64_t grid = shape.grid(), size = shape.image_size, patch = shape.patch_size;
+  const int64_t image = row / (grid * grid), place = row % (grid * grid);
+  const int64_t first = (place / grid * size + place % grid) * patch;
+  for (int64_t line = 0; line < 3 * patch; ++line) {
+    const int64_t channel = image * 3 + line / patch;
+    const int64_t from = (channel * size + line % patch) * size + first;
+    images.data.ReadFloats(images.dtype, from, patch, pixels + line * patch);
+  }
+}
+
+// Copies the kept rows to `rows`, and sets `nonfinite` if a value is not finite. With kReject,
+// returns INVALID_ARGUMENT for the first such value.
+absl::Status GatherRows(const NamedRows& from, NonfinitePolicy policy, MatrixView<float> rows,
+                        bool& nonfinite) {
+  const CheckedTensor& tensor = from.tensor;
+  int64_t kept = 0;
+  for (const RowRun& run : from.layout.runs) {
+    for (int64_t i = 0; i < run.count; ++i, ++kept) {
+      // Row by row, so that the check finds the row in the cache.
+      float* row = rows.row(kept);
+      if (from.patches != nullptr) {
+        ReadPatch(tensor, *from.patches, run.first + i, row);
+      } else {
+        tensor.data.ReadFloats(tensor.dtype, (run.first + i) * rows.cols, rows.cols, row);
+      }
+      if (AllFinite(row, rows.cols)) continue;
+      nonfinite = true;
+      if (policy == NonfinitePolicy::kPropagate) continue;
+      return RefuseNonfinite(from.field, tensor, run.first + i, row);
+    }
+  }
+  return absl::OkStatus();
+}
 
 // Sums up the executions of all slices so far: their times, the wait of the first, and the largest
 // batch.
@@ -39,6 +100,9 @@ EntryRun::EntryRun(std::shared_ptr<ComputeJob> job, const BatchEntry& entry,
 }
 
 absl::Status EntryRun::Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place) {
+  const auto gather = [&](const NamedRows& from, MatrixView<float> to) {
+    return GatherRows(from, context_.limits.nonfinite, to, nonfinite_);
+  };
   first_row_ = first_row;
   const ComputeRequest& compute = request();
   if (compute.bias) {
@@ -55,7 +119,7 @@ absl::Status EntryRun::Gather(EncoderRun& run, int64_t first_row, const CrossKvR
   if (const TokenRows* features = std::get_if<TokenRows>(&compute.input)) {
     const int64_t count = features->layout.tokens();
     const PatchEmbeddingShape& patches = *compute.description().patch_embedding;
-    RETURN_IF_ERROR(GatherRows(
+    RETURN_IF_ERROR(gather(
         {"features", features->tensor, features->layout, features->are_pixels ? &patches : nullptr},
         run.FeatureRows(first_row_, count)));
     run.ProjectFeatures(first_row_, count);
@@ -63,20 +127,16 @@ absl::Status EntryRun::Gather(EncoderRun& run, int64_t first_row, const CrossKvR
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(
-      GatherRows({"hidden_states", std::get<CheckedTensor>(compute.input), compute.layout}, rows));
+      gather({"hidden_states", std::get<CheckedTensor>(compute.input), compute.layout}, rows));
   const CrossKvRows* memory = compute.cross_kv_rows();
   if (memory == nullptr) return absl::OkStatus();
   first_cross_kv_row_ = place.rows;
   const int64_t count = memory->layout.tokens();
-  RETURN_IF_ERROR(GatherRows({"memory.hidden_states", memory->hidden_states, memory->layout},
-                             run.key_input().Rows(place.first_key + place.rows, count)));
+  RETURN_IF_ERROR(gather({"memory.hidden_states", memory->hidden_states, memory->layout},
+                         run.key_input().Rows(place.first_key + place.rows, count)));
   if (!memory->values) return absl::OkStatus();
-  return GatherRows({"memory.values", *memory->values, memory->layout},
-                    run.value_input().Rows(place.first_value + place.rows, count));
-}
-
-absl::Status EntryRun::GatherRows(const NamedRows& from, MatrixView<float> rows) {
-  return server::GatherRows(from, context_.limits.nonfinite, rows, nonfinite_);
+  return gather({"memory.values", *memory->values, memory->layout},
+                run.value_input().Rows(place.first_value + place.rows, count));
 }
 
 CrossKv EntryRun::CrossKvOf(const CrossKv& projected, int64_t sequence) const {

@@ -15,7 +15,6 @@
 #include "server/execution/batch_report.h"
 #include "server/execution/compute_job.h"
 #include "server/execution/response.h"
-#include "server/execution/row_gatherer.h"
 #include "server/request/attention_bias.h"
 #include "server/request/service_context.h"
 
@@ -111,7 +110,6 @@ class EntryRun {
   void Take(Step step) {
     if (status_.ok()) status_.Update(Guarded(step));
   }
-  absl::Status GatherRows(const NamedRows& from, MatrixView<float> rows);
   void AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
   // Returns a tensor of the job's response. The first slice allocates it for the whole request,
   // zeroed if not all elements will be written. Returns null, with an error in status_, if it

@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "engine/base/status_macros.h"
-#include "server/inference/datatypes.h"
 #include "server/inference/infer_parameters.h"
 #include "server/inference/infer_value.h"
 #include "server/tensors/status_mapping.h"

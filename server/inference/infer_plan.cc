@@ -10,8 +10,10 @@
 #include "engine/base/status_macros.h"
 #include "server/inference/infer_inputs.h"
 #include "server/inference/infer_parameters.h"
+#include "server/inference/infer_value.h"
 #include "server/models/model_message.h"
 #include "server/tensors/status_mapping.h"
+#include "server/tensors/tensor_check.h"
 
 namespace attendant::server {
 namespace {
@@ -202,16 +204,12 @@ class Planner {
 
   absl::Status ReadDatatype() {
     ASSIGN_OR_RETURN(const auto name, TextIn(request_.parameters(), "output_datatype"));
-    v1::DataType type = v1::FLOAT32;
-    if (name && *name == "FP16") {
-      type = v1::FLOAT16;
-    } else if (name && *name == "BF16") {
-      type = v1::BFLOAT16;
-    } else if (name && *name != "FP32") {
+    const Datatype* const type = FindDatatype(name.value_or("FP32"));
+    if (type == nullptr || !IsFloat(*FromWire(type->wire))) {
       return InvalidField("parameters.output_datatype", "FP32, FP16 or BF16", Quote(*name));
     }
-    plan_.encode.set_output_dtype(type);
-    if (plan_.attend) plan_.attend->set_output_dtype(type);
+    plan_.encode.set_output_dtype(type->wire);
+    if (plan_.attend) plan_.attend->set_output_dtype(type->wire);
     return ReadFlags();
   }
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/inference/datatypes.h"
+#include "server/inference/infer_value.h"
 #include "server/inference/inference_model.h"
 
 namespace attendant::server {

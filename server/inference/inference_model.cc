@@ -6,8 +6,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "server/inference/datatypes.h"
 #include "server/inference/infer_inputs.h"
+#include "server/inference/infer_value.h"
 #include "server/models/model_lookup.h"
 #include "server/tensors/status_mapping.h"
 

@@ -39,13 +39,9 @@ absl::StatusOr<std::vector<int32_t>> ReadIds(const char* field, const CheckedTen
 // Distance of the k-th kept token of a row from its `first` one, as default positions count.
 int32_t RelativePosition(const EmbeddingShape& embeddings, absl::Span<const int32_t> positions,
                          int64_t k, int64_t first = 0) {
-  switch (embeddings.position_rule) {
-    case PositionRule::kIndexFromFirstKept:
-      return positions[k] - positions[first];
-    case PositionRule::kCountNotPadding:
-      return static_cast<int32_t>(k - first);
-  }
-  return 0;
+  return embeddings.position_rule == PositionRule::kCountNotPadding
+             ? static_cast<int32_t>(k - first)
+             : positions[k] - positions[first];
 }
 
 // Positions of kept tokens, [T], before they are known to be in the table.

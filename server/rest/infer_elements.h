@@ -7,7 +7,6 @@
 
 #include "absl/status/status.h"
 #include "inference/inference_service.pb.h"
-#include "server/inference/datatypes.h"
 #include "server/inference/infer_value.h"
 #include "server/wire/payload.h"
 
