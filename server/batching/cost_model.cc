@@ -64,22 +64,6 @@ CostRates FitRates(const CostTrial& few, const CostTrial& many, const CostTrial&
   return rates;
 }
 
-double Correction::LogAt(absl::Time now) const {
-  if (observed_ == absl::InfinitePast()) return 0;
-  const double half_lives = absl::FDivDuration(now - observed_, kHalfLife);
-  return log_ * std::exp2(-std::max(0.0, half_lives));
-}
-
-double Correction::At(absl::Time now) const { return std::exp(LogAt(now)); }
-
-void Correction::Observe(double predicted, double measured, absl::Time now) {
-  if (!(predicted > 0) || !(measured > 0)) return;
-  const double ratio = std::clamp(measured / predicted, 1 / kMostCorrection, kMostCorrection);
-  const double log = LogAt(now);
-  log_ = log + kStep * (std::log(ratio) - log);
-  observed_ = now;
-}
-
 CostModel::CostModel(const ModelDescription& description) : layers_(CostsOf(description)) {}
 
 void CostModel::SetRates(const CostRates& rates) {
@@ -127,14 +111,24 @@ SpanCost CostModel::Predict(const LayerRange& range) const {
   return span;
 }
 
+double CostModel::LogOfCorrection(absl::Time now) const {
+  if (observed_ == absl::InfinitePast()) return 0;
+  const double half_lives = absl::FDivDuration(now - observed_, kHalfLife);
+  return log_ * std::exp2(-std::max(0.0, half_lives));
+}
+
 double CostModel::correction(absl::Time now) const {
   absl::MutexLock lock(&mutex_);
-  return correction_.At(now);
+  return std::exp(LogOfCorrection(now));
 }
 
 void CostModel::Observe(double predicted, double measured, absl::Time now) {
+  if (!(predicted > 0) || !(measured > 0)) return;
+  const double ratio = std::clamp(measured / predicted, 1 / kMostCorrection, kMostCorrection);
   absl::MutexLock lock(&mutex_);
-  correction_.Observe(predicted, measured, now);
+  const double log = LogOfCorrection(now);
+  log_ = log + kStep * (std::log(ratio) - log);
+  observed_ = now;
 }
 
 }  // namespace attendant::server

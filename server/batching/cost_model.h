@@ -56,22 +56,6 @@ struct SpanCost {
   }
 };
 
-// The ratio of measured to predicted seconds. It moves slowly, so that a single disturbed batch
-// hardly counts, stays within [1/8, 8], and fades towards 1 without measurements, so that a slow
-// period of the machine cannot refuse requests forever. Not thread-safe.
-class Correction {
- public:
-  double At(absl::Time now) const;
-  // Ignores values that are not positive.
-  void Observe(double predicted, double measured, absl::Time now);
-
- private:
-  double LogAt(absl::Time now) const;
-
-  double log_ = 0;
-  absl::Time observed_ = absl::InfinitePast();
-};
-
 // Thread-safe.
 class CostModel {
  public:
@@ -88,16 +72,22 @@ class CostModel {
   // Without the correction. The layers must exist in the model.
   SpanCost Predict(const LayerRange& range) const;
 
+  // Returns the ratio of measured to predicted seconds. It moves slowly, so that a single disturbed
+  // batch hardly counts, stays within [1/8, 8], and fades towards 1 without measurements, so that a
+  // slow period of the machine cannot refuse requests forever.
   double correction(absl::Time now) const;
-  // `predicted` excludes the correction.
+  // `predicted` excludes the correction. Ignores values that are not positive.
   void Observe(double predicted, double measured, absl::Time now);
 
  private:
+  double LogOfCorrection(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const std::vector<LayerCost> layers_;
   mutable absl::Mutex mutex_;
   bool has_rates_ ABSL_GUARDED_BY(mutex_) = false;
   CostRates rates_ ABSL_GUARDED_BY(mutex_);
-  Correction correction_ ABSL_GUARDED_BY(mutex_);
+  double log_ ABSL_GUARDED_BY(mutex_) = 0;  // of the correction at the time of `observed_`
+  absl::Time observed_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace attendant::server

@@ -1,7 +1,5 @@
 #include "server/execution/batch_report.h"
 
-#include <utility>
-
 #include "server/models/compute_dtype.h"
 
 namespace attendant::server {

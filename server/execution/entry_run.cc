@@ -11,7 +11,6 @@
 #include "engine/base/shape.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/convert.h"
-#include "server/base/fault.h"
 #include "server/request/request_slice.h"
 #include "server/tensors/status_mapping.h"
 

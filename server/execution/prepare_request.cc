@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"

@@ -13,7 +13,6 @@
 #include "server/inference/infer_value.h"
 #include "server/tensors/status_mapping.h"
 #include "server/tensors/tensor_check.h"
-#include "server/wire/request_codec.h"
 
 namespace attendant::server {
 namespace {

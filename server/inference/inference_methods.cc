@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/status_macros.h"
 #include "server/inference/infer_value.h"
 #include "server/inference/inference_model.h"
 

@@ -1,8 +1,5 @@
 #include "server/request/compute_request.h"
 
-#include <algorithm>
-
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
 #include "engine/layers/pooling.h"

@@ -105,47 +105,41 @@ TEST(FitRatesTest, WithoutAttentionEverythingIsTheProducts) {
 const absl::Time kStart = absl::UnixEpoch();
 
 TEST(CorrectionTest, IsOneUntilSomethingIsMeasured) {
-  Correction correction;
-  EXPECT_EQ(correction.At(kStart), 1);
+  CostModel model(Small());
+  EXPECT_EQ(model.correction(kStart), 1);
   for (const double bad : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    correction.Observe(bad, 1, kStart);
-    correction.Observe(1, bad, kStart);
+    model.Observe(bad, 1, kStart);
+    model.Observe(1, bad, kStart);
   }
-  EXPECT_EQ(correction.At(kStart), 1);
+  EXPECT_EQ(model.correction(kStart), 1);
 }
 
 TEST(CorrectionTest, ApproachesASteadyRatioAndHardlyMovesForOneBatch) {
-  Correction correction;
-  correction.Observe(1, 100, kStart);
-  EXPECT_LT(correction.At(kStart), 1.15);
-  for (int i = 0; i < 200; ++i) correction.Observe(0.02, 0.05, kStart);
-  EXPECT_NEAR(correction.At(kStart), 2.5, 0.01);
-  for (int i = 0; i < 200; ++i) correction.Observe(0.02, 0.01, kStart);
-  EXPECT_NEAR(correction.At(kStart), 0.5, 0.01);
+  CostModel model(Small());
+  model.Observe(1, 100, kStart);
+  EXPECT_LT(model.correction(kStart), 1.15);
+  for (int i = 0; i < 200; ++i) model.Observe(0.02, 0.05, kStart);
+  EXPECT_NEAR(model.correction(kStart), 2.5, 0.01);
+  for (int i = 0; i < 200; ++i) model.Observe(0.02, 0.01, kStart);
+  EXPECT_NEAR(model.correction(kStart), 0.5, 0.01);
 }
 
 TEST(CorrectionTest, StaysWithinItsBounds) {
-  Correction slow, fast;
+  CostModel slow(Small()), fast(Small());
   for (int i = 0; i < 1000; ++i) {
     slow.Observe(1e-9, 1e9, kStart);
     fast.Observe(1e9, 1e-9, kStart);
   }
-  EXPECT_NEAR(slow.At(kStart), 8, 1e-6);
-  EXPECT_NEAR(fast.At(kStart), 1.0 / 8, 1e-6);
+  EXPECT_NEAR(slow.correction(kStart), 8, 1e-6);
+  EXPECT_NEAR(fast.correction(kStart), 1.0 / 8, 1e-6);
 }
 
 TEST(CorrectionTest, FadesWhileNothingIsMeasured) {
-  Correction correction;
-  for (int i = 0; i < 1000; ++i) correction.Observe(1, 4, kStart);
-  EXPECT_NEAR(correction.At(kStart + absl::Seconds(30)), 2, 0.01);
-  EXPECT_NEAR(correction.At(kStart + absl::Minutes(10)), 1, 0.01);
-  EXPECT_NEAR(correction.At(kStart - absl::Seconds(1)), 4, 0.01);
-}
-
-TEST(CostModelTest, IsCorrectedByWhatIsMeasured) {
   CostModel model(Small());
-  for (int i = 0; i < 200; ++i) model.Observe(1, 3, kStart);
-  EXPECT_NEAR(model.correction(kStart), 3, 0.01);
+  for (int i = 0; i < 1000; ++i) model.Observe(1, 4, kStart);
+  EXPECT_NEAR(model.correction(kStart + absl::Seconds(30)), 2, 0.01);
+  EXPECT_NEAR(model.correction(kStart + absl::Minutes(10)), 1, 0.01);
+  EXPECT_NEAR(model.correction(kStart - absl::Seconds(1)), 4, 0.01);
 }
 
 }  // namespace cost_model_test
