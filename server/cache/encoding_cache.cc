@@ -36,12 +36,12 @@ text::Encoding FromBytes(const std::string& bytes) {
 
 }  // namespace
 
-EncodingCache::EncodingCache(const ClientCache& cache, int64_t tokenizer, absl::string_view prompt,
-                             const text::EncodeOptions& options)
-    : cache_(options.places ? nullptr : cache.cache) {
+EncodingCache::EncodingCache(ResultCache* cache, absl::string_view client, int64_t tokenizer,
+                             absl::string_view prompt, const text::EncodeOptions& options)
+    : cache_(options.places ? nullptr : cache) {
   if (cache_ == nullptr) return;
   source_.Add(static_cast<int64_t>(CacheKind::kTokens));
-  source_.AddText(cache.client);
+  source_.AddText(client);
   source_.Add(tokenizer);
   source_.AddText(prompt);
   source_.Add(static_cast<int64_t>(options.max_length));

@@ -14,9 +14,11 @@ namespace attendant::server {
 // For the texts of one request. Not thread-safe.
 class EncodingCache {
  public:
-  // `tokenizer` is a number unique to the tokenizer. Encodings with places are not cached.
-  EncodingCache(const ClientCache& cache, int64_t tokenizer, absl::string_view prompt,
-                const text::EncodeOptions& options);
+  // Looks in `cache`, unless null, for what this client has sent, so that response times do not
+  // reveal what other clients have. `tokenizer` is a number unique to the tokenizer. Encodings with
+  // places are not cached.
+  EncodingCache(ResultCache* cache, absl::string_view client, int64_t tokenizer,
+                absl::string_view prompt, const text::EncodeOptions& options);
 
   // Returns the cached encoding, without places, of a text or, if `pair` is not null, of both.
   std::optional<text::Encoding> Find(absl::string_view text, const std::string* pair);

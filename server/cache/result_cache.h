@@ -62,11 +62,4 @@ class ResultCache {
   CacheCounts counts_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The part of a cache that a client sees: its own results, so that response times do not reveal
-// what other clients have sent.
-struct ClientCache {
-  ResultCache* cache = nullptr;  // null: no cache
-  std::string client = {};       // see ComputeRequest::client
-};
-
 }  // namespace attendant::server

@@ -142,7 +142,8 @@ absl::Status ParseTexts(const Request& request, const RequestPayloads& payloads,
   RETURN_IF_ERROR(CheckOnlyTexts(request, compute));
   RETURN_IF_ERROR(CheckExpansion(request, compute));
   TextFields fields = FieldsOf(request, payloads, context);
-  if (!compute.client.empty()) fields.cache = {context.cache, compute.client};
+  if (!compute.client.empty()) fields.cache = context.cache;
+  fields.client = compute.client;
   ASSIGN_OR_RETURN(TokenizedTexts made, TokenizeTexts(fields, *compute.span.model, context.clock));
   auto tokenized = std::make_shared<const TokenizedTexts>(std::move(made));
   std::vector<int64_t> lengths;

@@ -301,7 +301,7 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
     made.prompt_tokens = CountPromptTokens(*encoded, *model.tokenization);
   }
   const QueryExpansion* expansion = ExpansionOf(fields, *model.tokenization);
-  EncodingCache cache(fields.cache, model.number.value(), prompt, options);
+  EncodingCache cache(fields.cache, fields.client, model.number.value(), prompt, options);
   int64_t tokens = 0;
   for (size_t i = 0; i < fields.texts.size(); ++i) {
     auto encoding = EncodeOnce(fields, i, prompt, model, options, cache);

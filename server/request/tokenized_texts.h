@@ -32,7 +32,9 @@ struct TextFields {
   bool add_special_tokens = true;
   bool places = false;      // return the tokens' positions in the texts
   int64_t most_tokens = 0;  // for all texts together
-  ClientCache cache = {};   // may hold their tokens
+  // May hold the tokens of texts that the client has sent before; null: it may not.
+  ResultCache* cache = nullptr;
+  std::string client = {};  // see ComputeRequest::client
 };
 
 // Reads the fields that EncodeRequest and TokenizeRequest share.

@@ -29,7 +29,7 @@ class EncodingCacheTest : public ::testing::Test {
 
   EncodingCache Of(const std::string& client = "a", int64_t tokenizer = 1,
                    const std::string& prompt = "", const text::EncodeOptions& options = Options()) {
-    return EncodingCache({&results_, client}, tokenizer, prompt, options);
+    return EncodingCache(&results_, client, tokenizer, prompt, options);
   }
 
   static void Fill(EncodingCache cache, const std::string* pair = nullptr) {
@@ -86,7 +86,7 @@ TEST_F(EncodingCacheTest, TellsApartAllThatTokensDependOn) {
 TEST_F(EncodingCacheTest, DoesWithoutACacheAndWithPlaces) {
   text::EncodeOptions places = Options();
   places.places = true;
-  EncodingCache without({}, 1, "", Options());
+  EncodingCache without(nullptr, "a", 1, "", Options());
   for (EncodingCache cache : {without, Of("a", 1, "", places)}) {
     EXPECT_FALSE(cache.Find("text", nullptr));
     cache.Keep(Tokens());
