@@ -42,7 +42,7 @@ struct Preparation {
 template <typename Request>
 struct Received {
   Request request;  // without tensor data
-  std::vector<TensorPayload> payloads;
+  PayloadsByPath payloads;
   int64_t bytes = 0;  // of the message
 };
 

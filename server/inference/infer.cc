@@ -94,7 +94,7 @@ absl::StatusOr<Preparation> PrepareInfer(const grpc::ByteBuffer& message,
   ASSIGN_OR_RETURN(const auto payloads, ParseRequest(message, kMaxInferHeadBytes, request));
   DropNullParameters(request);
   std::vector<Payload> raw;
-  for (const TensorPayload& payload : payloads) raw.push_back(payload.data);
+  for (const auto& [path, payload] : payloads) raw.push_back(payload);
   Preparation preparation;
   preparation.tokenizing_bytes = TokenizingBytes(request, raw, context);
   preparation.prepare = [request = std::move(request), raw = std::move(raw),
@@ -131,13 +131,13 @@ absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& reque
       std::any_of(plan.outputs.begin(), plan.outputs.end(),
                   [](const InferOutput& output) { return output.kind != OutputKind::kPooled; });
   if (HasInput(request, kTextInputs[0])) plan.encode.set_pad_texts(by_token);
-  std::vector<TensorPayload> payloads;
+  PayloadsByPath payloads;
   google::protobuf::Message& call =
       plan.attend ? static_cast<google::protobuf::Message&>(*plan.attend) : plan.encode;
   RETURN_IF_ERROR(PlaceInputs(request, raw, AcceptedInputs(model), call, payloads));
   RETURN_IF_ERROR(CheckPresent(model, request));
   if (raw.empty()) {
-    for (const TensorPayload& copied : payloads) message_bytes += copied.data.size();
+    for (const auto& [path, copied] : payloads) message_bytes += copied.size();
   }
   const auto parse = [&](auto& parsed, const auto&... of_client) {
     parsed.set_model(model.model->name);

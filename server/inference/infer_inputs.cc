@@ -190,7 +190,7 @@ bool HasInput(const inference::ModelInferRequest& request, const std::string& na
 
 absl::Status PlaceInputs(const inference::ModelInferRequest& request,
                          const std::vector<Payload>& raw, const std::vector<std::string>& accepted,
-                         google::protobuf::Message& call, std::vector<TensorPayload>& payloads) {
+                         google::protobuf::Message& call, PayloadsByPath& payloads) {
   RETURN_IF_ERROR(CheckNames(request, accepted));
   RETURN_IF_ERROR(CheckSources(request, raw));
   for (int i = 0; i < request.inputs_size(); ++i) {
@@ -202,7 +202,7 @@ absl::Status PlaceInputs(const inference::ModelInferRequest& request,
       const int field = tensor.name() == kTextInputs[0] ? v1::EncodeRequest::kTextsFieldNumber
                                                         : v1::EncodeRequest::kTextPairsFieldNumber;
       int index = 0;
-      for (Payload& text : texts) payloads.push_back({{field, index++}, std::move(text)});
+      for (Payload& text : texts) payloads[{field, index++}] = std::move(text);
       continue;
     }
     const Datatype* datatype = IsText(tensor.name()) ? nullptr : FindDatatype(tensor.datatype());
@@ -220,7 +220,7 @@ absl::Status PlaceInputs(const inference::ModelInferRequest& request,
     auto& head = static_cast<v1::Tensor&>(*call.GetReflection()->MutableMessage(&call, field));
     *head.mutable_shape() = tensor.shape();
     head.set_dtype(datatype->wire);
-    payloads.push_back({{field->number()}, std::move(data)});
+    payloads[{field->number()}] = std::move(data);
   }
   return absl::OkStatus();
 }

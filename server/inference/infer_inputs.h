@@ -27,6 +27,6 @@ bool HasInput(const inference::ModelInferRequest& request, const std::string& na
 // Texts are the inputs of kTextInputs and always BYTES.
 absl::Status PlaceInputs(const inference::ModelInferRequest& request,
                          const std::vector<Payload>& raw, const std::vector<std::string>& accepted,
-                         google::protobuf::Message& call, std::vector<TensorPayload>& payloads);
+                         google::protobuf::Message& call, PayloadsByPath& payloads);
 
 }  // namespace attendant::server

@@ -1,6 +1,5 @@
 #include "server/tensors/tensor_check.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -108,13 +107,11 @@ std::optional<DataType> FromWire(v1::DataType dtype) {
 
 std::vector<Payload> RequestPayloads::AllOf(int number) const {
   std::vector<int> path = prefix_;
-  path.push_back(number);
+  path.insert(path.end(), {number, 0});
   std::vector<Payload> found;
-  for (const TensorPayload& payload : payloads_) {
-    if (payload.path.size() == path.size() + 1 &&
-        std::equal(path.begin(), path.end(), payload.path.begin())) {
-      found.push_back(payload.data);
-    }
+  for (auto at = payloads_.find(path); at != payloads_.end(); at = payloads_.find(path)) {
+    found.push_back(at->second);
+    ++path.back();
   }
   return found;
 }
@@ -122,7 +119,8 @@ std::vector<Payload> RequestPayloads::AllOf(int number) const {
 WireTensor RequestPayloads::Of(const std::string& field, const v1::Tensor& head, int number) const {
   std::vector<int> path = prefix_;
   path.push_back(number);
-  return {field, head, FindPayload(payloads_, path)};
+  const auto found = payloads_.find(path);
+  return {field, head, found == payloads_.end() ? nullptr : &found->second};
 }
 
 }  // namespace attendant::server

@@ -50,7 +50,7 @@ std::optional<DataType> FromWire(v1::DataType dtype);  // nullopt if not a tenso
 // in it.
 class RequestPayloads {
  public:
-  RequestPayloads(const std::vector<TensorPayload>& payloads, std::vector<int> prefix)
+  RequestPayloads(const PayloadsByPath& payloads, std::vector<int> prefix)
       : payloads_(payloads), prefix_(std::move(prefix)) {}
 
   // By the tensor's field number.
@@ -67,7 +67,7 @@ class RequestPayloads {
   }
 
  private:
-  const std::vector<TensorPayload>& payloads_;
+  const PayloadsByPath& payloads_;
   std::vector<int> prefix_;
 };
 

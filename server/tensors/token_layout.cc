@@ -1,6 +1,7 @@
 #include "server/tensors/token_layout.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
@@ -28,20 +29,6 @@ absl::Status CheckLengths(const TokenFields& fields, int64_t max) {
   return absl::OkStatus();
 }
 
-// Where the positions of one sequence are among the rows of the request's tensors.
-struct SequenceRows {
-  int64_t first = 0;
-  int64_t step = 1;  // to the next position
-
-  int64_t of(int64_t position) const { return first + position * step; }
-};
-
-// The rows of a sequence of a padded layout.
-SequenceRows PaddedRows(const TokenLayout& layout, int64_t sequence) {
-  if (layout.sequence_first) return {sequence, layout.sequences};
-  return {sequence * layout.padded_length};
-}
-
 // The layout before its first sequence is appended.
 TokenLayout WithoutTokens(const TokenLayout& layout) {
   return {.packed = layout.packed,
@@ -50,6 +37,14 @@ TokenLayout WithoutTokens(const TokenLayout& layout) {
           .padded_length = layout.padded_length,
           .rows = layout.rows,
           .leading = layout.leading};
+}
+
+// The row of a position of the sequence that is not ended yet, if a packed layout keeps all tokens.
+int64_t RowAt(const TokenLayout& layout, int64_t position) {
+  const int64_t sequence = std::ssize(layout.cu_seqlens) - 1;
+  if (layout.packed) return layout.cu_seqlens.back() + position;
+  if (layout.sequence_first) return position * layout.sequences + sequence;
+  return sequence * layout.padded_length + position;
 }
 
 // Appends a token of the sequence that is not ended yet, merging its row with the run before if
@@ -68,18 +63,18 @@ void EndSequence(TokenLayout& layout) {
 }
 
 // Appends a sequence that keeps its first `length` tokens.
-void AddLeading(TokenLayout& layout, SequenceRows rows, int64_t length) {
-  for (int64_t i = 0; i < length; ++i) AddToken(layout, rows.of(i), i);
+void AddLeading(TokenLayout& layout, int64_t length) {
+  for (int64_t i = 0; i < length; ++i) AddToken(layout, RowAt(layout, i), i);
   EndSequence(layout);
 }
 
 // Appends a sequence that keeps the tokens with a non-zero mask.
-void AddMasked(TokenLayout& layout, SequenceRows rows, absl::Span<const int64_t> mask) {
+void AddMasked(TokenLayout& layout, absl::Span<const int64_t> mask) {
   int64_t kept = 0;
   for (int64_t s = 0; s < static_cast<int64_t>(mask.size()); ++s) {
     if (mask[s] == 0) continue;
     layout.leading &= s == kept++;
-    AddToken(layout, rows.of(s), s);
+    AddToken(layout, RowAt(layout, s), s);
   }
   EndSequence(layout);
 }
@@ -111,7 +106,7 @@ absl::StatusOr<TokenLayout> LayOutPacked(const std::string& field, int64_t token
   TokenLayout layout{.packed = true, .sequences = sequences, .rows = tokens};
   for (int64_t length : fields.lengths) {
     layout.padded_length = std::max(layout.padded_length, length);
-    AddLeading(layout, {layout.cu_seqlens.back()}, length);
+    AddLeading(layout, length);
   }
   return layout;
 }
@@ -123,7 +118,7 @@ absl::Status AddMaskedRows(const WireTensor& tensor, TokenLayout& layout) {
   std::vector<int64_t> row(length);
   for (int64_t b = 0; b < layout.sequences; ++b) {
     mask.data.ReadIntegers(mask.dtype, b * length, length, row.data());
-    AddMasked(layout, PaddedRows(layout, b), row);
+    AddMasked(layout, row);
   }
   return absl::OkStatus();
 }
@@ -151,7 +146,7 @@ absl::StatusOr<TokenLayout> LayOutPadded(absl::Span<const int64_t> shape,
     RETURN_IF_ERROR(CheckLengths(fields, length));
   }
   for (int64_t b = 0; b < sequences; ++b) {
-    AddLeading(layout, PaddedRows(layout, b), fields.lengths.empty() ? length : fields.lengths[b]);
+    AddLeading(layout, fields.lengths.empty() ? length : fields.lengths[b]);
   }
   return layout;
 }
@@ -164,12 +159,10 @@ TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows) {
   longer.rows = 0;
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const int64_t before = layout.length(b) > 0 ? rows : 0;
-    const SequenceRows sequence_rows =
-        layout.packed ? SequenceRows{longer.rows} : PaddedRows(longer, b);
     longer.rows += layout.packed ? before + layout.length(b) : longer.padded_length;
-    for (int64_t i = 0; i < before; ++i) AddToken(longer, sequence_rows.of(i), i);
+    for (int64_t i = 0; i < before; ++i) AddToken(longer, RowAt(longer, i), i);
     for (const int32_t position : layout.positions_of(b)) {
-      AddToken(longer, sequence_rows.of(rows + position), rows + position);
+      AddToken(longer, RowAt(longer, rows + position), rows + position);
     }
     EndSequence(longer);
   }

@@ -61,7 +61,7 @@ int64_t BytesOf(const TextTask& task) {
 
 int64_t BytesOf(const PartMessage& message) {
   int64_t bytes = 0;
-  for (const TensorPayload& payload : message.payloads) bytes += payload.data.size();
+  for (const auto& [path, payload] : message.payloads) bytes += payload.size();
   return bytes;
 }
 

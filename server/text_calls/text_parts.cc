@@ -104,10 +104,9 @@ void AddTexts(const TextTask& task, const TextPart& part, PartMessage& message) 
   using Request = v1::EncodeRequest;
   for (size_t i = 0; i < part.size(); ++i) {
     const int index = static_cast<int>(i);
-    message.payloads.push_back(
-        {{Request::kTextsFieldNumber, index}, PayloadOf(FirstText(task, part[i]))});
+    message.payloads[{Request::kTextsFieldNumber, index}] = PayloadOf(FirstText(task, part[i]));
     if (const std::string* second = SecondText(task, part[i])) {
-      message.payloads.push_back({{Request::kTextPairsFieldNumber, index}, PayloadOf(*second)});
+      message.payloads[{Request::kTextPairsFieldNumber, index}] = PayloadOf(*second);
     }
   }
 }
@@ -124,8 +123,7 @@ void AddIds(const TextTask& task, const TextPart& part, PartMessage& message) {
   v1::Tensor& tensor = *message.request.mutable_token_ids();
   tensor.set_dtype(v1::INT32);
   tensor.add_shape(tokens);
-  message.payloads.push_back(
-      {{v1::EncodeRequest::kTokenIdsFieldNumber}, Payload(std::move(slices))});
+  message.payloads[{v1::EncodeRequest::kTokenIdsFieldNumber}] = Payload(std::move(slices));
 }
 
 void SetOutputs(const TextTask& task, const ServedModel& model, v1::EncodeRequest& request) {
@@ -226,7 +224,7 @@ PartMessage MakeQueryMessage(const TextTask& task, const ServedModel& model) {
   message.request.set_omit_hidden_states(true);
   message.request.set_return_token_vectors(true);
   message.request.set_task(kQueryTask);
-  message.payloads.push_back({{v1::EncodeRequest::kTextsFieldNumber, 0}, PayloadOf(*task.query)});
+  message.payloads[{v1::EncodeRequest::kTextsFieldNumber, 0}] = PayloadOf(*task.query);
   return message;
 }
 
@@ -234,7 +232,7 @@ void ScoreBy(const QueryTensor& query, PartMessage& message) {
   v1::Tensor& tensor = *message.request.mutable_query_vectors();
   tensor.set_dtype(v1::FLOAT32);
   tensor.mutable_shape()->Add(query.shape.begin(), query.shape.end());
-  message.payloads.push_back({{v1::EncodeRequest::kQueryVectorsFieldNumber}, query.data});
+  message.payloads[{v1::EncodeRequest::kQueryVectorsFieldNumber}] = query.data;
 }
 
 TextFields MakeTextFields(const TextTask& task, const TextPart& part, const ServedModel& model) {

@@ -36,7 +36,7 @@ std::string TaskOf(const TextTask& task, const ServedModel& model);
 
 struct PartMessage {
   v1::EncodeRequest request;
-  std::vector<TensorPayload> payloads;  // of texts; point into the task
+  PayloadsByPath payloads;  // of texts; point into the task
 };
 
 // Returns the texts of a part for TokenizeTexts, with places. They point into the task.

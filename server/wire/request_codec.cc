@@ -115,7 +115,7 @@ class HeadCopier {
   bool CopyMessage(const Descriptor& type) { return CopyFields(type, reader_.size()); }
 
   const std::string& head() const { return head_; }
-  std::vector<TensorPayload> TakePayloads() { return std::move(payloads_); }
+  PayloadsByPath TakePayloads() { return std::move(payloads_); }
   std::string error() const { return absl::StrCat("at byte ", reader_.position(), ": ", error_); }
 
  private:
@@ -154,9 +154,8 @@ class HeadCopier {
       path.push_back(elements++);
     } else {
       path.pop_back();  // the path of data is its Tensor's
-      std::erase_if(payloads_, [&](const TensorPayload& other) { return other.path == path; });
     }
-    payloads_.push_back({std::move(path), Payload(slices_, reader_.position(), size)});
+    payloads_[std::move(path)] = Payload(slices_, reader_.position(), size);
     reader_.Skip(size);
     return true;
   }
@@ -285,15 +284,14 @@ class HeadCopier {
   int64_t fields_copied_ = 0;
   std::vector<int> path_;                     // of the current field
   std::map<std::vector<int>, int> elements_;  // taken of each repeated field
-  std::vector<TensorPayload> payloads_;
+  PayloadsByPath payloads_;
   std::string error_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<TensorPayload>> ParseRequest(const grpc::ByteBuffer& buffer,
-                                                        int64_t max_head_bytes,
-                                                        google::protobuf::Message& request) {
+absl::StatusOr<PayloadsByPath> ParseRequest(const grpc::ByteBuffer& buffer, int64_t max_head_bytes,
+                                            google::protobuf::Message& request) {
   const auto malformed = [&](const std::string& why) {
     return absl::InvalidArgumentError(
         absl::StrCat("malformed ", request.GetDescriptor()->full_name(), ": ", why));
@@ -311,13 +309,6 @@ absl::StatusOr<std::vector<TensorPayload>> ParseRequest(const grpc::ByteBuffer& 
         "or nest too deep");
   }
   return copier.TakePayloads();
-}
-
-const Payload* FindPayload(const std::vector<TensorPayload>& payloads,
-                           const std::vector<int>& path) {
-  const auto found = std::find_if(payloads.begin(), payloads.end(),
-                                  [&](const TensorPayload& tensor) { return tensor.path == path; });
-  return found == payloads.end() ? nullptr : &found->data;
 }
 
 }  // namespace attendant::server

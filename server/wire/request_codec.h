@@ -5,6 +5,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,14 +13,11 @@
 
 namespace attendant::server {
 
-// The `data` of one Tensor in a request, or one element of a repeated bytes or string field. `path`
-// is the chain of field numbers from the message to the Tensor: {4} for
+// The `data` of the Tensors in a request, and the elements of its repeated bytes and string fields,
+// by path. That is the chain of field numbers from the message to the Tensor: {4} for
 // AttendRequest.hidden_states, {2, 3} for EncodeStreamRequest.request.hidden_states; or to the
 // field, with the element's index: {7, 0} for ModelInferRequest.raw_input_contents[0].
-struct TensorPayload {
-  std::vector<int> path;
-  Payload data;
-};
+using PayloadsByPath = std::map<std::vector<int>, Payload>;
 
 // The maximum of elements in a repeated bytes or string field.
 inline constexpr int64_t kMostRepeatedPayloads = 1024;
@@ -41,13 +39,7 @@ inline constexpr int64_t kMostHeadFields = 1024;
 // Returns INVALID_ARGUMENT if the message is malformed, its head is larger than `max_head_bytes` or
 // has too many fields, or a repeated field has too many elements; `request` is then unspecified.
 // Thread-safe.
-absl::StatusOr<std::vector<TensorPayload>> ParseRequest(const grpc::ByteBuffer& buffer,
-                                                        int64_t max_head_bytes,
-                                                        google::protobuf::Message& request);
-
-// Returns the data of the tensor at `path`, or null if the tensor is absent or has no data. The
-// pointer is into `payloads`.
-const Payload* FindPayload(const std::vector<TensorPayload>& payloads,
-                           const std::vector<int>& path);
+absl::StatusOr<PayloadsByPath> ParseRequest(const grpc::ByteBuffer& buffer, int64_t max_head_bytes,
+                                            google::protobuf::Message& request);
 
 }  // namespace attendant::server

@@ -24,31 +24,31 @@ using google::protobuf::util::DefaultFieldComparator;
 using google::protobuf::util::MessageDifferencer;
 
 // Puts the payload into its field. Returns an error if something is there already.
-std::string Place(Message& message, const TensorPayload& payload) {
+std::string Place(Message& message, const std::vector<int>& path, const Payload& data) {
   Message* at = &message;
-  for (const int number : payload.path) {
+  for (const int number : path) {
     const google::protobuf::FieldDescriptor* field = at->GetDescriptor()->FindFieldByNumber(number);
     const google::protobuf::Reflection& reflection = *at->GetReflection();
     if (field->is_repeated()) {  // of bytes or texts; the index follows
-      if (reflection.FieldSize(*at, field) != payload.path.back()) return "elements out of order";
-      reflection.AddString(at, field, ToString(payload.data));
+      if (reflection.FieldSize(*at, field) != path.back()) return "elements out of order";
+      reflection.AddString(at, field, ToString(data));
       return "";
     }
     at = reflection.MutableMessage(at, field);
   }
   auto& tensor = static_cast<v1::Tensor&>(*at);
   if (!tensor.data().empty()) return "tensor data in the parsed message: " + tensor.DebugString();
-  tensor.set_data(ToString(payload.data));
+  tensor.set_data(ToString(data));
   return "";
 }
 
 // Whether protobuf refuses the message because of the elements of a field of texts, which the codec
 // leaves as they came.
-bool HasOtherThanUtf8(const Message& head, const std::vector<TensorPayload>& payloads) {
+bool HasOtherThanUtf8(const Message& head, const PayloadsByPath& payloads) {
   const std::unique_ptr<Message> whole(head.New());
   whole->CopyFrom(head);
-  for (const TensorPayload& payload : payloads) {
-    if (!Place(*whole, payload).empty()) return false;
+  for (const auto& [path, data] : payloads) {
+    if (!Place(*whole, path, data).empty()) return false;
   }
   const std::unique_ptr<Message> parsed(head.New());
   return !parsed->ParseFromString(whole->SerializeAsString());
@@ -68,8 +68,8 @@ std::string FindDisagreement(const Message& prototype, const std::string& bytes,
                         payloads.status().ToString());
   }
   if (!accepts) return "";
-  for (const TensorPayload& payload : *payloads) {
-    const std::string error = Place(*actual, payload);
+  for (const auto& [path, data] : *payloads) {
+    const std::string error = Place(*actual, path, data);
     if (!error.empty()) return error;
   }
   // Random floats are sometimes NaN, which is not equal to itself.

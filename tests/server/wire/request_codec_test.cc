@@ -27,6 +27,12 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kNoBound = std::numeric_limits<int64_t>::max();
 
+// Null: there is none.
+const Payload* FindPayload(const PayloadsByPath& payloads, const std::vector<int>& path) {
+  const auto found = payloads.find(path);
+  return found == payloads.end() ? nullptr : &found->second;
+}
+
 void ExpectAgreement(const Message& prototype, const std::string& bytes,
                      const grpc::ByteBuffer& buffer) {
   ASSERT_EQ(FindDisagreement(prototype, bytes, buffer), "") << absl::BytesToHexString(bytes);
@@ -138,7 +144,7 @@ TEST_F(RequestCodecTest, FindsTensorDataOfEveryRequest) {
       ParseRequest(InSlicesOf(request.SerializeAsString(), 3), kNoBound, parsed).value();
 
   std::vector<std::string> data;
-  for (const TensorPayload& payload : payloads) data.push_back(ToString(payload.data));
+  for (const auto& [path, payload] : payloads) data.push_back(ToString(payload));
   EXPECT_THAT(data, ElementsAre("hidden", "ids", "types", "positions", "mask", "bias"));
   ASSERT_NE(FindPayload(payloads, {2, 7}), nullptr);
   EXPECT_EQ(ToString(*FindPayload(payloads, {2, 7})), "mask");
@@ -195,8 +201,8 @@ TEST_F(RequestCodecTest, LastDataOfMergedTensorsWins) {
   v1::AttendRequest request;
   const auto payloads = ParseRequest(InSlicesOf(bytes, 4), kNoBound, request).value();
   ASSERT_EQ(payloads.size(), 1u);
-  EXPECT_THAT(payloads[0].path, ElementsAre(4));
-  EXPECT_EQ(ToString(payloads[0].data), "second");
+  EXPECT_THAT(payloads.begin()->first, ElementsAre(4));
+  EXPECT_EQ(ToString(payloads.begin()->second), "second");
   EXPECT_EQ(request.hidden_states().dtype(), v1::FLOAT16);
   EXPECT_THAT(request.hidden_states().shape(), ElementsAre(2, 3));
 }
@@ -222,7 +228,7 @@ TEST_F(RequestCodecTest, TensorsOutsideSingularFieldsAreParsedWhole) {
   const auto payloads =
       ParseRequest(InSlicesOf(message.SerializeAsString(), 5), kNoBound, parsed).value();
   ASSERT_EQ(payloads.size(), 1u);
-  EXPECT_THAT(payloads[0].path, ElementsAre(2));
+  EXPECT_THAT(payloads.begin()->first, ElementsAre(2));
   EXPECT_EQ(parsed.intermediate(0).tensor().data(), "kept");
 }
 
