@@ -28,9 +28,8 @@ absl::StatusOr<std::optional<int64_t>> AddLinear(const std::string& folder, cons
                                                  WeightBinder& binder) {
   const std::string file = stem + ".safetensors";
   if (!PathExists(absl::StrCat(folder, "/", file))) return std::optional<int64_t>();
-  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFile(folder, file, options));
   const std::string prefix = absl::StrCat(kDensePrefix, stem, "/");
-  binder.AddFiles(prefix, std::move(files));
+  RETURN_IF_ERROR(binder.AddFiles(prefix, OpenWeightFile(folder, file, options)));
   const FileTensor* weight = binder.FindMatrix(prefix + "weight");
   const int64_t width = weight == nullptr ? 1 : weight->shape[0];
   binder.Bind({name + ".dense.weight", {width, hidden_size}}, {{prefix + "weight"}});

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/files/computed_weights.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
@@ -27,28 +28,6 @@ std::map<std::string, std::string> NamesInFiles(const Checkpoint& base) {
   return names;
 }
 
-// Reads norms from one source and all other weights from another. Not thread-safe.
-class OverlaidWeights : public WeightSource {
- public:
-  OverlaidWeights(std::unique_ptr<WeightSource> norms, std::unique_ptr<WeightSource> others)
-      : norms_(std::move(norms)), others_(std::move(others)) {}
-
-  bool Has(absl::string_view name) const override { return Of(name).Has(name); }
-  absl::Status Read(absl::string_view name, absl::Span<float> target) override {
-    return Of(name).Read(name, target);
-  }
-  absl::StatusOr<bool> ReadStored(absl::string_view name, DataType type,
-                                  absl::Span<char> target) override {
-    return Of(name).ReadStored(name, type, target);
-  }
-
- private:
-  WeightSource& Of(absl::string_view name) const { return IsOfNorm(name) ? *norms_ : *others_; }
-
-  const std::unique_ptr<WeightSource> norms_;
-  const std::unique_ptr<WeightSource> others_;
-};
-
 }  // namespace
 
 absl::StatusOr<Checkpoint> OpenNormOverlay(const std::string& path, const Checkpoint& base,
@@ -56,10 +35,8 @@ absl::StatusOr<Checkpoint> OpenNormOverlay(const std::string& path, const Checkp
   const size_t slash = path.rfind('/');
   const std::string folder = slash == path.npos ? "." : path.substr(0, slash);
   const std::string file = slash == path.npos ? path : path.substr(slash + 1);
-  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFile(folder, file, options));
   WeightBinder binder(path);
-  binder.AddFiles("", std::move(files));
-
+  RETURN_IF_ERROR(binder.AddFiles("", OpenWeightFile(folder, file, options)));
   const std::map<std::string, std::string> names = NamesInFiles(base);
   for (WeightSpec& spec : ListWeights(base.description)) {
     if (!IsOfNorm(spec.name)) continue;
@@ -84,10 +61,16 @@ absl::StatusOr<Checkpoint> OpenNormOverlay(const std::string& path, const Checkp
 
 absl::StatusOr<Checkpoint> OpenPrunedOverlay(const std::string& path, Checkpoint pruned,
                                              const CheckpointOptions& options) {
-  absl::StatusOr<Checkpoint> overlay = OpenNormOverlay(path, pruned, options);
-  if (!overlay.ok()) return overlay;
-  overlay->weights =
-      std::make_unique<OverlaidWeights>(std::move(overlay->weights), std::move(pruned.weights));
+  ASSIGN_OR_RETURN(Checkpoint overlay, OpenNormOverlay(path, pruned, options));
+  const std::shared_ptr<WeightSource> source = std::move(pruned.weights);
+  ComputedWeights others;
+  for (const WeightSpec& spec : ListWeights(pruned.description)) {
+    if (IsOfNorm(spec.name) || !source->Has(spec.name)) continue;
+    others[spec.name] = [source, name = spec.name](WeightSource&, absl::Span<float> target) {
+      return source->Read(name, target);
+    };
+  }
+  overlay.weights = WithComputed(std::move(others), std::move(overlay.weights));
   return overlay;
 }
 

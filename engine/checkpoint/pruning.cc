@@ -1,15 +1,15 @@
 #include "engine/checkpoint/pruning.h"
 
 #include <algorithm>
-#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/files/computed_weights.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/model/layer_parts.h"
@@ -18,87 +18,48 @@
 namespace attendant {
 namespace {
 
-// The way in which a tensor [rows, columns] is divided among the heads: each has some rows, or some
-// columns.
-struct Cut {
-  int64_t rows = 1;
-  int64_t columns = 1;
-  int64_t head_rows = 0;     // per head; 0 if no rows are removed
-  int64_t head_columns = 0;  // per head; 0 if no columns are removed
+// Reads a weight of a layer with all heads, and keeps the elements of `heads`: of each of its rows,
+// which are divided evenly among all heads.
+struct KeptHeads {
+  absl::Status operator()(WeightSource& whole, absl::Span<float> target) const {
+    std::vector<float> all(rows * columns);
+    RETURN_IF_ERROR(whole.Read(name, absl::MakeSpan(all)));
+    const int64_t width = columns / all_heads;
+    float* to = target.data();
+    for (int64_t r = 0; r < rows; ++r) {
+      for (const int64_t head : heads) {
+        to = std::copy_n(all.data() + r * columns + head * width, width, to);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  std::string name;
+  std::vector<int64_t> heads;
+  int64_t all_heads, rows, columns;
 };
 
-// Reads the tensors of a source without the rows and columns of pruned heads. Not thread-safe.
-class PrunedWeights : public WeightSource {
- public:
-  PrunedWeights(ModelDescription description, std::unique_ptr<WeightSource> whole)
-      : description_(std::move(description)), whole_(std::move(whole)) {}
-
-  bool Has(absl::string_view name) const override { return whole_->Has(name); }
-  absl::Status Read(absl::string_view name, absl::Span<float> target) override;
-  // Tables are not cut.
-  absl::StatusOr<bool> ReadStored(absl::string_view name, DataType type,
-                                  absl::Span<char> target) override {
-    return whole_->ReadStored(name, type, target);
-  }
-
- private:
-  static Cut CutOf(absl::string_view tensor, const LayerShape& layer);
-  static void Copy(const Cut& cut, const LayerShape& pruned, const float* from, float* to);
-
-  const ModelDescription description_;
-  const std::unique_ptr<WeightSource> whole_;
-  std::vector<float> buffer_;
-};
-
-Cut PrunedWeights::CutOf(absl::string_view tensor, const LayerShape& layer) {
-  if (tensor == "output.weight") {
-    return {.rows = layer.projected_width(),
-            .columns = layer.context_width(),
-            .head_columns = layer.attention.value_width};
-  }
-  for (const ModelPart& part : InputProjections(layer)) {
-    if (!absl::ConsumePrefix(&tensor, part.name + ".")) continue;
-    const int64_t out = part.out.value(), in = part.in.value();
-    return {.rows = out,
-            .columns = tensor == "weight" ? in : 1,
-            .head_rows = out / layer.attention.heads};
-  }
-  return {};
-}
-
-void PrunedWeights::Copy(const Cut& cut, const LayerShape& pruned, const float* from, float* to) {
-  if (cut.head_rows > 0) {
-    for (const int64_t head : pruned.attention.head_numbers) {
-      const int64_t count = cut.head_rows * cut.columns;
-      to = std::copy_n(from + head * count, count, to);
-    }
-    return;
-  }
-  for (int64_t r = 0; r < cut.rows; ++r, from += cut.columns) {
-    for (const int64_t head : pruned.attention.head_numbers) {
-      to = std::copy_n(from + head * cut.head_columns, cut.head_columns, to);
+// Cuts rows of the input projections, whose weights and biases are one row for this, and columns of
+// the output projection.
+ComputedWeights CutWeights(const ModelDescription& pruned, const WeightSource& whole) {
+  ComputedWeights cut;
+  for (int64_t set = 0; set < pruned.weight_sets(); ++set) {
+    LayerShape layer = pruned.layer_shape(set);
+    const std::vector<int64_t> heads = layer.attention.head_numbers;
+    if (heads.empty()) continue;
+    layer.attention.heads = pruned.layer.attention.heads;
+    const auto add = [&](absl::string_view weight, int64_t rows, int64_t columns) {
+      const std::string name = absl::StrCat("layer.", set, ".", weight);
+      if (!whole.Has(name)) return;
+      cut[name] = KeptHeads{name, heads, layer.attention.heads, rows, columns};
+    };
+    add("output.weight", layer.projected_width(), layer.context_width());
+    for (const ModelPart& part : InputProjections(layer)) {
+      add(part.name + ".weight", 1, (part.out * part.in).value());
+      add(part.name + ".bias", 1, part.out.value());
     }
   }
-}
-
-absl::Status PrunedWeights::Read(absl::string_view name, absl::Span<float> target) {
-  absl::string_view tensor = name;
-  int64_t set = 0;
-  if (!absl::ConsumePrefix(&tensor, "layer.") ||
-      !absl::SimpleAtoi(tensor.substr(0, tensor.find('.')), &set)) {
-    return whole_->Read(name, target);
-  }
-  const LayerShape& pruned = description_.layer_shape(set);
-  LayerShape whole = pruned;
-  whole.attention.heads = description_.layer.attention.heads;
-  const Cut cut = CutOf(tensor.substr(tensor.find('.') + 1), whole);
-  if (pruned.attention.head_numbers.empty() || cut.head_rows + cut.head_columns == 0) {
-    return whole_->Read(name, target);
-  }
-  buffer_.resize(cut.rows * cut.columns);
-  RETURN_IF_ERROR(whole_->Read(name, absl::MakeSpan(buffer_)));
-  Copy(cut, pruned, buffer_.data(), target.data());
-  return absl::OkStatus();
+  return cut;
 }
 
 // Returns the heads that the entry of a layer names, ascending.
@@ -175,7 +136,8 @@ absl::Status PruneHeads(const std::string& file, Checkpoint& checkpoint) {
   const std::vector<std::vector<int64_t>> layers = ReadLayers(json, model, problems);
   if (problems.empty()) PruneSets(layers, model, problems);
   if (!problems.empty()) return problems.ToStatus();
-  checkpoint.weights = std::make_unique<PrunedWeights>(model, std::move(checkpoint.weights));
+  ComputedWeights cut = CutWeights(model, *checkpoint.weights);
+  checkpoint.weights = WithComputed(std::move(cut), std::move(checkpoint.weights));
   checkpoint.description = std::move(model);
   return absl::OkStatus();
 }

@@ -1,14 +1,13 @@
 // Static embeddings, which sentence_transformers.h declares.
 #include <cstring>
-#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/shape.h"
 #include "engine/base/status_macros.h"
-#include "engine/checkpoint/families/bounds.h"
+#include "engine/checkpoint/files/computed_weights.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/tokenizer_json.h"
@@ -24,14 +23,6 @@ constexpr char kWords[] = "embeddings.word";
 constexpr char kTokenWeights[] = "token_weights";
 constexpr char kMapping[] = "mapping", kWeights[] = "weights";
 
-// Where a file has the rows of the tokens.
-struct Mapping {
-  std::string path;
-  int64_t max_bytes;  // of the file
-  DataType data_type;
-  int64_t offset;
-};
-
 int64_t IntegerAt(const char* bytes, DataType type) {
   const auto as = [&](auto value) {
     std::memcpy(&value, bytes, sizeof(value));
@@ -40,111 +31,82 @@ int64_t IntegerAt(const char* bytes, DataType type) {
   return type == DataType::kInt64 ? as(int64_t{}) : as(int32_t{});
 }
 
-// Gives each token its row of a table that is shared by a mapping, scaled by the token's weight.
-class FoldedWeights : public WeightSource {
- public:
-  FoldedWeights(std::unique_ptr<WeightSource> weights, std::optional<Mapping> mapping, int64_t rows,
-                int64_t width)
-      : weights_(std::move(weights)), mapping_(std::move(mapping)), rows_(rows), width_(width) {}
-
-  bool Has(absl::string_view name) const override { return weights_->Has(name); }
-
-  absl::Status Read(absl::string_view name, absl::Span<float> target) override {
-    if (name != kWords) return weights_->Read(name, target);
-    const int64_t tokens = static_cast<int64_t>(target.size()) / width_;
-    AlignedBuffer<float> table(rows_ * width_);
-    RETURN_IF_ERROR(weights_->Read(kWords, {table.data(), static_cast<size_t>(table.size())}));
-    std::vector<float> scales(tokens, 1.0f);
-    if (weights_->Has(kTokenWeights)) {
-      RETURN_IF_ERROR(weights_->Read(kTokenWeights, absl::MakeSpan(scales)));
-    }
-    ASSIGN_OR_RETURN(const std::vector<int64_t> row_of, ReadRows(tokens));
-    for (int64_t token = 0; token < tokens; ++token) {
-      const float* row = table.data() + row_of[token] * width_;
-      float* to = target.data() + token * width_;
-      for (int64_t c = 0; c < width_; ++c) to[c] = row[c] * scales[token];
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  // Reads the row of each token.
-  absl::StatusOr<std::vector<int64_t>> ReadRows(int64_t tokens) const {
-    std::vector<int64_t> rows(tokens);
-    for (int64_t i = 0; i < tokens; ++i) rows[i] = i;
-    if (!mapping_) return rows;
-    ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(mapping_->path, mapping_->max_bytes));
-    const int64_t width = ByteWidth(mapping_->data_type);
-    std::vector<char> bytes(tokens * width);
-    RETURN_IF_ERROR(file.ReadAt(mapping_->offset, absl::MakeSpan(bytes)));
-    for (int64_t i = 0; i < tokens; ++i) {
-      rows[i] = IntegerAt(bytes.data() + i * width, mapping_->data_type);
-      if (rows[i] >= 0 && rows[i] < rows_) continue;
-      return InvalidArgument(mapping_->path, ": tensor 'mapping': expected 0..", rows_ - 1,
-                             "; got ", rows[i], " for token ", i);
-    }
-    return rows;
-  }
-
-  const std::unique_ptr<WeightSource> weights_;
-  const std::optional<Mapping> mapping_;
-  const int64_t rows_, width_;
-};
-
 // The tensors of a table.
 struct Table {
   std::string name;
   int64_t rows = 1, width = 1, tokens = 1;
-  std::optional<Mapping> mapping = std::nullopt;
+  std::vector<int64_t> row_of =
+      {};  // [tokens], the rows by a mapping; empty: each token has its own
   bool has_weights = false;
 };
 
-// Finds a tensor among the files, with the file that has it.
-std::pair<const SafetensorsFile*, const FileTensor*> Find(const WeightFiles& files,
-                                                          const std::string& name) {
-  for (const SafetensorsFile& file : files.files) {
-    const auto found = file.tensors.find(name);
-    if (found != file.tensors.end()) return {&file, &found->second};
+// Gives each token its row of the table, which tokens may share, scaled by the token's weight.
+absl::Status Fold(const Table& table, WeightSource& source, absl::Span<float> target) {
+  AlignedBuffer<float> rows(table.rows * table.width);
+  RETURN_IF_ERROR(source.Read(kWords, {rows.data(), static_cast<size_t>(rows.size())}));
+  std::vector<float> scales(table.tokens, 1.0f);
+  if (table.has_weights) {
+    RETURN_IF_ERROR(source.Read(kTokenWeights, absl::MakeSpan(scales)));
   }
-  return {nullptr, nullptr};
+  for (int64_t token = 0; token < table.tokens; ++token) {
+    const float* row =
+        rows.data() + (table.row_of.empty() ? token : table.row_of[token]) * table.width;
+    float* to = target.data() + token * table.width;
+    for (int64_t c = 0; c < table.width; ++c) to[c] = row[c] * scales[token];
+  }
+  return absl::OkStatus();
 }
 
-// Reads how many tokens there are, and where their rows are. Adds a problem if the tensors do not
-// fit each other.
-Table DescribeTable(const WeightFiles& files, int64_t max_bytes, Problems& problems) {
+// Reads the row of each token. Adds a problem if the file cannot be read or names another row.
+std::vector<int64_t> ReadMapping(const FileTensor& mapping, int64_t rows, WeightBinder& binder) {
+  std::vector<char> bytes(mapping.bytes);
+  binder.problems().AddError(binder.ReadBytes(kMapping, absl::MakeSpan(bytes)));
+  std::vector<int64_t> row_of(mapping.shape[0]);
+  const int64_t width = ByteWidth(*mapping.data_type);
+  for (int64_t i = 0; i < mapping.shape[0]; ++i) {
+    row_of[i] = IntegerAt(bytes.data() + i * width, *mapping.data_type);
+    if (row_of[i] >= 0 && row_of[i] < rows) continue;
+    binder.RefuseTensor(kMapping, "0..", rows - 1, "; got ", row_of[i], " for token ", i);
+    break;
+  }
+  return row_of;
+}
+
+// Reads how many tokens there are, and their rows. Adds a problem if the tensors do not fit each
+// other.
+Table DescribeTable(WeightBinder& binder) {
   Table table;
   for (const char* name : {"embedding.weight", "embeddings"}) {
-    if (table.name.empty() && Find(files, name).second != nullptr) table.name = name;
+    if (table.name.empty() && binder.Find(name) != nullptr) table.name = name;
   }
   if (table.name.empty()) {
-    problems.Add("tensor 'embedding.weight' or 'embeddings': missing");
+    binder.Refuse("tensor 'embedding.weight' or 'embeddings': missing");
     return table;
   }
-  const std::vector<int64_t>& shape = Find(files, table.name).second->shape;
-  if (shape.size() != 2 || shape[0] < 1 || shape[0] > kVocabularyRange.highest || shape[1] < 1 ||
-      shape[1] > kHiddenSizeRange.highest) {
-    problems.Add("tensor ", Quoted(table.name), ": expected 1..", kVocabularyRange.highest,
-                 " rows of 1..", kHiddenSizeRange.highest, " columns; got ", ShapeToString(shape));
+  const FileTensor* matrix = binder.FindMatrix(table.name);
+  if (matrix == nullptr || matrix->shape[0] > kVocabularyRange.highest ||
+      matrix->shape[1] > kHiddenSizeRange.highest) {
+    binder.RefuseTensor(table.name, "1..", kVocabularyRange.highest, " rows of 1..",
+                        kHiddenSizeRange.highest, " columns");
     return table;
   }
-  table.rows = table.tokens = shape[0];
-  table.width = shape[1];
+  table.rows = table.tokens = matrix->shape[0];
+  table.width = matrix->shape[1];
   if (table.name != "embeddings") return table;
-  table.has_weights = Find(files, kWeights).second != nullptr;
-  const auto [file, mapping] = Find(files, kMapping);
+  table.has_weights = binder.Find(kWeights) != nullptr;
+  const FileTensor* mapping = binder.Find(kMapping);
   if (mapping == nullptr) return table;
   const bool is_list = mapping->shape.size() == 1 && mapping->shape[0] >= table.rows &&
                        mapping->shape[0] <= kVocabularyRange.highest;
   const bool is_integer =
       mapping->data_type == DataType::kInt64 || mapping->data_type == DataType::kInt32;
   if (!is_list || !is_integer) {
-    problems.Add("tensor 'mapping' ", mapping->dtype, " ", ShapeToString(mapping->shape),
-                 ": expected I64 or I32 [tokens], for ", table.rows, " to ",
-                 kVocabularyRange.highest, " tokens");
+    binder.RefuseTensor(kMapping, "I64 or I32 [tokens], for ", table.rows, " to ",
+                        kVocabularyRange.highest, " tokens");
     return table;
   }
   table.tokens = mapping->shape[0];
-  table.mapping = {file->file.path(), max_bytes, *mapping->data_type, mapping->offset};
+  table.row_of = ReadMapping(*mapping, table.rows, binder);
   return table;
 }
 
@@ -197,7 +159,7 @@ absl::Status AddPooling(const std::string& folder, const std::optional<SentenceM
                         WeightBinder& binder) {
   RETURN_IF_ERROR(CheckOptions(folder, options));
   if (modules) return ReadSentenceHeads(*modules, options, model, binder);
-  return ReadConfigIfPresent(absl::StrCat(folder, "/config.json"), [&](ConfigReader& config) {
+  return ReadConfigOrDefaults(absl::StrCat(folder, "/config.json"), [&](ConfigReader& config) {
     model.pooling = {.modes = {PoolingMode::kMean},
                      .normalize = config.Boolean({"normalize"}, false)};
   });
@@ -205,7 +167,7 @@ absl::Status AddPooling(const std::string& folder, const std::optional<SentenceM
 
 // The weights may also be in a JSON file with a name of its own, which the library fetches.
 absl::Status CheckSparseConfig(const std::string& module) {
-  return ReadConfigIfPresent(absl::StrCat(module, "/config.json"), [](ConfigReader& config) {
+  return ReadConfigOrDefaults(absl::StrCat(module, "/config.json"), [](ConfigReader& config) {
     if (!config.Has({"path"})) return;
     config.Refuse("path: not supported: expected the weights in model.safetensors; got ",
                   Quoted(config.Text({"path"})),
@@ -224,10 +186,9 @@ absl::Status OpenStaticEmbedding(const std::string& folder,
                                  const std::optional<SentenceModules>& modules,
                                  const CheckpointOptions& options, Checkpoint& checkpoint) {
   const std::string module = modules ? modules->transformer : folder;
-  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFiles(module, options));
   WeightBinder binder(folder);
-  const Table table = DescribeTable(files, options.max_model_bytes, binder.problems());
-  binder.AddFiles("", std::move(files));
+  RETURN_IF_ERROR(binder.AddFiles("", OpenWeightFiles(module, options)));
+  Table table = DescribeTable(binder);
   if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
   ModelDescription& model = checkpoint.description = Describe(table);
   ASSIGN_OR_RETURN(checkpoint.tokenization,
@@ -236,14 +197,18 @@ absl::Status OpenStaticEmbedding(const std::string& folder,
   binder.Bind({kWords, {table.rows, table.width}}, {{table.name}});
   if (table.has_weights) binder.Bind({kTokenWeights, {table.tokens}}, {{kWeights}});
   for (std::string& name : binder.Unbound()) {
-    if (name != kMapping || !table.mapping) checkpoint.unused_tensors.push_back(std::move(name));
+    if (name != kMapping || table.row_of.empty())
+      checkpoint.unused_tensors.push_back(std::move(name));
   }
   RETURN_IF_ERROR(binder.Finish(options, checkpoint));
-  if (!table.mapping && !table.has_weights) return absl::OkStatus();
+  if (table.row_of.empty() && !table.has_weights) return absl::OkStatus();
   // Rows times their weights are not rounded to the type of the file.
   checkpoint.description.embeddings->table_type = DataType::kFloat32;
-  checkpoint.weights = std::make_unique<FoldedWeights>(std::move(checkpoint.weights), table.mapping,
-                                                       table.rows, table.width);
+  ComputedWeights folded;
+  folded[kWords] = [table = std::move(table)](WeightSource& source, absl::Span<float> target) {
+    return Fold(table, source, target);
+  };
+  checkpoint.weights = WithComputed(std::move(folded), std::move(checkpoint.weights));
   return absl::OkStatus();
 }
 
@@ -252,15 +217,14 @@ absl::Status OpenSparseStaticEmbedding(const std::string& folder, const Sentence
   const std::string& module = modules.transformer;
   RETURN_IF_ERROR(CheckOptions(folder, options));
   RETURN_IF_ERROR(CheckSparseConfig(module));
-  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFiles(module, options));
   WeightBinder binder(folder);
+  RETURN_IF_ERROR(binder.AddFiles("", OpenWeightFiles(module, options)));
   Table table = {.name = "weight"};
-  const FileTensor* weight = Find(files, table.name).second;
+  const FileTensor* weight = binder.Find(table.name);
   if (weight != nullptr && weight->shape.size() == 1 && weight->shape[0] > 0 &&
       weight->shape[0] <= kVocabularyRange.highest) {
     table.rows = table.tokens = weight->shape[0];
   }
-  binder.AddFiles("", std::move(files));
   // One number for each word, which is all that the lexical head needs.
   ModelDescription& model = checkpoint.description = Describe(table);
   model.family = "sparse_static_embedding";

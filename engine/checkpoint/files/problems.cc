@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -23,7 +24,7 @@ std::string Quoted(absl::string_view text) {
 void Problems::AddText(std::string problem) {
   if (problems_.size() == kMostProblems) {
     ++left_out_;
-  } else if (seen_.insert(problem).second) {
+  } else if (!absl::c_linear_search(problems_, problem)) {
     problems_.push_back(std::move(problem));
   }
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -49,7 +48,6 @@ class Problems {
 
   std::string subject_;
   std::vector<std::string> problems_;
-  absl::flat_hash_set<std::string> seen_;
   int64_t left_out_ = 0;  // beyond the number that a message lists
 };
 

@@ -3,36 +3,9 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/files/computed_weights.h"
 
 namespace attendant {
-namespace {
-
-class SinusoidWeights : public WeightSource {
- public:
-  SinusoidWeights(std::string name, const SinusoidTable& table,
-                  std::unique_ptr<WeightSource> weights)
-      : name_(std::move(name)), table_(table), weights_(std::move(weights)) {}
-
-  bool Has(absl::string_view name) const override { return name == name_ || weights_->Has(name); }
-  absl::Status Read(absl::string_view name, absl::Span<float> target) override {
-    if (name != name_) return weights_->Read(name, target);
-    const int64_t elements = table_.positions * table_.width;
-    if (static_cast<int64_t>(target.size()) != elements) {
-      return InvalidArgument("the sinusoids have ", elements, " elements, the target ",
-                             target.size());
-    }
-    FillSinusoids(table_, target);
-    return absl::OkStatus();
-  }
-
- private:
-  const std::string name_;
-  const SinusoidTable table_;
-  const std::unique_ptr<WeightSource> weights_;
-};
-
-}  // namespace
 
 void FillSinusoids(const SinusoidTable& table, absl::Span<float> target) {
   const bool interleaved = table.kind == Sinusoids::kInterleaved;
@@ -54,7 +27,11 @@ void FillSinusoids(const SinusoidTable& table, absl::Span<float> target) {
 std::unique_ptr<WeightSource> WithSinusoids(std::string name, const SinusoidTable& table,
                                             std::unique_ptr<WeightSource> weights) {
   if (table.kind == Sinusoids::kNone) return weights;
-  return std::make_unique<SinusoidWeights>(std::move(name), table, std::move(weights));
+  const auto fill = [table](WeightSource&, absl::Span<float> target) {
+    FillSinusoids(table, target);
+    return absl::OkStatus();
+  };
+  return WithComputed({{std::move(name), fill}}, std::move(weights));
 }
 
 }  // namespace attendant

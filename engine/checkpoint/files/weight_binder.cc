@@ -71,8 +71,9 @@ DataType TypeOfLinearWeights(const ModelDescription& model, const WeightPlaces& 
 
 }  // namespace
 
-void WeightBinder::AddFiles(const std::string& prefix, WeightFiles files) {
-  for (SafetensorsFile& file : files.files) {
+absl::Status WeightBinder::AddFiles(const std::string& prefix, absl::StatusOr<WeightFiles> files) {
+  RETURN_IF_ERROR(files.status());
+  for (SafetensorsFile& file : files->files) {
     for (auto& [name, tensor] : file.tensors) {
       const int index = static_cast<int>(files_.size());
       const bool is_new =
@@ -81,7 +82,8 @@ void WeightBinder::AddFiles(const std::string& prefix, WeightFiles files) {
     }
     files_.push_back(std::move(file.file));
   }
-  warnings_.insert(warnings_.end(), files.warnings.begin(), files.warnings.end());
+  warnings_.insert(warnings_.end(), files->warnings.begin(), files->warnings.end());
+  return absl::OkStatus();
 }
 
 const FileTensor* WeightBinder::Find(const std::string& name) const {
@@ -94,6 +96,11 @@ const FileTensor* WeightBinder::FindMatrix(const std::string& name) const {
   const bool is_matrix = tensor != nullptr && tensor->shape.size() == 2 &&
                          std::min(tensor->shape[0], tensor->shape[1]) > 0;
   return is_matrix ? tensor : nullptr;
+}
+
+absl::Status WeightBinder::ReadBytes(const std::string& name, absl::Span<char> target) const {
+  const Entry& entry = entries_.at(name);
+  return files_[entry.file].ReadAt(entry.tensor.offset, target);
 }
 
 std::string WeightBinder::Show(const std::string& name) const {

@@ -23,13 +23,17 @@ class WeightBinder {
   // `subject` is the file or folder that the message about all problems starts with.
   explicit WeightBinder(std::string subject) : problems_(std::move(subject)) {}
 
-  // Adds files. The names of their tensors below are `prefix` and then the name in the file.
-  void AddFiles(const std::string& prefix, WeightFiles files);
+  // Adds files, unless they could not be opened. The names of their tensors below are `prefix` and
+  // then the name in the file.
+  absl::Status AddFiles(const std::string& prefix, absl::StatusOr<WeightFiles> files);
 
   // Returns the tensor of that name, or nullptr if no file has it.
   const FileTensor* Find(const std::string& name) const;
   // Returns the tensor if it is a matrix with at least one row and one column, or nullptr.
   const FileTensor* FindMatrix(const std::string& name) const;
+
+  // Reads all bytes of a tensor that exists, as they are in the file.
+  absl::Status ReadBytes(const std::string& name, absl::Span<char> target) const;
 
   // Takes the weight `spec` from the first of `places` that a file has. Leading dimensions of 1
   // that the weight does not have are ignored. It is a problem if there is no such tensor and the

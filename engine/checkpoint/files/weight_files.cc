@@ -1,6 +1,7 @@
 #include "engine/checkpoint/files/weight_files.h"
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,20 +20,24 @@ constexpr JsonLimits kIndexLimits = {int64_t{64} << 20, /*max_depth=*/8, 200'000
 
 using WeightMap = std::map<std::string, std::string>;  // from tensors to files
 
-std::string ReadWeightMap(const Json& index, WeightMap& map) {
-  const auto entries = index.find("weight_map");
-  if (!index.is_object() || entries == index.end() || !entries->is_object()) {
-    return "weight_map: expected an object";
+// Adds a problem if the index has no map, or places a tensor elsewhere.
+WeightMap ReadWeightMap(const Json& index, Problems& problems) {
+  WeightMap map;
+  const Json entries = index.is_object() ? index.value("weight_map", Json()) : Json();
+  if (!entries.is_object()) {
+    problems.Add("weight_map: expected an object");
+    return map;
   }
-  for (const auto& [tensor, file] : entries->items()) {
-    if (!file.is_string() || !IsPlainName(file.get_ref<const std::string&>())) {
-      return absl::StrCat("weight_map, tensor ", Quoted(tensor),
-                          ": expected the plain name of a file in this directory; got ",
-                          Describe(file));
+  for (const auto& [tensor, file] : entries.items()) {
+    if (file.is_string() && IsPlainName(file.get_ref<const std::string&>())) {
+      map.emplace(tensor, file.get<std::string>());
+      continue;
     }
-    map.emplace(tensor, file.get<std::string>());
+    problems.Add("weight_map, tensor ", Quoted(tensor),
+                 ": expected the plain name of a file in this directory; got ", Describe(file));
+    break;
   }
-  return "";
+  return map;
 }
 
 // Checks that each tensor that the map places in `shard` is there, and that the map places each
@@ -73,26 +78,20 @@ absl::StatusOr<WeightFiles> OpenShards(const std::string& folder,
   const std::string path = absl::StrCat(folder, "/", kIndexFile);
   ASSIGN_OR_RETURN(const Json index, ReadJsonFile(path, kIndexLimits));
   Problems problems(path);
-  WeightMap map;
-  if (const std::string problem = ReadWeightMap(index, map); !problem.empty()) {
-    problems.Add(problem);
-    return problems.ToStatus();
-  }
-  std::map<std::string, int64_t> shards;
-  for (const auto& [tensor, file] : map) ++shards[file];
-  if (shards.empty() || shards.size() > kMostShards) {
+  const WeightMap map = ReadWeightMap(index, problems);
+  std::set<std::string> shards;
+  for (const auto& [tensor, file] : map) shards.insert(file);
+  if (problems.empty() && (shards.empty() || shards.size() > kMostShards)) {
     problems.Add("expected 1..", kMostShards, " files; got ", shards.size());
-    return problems.ToStatus();
   }
+  RETURN_IF_ERROR(problems.ToStatus());
   WeightFiles opened;
   int64_t bytes_left = options.max_model_bytes;
-  for (const auto& [name, unused] : shards) {
+  for (const std::string& name : shards) {
     absl::StatusOr<SafetensorsFile> shard =
         OpenSafetensors(absl::StrCat(folder, "/", name), bytes_left, options.max_header_bytes);
-    if (!shard.ok()) {
-      problems.Add(std::string(shard.status().message()));
-      continue;
-    }
+    problems.AddError(shard.status());
+    if (!shard.ok()) continue;
     bytes_left -= shard->file.size();
     CompareNames(map, name, *shard, problems);
     opened.files.push_back(*std::move(shard));
@@ -112,6 +111,10 @@ bool IsPlainName(const std::string& name) {
 absl::StatusOr<WeightFiles> OpenWeightFile(const std::string& folder, const std::string& name,
                                            const CheckpointOptions& options) {
   const std::string path = absl::StrCat(folder, "/", name);
+  if (!IsPlainName(name)) {
+    return InvalidArgument(
+        folder, ": file: expected the plain name of a file in this directory; got ", Quoted(name));
+  }
   if (IsPickle(name)) return RefusePickle(folder, name);
   ASSIGN_OR_RETURN(SafetensorsFile file,
                    OpenSafetensors(path, options.max_model_bytes, options.max_header_bytes));

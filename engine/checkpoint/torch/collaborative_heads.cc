@@ -6,101 +6,67 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/files/computed_weights.h"
 
 namespace attendant {
 namespace {
 
-class CollaborativeWeights : public WeightSource {
- public:
-  CollaborativeWeights(const LayerShape& layer, bool has_content_bias,
-                       std::unique_ptr<WeightSource> shared)
-      : heads_(layer.attention.heads),
-        width_(layer.attention.key_width - (has_content_bias ? 1 : 0)),
-        inputs_(layer.hidden_size),
-        has_content_bias_(has_content_bias),
-        shared_(std::move(shared)) {}
+// A weight of queries or keys that all heads of a layer share.
+struct SharedWeight {
+  std::string layer;  // the prefix of its name
+  bool is_query = false;
+  bool is_bias = false;
 
-  bool Has(absl::string_view name) const override {
-    return (has_content_bias_ && IsOfLayer(name, "query.bias")) || shared_->Has(name);
+  std::string name() const {
+    return absl::StrCat(layer, is_query ? "query" : "key", is_bias ? ".bias" : ".weight");
   }
-
-  absl::Status Read(absl::string_view name, absl::Span<float> target) override {
-    for (const char* kind : {"weight", "bias"}) {
-      if (IsOfLayer(name, absl::StrCat("query.", kind))) return ReadQueries(name, target);
-      if (IsOfLayer(name, absl::StrCat("key.", kind))) return ReadKeys(name, target);
-    }
-    return shared_->Read(name, target);
-  }
-
- private:
-  // Returns true if `name` is "layer.<i>." followed by `rest`.
-  static bool IsOfLayer(absl::string_view name, absl::string_view rest) {
-    return absl::ConsumePrefix(&name, "layer.") && name.substr(name.find('.') + 1) == rest;
-  }
-
-  static std::string Beside(absl::string_view name, const char* other) {
-    const size_t layer_end = name.find('.', name.find('.') + 1) + 1;
-    return absl::StrCat(name.substr(0, layer_end), other);
-  }
-
-  // Returns the number of elements per output: the row length of a weight, or 1 for a bias.
-  int64_t Stride(absl::string_view name) const {
-    return absl::ConsumeSuffix(&name, ".bias") ? 1 : inputs_;
-  }
-
-  absl::Status ReadQueries(absl::string_view name, absl::Span<float> target) {
-    const int64_t stride = Stride(name);
-    std::vector<float> queries(width_ * stride), mixing(heads_ * width_);
-    RETURN_IF_ERROR(shared_->Read(Beside(name, "mixing"), absl::MakeSpan(mixing)));
-    if (shared_->Has(name)) {
-      RETURN_IF_ERROR(shared_->Read(name, absl::MakeSpan(queries)));
-    }
-    std::fill(target.begin(), target.end(), 0.0f);
-    for (int64_t h = 0; h < heads_; ++h) {
-      float* head = Head(target, h, stride);
-      for (int64_t i = 0; i < width_ * stride; ++i) {
-        head[i] = mixing[h * width_ + i / stride] * queries[i];
-      }
-      if (has_content_bias_ && IsOfLayer(name, "query.bias")) head[width_] = 1;
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status ReadKeys(absl::string_view name, absl::Span<float> target) {
-    const int64_t stride = Stride(name);
-    const bool has_content = has_content_bias_ && IsOfLayer(name, "key.weight");
-    std::vector<float> keys(width_ * stride), content(has_content ? heads_ * inputs_ : 0);
-    RETURN_IF_ERROR(shared_->Read(name, absl::MakeSpan(keys)));
-    if (has_content) {
-      RETURN_IF_ERROR(shared_->Read(Beside(name, "content_bias"), absl::MakeSpan(content)));
-    }
-    std::fill(target.begin(), target.end(), 0.0f);
-    for (int64_t h = 0; h < heads_; ++h) {
-      float* end = std::copy(keys.begin(), keys.end(), Head(target, h, stride));
-      if (has_content) std::copy_n(content.begin() + h * inputs_, inputs_, end);
-    }
-    return absl::OkStatus();
-  }
-
-  float* Head(absl::Span<float> target, int64_t head, int64_t stride) const {
-    return target.data() + head * (width_ + (has_content_bias_ ? 1 : 0)) * stride;
-  }
-
-  int64_t heads_;
-  int64_t width_;  // the number of shared columns
-  int64_t inputs_;
-  bool has_content_bias_;
-  std::unique_ptr<WeightSource> shared_;
 };
+
+// Writes the rows of each head: the shared ones, for queries times its row of the mixing; and with
+// a content bias one more.
+absl::Status SplitWeight(const SharedWeight& weight, const LayerShape& layer, bool has_content_bias,
+                         WeightSource& source, absl::Span<float> target) {
+  const int64_t heads = layer.attention.heads, stride = weight.is_bias ? 1 : layer.hidden_size;
+  const int64_t width = layer.attention.key_width - (has_content_bias ? 1 : 0);
+  std::vector<float> shared(width * stride), mixing(heads * width, 1.0f);
+  std::vector<float> content(heads * stride, weight.is_query && weight.is_bias ? 1.0f : 0.0f);
+  if (source.Has(weight.name())) {
+    RETURN_IF_ERROR(source.Read(weight.name(), absl::MakeSpan(shared)));
+  }
+  if (weight.is_query) {
+    RETURN_IF_ERROR(source.Read(weight.layer + "mixing", absl::MakeSpan(mixing)));
+  } else if (has_content_bias && !weight.is_bias) {
+    RETURN_IF_ERROR(source.Read(weight.layer + "content_bias", absl::MakeSpan(content)));
+  }
+  float* to = target.data();
+  for (int64_t h = 0; h < heads; ++h) {
+    for (int64_t i = 0; i < width * stride; ++i) {
+      *to++ = mixing[h * width + i / stride] * shared[i];
+    }
+    if (has_content_bias) to = std::copy_n(content.begin() + h * stride, stride, to);
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
-std::unique_ptr<WeightSource> SplitCollaborativeHeads(const LayerShape& layer,
+std::unique_ptr<WeightSource> SplitCollaborativeHeads(const ModelDescription& model,
                                                       bool has_content_bias,
                                                       std::unique_ptr<WeightSource> shared) {
-  return std::make_unique<CollaborativeWeights>(layer, has_content_bias, std::move(shared));
+  ComputedWeights split;
+  for (int64_t i = 0; i < model.weight_sets(); ++i) {
+    for (int kind = 0; kind < 4; ++kind) {
+      const SharedWeight weight = {absl::StrCat("layer.", i, "."), kind % 2 == 0, kind / 2 == 1};
+      const bool is_added = weight.is_query && weight.is_bias && has_content_bias;
+      if (!is_added && !shared->Has(weight.name())) continue;
+      split[weight.name()] = [=, layer = model.layer](WeightSource& source,
+                                                      absl::Span<float> target) {
+        return SplitWeight(weight, layer, has_content_bias, source, target);
+      };
+    }
+  }
+  return WithComputed(std::move(split), std::move(shared));
 }
 
 }  // namespace attendant

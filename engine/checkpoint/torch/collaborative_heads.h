@@ -14,8 +14,8 @@ namespace attendant {
 // `has_content_bias` also "layer.<i>.content_bias" [H, E]; and all other weights, which are passed
 // through. Head h gets the shared queries times row h of the mixing. With a content bias its key
 // width is one larger: the additional query element is 1, and row h of the content bias makes the
-// additional key element. `layer` is the shape after the conversion.
-std::unique_ptr<WeightSource> SplitCollaborativeHeads(const LayerShape& layer,
+// additional key element. `model` is the model after the conversion.
+std::unique_ptr<WeightSource> SplitCollaborativeHeads(const ModelDescription& model,
                                                       bool has_content_bias,
                                                       std::unique_ptr<WeightSource> shared);
 
