@@ -33,11 +33,9 @@ constexpr absl::string_view kOtherKinds =
     "modules_to_save monteclora_config target_parameters use_bdlora use_dora use_qalora "
     "velora_config trainable_token_indices";
 
-// The two matrices of a module, by their names in the file.
-struct AdaptedModule {
-  std::string a, b;
-  bool is_table = false;
-};
+// The ends of the names of a module's matrices A and B: of a linear layer, and of a table.
+constexpr const char* kEnds[2][2] = {{".lora_A.weight", ".lora_B.weight"},
+                                     {".lora_embedding_A", ".lora_embedding_B"}};
 
 bool IsSet(const Json& value) {
   if (value.is_boolean()) return value.get<bool>();
@@ -45,36 +43,29 @@ bool IsSet(const Json& value) {
   return !value.is_null();
 }
 
-// The config of an adapter.
-class AdapterConfig {
- public:
-  static absl::StatusOr<AdapterConfig> Read(const std::string& path);
+// Whether `end` is the last of the names between dots in `name`.
+bool IsEnd(absl::string_view end, absl::string_view name) {
+  if (!absl::ConsumeSuffix(&name, end)) return false;
+  return name.empty() || absl::EndsWith(name, ".");
+}
 
+// The config of an adapter.
+struct AdapterConfig {
   // Returns the factor of the product of a module.
   float ScaleOf(absl::string_view module, int64_t rank) const {
-    double alpha = alpha_;
-    for (const auto& [pattern, of_pattern] : alphas_) {
-      if (!IsEnd(pattern, module)) continue;
-      alpha = of_pattern;
-      break;
-    }
+    const auto own =
+        absl::c_find_if(alphas, [&](const auto& of) { return IsEnd(of.first, module); });
     const auto r = static_cast<double>(rank);
-    return static_cast<float>(alpha / (by_root_ ? std::sqrt(r) : r));
+    return static_cast<float>((own == alphas.end() ? alpha : own->second) /
+                              (by_root ? std::sqrt(r) : r));
   }
 
-  // Whether `end` is the last of the names between dots in `name`.
-  static bool IsEnd(absl::string_view end, absl::string_view name) {
-    if (!absl::ConsumeSuffix(&name, end)) return false;
-    return name.empty() || absl::EndsWith(name, ".");
-  }
-
- private:
-  double alpha_ = 0;
-  bool by_root_ = false;
-  std::vector<std::pair<std::string, double>> alphas_;  // by what modules' names end with
+  double alpha = 0;
+  bool by_root = false;
+  std::vector<std::pair<std::string, double>> alphas;  // by what modules' names end with
 };
 
-absl::StatusOr<AdapterConfig> AdapterConfig::Read(const std::string& path) {
+absl::StatusOr<AdapterConfig> ReadAdapterConfig(const std::string& path) {
   ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
   Problems problems(path);
   const auto value = [&](absl::string_view key) { return json.value(std::string(key), Json()); };
@@ -98,12 +89,12 @@ absl::StatusOr<AdapterConfig> AdapterConfig::Read(const std::string& path) {
     expect(key, "a number", number);
     return 0.0;
   };
-  config.alpha_ = read_number("lora_alpha", json.value("lora_alpha", Json(8)));
-  config.by_root_ = IsSet(value("use_rslora"));
+  config.alpha = read_number("lora_alpha", json.value("lora_alpha", Json(8)));
+  config.by_root = IsSet(value("use_rslora"));
   const Json alphas = value("alpha_pattern");
   if (alphas.is_object()) {
     for (const auto& [pattern, alpha] : alphas.items()) {
-      config.alphas_.emplace_back(pattern, read_number("alpha_pattern", alpha));
+      config.alphas.emplace_back(pattern, read_number("alpha_pattern", alpha));
       if (pattern.find_first_of("*+?()[]{}|^$\\") == pattern.npos) continue;
       problems.Add("'alpha_pattern': expected names of modules; got ", Quoted(pattern), kMergeIt);
     }
@@ -112,29 +103,21 @@ absl::StatusOr<AdapterConfig> AdapterConfig::Read(const std::string& path) {
   return config;
 }
 
-// Finds the modules, by their names without "base_model.model.".
-std::map<std::string, AdaptedModule> ListModules(const WeightFiles& files, Problems& problems) {
-  struct End {
-    const char* text;
-    bool is_a, is_table;
-  };
-  constexpr End kEnds[] = {{".lora_A.weight", true, false},
-                           {".lora_B.weight", false, false},
-                           {".lora_embedding_A", true, true},
-                           {".lora_embedding_B", false, true}};
-  std::map<std::string, AdaptedModule> modules;
-  for (const auto& [name, tensor] : files.files.front().tensors) {
-    const auto* end =
-        absl::c_find_if(kEnds, [&name = name](End one) { return absl::EndsWith(name, one.text); });
-    if (end == std::end(kEnds)) {
-      problems.Add("tensor ", Quoted(name), ": expected a LoRA matrix", kMergeIt);
-      continue;
+// Finds the modules, by the names of their matrices without their ends, and whether each is a
+// table.
+std::map<std::string, bool> ListModules(WeightBinder& binder) {
+  std::map<std::string, bool> modules;
+  for (const std::string& name : binder.Unbound()) {
+    absl::string_view stem = name;
+    const auto is_of = [&](bool table) {
+      return absl::ConsumeSuffix(&stem, kEnds[table][0]) ||
+             absl::ConsumeSuffix(&stem, kEnds[table][1]);
+    };
+    if (const bool is_linear = is_of(false); is_linear || is_of(true)) {
+      modules[std::string(stem)] = !is_linear;
+    } else {
+      binder.Refuse("tensor ", Quoted(name), ": expected a LoRA matrix", kMergeIt);
     }
-    absl::string_view module = absl::StripSuffix(name, end->text);
-    absl::ConsumePrefix(&module, "base_model.model.");
-    AdaptedModule& found = modules[std::string(module)];
-    (end->is_a ? found.a : found.b) = name;
-    found.is_table = end->is_table;
   }
   return modules;
 }
@@ -147,7 +130,7 @@ const CheckpointTensor* FindTensor(const std::string& module, const Checkpoint& 
   for (const CheckpointTensor& tensor : checkpoint.tensors) {
     if (tensor.weights.empty()) continue;
     if (tensor.name == name) return &tensor;
-    if (AdapterConfig::IsEnd(name, tensor.name) || AdapterConfig::IsEnd(tensor.name, name)) {
+    if (IsEnd(name, tensor.name) || IsEnd(tensor.name, name)) {
       found.push_back(&tensor);
     }
   }
@@ -157,32 +140,32 @@ const CheckpointTensor* FindTensor(const std::string& module, const Checkpoint& 
   return nullptr;
 }
 
-// Returns the products of a module, and binds its matrices. `shapes` are the model's.
-LowRankProducts ReadModule(const std::string& name, const AdaptedModule& module,
-                           const AdapterConfig& config, const Checkpoint& checkpoint,
-                           const WeightShapes& shapes, WeightBinder& binder) {
+// Returns the products of the module whose matrices' names begin with `stem`, and binds them.
+LowRankProducts ReadModule(const std::string& stem, bool is_table, const AdapterConfig& config,
+                           const Checkpoint& checkpoint, WeightBinder& binder) {
+  const std::string name(absl::StripPrefix(stem, "base_model.model."));
+  const std::string a_name = stem + kEnds[is_table][0], b_name = stem + kEnds[is_table][1];
   const CheckpointTensor* tensor = FindTensor(name, checkpoint, binder.problems());
-  const FileTensor* a = binder.Find(module.a);
-  if (a == nullptr || binder.Find(module.b) == nullptr || a->shape.size() != 2 || a->shape[0] < 1) {
+  const FileTensor* a = binder.Find(a_name);
+  if (a == nullptr || binder.Find(b_name) == nullptr || a->shape.size() != 2 || a->shape[0] < 1) {
     binder.Refuse("module ", Quoted(name), ": expected the LoRA matrices A [r, .] and B [., r]");
     return {};
   }
   if (tensor == nullptr) return {};
   const int64_t rank = a->shape[0];
-  LowRankProducts of_tensor = OfTensor(*tensor, shapes,
-                                       {.left = module.is_table ? module.a : module.b,
-                                        .right = module.is_table ? module.b : module.a,
-                                        .transposed = module.is_table,
-                                        .rank = rank,
-                                        .scale = config.ScaleOf(name, rank)});
+  // The matrices of a table are stored as [rank, rows] and [columns, rank].
+  const std::string& left = is_table ? a_name : b_name;
+  const std::string& right = is_table ? b_name : a_name;
+  LowRankProducts of_tensor =
+      OfTensor(*tensor, checkpoint.description,
+               {.left = left, .right = right, .rank = rank, .scale = config.ScaleOf(name, rank)});
   if (of_tensor.empty()) {
     binder.Refuse("module ", Quoted(name), ": the layout of the tensor ", Quoted(tensor->name),
                   " is not supported", kMergeIt);
     return {};
   }
-  const int64_t rows = tensor->shape[0], columns = tensor->shape[1];
-  binder.Bind({module.a, {rank, module.is_table ? rows : columns}}, {{module.a}});
-  binder.Bind({module.b, {module.is_table ? columns : rows, rank}}, {{module.b}});
+  binder.Bind({left, {tensor->shape[0], rank}}, {{.name = left, .transposed = is_table}});
+  binder.Bind({right, {rank, tensor->shape[1]}}, {{.name = right, .transposed = is_table}});
   return of_tensor;
 }
 
@@ -191,22 +174,20 @@ LowRankProducts ReadModule(const std::string& name, const AdaptedModule& module,
 absl::Status MergeAdapter(const std::string& folder, const CheckpointOptions& options,
                           Checkpoint& checkpoint) {
   ASSIGN_OR_RETURN(const AdapterConfig config,
-                   AdapterConfig::Read(absl::StrCat(folder, "/", kConfigFile)));
-  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFile(folder, kWeightsFile, options));
+                   ReadAdapterConfig(absl::StrCat(folder, "/", kConfigFile)));
   WeightBinder binder(absl::StrCat(folder, "/", kWeightsFile));
-  const std::map<std::string, AdaptedModule> modules = ListModules(files, binder.problems());
-  binder.AddFiles("", std::move(files));
-  const WeightShapes shapes = ShapesOf(checkpoint.description);
+  RETURN_IF_ERROR(binder.AddFiles("", OpenWeightFile(folder, kWeightsFile, options)));
+  const std::map<std::string, bool> modules = ListModules(binder);
   LowRankProducts products;
-  for (const auto& [name, module] : modules) {
-    products.merge(ReadModule(name, module, config, checkpoint, shapes, binder));
+  for (const auto& [stem, is_table] : modules) {
+    products.merge(ReadModule(stem, is_table, config, checkpoint, binder));
   }
   if (modules.empty()) binder.Refuse("no LoRA matrices");
   CheckpointOptions of_adapter = options;
   of_adapter.weights_sha256.clear();
   Checkpoint factors;
   RETURN_IF_ERROR(binder.Finish(of_adapter, factors));
-  AddProducts(std::move(products), std::move(factors.weights), checkpoint);
+  AddProducts(products, std::move(factors.weights), checkpoint);
   return absl::OkStatus();
 }
 

@@ -2,62 +2,22 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/types/span.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/files/computed_weights.h"
 
 namespace attendant {
 namespace {
 
-// Returns the transpose of a matrix [rows, columns].
-std::vector<float> Transpose(const std::vector<float>& matrix, int64_t rows, int64_t columns) {
-  std::vector<float> transposed(matrix.size());
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) transposed[c * rows + r] = matrix[r * columns + c];
-  }
-  return transposed;
-}
-
-// Not thread-safe.
-class LowRankWeights : public WeightSource {
- public:
-  LowRankWeights(std::unique_ptr<WeightSource> base, std::unique_ptr<WeightSource> factors,
-                 LowRankProducts products)
-      : base_(std::move(base)), factors_(std::move(factors)), products_(std::move(products)) {}
-
-  bool Has(absl::string_view name) const override { return base_->Has(name); }
-
-  absl::Status Read(absl::string_view name, absl::Span<float> target) override {
-    RETURN_IF_ERROR(base_->Read(name, target));
-    const auto product = products_.find(std::string(name));
-    return product == products_.end() ? absl::OkStatus() : Add(product->second, target);
-  }
-
-  absl::StatusOr<bool> ReadStored(absl::string_view name, DataType type,
-                                  absl::Span<char> target) override {
-    if (products_.contains(std::string(name))) return false;
-    return base_->ReadStored(name, type, target);
-  }
-
- private:
-  absl::Status Add(const LowRankProduct& product, absl::Span<float> target);
-
-  const std::unique_ptr<WeightSource> base_;
-  const std::unique_ptr<WeightSource> factors_;  // null: base_
-  const LowRankProducts products_;
-};
-
-absl::Status LowRankWeights::Add(const LowRankProduct& product, absl::Span<float> target) {
-  WeightSource& factors = factors_ == nullptr ? *base_ : *factors_;
+// Adds the product of `factors` to `target`.
+absl::Status Add(const LowRankProduct& product, WeightSource& factors, absl::Span<float> target) {
   const int64_t rank = product.rank, columns = product.columns;
   std::vector<float> left(product.rows * rank), right(rank * columns);
   RETURN_IF_ERROR(factors.Read(product.left, absl::MakeSpan(left)));
   RETURN_IF_ERROR(factors.Read(product.right, absl::MakeSpan(right)));
-  if (product.transposed) {
-    left = Transpose(left, rank, product.rows);
-    right = Transpose(right, columns, rank);
-  }
   std::vector<float> sum(columns);
   const int64_t rows = static_cast<int64_t>(target.size()) / columns;
   for (int64_t r = 0; r < rows; ++r) {
@@ -75,15 +35,11 @@ absl::Status LowRankWeights::Add(const LowRankProduct& product, absl::Span<float
 
 }  // namespace
 
-WeightShapes ShapesOf(const ModelDescription& description) {
-  WeightShapes shapes;
-  for (const WeightSpec& spec : ListWeights(description)) shapes[spec.name] = spec.shape;
-  return shapes;
-}
-
-LowRankProducts OfTensor(const CheckpointTensor& tensor, const WeightShapes& shapes,
+LowRankProducts OfTensor(const CheckpointTensor& tensor, const ModelDescription& model,
                          LowRankProduct product) {
   LowRankProducts products;
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const WeightSpec& spec : ListWeights(model)) shapes[spec.name] = spec.shape;
   if (tensor.shape.size() != 2 || tensor.is_interleaved) return products;
   product.rows = tensor.shape[0];
   product.columns = tensor.shape[1];
@@ -100,17 +56,21 @@ LowRankProducts OfTensor(const CheckpointTensor& tensor, const WeightShapes& sha
   return row == product.rows ? products : LowRankProducts();
 }
 
-void AddProducts(LowRankProducts products, std::unique_ptr<WeightSource> factors,
+void AddProducts(const LowRankProducts& products, std::shared_ptr<WeightSource> factors,
                  Checkpoint& checkpoint) {
+  ComputedWeights sums;
   for (const auto& [name, product] : products) {
     checkpoint.description.linear_type = DataType::kFloat32;  // sums are not rounded
     // The sum of a table and a product would be rounded to the type of the file.
     if (absl::StartsWith(name, "embeddings.") && checkpoint.description.embeddings) {
       checkpoint.description.embeddings->table_type = DataType::kFloat32;
     }
+    sums[name] = [=, name = name, product = product](WeightSource& base, absl::Span<float> target) {
+      RETURN_IF_ERROR(base.Read(name, target));
+      return Add(product, factors == nullptr ? base : *factors, target);
+    };
   }
-  checkpoint.weights = std::make_unique<LowRankWeights>(std::move(checkpoint.weights),
-                                                        std::move(factors), std::move(products));
+  checkpoint.weights = WithComputed(std::move(sums), std::move(checkpoint.weights));
 }
 
 }  // namespace attendant

@@ -1,6 +1,7 @@
 #include "engine/checkpoint/task_adapters.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "absl/strings/match.h"
@@ -35,7 +36,8 @@ std::vector<std::string> ListTasks(const std::string& folder) {
   return tasks;
 }
 
-absl::StatusOr<TaskAdapter> TaskAdapter::Read(const std::string& folder, const std::string& task) {
+absl::StatusOr<TaskProducts> BindTaskAdapter(const std::string& folder, const std::string& task,
+                                             WeightBinder& binder) {
   const std::vector<std::string> tasks = ListTasks(folder);
   const auto found = std::find(tasks.begin(), tasks.end(), task);
   if (found == tasks.end()) {
@@ -44,19 +46,13 @@ absl::StatusOr<TaskAdapter> TaskAdapter::Read(const std::string& folder, const s
                                          : "expected one of " + absl::StrJoin(tasks, ", "),
                            "; got ", Quoted(task));
   }
-  TaskAdapter adapter;
-  adapter.index_ = found - tasks.begin();
-  adapter.tasks_ = static_cast<int64_t>(tasks.size());
   const Json alpha = ReadConfig(folder).value("lora_alpha", Json());
   if (!alpha.is_number()) {
     return InvalidArgument(folder, "/config.json: lora_alpha: expected a number; got ",
                            Describe(alpha));
   }
-  adapter.alpha_ = alpha.get<double>();
-  return adapter;
-}
-
-void TaskAdapter::Bind(WeightBinder& binder) {
+  const RowPart part = {found - tasks.begin(), std::ssize(tasks)};
+  TaskProducts products;
   for (const std::string& name : binder.Unbound()) {
     absl::string_view stem = name;
     if (!absl::ConsumeSuffix(&stem, kA)) continue;
@@ -67,32 +63,31 @@ void TaskAdapter::Bind(WeightBinder& binder) {
     const int64_t rows = weight->shape[0], columns = weight->shape[1];
     const bool is_table = a.size() == 3 && a[1] == rows && a[2] != columns;
     const int64_t rank = a.size() == 3 ? a[is_table ? 2 : 1] : 0;
-    if (rank < 1 || a[0] != tasks_) {
-      binder.Refuse(binder.Show(name), ": expected [", tasks_, ", rank, ", columns, "] or [",
-                    tasks_, ", ", rows, ", rank]");
+    if (rank < 1 || a[0] != part.count) {
+      binder.Refuse(binder.Show(name), ": expected [", part.count, ", rank, ", columns, "] or [",
+                    part.count, ", ", rows, ", rank]");
       continue;
     }
-    const RowPart part = {index_, tasks_};
     binder.Bind({name, {1, is_table ? rows : rank, is_table ? rank : columns}}, {{name, part}});
     binder.Bind({b_name, {1, is_table ? rank : rows, is_table ? columns : rank}}, {{b_name, part}});
-    products_.emplace_back(
-        original, LowRankProduct{.left = is_table ? name : b_name,
-                                 .right = is_table ? b_name : name,
-                                 .rank = rank,
-                                 .scale = static_cast<float>(alpha_ / static_cast<double>(rank))});
+    const double scale = alpha.get<double>() / static_cast<double>(rank);
+    products.emplace_back(original, LowRankProduct{.left = is_table ? name : b_name,
+                                                   .right = is_table ? b_name : name,
+                                                   .rank = rank,
+                                                   .scale = static_cast<float>(scale)});
   }
-  if (products_.empty()) binder.Refuse("task: the files have no task adapters");
+  if (products.empty()) binder.Refuse("task: the files have no task adapters");
+  return products;
 }
 
-absl::Status TaskAdapter::AddTo(Checkpoint& checkpoint) {
+absl::Status AddTaskAdapter(TaskProducts adapter, Checkpoint& checkpoint) {
   std::map<std::string, const CheckpointTensor*> tensors;
   for (const CheckpointTensor& tensor : checkpoint.tensors) tensors[tensor.name] = &tensor;
-  const WeightShapes shapes = ShapesOf(checkpoint.description);
   LowRankProducts products;
-  for (auto& [original, product] : products_) {
+  for (auto& [original, product] : adapter) {
     const CheckpointTensor& tensor = *tensors.at(original);
     if (tensor.weights.empty()) continue;  // of a pooler that is not used, for example
-    LowRankProducts of_tensor = OfTensor(tensor, shapes, std::move(product));
+    LowRankProducts of_tensor = OfTensor(tensor, checkpoint.description, std::move(product));
     if (of_tensor.empty()) {
       return InvalidArgument(
           tensor.file, ": tensor ", Quoted(original),
@@ -100,7 +95,7 @@ absl::Status TaskAdapter::AddTo(Checkpoint& checkpoint) {
     }
     products.merge(of_tensor);
   }
-  AddProducts(std::move(products), nullptr, checkpoint);
+  AddProducts(products, nullptr, checkpoint);
   return absl::OkStatus();
 }
 
