@@ -33,4 +33,8 @@ struct ModelConfig {
 // there is no such file.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tower = Tower::kOnly);
 
+// Does so for the content of such a file, which messages name as `path`.
+absl::StatusOr<ModelConfig> ReadModelConfig(const Json& file, const std::string& path,
+                                            Tower tower = Tower::kOnly);
+
 }  // namespace attendant
