@@ -1,7 +1,7 @@
 #include "engine/checkpoint/read_tokenization.h"
 
 #include <algorithm>
-#include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -16,15 +16,11 @@
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/tokenizer_json.h"
-#include "engine/checkpoint/late_interaction/query_expansion.h"
-#include "engine/checkpoint/late_interaction/stanford_colbert.h"
 #include "engine/checkpoint/late_interaction/text_lengths.h"
 #include "engine/checkpoint/sentence_transformers.h"
 
 namespace attendant {
 namespace {
-
-constexpr IntegerRange kLengthRange = {1, std::numeric_limits<int32_t>::max()};
 
 // A tokenizer_config.json lists every token that was added to the vocabulary.
 constexpr JsonLimits kTokenizerLimits = {
@@ -50,16 +46,10 @@ Json ReadLeniently(const std::string& path, std::vector<std::string>& warnings) 
   return Json::object();
 }
 
-// Parses the checked parts of a tokenizer.json: the object `model`, left empty because it holds the
-// vocabulary, the list of added tokens, and the truncation.
-absl::StatusOr<Json> ParseTokenizer(const std::string& tokenizer) {
-  const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event != Json::parse_event_t::key || depth > 2) return true;
-    if (depth == 2) return parsed == "direction";  // of the truncation
-    return parsed == "added_tokens" || parsed == "model" || parsed == "truncation";
-  };
+// Parses a tokenizer.json, in which some parts must be there.
+absl::StatusOr<Json> ParseAndCheck(const std::string& tokenizer) {
   if (tokenizer.empty()) return absl::InvalidArgumentError("expected JSON; the file is empty");
-  Json parsed = Json::parse(tokenizer, wanted, /*allow_exceptions=*/false);
+  Json parsed = ParseTokenizer(tokenizer);
   if (parsed.is_discarded()) return absl::InvalidArgumentError("not strict JSON in UTF-8");
   if (!parsed.is_object() || !parsed.value("model", Json()).is_object()) {
     return absl::InvalidArgumentError("expected an object with an object model");
@@ -70,29 +60,29 @@ absl::StatusOr<Json> ParseTokenizer(const std::string& tokenizer) {
   return parsed;
 }
 
-// Reads tokenizer.json, and returns its list of added tokens. A file that cannot be read is a
+// Reads tokenizer.json, and returns the ids of its added tokens. A file that cannot be read is a
 // warning: the model takes token ids without it.
-Json ReadTokenizer(const std::string& folder, Tokenization& read,
-                   std::vector<std::string>& warnings) {
+std::map<std::string, int32_t> ReadTokenizer(const std::string& folder, Tokenization& read,
+                                             std::vector<std::string>& warnings) {
   const std::string path = absl::StrCat(folder, "/tokenizer.json");
   absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxTokenizerBytes);
   if (absl::IsNotFound(text.status()) && !PathExists(path)) {
     read.why_no_tokenizer = "its directory has no tokenizer.json";
-    return Json::array();
+    return {};
   }
   const absl::StatusOr<Json> parsed =
-      text.ok() ? ParseTokenizer(*text) : absl::StatusOr<Json>(text.status());
+      text.ok() ? ParseAndCheck(*text) : absl::StatusOr<Json>(text.status());
   if (parsed.ok()) {
     read.tokenizer_json = *std::move(text);
     read.why_no_tokenizer.clear();
     read.truncates_left = ReadTruncation(parsed->value("truncation", Json())).is_left;
-    return (*parsed)["added_tokens"];
+    return ReadTokenIds(*parsed);
   }
   absl::string_view reason = parsed.status().message();
   absl::ConsumePrefix(&reason, path + ": ");
   read.why_no_tokenizer = absl::StrCat("its tokenizer.json cannot be read: ", reason);
   warnings.push_back(absl::StrCat(path, ": ", reason, "; the model takes only token ids"));
-  return Json::array();
+  return {};
 }
 
 // Keeps the contents of a file, if it is there and can be read.
@@ -115,24 +105,17 @@ void KeepFiles(const std::string& transformer, Tokenization& read) {
   }
 }
 
-std::optional<int64_t> IdOf(const Json& added_tokens, const std::string& text) {
-  for (const Json& token : added_tokens) {
-    if (!token.is_object() || token.value("content", Json()) != text) continue;
-    return AsCount(token.value("id", Json()));
-  }
-  return std::nullopt;
-}
-
-void ReadSpecialTokens(const std::string& folder, const Json& config, const Json& added_tokens,
-                       Tokenization& read, std::vector<std::string>& warnings) {
+void ReadSpecialTokens(const std::string& folder, const Json& config,
+                       const std::map<std::string, int32_t>& ids, Tokenization& read,
+                       std::vector<std::string>& warnings) {
   if (read.tokenizer_json.empty()) return;
   const Json older = ReadLeniently(absl::StrCat(folder, "/special_tokens_map.json"), warnings);
   for (const char* role : kRoles) {
     const std::string key = absl::StrCat(role, "_token");
     std::string text = TokenTextAt(config, key);
     if (text.empty()) text = TokenTextAt(older, key);
-    if (text.empty()) continue;
-    if (const auto id = IdOf(added_tokens, text)) read.special_tokens[role] = *id;
+    const auto id = ids.find(text);
+    if (!text.empty() && id != ids.end()) read.special_tokens[role] = id->second;
   }
 }
 
@@ -160,7 +143,7 @@ void ReadTruncationSide(const std::string& path, const Json& config, Tokenizatio
 int64_t LengthAt(const char* key, const Json& config) {
   const auto found = config.find(key);
   const std::optional<int64_t> length = found == config.end() ? std::nullopt : AsCount(*found);
-  return length && *length <= kLengthRange.highest ? *length : 0;
+  return length && *length <= kTextLengthRange.highest ? *length : 0;
 }
 
 // Returns the tokenizer's length or, as in sentence-transformers, the model's if that is smaller.
@@ -183,7 +166,7 @@ absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read,
       lengths = ReadTextLengths(config);
       CheckTransformerSettings(config);
       if (!config.Has({"max_seq_length"})) return;
-      read.max_sequence_length = config.Integer({"max_seq_length"}, kLengthRange);
+      read.max_sequence_length = config.Integer({"max_seq_length"}, kTextLengthRange);
     });
   }
   return absl::OkStatus();
@@ -220,17 +203,20 @@ void ReadPylate(ConfigReader& config, Tokenization& read, TextLengths& lengths) 
   AddLengths(ReadPylateLengths(config), read, lengths);
 }
 
-// Of a checkpoint of Stanford's ColBERT.
+// Reads the prefixes and lengths of a checkpoint of Stanford's ColBERT.
 absl::Status ReadStanford(const std::string& folder, Tokenization& read, TextLengths& lengths) {
-  ASSIGN_OR_RETURN(const StanfordSettings found, ReadStanfordColbert(folder));
-  AddPrefixes({{"query", found.query_prefix}, {"document", found.document_prefix}}, read);
-  AddLengths(found.lengths, read, lengths);
-  return absl::OkStatus();
+  const std::string path = absl::StrCat(folder, "/", kStanfordMetadata);
+  return ReadConfigOrDefaults(path, [&](ConfigReader& config) {
+    AddPrefixes({{"query", config.Text({"query_token_id"}, "[unused0]") + " "},
+                 {"document", config.Text({"doc_token_id"}, "[unused1]") + " "}},
+                read);
+    AddLengths(ReadStanfordLengths(config), read, lengths);
+  });
 }
 
 absl::Status ReadPrompts(const std::string& folder, Tokenization& read, TextLengths& lengths) {
   const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
-  return ReadConfigIfPresent(path, [&](ConfigReader& config) {
+  return ReadConfigOrDefaults(path, [&](ConfigReader& config) {
     if (const Json* prompts = config.Object({"prompts"}); prompts != nullptr) {
       for (const auto& [name, prompt] : prompts->items()) {
         if (prompt.is_null()) {
@@ -271,10 +257,10 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
                                               std::vector<std::string>& warnings) {
   Tokenization read;
   KeepFiles(transformer, read);
-  const Json added_tokens = ReadTokenizer(transformer, read, warnings);
+  const std::map<std::string, int32_t> ids = ReadTokenizer(transformer, read, warnings);
   const std::string config_path = absl::StrCat(transformer, "/tokenizer_config.json");
   const Json config = ReadLeniently(config_path, warnings);
-  ReadSpecialTokens(transformer, config, added_tokens, read, warnings);
+  ReadSpecialTokens(transformer, config, ids, read, warnings);
   read.padding.is_left = PadsLeft(config);
   ReadTruncationSide(config_path, config, read, warnings);
   read.max_sequence_length =

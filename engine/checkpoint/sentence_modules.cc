@@ -10,7 +10,7 @@
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
-#include "engine/checkpoint/late_interaction/stanford_colbert.h"
+#include "engine/checkpoint/late_interaction/text_lengths.h"
 #include "engine/checkpoint/sentence_transformers.h"
 
 namespace attendant {
@@ -26,32 +26,25 @@ constexpr char kPooledVectors[] = "sentence_embedding", kTokenVectors[] = "token
 // A Transformer that makes pooled vectors, whatever its configuration says.
 constexpr char kClipModel[] = "CLIPModel";
 
-enum class Module {
-  kTransformer,
-  kStaticEmbedding,
-  kSparseStaticEmbedding,
-  kPooling,
-  kDense,
-  kNormalize,
-  kDropout,
-  kMask,
-  kSpladePooling,
-  kLogitScore
-};
+constexpr char kStatic[] = "StaticEmbedding", kSparseStatic[] = "SparseStaticEmbedding";
+constexpr char kPooling[] = "Pooling", kDense[] = "Dense", kNormalize[] = "Normalize";
 
-constexpr Named<Module> kModules[] = {
-    {"Transformer", Module::kTransformer},
-    {"MLMTransformer", Module::kTransformer},  // before version 5.4, for SpladePooling
-    {kClipModel, Module::kTransformer},        // before that version, for both towers of CLIP
-    {"StaticEmbedding", Module::kStaticEmbedding},
-    {"SparseStaticEmbedding", Module::kSparseStaticEmbedding},
-    {"Pooling", Module::kPooling},
-    {"Dense", Module::kDense},
-    {"Normalize", Module::kNormalize},
-    {"Dropout", Module::kDropout},
-    {"MultiVectorMask", Module::kMask},
-    {"SpladePooling", Module::kSpladePooling},
-    {"LogitScore", Module::kLogitScore},
+// The types of modules, and the member that a module's directory becomes: once, and after a
+// Transformer.
+using ModuleRow = Named<std::string SentenceModules::*>;
+constexpr ModuleRow kModules[] = {
+    {"Transformer", &SentenceModules::transformer},
+    {"MLMTransformer", &SentenceModules::transformer},  // before version 5.4, for SpladePooling
+    {kClipModel, &SentenceModules::transformer},  // before that version, for both towers of CLIP
+    {kStatic, &SentenceModules::transformer},
+    {kSparseStatic, &SentenceModules::transformer},
+    {kPooling, &SentenceModules::pooling},
+    {kDense, nullptr},
+    {kNormalize, nullptr},
+    {"Dropout", nullptr},  // changes nothing at inference
+    {"MultiVectorMask", &SentenceModules::mask},
+    {"SpladePooling", &SentenceModules::splade_pooling},
+    {"LogitScore", &SentenceModules::logit_score},
 };
 
 // Returns the folder of a module: the folder of the model or one inside it, for a module of a
@@ -136,14 +129,17 @@ class ModuleList {
     const std::string type = reader.Text({"type"});
     path_ = ModuleFolder(folder_, reader.Text({"path"}, ""), problems_);
     const std::vector<std::string> parts = absl::StrSplit(type, '.');
-    for (const Named<Module>& module : kModules) {
-      const bool is_token_dense = parts.front() == "pylate" && module.value == Module::kDense;
-      const bool is_own = type == kOwnTransformer && module.value == Module::kTransformer;
+    for (const ModuleRow& module : kModules) {
+      const bool is_token_dense = parts.front() == "pylate" && parts.back() == kDense;
+      const bool is_own = type == kOwnTransformer;
       if (parts.front() != "sentence_transformers" && !is_token_dense && !is_own) continue;
       if (parts.back() != module.name) continue;
       if (is_own) found_.own_code = type;
       name_ = module.name;
-      return AddKnown(module.value);
+      if (name_ == kDense) return AddDense();
+      if (name_ == kNormalize) return AddNormalize();
+      if (module.value != nullptr) AddOnce(module);
+      return;
     }
     problems_.Add(
         "type: expected Transformer, StaticEmbedding, SparseStaticEmbedding, Pooling, Dense, "
@@ -156,15 +152,15 @@ class ModuleList {
     if (!problems_.empty()) return std::move(found_);
     if (found_.transformer.empty()) problems_.Add("no Transformer module");
     const bool has_others = !found_.pooling.empty() || has_normalize_ || found_.has_token_head ||
-                            !mask_.empty() ||
+                            !found_.mask.empty() ||
                             (!found_.splade_pooling.empty() && !found_.logit_score.empty());
     for (const auto& [module, folder] : {std::pair{"SpladePooling", &found_.splade_pooling},
                                          std::pair{"LogitScore", &found_.logit_score}}) {
       if (folder->empty() || !has_others) continue;
       problems_.Add(module, ": cannot be combined with modules other than a Transformer");
     }
-    if (found_.is_static && (!found_.pooling.empty() || found_.has_token_head || !mask_.empty() ||
-                             !found_.splade_pooling.empty())) {
+    if (found_.is_static && (!found_.pooling.empty() || found_.has_token_head ||
+                             !found_.mask.empty() || !found_.splade_pooling.empty())) {
       problems_.Add(
           "StaticEmbedding: cannot be combined with Pooling, SpladePooling or modules for token "
           "vectors, because it pools by itself");
@@ -172,51 +168,35 @@ class ModuleList {
     if (found_.is_sparse_static && (has_others || !found_.splade_pooling.empty())) {
       problems_.Add("SparseStaticEmbedding: cannot be combined with other modules");
     }
-    if (!mask_.empty()) found_.mask = MaskFile{absl::StrCat(mask_, "/config.json")};
+    if (!found_.mask.empty()) found_.mask += "/config.json";
     return std::move(found_);
   }
 
  private:
-  void AddKnown(Module module) {
-    switch (module) {
-      case Module::kTransformer:
-        found_.transformer_pools = name_ == kClipModel || MakesVectors();
-        return AddOnce(found_.transformer);
-      case Module::kStaticEmbedding:
-        found_.is_static = found_.transformer.empty();
-        return AddOnce(found_.transformer);
-      case Module::kSparseStaticEmbedding:
-        found_.is_sparse_static = found_.transformer.empty();
-        return AddOnce(found_.transformer);
-      case Module::kPooling:
-        if (found_.has_token_head || !mask_.empty()) Refuse("before modules for token vectors");
-        if (found_.transformer_pools) Refuse("after a Transformer that does not pool by itself");
-        return AddOnce(found_.pooling);
-      case Module::kDense:
-        return AddDense();
-      case Module::kNormalize:
-        return AddNormalize();
-      case Module::kDropout:  // changes nothing at inference
-        return;
-      case Module::kMask:
-        return AddOnce(mask_);
-      case Module::kSpladePooling:
-        return AddOnce(found_.splade_pooling);
-      case Module::kLogitScore:
-        return AddOnce(found_.logit_score);
-    }
-  }
-
   void Refuse(const std::string& expected) {
     problems_.Add(name_, " in ", Quoted(path_), ": expected ", expected);
   }
 
-  void AddOnce(std::string& target) {
+  void AddOnce(const ModuleRow& module) {
+    std::string& target = found_.*module.value;
+    if (name_ == kPooling && (found_.has_token_head || !found_.mask.empty())) {
+      Refuse("before modules for token vectors");
+    }
+    if (name_ == kPooling) RefuseAfterPooling();
     if (!target.empty()) Refuse("only once");
-    if (found_.transformer.empty() && &target != &found_.transformer) {
-      Refuse("after a Transformer");
+    if (&target != &found_.transformer) {
+      if (found_.transformer.empty()) Refuse("after a Transformer");
+    } else if (target.empty()) {
+      found_.is_static = name_ == kStatic;
+      found_.is_sparse_static = name_ == kSparseStatic;
+      found_.transformer_pools =
+          name_ == kClipModel || (name_ != kStatic && name_ != kSparseStatic && MakesVectors());
     }
     target = path_;
+  }
+
+  void RefuseAfterPooling() {
+    if (found_.transformer_pools) Refuse("after a Transformer that does not pool by itself");
   }
 
   // Returns the name of the vectors that the module reads and changes in place.
@@ -224,7 +204,7 @@ class ModuleList {
     const std::string path = absl::StrCat(path_, "/config.json");
     if (path_ == folder_) return fallback;  // a module without a folder of its own
     std::string input = fallback;
-    problems_.AddError(ReadConfigIfPresent(path, [&](ConfigReader& config) {
+    problems_.AddError(ReadConfigOrDefaults(path, [&](ConfigReader& config) {
       input = config.Text({"module_input_name"}, fallback);
       const std::string output = config.Text({"module_output_name"}, input);
       if (input != kPooledVectors && input != kTokenVectors) {
@@ -239,10 +219,8 @@ class ModuleList {
 
   // Whether the Transformer that is being added makes pooled vectors by its configuration.
   bool MakesVectors() {
-    const std::string path = absl::StrCat(path_, "/sentence_bert_config.json");
-    const absl::StatusOr<Json> json = PathExists(path) ? ReadJsonFile(path) : Json::object();
-    problems_.AddError(json.status());
-    return json.ok() && json->is_object() && TextAt(*json, "module_output_name") == kPooledVectors;
+    const Json config = ReadObjectOrEmpty(absl::StrCat(path_, "/sentence_bert_config.json"));
+    return TextAt(config, "module_output_name") == kPooledVectors;
   }
 
   void AddDense() {
@@ -250,7 +228,7 @@ class ModuleList {
     const bool of_tokens = ReadVectors(pools ? kPooledVectors : kTokenVectors) == kTokenVectors;
     if (!of_tokens && !pools) Refuse("after a Pooling (its input is 'sentence_embedding')");
     if (of_tokens ? found_.normalizes_tokens : found_.normalize) Refuse("before Normalize");
-    if (found_.transformer_pools) Refuse("after a Transformer that does not pool by itself");
+    RefuseAfterPooling();
     found_.has_token_head |= of_tokens;
     (of_tokens ? found_.token_dense : found_.dense).push_back(path_);
   }
@@ -269,17 +247,16 @@ class ModuleList {
   Problems& problems_;
   SentenceModules found_;
   bool has_normalize_ = false;
-  std::string mask_;         // the folder of MultiVectorMask
   std::string name_, path_;  // of the module that is being added
 };
 
 // Adds the modules that PyLate implements in code, like MultiVectorEncoder of the library.
 absl::Status AddModulesOfPylate(const std::string& folder, SentenceModules& modules) {
   const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
-  return ReadConfigIfPresent(path, [&](ConfigReader& config) {
-    if (!IsPylate(config) || !modules.pooling.empty() || modules.mask) return;
-    modules.mask = MaskFile{path, MaskFile::Kind::kPylate};
-    modules.normalizes_tokens = modules.has_token_head = true;
+  return ReadConfigOrDefaults(path, [&](ConfigReader& config) {
+    if (!IsPylate(config) || !modules.pooling.empty() || !modules.mask.empty()) return;
+    modules.mask = path;
+    modules.skips_punctuation = modules.normalizes_tokens = modules.has_token_head = true;
   });
 }
 
@@ -289,7 +266,8 @@ SentenceModules ModulesOfStanford(const std::string& folder) {
   SentenceModules modules;
   modules.transformer = folder;
   modules.has_token_head = modules.normalizes_tokens = modules.is_stanford = true;
-  modules.mask = MaskFile{absl::StrCat(folder, "/", kStanfordMetadata), MaskFile::Kind::kStanford};
+  modules.mask = absl::StrCat(folder, "/", kStanfordMetadata);
+  modules.skips_punctuation = true;
   return modules;
 }
 

@@ -6,7 +6,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 
@@ -96,8 +95,7 @@ absl::StatusOr<DenseShape> ReadDense(const std::string& folder, const std::strin
     dense.residual = dense.width == in_width ? Residual::kInput : Residual::kProjection;
   };
   RETURN_IF_ERROR(ReadConfig(absl::StrCat(folder, "/config.json"), read));
-  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFiles(folder, options));
-  binder.AddFiles(prefix, std::move(files));
+  RETURN_IF_ERROR(binder.AddFiles(prefix, OpenWeightFiles(folder, options)));
   const std::string stem = absl::StrCat(prefix, "linear");
   binder.Bind({name + ".weight", {dense.width, in_width}}, {{stem + ".weight"}});
   if (has_bias) binder.Bind({name + ".bias", {dense.width}}, {{stem + ".bias"}});
@@ -159,7 +157,7 @@ absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointO
         ReadDenseLayers(modules.dense, "pooling", options, hidden_size, pooling, binder));
     model.pooling = std::move(pooling);
   }
-  if (!modules.has_token_head && !modules.mask) return absl::OkStatus();
+  if (!modules.has_token_head && modules.mask.empty()) return absl::OkStatus();
   PoolingDescription token_head = {.modes = {}, .normalize = modules.normalizes_tokens};
   if (modules.is_stanford) BindStanfordLinear(hidden_size, token_head, binder);
   RETURN_IF_ERROR(

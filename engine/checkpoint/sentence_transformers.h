@@ -12,7 +12,6 @@
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/weight_binder.h"
-#include "engine/checkpoint/late_interaction/multi_vector_mask.h"
 
 namespace attendant {
 
@@ -40,8 +39,9 @@ struct SentenceModules {
   bool has_token_head = false;
   std::vector<std::string> token_dense;  // in their order
   bool normalizes_tokens = false;
-  std::optional<MaskFile> mask;  // none: the vectors of all tokens count
-  bool is_stanford = false;      // its Dense is a tensor of the transformer's files
+  std::string mask;  // the file of a MultiVectorMask; empty: the vectors of all tokens count
+  bool skips_punctuation = false;  // as in ReadMultiVectorMask
+  bool is_stanford = false;        // its Dense is a tensor of the transformer's files
   std::string splade_pooling;
   std::string logit_score;
 };

@@ -45,39 +45,10 @@ std::map<std::string, JsonSpan> FindMembers(const std::string& json) {
   return members;
 }
 
-// Parses the added tokens and the model's vocabulary. Keeps only `wanted` words of the vocabulary,
-// which may be very large.
-Json ParseVocabulary(const std::string& tokenizer, const std::vector<std::string>& wanted) {
-  bool in_vocabulary = false;
-  const Json::parser_callback_t keeps = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event != Json::parse_event_t::key) return true;
-    if (depth == 1) {
-      in_vocabulary = false;
-      return parsed == "added_tokens" || parsed == "model";
-    }
-    if (depth == 2) {
-      in_vocabulary = parsed == "vocab";
-      return in_vocabulary;
-    }
-    const auto& word = parsed.get_ref<const std::string&>();
-    return !in_vocabulary || std::find(wanted.begin(), wanted.end(), word) != wanted.end();
-  };
-  return Json::parse(tokenizer, keeps, /*allow_exceptions=*/false);
-}
-
 void AddId(const Json& id, const Json& text, std::map<std::string, int32_t>& ids) {
   const std::optional<int64_t> number = AsCount(id);
   if (!number || *number > std::numeric_limits<int32_t>::max() || !text.is_string()) return;
   ids.emplace(text.get<std::string>(), static_cast<int32_t>(*number));
-}
-
-// Returns one member of the tokenizer's object; null if it has none or is not valid.
-Json ParseMember(const std::string& tokenizer, const char* key) {
-  const Json::parser_callback_t wanted = [=](int depth, Json::parse_event_t event, Json& parsed) {
-    return event != Json::parse_event_t::key || depth != 1 || parsed == key;
-  };
-  const Json parsed = Json::parse(tokenizer, wanted, /*allow_exceptions=*/false);
-  return parsed.is_object() ? parsed.value(key, Json()) : Json();
 }
 
 std::string FirstWord(absl::string_view text) {
@@ -87,10 +58,22 @@ std::string FirstWord(absl::string_view text) {
 
 }  // namespace
 
-std::map<std::string, int32_t> ReadTokenIds(const std::string& tokenizer,
-                                            const std::vector<std::string>& wanted) {
+Json ParseTokenizer(const std::string& tokenizer, const std::vector<std::string>& wanted) {
+  std::string part;
+  const Json::parser_callback_t keeps = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (event != Json::parse_event_t::key) return true;
+    const auto& key = parsed.get_ref<const std::string&>();
+    if (depth == 1) part = key;
+    if (depth == 1) return key == "added_tokens" || key == "model" || key == "truncation";
+    if (part != "model") return true;
+    if (depth == 2) return key == "vocab" && !wanted.empty();
+    return std::find(wanted.begin(), wanted.end(), key) != wanted.end();
+  };
+  return Json::parse(tokenizer, keeps, /*allow_exceptions=*/false);
+}
+
+std::map<std::string, int32_t> ReadTokenIds(const Json& parsed) {
   std::map<std::string, int32_t> ids;
-  const Json parsed = ParseVocabulary(tokenizer, wanted);
   if (!parsed.is_object()) return ids;
   for (const Json& token : parsed.value("added_tokens", Json::array())) {
     if (token.is_object()) AddId(token.value("id", Json()), token.value("content", Json()), ids);
@@ -107,6 +90,11 @@ std::map<std::string, int32_t> ReadTokenIds(const std::string& tokenizer,
   return ids;
 }
 
+std::map<std::string, int32_t> ReadTokenIds(const std::string& tokenizer,
+                                            const std::vector<std::string>& wanted) {
+  return ReadTokenIds(ParseTokenizer(tokenizer, wanted));
+}
+
 TextTruncation ReadTruncation(const Json& truncation) {
   if (!truncation.is_object()) return {};
   const std::optional<int64_t> length = AsCount(truncation.value("max_length", Json()));
@@ -116,7 +104,8 @@ TextTruncation ReadTruncation(const Json& truncation) {
 }
 
 TextTruncation ReadTruncation(const std::string& tokenizer) {
-  return ReadTruncation(ParseMember(tokenizer, "truncation"));
+  const Json parsed = ParseTokenizer(tokenizer);
+  return ReadTruncation(parsed.is_object() ? parsed.value("truncation", Json()) : Json());
 }
 
 void SetMember(const std::string& key, absl::string_view value, std::string& json) {
@@ -132,10 +121,12 @@ void SetMember(const std::string& key, absl::string_view value, std::string& jso
 void MakeSpecial(const std::vector<std::string>& texts, std::string& tokenizer) {
   std::vector<std::string> wanted;
   for (const std::string& text : texts) wanted.insert(wanted.end(), {text, FirstWord(text)});
-  const std::map<std::string, int32_t> ids = ReadTokenIds(tokenizer, wanted);
-  const Json before = ParseMember(tokenizer, "added_tokens");
-  Json added = before.is_null() ? Json::array() : before;
-  if (ids.empty() || !added.is_array()) return;
+  const Json parsed = ParseTokenizer(tokenizer, wanted);
+  const std::map<std::string, int32_t> ids = ReadTokenIds(parsed);
+  if (ids.empty()) return;
+  const Json before = parsed.value("added_tokens", Json::array());
+  Json added = before;
+  if (!added.is_array()) return;
   for (const std::string& text : texts) {
     auto id = ids.find(text);
     if (id == ids.end()) id = ids.find(FirstWord(text));

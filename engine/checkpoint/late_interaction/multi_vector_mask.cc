@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/tokenizer_json.h"
@@ -64,29 +63,18 @@ std::vector<std::string> Punctuation() {
   return words;
 }
 
-// Whether the skip list is punctuation, by the file's default or flag.
-bool SkipsPunctuation(MaskFile::Kind kind, ConfigReader& config) {
-  switch (kind) {
-    case MaskFile::Kind::kModule:
-      return false;
-    case MaskFile::Kind::kPylate:
-      return !config.Has({"skiplist_words"});
-    case MaskFile::Kind::kStanford:
-      return config.Boolean({"mask_punctuation"}, true);
-  }
-  return false;
-}
-
 }  // namespace
 
-absl::Status ReadMultiVectorMask(const MaskFile& file, Tokenization& tokenization,
-                                 std::vector<std::string>& warnings) {
-  if (file.kind == MaskFile::Kind::kModule && !PathExists(file.path)) return absl::OkStatus();
+absl::Status ReadMultiVectorMask(const std::string& path, bool skips_punctuation,
+                                 Tokenization& tokenization, std::vector<std::string>& warnings) {
   TokenSelection& selection = tokenization.selection;
   std::vector<std::string> words;
-  RETURN_IF_ERROR(ReadConfigOrDefaults(file.path, [&](ConfigReader& config) {
+  RETURN_IF_ERROR(ReadConfigOrDefaults(path, [&](ConfigReader& config) {
     words = ReadTexts("skiplist_words", config);
-    if (SkipsPunctuation(file.kind, config)) words = Punctuation();
+    if (skips_punctuation && !config.Has({"skiplist_words"}) &&
+        config.Boolean({"mask_punctuation"}, true)) {
+      words = Punctuation();
+    }
     selection.skip_tasks = {"document"};
     if (config.Has({"skiplist_tasks"})) selection.skip_tasks = ReadTexts("skiplist_tasks", config);
     for (const int64_t id : config.Integers({"keep_only_token_ids"}, kIdRange, kMostIds)) {
@@ -94,7 +82,7 @@ absl::Status ReadMultiVectorMask(const MaskFile& file, Tokenization& tokenizatio
     }
     if (words.empty()) selection.skip_tasks.clear();
   }));
-  SetSkipped(file.path, words, tokenization, warnings);
+  SetSkipped(path, words, tokenization, warnings);
   return absl::OkStatus();
 }
 

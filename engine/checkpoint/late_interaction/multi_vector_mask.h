@@ -9,20 +9,11 @@
 
 namespace attendant {
 
-// The file that selects them.
-struct MaskFile {
-  enum class Kind {
-    kModule,   // the config.json of a MultiVectorMask
-    kPylate,   // config_sentence_transformers.json
-    kStanford  // artifact.metadata, which may be absent
-  };
-  std::string path;  // empty: none, so that all tokens count
-  Kind kind = Kind::kModule;
-};
-
-// Reads the selection of tokens. Looks up words in tokenizer.json; like the library, skips a word
-// that is not a token and adds a warning. A file of kModule may be absent.
-absl::Status ReadMultiVectorMask(const MaskFile& file, Tokenization& tokenization,
-                                 std::vector<std::string>& warnings);
+// Reads the selection of tokens from the file `path`, if it is there. Looks up words in
+// tokenizer.json; like the library, skips a word that is not a token and adds a warning. With
+// `skips_punctuation`, as in PyLate and Stanford's ColBERT, punctuation is skipped in documents if
+// the file has no list and does not say otherwise.
+absl::Status ReadMultiVectorMask(const std::string& path, bool skips_punctuation,
+                                 Tokenization& tokenization, std::vector<std::string>& warnings);
 
 }  // namespace attendant

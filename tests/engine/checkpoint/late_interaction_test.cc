@@ -119,7 +119,7 @@ TEST_F(LateInteraction, RefusesExpansionsThatItDoesNotKnow) {
                     HasSubstr("strategy: expected one of fixed, min; got 'most'"),
                     HasSubstr("length: expected an integer in 1"),
                     HasSubstr("attend: expected true or false; got 1"),
-                    HasSubstr("expected only the keys strategy, attend, token, length; got 'x'")));
+                    HasSubstr("expected only the keys attend, length, strategy, token; got 'x'")));
   WriteSettings(R"({"query_expansion": {"strategy": "min", "length": 3}, "query_length": 2})");
   EXPECT_THAT(Refusal(),
               HasSubstr("query_length: expected at least 3 (query_expansion.length); got 2"));
