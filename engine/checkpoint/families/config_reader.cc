@@ -182,11 +182,12 @@ Keys ConfigReader::Unread() const {
   return unread;
 }
 
-void ConfigReader::AllowOnly(const Keys& keys) {
+void ConfigReader::AllowOnly(const Keys& others) {
+  named_.insert(others.begin(), others.end());
   if (!document_.is_object()) return;
   for (const auto& [key, value] : document_.items()) {
-    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    Refuse("expected only the keys ", absl::StrJoin(keys, ", "), "; got ", Quoted(key));
+    if (named_.contains(key)) continue;
+    Refuse("expected only the keys ", absl::StrJoin(named_, ", "), "; got ", Quoted(key));
   }
 }
 

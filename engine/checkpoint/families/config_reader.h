@@ -30,6 +30,19 @@ struct IntegerRange {
 
 using IntegerPair = std::pair<int64_t, int64_t>;
 
+// Bounds on the sizes of a model, beyond which a config is refused (rule W13 in
+// engine/checkpoint/README.md).
+inline constexpr IntegerRange kLayerRange = {1, 1024};
+inline constexpr IntegerRange kHiddenSizeRange = {1, 65'536};
+inline constexpr IntegerRange kFeedForwardRange = {1, int64_t{1} << 20};
+inline constexpr IntegerRange kVocabularyRange = {1, int64_t{1} << 24};
+inline constexpr IntegerRange kPositionRange = {1, int64_t{1} << 20};
+inline constexpr IntegerRange kTokenTypeRange = {1, int64_t{1} << 16};
+inline constexpr IntegerRange kPositionBucketRange = {4, 65'536};
+inline constexpr float kHighestFeedForwardRatio = 64.0f;
+inline constexpr float kHighestNormEpsilon = 1e-2f;
+inline constexpr float kHighestScoreWidth = 65'536.0f;
+
 class ConfigReader {
  public:
   // Both must outlive the reader. It is a problem if the document is not an object.
@@ -69,8 +82,8 @@ class ConfigReader {
     return row < 0 && fallback ? *fallback : table[row < 0 ? 0 : row].value;
   }
 
-  // Adds a problem for every key that is not among these.
-  void AllowOnly(const Keys& keys);
+  // Adds a problem for every key that no call has named so far, and that is not among these.
+  void AllowOnly(const Keys& others = {});
   // Returns the keys of the document that no call has named so far and that have a value: one that
   // is none of null, false and empty.
   Keys Unread() const;
@@ -101,14 +114,10 @@ absl::Status ReadConfig(const std::string& path, const Read& read, bool optional
   return problems.ToStatus();
 }
 
-// Do so for a file that may be absent: with a reader of an empty object, or without a call.
+// Does so with a reader of an empty object if the file is absent.
 template <class Read>
 absl::Status ReadConfigOrDefaults(const std::string& path, const Read& read) {
   return ReadConfig(path, read, /*optional=*/true);
-}
-template <class Read>
-absl::Status ReadConfigIfPresent(const std::string& path, const Read& read) {
-  return PathExists(path) ? ReadConfig(path, read) : absl::OkStatus();
 }
 
 }  // namespace attendant

@@ -5,8 +5,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -34,12 +32,8 @@ constexpr Named<Activation> kActivations[] = {
 
 constexpr size_t kShortestMisspelling = 5;
 
-struct RefusedFamily {
-  absl::string_view name;  // in lower case
-  const char* reason;
-};
-
-constexpr RefusedFamily kRefusedFamilies[] = {
+// The names are in lower case.
+constexpr Named<const char*> kRefusedFamilies[] = {
     {"sesamebert",
      "SesameBERT weights the outputs of all layers by squeeze-and-excitation and blurs its "
      "attention; it exists only as research code without a checkpoint format"},
@@ -58,22 +52,6 @@ bool IsArchitecture(const Family& family, absl::string_view architecture) {
         return absl::ConsumePrefix(&rest, stem) &&
                (rest == "Model" || rest == "EncoderModel" || absl::StartsWith(rest, "For"));
       });
-}
-
-// Replaces the number after `word` by `sign`: "layer.12.key" becomes "layer.{i}.key", with "12" in
-// `number`, for the word "layer." and the sign "{i}".
-std::string TakeNumber(const std::string& canonical, const std::string& word, const char* sign,
-                       std::string& number) {
-  const size_t at = canonical.find(word);
-  if (at == std::string::npos) return canonical;
-  const size_t begin = at + word.size(), end = canonical.find('.', begin);
-  number = canonical.substr(begin, end - begin);
-  return absl::StrCat(canonical.substr(0, begin), sign, canonical.substr(end));
-}
-
-int64_t NumberOf(const std::string& digits) {
-  int64_t number = 0;
-  return absl::SimpleAtoi(digits, &number) ? number : 0;
 }
 
 }  // namespace
@@ -98,8 +76,8 @@ Keys Words(absl::string_view text) { return absl::StrSplit(text, ' '); }
 const std::vector<Family>& Families() {
   static const auto& families = *[] {
     auto* all = new std::vector<Family>(TextFamilies());
-    for (const auto& more : {BertLikeFamilies, EncoderDecoderFamilies, LongTextFamilies,
-                             JinaFamilies, CausalFamilies, TowerFamilies, SignalFamilies}) {
+    for (const auto& more : {EncoderDecoderFamilies, LongTextFamilies, CausalFamilies,
+                             TowerFamilies, SignalFamilies}) {
       for (Family& family : more()) all->push_back(std::move(family));
     }
     return all;
@@ -134,11 +112,11 @@ const char* ReasonToRefuse(const std::string& model_type,
                            const std::vector<std::string>& architectures) {
   std::vector<std::string> names = architectures;
   names.push_back(model_type);
-  for (const RefusedFamily& family : kRefusedFamilies) {
+  for (const auto& [refused, reason] : kRefusedFamilies) {
     for (const std::string& name : names) {
       const std::string plain =
           absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"-", ""}, {"_", ""}});
-      if (absl::StartsWith(plain, family.name)) return family.reason;
+      if (absl::StartsWith(plain, refused)) return reason;
     }
   }
   return nullptr;
@@ -161,30 +139,12 @@ std::string MisspelledModelType(const std::string& model_type) {
 
 std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& prefix,
                                      const std::string& canonical) {
-  std::string layer, block, expert;
-  const std::string wanted = TakeNumber(
-      TakeNumber(TakeNumber(canonical, "layer.", "{i}", layer), "}.before.", "{j}", block),
-      "}.expert.", "{e}", expert);
   std::vector<TensorPart> places;
-  const auto add = [&](const NamePattern& pattern) {
-    absl::string_view suffix = wanted;
-    if (!absl::ConsumePrefix(&suffix, pattern.canonical)) return;
-    if (!suffix.empty() && suffix != ".weight" && suffix != ".bias") return;
-    absl::string_view in_file = pattern.in_file;
-    const bool is_outside = absl::ConsumePrefix(&in_file, "/");
-    const std::string stem = absl::StrCat(
-        is_outside ? "" : prefix, absl::StrReplaceAll(in_file, {{"{i}", layer}, {"{j}", block}}));
-    TensorPart& place = places.emplace_back(
-        TensorPart{absl::StrCat(stem, suffix), pattern.rows, pattern.unit, pattern.transposed});
-    if (pattern.unit == RowUnit::kExpert) place.rows.index = NumberOf(expert);
-    if (absl::EndsWith(stem, ".LayerNorm")) {  // the names in files converted from TensorFlow
-      places.push_back(
-          {absl::StrCat(stem, suffix == ".weight" ? ".gamma" : ".beta"), pattern.rows});
-    }
-  };
-  for (const NamePattern& pattern : family.names) add(pattern);
-  for (const NamePattern& pattern : family.token_head_names) add(pattern);
-  for (const NamePattern& pattern : family.vocabulary_head_names) add(pattern);
+  for (const NamePatterns* names :
+       {&family.names, &family.token_head_names, &family.vocabulary_head_names}) {
+    const std::vector<TensorPart> more = PlacesInFile(*names, prefix, canonical);
+    places.insert(places.end(), more.begin(), more.end());
+  }
   return places;
 }
 

@@ -1,9 +1,59 @@
 #include "engine/checkpoint/families/name_patterns.h"
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace attendant {
+namespace {
+
+// Replaces the number after `word` by `sign`: "layer.12.key" becomes "layer.{i}.key", with "12" in
+// `number`, for the word "layer." and the sign "{i}".
+std::string TakeNumber(const std::string& canonical, const std::string& word, const char* sign,
+                       std::string& number) {
+  const size_t at = canonical.find(word);
+  if (at == std::string::npos) return canonical;
+  const size_t begin = at + word.size(), end = canonical.find('.', begin);
+  number = canonical.substr(begin, end - begin);
+  return absl::StrCat(canonical.substr(0, begin), sign, canonical.substr(end));
+}
+
+int64_t NumberOf(const std::string& digits) {
+  int64_t number = 0;
+  return absl::SimpleAtoi(digits, &number) ? number : 0;
+}
+
+}  // namespace
+
+std::vector<TensorPart> PlacesInFile(const NamePatterns& names, const std::string& prefix,
+                                     const std::string& canonical) {
+  std::string layer, block, expert;
+  const std::string wanted = TakeNumber(
+      TakeNumber(TakeNumber(canonical, "layer.", "{i}", layer), "}.before.", "{j}", block),
+      "}.expert.", "{e}", expert);
+  std::vector<TensorPart> places;
+  for (const NamePattern& pattern : names) {
+    absl::string_view suffix = wanted;
+    if (!absl::ConsumePrefix(&suffix, pattern.canonical)) continue;
+    if (!suffix.empty() && suffix != ".weight" && suffix != ".bias") continue;
+    absl::string_view in_file = pattern.in_file;
+    const bool is_outside = absl::ConsumePrefix(&in_file, "/");
+    const std::string stem = absl::StrCat(
+        is_outside ? "" : prefix, absl::StrReplaceAll(in_file, {{"{i}", layer}, {"{j}", block}}));
+    TensorPart& place = places.emplace_back(
+        TensorPart{absl::StrCat(stem, suffix), pattern.rows, pattern.unit, pattern.transposed});
+    if (pattern.unit == RowUnit::kExpert) place.rows.index = NumberOf(expert);
+    if (absl::EndsWith(stem, ".LayerNorm")) {  // the names in files converted from TensorFlow
+      places.push_back(
+          {absl::StrCat(stem, suffix == ".weight" ? ".gamma" : ".beta"), pattern.rows});
+    }
+  }
+  return places;
+}
 
 NamePatterns JoinNames(std::initializer_list<NamePatterns> lists) {
   NamePatterns joined;

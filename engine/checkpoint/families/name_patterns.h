@@ -25,6 +25,11 @@ struct NamePattern {
 
 using NamePatterns = std::vector<NamePattern>;
 
+// Returns the places where a file may have the tensor `canonical`, with `prefix` before its name.
+// The usual place comes first. The list is empty if there is no pattern for the tensor.
+std::vector<TensorPart> PlacesInFile(const NamePatterns& names, const std::string& prefix,
+                                     const std::string& canonical);
+
 // Joins the lists. The patterns of each list replace all patterns that earlier lists have for the
 // same weights.
 NamePatterns JoinNames(std::initializer_list<NamePatterns> lists);

@@ -7,8 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
-#include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/torch/collaborative_heads.h"
 
 namespace attendant {
@@ -17,45 +15,28 @@ namespace {
 constexpr float kHighestScoreScale = 1e6f;
 constexpr int64_t kMostListed = 65'536;  // pairs of blocks, or blocks
 
-// A weight, by its name without "layer.<i>.", and the member that holds the name of its tensor.
-struct KindTensor {
-  absl::string_view weight;
-  std::string AttentionKindKeys::*name;
-};
-
-constexpr KindTensor kTensors[] = {{"score", &AttentionKindKeys::score},
-                                   {"key_mixing", &AttentionKindKeys::key_mixing},
-                                   {"value_mixing", &AttentionKindKeys::value_mixing},
-                                   {"mixing", &AttentionKindKeys::mixing},
-                                   {"content_bias", &AttentionKindKeys::content_bias}};
-
-std::string OfLayer(const std::string& name, absl::string_view layer) {
-  return absl::StrReplaceAll(name, {{"{layer}", layer}});
-}
-
-void ReadWindow(ConfigReader& config, Keys& keys, AttentionKindKeys& read) {
-  keys.push_back("window");
+void ReadWindow(ConfigReader& config, AttentionBlockShape& attention) {
   if (!config.Has({"window"})) return;
-  keys.insert(keys.end(),
-              {"window_block", "first_global", "last_global", "block_pairs", "global_blocks"});
-  read.window = config.Integer({"window"}, kPositionRange);
-  read.pattern.block = config.Integer({"window_block"}, kPositionRange, 1);
-  read.pattern.first_global = config.Integer({"first_global"}, {0, kPositionRange.highest}, 0);
-  read.pattern.last_global = config.Integer({"last_global"}, {0, kPositionRange.highest}, 0);
-  const IntegerRange blocks = {0, (kPositionRange.highest - 1) / read.pattern.block};
+  attention.window = config.Integer({"window"}, kPositionRange);
+  AttentionPattern& pattern = attention.pattern;
+  pattern.block = config.Integer({"window_block"}, kPositionRange, 1);
+  pattern.first_global = config.Integer({"first_global"}, {0, kPositionRange.highest}, 0);
+  pattern.last_global = config.Integer({"last_global"}, {0, kPositionRange.highest}, 0);
+  const IntegerRange blocks = {0, (kPositionRange.highest - 1) / pattern.block};
   std::vector<BlockPair> pairs;
   for (const auto& [query, key] : config.IntegerPairs({"block_pairs"}, blocks, kMostListed)) {
     pairs.push_back({query, key});
   }
-  read.pattern.listed =
+  pattern.listed =
       BlockLists(std::move(pairs), config.Integers({"global_blocks"}, blocks, kMostListed));
 }
 
 // Sets into how many rows keys and values are mixed, and of how many places, from the shape of the
 // first layer's tensor.
 void DescribeMixing(const AttentionKindKeys& read, LayerShape& layer, WeightBinder& binder) {
-  if (read.kind != AttentionKind::kLinformer) return;
-  const std::string name = OfLayer(read.key_mixing, "0");
+  if (layer.attention.kind != AttentionKind::kLinformer) return;
+  const std::string name =
+      PlacesInFile(AttentionKindNames(read), "", "layer.0.key_mixing").front().name;
   const FileTensor* tensor = binder.FindMatrix(name);
   if (tensor == nullptr || std::max(tensor->shape[0], tensor->shape[1]) > kPositionRange.highest) {
     binder.RefuseTensor(name, "a matrix of up to ", kPositionRange.highest, " rows and columns");
@@ -66,7 +47,8 @@ void DescribeMixing(const AttentionKindKeys& read, LayerShape& layer, WeightBind
 }
 
 float DefaultScale(const AttentionKindKeys& read, const LayerShape& layer) {
-  if (read.kind != AttentionKind::kSoftmax && read.kind != AttentionKind::kLinformer) return 1;
+  const AttentionKind kind = layer.attention.kind;
+  if (kind != AttentionKind::kSoftmax && kind != AttentionKind::kLinformer) return 1;
   if (!read.collaborates()) return 1 / std::sqrt(static_cast<float>(layer.attention.key_width));
   return std::sqrt(static_cast<float>(layer.attention.heads) /
                    static_cast<float>(ColumnsInFile(read, layer)));
@@ -74,30 +56,21 @@ float DefaultScale(const AttentionKindKeys& read, const LayerShape& layer) {
 
 }  // namespace
 
-AttentionKindKeys ReadAttentionKind(ConfigReader& config, Keys& keys) {
+AttentionKindKeys ReadAttentionKind(ConfigReader& config, AttentionBlockShape& attention) {
   AttentionKindKeys read;
-  keys.insert(keys.end(), {"attention", "score_scale"});
-  read.kind =
+  attention.kind =
       config.Choice<AttentionKind>({"attention"}, kAttentionKindNames, AttentionKind::kSoftmax);
   if (config.Has({"score_scale"})) {
     read.score_scale = config.Number({"score_scale"}, kHighestScoreScale);
   }
-  if (ScoresPairs(read.kind)) ReadWindow(config, keys, read);
-  if (read.kind == AttentionKind::kAdditive) {
-    read.score = config.Text({"score"});
-    keys.push_back("score");
-  }
-  if (read.kind == AttentionKind::kLinformer) {
+  if (ScoresPairs(attention.kind)) ReadWindow(config, attention);
+  if (attention.kind == AttentionKind::kAdditive) read.score = config.Text({"score"});
+  if (attention.kind == AttentionKind::kLinformer) {
     read.key_mixing = config.Text({"key_mixing"});
     read.value_mixing = config.Text({"value_mixing"});
-    keys.insert(keys.end(), {"key_mixing", "value_mixing"});
   }
-  if (read.kind != AttentionKind::kSoftmax) return read;
-  keys.push_back("mixing");
-  read.mixing = config.Text({"mixing"}, "");
-  if (!read.collaborates()) return read;
-  keys.push_back("content_bias");
-  read.content_bias = config.Text({"content_bias"}, "");
+  if (attention.kind == AttentionKind::kSoftmax) read.mixing = config.Text({"mixing"}, "");
+  if (read.collaborates()) read.content_bias = config.Text({"content_bias"}, "");
   return read;
 }
 
@@ -115,9 +88,6 @@ int64_t ColumnsInFile(const AttentionKindKeys& read, const LayerShape& layer) {
 }
 
 void DescribeAttentionKind(const AttentionKindKeys& read, LayerShape& layer, WeightBinder& binder) {
-  layer.attention.kind = read.kind;
-  layer.attention.window = read.window;
-  layer.attention.pattern = read.pattern;
   DescribeMixing(read, layer, binder);
   layer.attention.score_scale = read.score_scale.value_or(DefaultScale(read, layer));
 }
@@ -142,23 +112,23 @@ std::vector<WeightSpec> ListWeightsInFile(const AttentionKindKeys& read,
   return weights;
 }
 
-bool BindAttentionKind(const AttentionKindKeys& read, const WeightSpec& spec,
-                       WeightBinder& binder) {
-  const std::vector<std::string> parts = absl::StrSplit(spec.name, '.');  // layer, i, what
-  if (parts.size() != 3 || parts[0] != "layer") return false;
-  for (const KindTensor& tensor : kTensors) {
-    if (parts[2] != tensor.weight) continue;
-    binder.Bind(spec, {{OfLayer(read.*tensor.name, parts[1])}});
-    return true;
+NamePatterns AttentionKindNames(const AttentionKindKeys& read) {
+  NamePatterns names;
+  for (const auto& [weight, name] :
+       {std::pair{"score", read.score}, std::pair{"key_mixing", read.key_mixing},
+        std::pair{"value_mixing", read.value_mixing}, std::pair{"mixing", read.mixing},
+        std::pair{"content_bias", read.content_bias}}) {
+    names.push_back({absl::StrCat("layer.{i}.", weight),
+                     "/" + absl::StrReplaceAll(name, {{"{layer}", "{i}"}})});
   }
-  return false;
+  return names;
 }
 
 std::unique_ptr<WeightSource> WithAttentionKind(const AttentionKindKeys& read,
-                                                const LayerShape& layer,
+                                                const ModelDescription& description,
                                                 std::unique_ptr<WeightSource> weights) {
   if (!read.collaborates()) return weights;
-  return SplitCollaborativeHeads(layer, !read.content_bias.empty(), std::move(weights));
+  return SplitCollaborativeHeads(description, !read.content_bias.empty(), std::move(weights));
 }
 
 }  // namespace attendant

@@ -8,7 +8,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
-#include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/weight_binder.h"
@@ -26,8 +25,7 @@ constexpr Named<bool> kLayouts[] = {{"out_in", false}, {"in_out", true}};
 
 struct AttentionModule {
   std::string file;  // empty if there is none
-  int64_t num_heads = 0;
-  int64_t hidden_size = 0;  // only set without input projections
+  LayerShape layer;  // as far as the file says: without input projections also its width
   bool transposed = false;
   AttentionKindKeys kind;
   std::string query, key, value, output;  // empty if there is none
@@ -45,10 +43,10 @@ void ReadInputs(ConfigReader& config, AttentionModule& read) {
   int given = 0;
   for (const char* input : kInputs) given += config.Has({input});
   if (given == 0) {
-    read.hidden_size = config.Integer({"hidden_size"}, kHiddenSizeRange);
-    if (config.problems().empty() && read.hidden_size % read.num_heads != 0) {
-      config.Refuse("num_heads: expected a divisor of hidden_size ", read.hidden_size, "; got ",
-                    read.num_heads);
+    read.layer.hidden_size = config.Integer({"hidden_size"}, kHiddenSizeRange);
+    if (config.problems().empty() && read.layer.hidden_size % read.layer.attention.heads != 0) {
+      config.Refuse("num_heads: expected a divisor of hidden_size ", read.layer.hidden_size,
+                    "; got ", read.layer.attention.heads);
     }
     return;
   }
@@ -73,106 +71,74 @@ absl::StatusOr<AttentionModule> ReadModule(const std::string& path, const Json& 
   Problems problems(path);
   ConfigReader config(json, problems);
   AttentionModule read;
-  read.num_heads = config.Integer({"num_heads"}, kHiddenSizeRange);
+  read.layer.attention.heads = config.Integer({"num_heads"}, kHiddenSizeRange);
   ReadInputs(config, read);
   read.output = config.Text({"output"}, "");
-  Keys keys = {"module", "num_heads", "query", "key", "value", "output"};
-  read.kind = ReadAttentionKind(config, keys);
+  read.kind = ReadAttentionKind(config, read.layer.attention);
   CheckSharing(read, problems);
-  if (!read.has_input_projection()) keys.push_back("hidden_size");
   if (read.has_input_projection() || !read.output.empty()) {
     read.transposed = config.Choice<bool>({"weight_layout"}, kLayouts);
     read.file = config.Text({"file"});
-    keys.insert(keys.end(), {"weight_layout", "file"});
-    if (problems.empty() && !IsPlainName(read.file)) {
-      problems.Add("file: expected the plain name of a file in this directory; got ",
-                   Quoted(read.file));
-    }
   }
   if (absl::StrContains(read.output, kHead)) {
     problems.Add("output: expected one linear layer for all heads; got ", Quoted(read.output));
   }
-  config.AllowOnly(keys);
+  config.AllowOnly({"module"});
   RETURN_IF_ERROR(problems.ToStatus());
   return read;
 }
 
 // The tensors of a linear layer: one for each head, or one for all heads.
-class Linear {
- public:
-  Linear(const AttentionModule& module, const std::string& what, const WeightBinder& binder)
-      : name_(module.name(what)),
-        heads_(absl::StrContains(name_, kHead) ? module.num_heads : 1),
-        transposed_(module.transposed),
-        has_suffix_(binder.Find(absl::StrCat(HeadName(0), ".weight")) != nullptr) {}
-
-  std::vector<TensorPart> Weights() const {
-    std::vector<TensorPart> parts;
-    for (int64_t head = 0; head < heads_; ++head) {
-      parts.push_back({.name = WeightName(head), .transposed = transposed_});
-    }
-    return parts;
-  }
-
-  std::vector<TensorPart> Biases() const {
-    std::vector<TensorPart> parts;
-    for (int64_t head = 0; head < heads_; ++head) {
-      parts.push_back({absl::StrCat(HeadName(head), ".bias")});
-    }
-    return parts;
-  }
-
-  // The number of inputs by the first tensor, or 0 if that is not a matrix.
-  int64_t Inputs(const WeightBinder& binder) const {
-    const FileTensor* tensor = binder.FindMatrix(WeightName(0));
-    return tensor == nullptr ? 0 : tensor->shape[transposed_ ? 0 : 1];
-  }
-
-  // The numbers of outputs of all heads and of inputs, by the first tensor. If that is not a
-  // matrix, adds a problem and returns {0, 0}.
-  std::pair<int64_t, int64_t> Sizes(WeightBinder& binder) const {
-    const std::string name = WeightName(0);
-    const FileTensor* tensor = binder.FindMatrix(name);
-    if (tensor == nullptr) {
-      binder.RefuseTensor(name, "a matrix");
-      return {0, 0};
-    }
-    std::pair<int64_t, int64_t> sizes = {tensor->shape[0], tensor->shape[1]};
-    if (transposed_) std::swap(sizes.first, sizes.second);
-    return {sizes.first * heads_, sizes.second};
-  }
-
- private:
-  std::string HeadName(int64_t head) const {
-    return absl::StrReplaceAll(name_, {{kHead, absl::StrCat(head)}});
-  }
-
-  std::string WeightName(int64_t head) const {
-    return absl::StrCat(HeadName(head), has_suffix_ ? ".weight" : "");
-  }
-
-  std::string name_;
-  int64_t heads_;
-  bool transposed_;
-  bool has_suffix_;
+struct Linear {
+  std::vector<TensorPart> weights, biases;
+  // The numbers of outputs of all heads and of inputs, by the first tensor; 0 if that is not a
+  // matrix.
+  int64_t outputs = 0, inputs = 0;
 };
+
+Linear FindLinear(const AttentionModule& module, const std::string& what,
+                  const WeightBinder& binder) {
+  const std::string& name = module.name(what);
+  const auto of_head = [&](int64_t head) {
+    return absl::StrReplaceAll(name, {{kHead, absl::StrCat(head)}});
+  };
+  const int64_t heads = absl::StrContains(name, kHead) ? module.layer.attention.heads : 1;
+  const char* suffix = binder.Find(of_head(0) + ".weight") != nullptr ? ".weight" : "";
+  Linear linear;
+  for (int64_t head = 0; head < heads; ++head) {
+    linear.weights.push_back({.name = of_head(head) + suffix, .transposed = module.transposed});
+    linear.biases.push_back({of_head(head) + ".bias"});
+  }
+  if (const FileTensor* first = binder.FindMatrix(linear.weights[0].name)) {
+    linear.outputs = first->shape[module.transposed ? 1 : 0] * heads;
+    linear.inputs = first->shape[module.transposed ? 0 : 1];
+  }
+  return linear;
+}
+
+// Returns the number of outputs. If it is unknown, adds a problem and returns 0.
+int64_t CountOutputs(const AttentionModule& module, const std::string& what, WeightBinder& binder) {
+  const Linear linear = FindLinear(module, what, binder);
+  if (linear.outputs == 0) binder.RefuseTensor(linear.weights[0].name, "a matrix");
+  return linear.outputs;
+}
 
 // Returns the width of one head. If the outputs cannot be divided among the heads, adds a problem
 // and returns 0.
 int64_t HeadWidth(const AttentionModule& module, const std::string& what, WeightBinder& binder) {
-  const int64_t outputs = Linear(module, what, binder).Sizes(binder).first;
-  if (outputs % module.num_heads == 0 && outputs <= kHiddenSizeRange.highest) {
-    return outputs / module.num_heads;
+  const int64_t outputs = CountOutputs(module, what, binder);
+  if (outputs % module.layer.attention.heads == 0 && outputs <= kHiddenSizeRange.highest) {
+    return outputs / module.layer.attention.heads;
   }
-  binder.Refuse(what, ": expected a multiple of num_heads ", module.num_heads, " up to ",
-                kHiddenSizeRange.highest, " outputs; got ", outputs);
+  binder.Refuse(what, ": expected a multiple of num_heads ", module.layer.attention.heads,
+                " up to ", kHiddenSizeRange.highest, " outputs; got ", outputs);
   return 0;
 }
 
 // Returns the width of the rows that a projection takes, or 0 if its first tensor is not a matrix:
 // that problem is added when the tensor is bound.
 int64_t InputWidth(const AttentionModule& module, const std::string& what, WeightBinder& binder) {
-  const int64_t width = Linear(module, what, binder).Inputs(binder);
+  const int64_t width = FindLinear(module, what, binder).inputs;
   if (width > kHiddenSizeRange.highest) {
     binder.Refuse(what, ": expected up to ", kHiddenSizeRange.highest, " inputs; got ", width);
   }
@@ -182,13 +148,12 @@ int64_t InputWidth(const AttentionModule& module, const std::string& what, Weigh
 // Returns the width of the queries that a head multiplies by its keys.
 int64_t QueryWidth(const AttentionModule& module, WeightBinder& binder) {
   if (!module.kind.collaborates()) return HeadWidth(module, "query", binder);
-  const int64_t columns = Linear(module, "query", binder).Sizes(binder).first;
-  return CollaborativeWidth(module.kind, module.num_heads, columns, "query", binder);
+  return CollaborativeWidth(module.kind, module.layer.attention.heads,
+                            CountOutputs(module, "query", binder), "query", binder);
 }
 
 LayerShape DescribeLayer(const AttentionModule& module, WeightBinder& binder) {
-  LayerShape layer;
-  layer.attention.heads = module.num_heads;
+  LayerShape layer = module.layer;
   layer.norms.placement = NormPlacement::kNone;
   layer.attention.has_output_projection = !module.output.empty();
   layer.attention.has_input_projection = module.has_input_projection();
@@ -196,18 +161,16 @@ LayerShape DescribeLayer(const AttentionModule& module, WeightBinder& binder) {
     layer.hidden_size = InputWidth(module, "query", binder);
     layer.attention.key_width = QueryWidth(module, binder);
     layer.attention.value_width = HeadWidth(module, "value", binder);
+    layer.attention.key_input_width = InputWidth(module, "key", binder);
+    layer.attention.value_input_width = InputWidth(module, "value", binder);
   } else {
-    layer.hidden_size = module.hidden_size;
-    layer.attention.key_width = layer.attention.value_width = module.hidden_size / module.num_heads;
+    layer.attention.key_width = layer.attention.value_width =
+        layer.hidden_size / layer.attention.heads;
   }
   layer.attention.keys_are_queries = module.key == module.query;
   layer.attention.values_are_keys = module.value == module.key;
-  if (layer.attention.has_input_projection) {
-    layer.attention.key_input_width = InputWidth(module, "key", binder);
-    layer.attention.value_input_width = InputWidth(module, "value", binder);
-  }
   if (layer.attention.has_output_projection) {
-    layer.attention.output_width = Linear(module, "output", binder).Sizes(binder).first;
+    layer.attention.output_width = CountOutputs(module, "output", binder);
     if (layer.attention.output_width > kHiddenSizeRange.highest) {
       binder.Refuse("output: expected up to ", kHiddenSizeRange.highest, " outputs; got ",
                     layer.attention.output_width);
@@ -219,11 +182,15 @@ LayerShape DescribeLayer(const AttentionModule& module, WeightBinder& binder) {
 
 void BindAll(const AttentionModule& module, const ModelDescription& description,
              WeightBinder& binder) {
+  const NamePatterns of_kind = AttentionKindNames(module.kind);
   for (const WeightSpec& spec : ListWeightsInFile(module.kind, description)) {
-    if (BindAttentionKind(module.kind, spec, binder)) continue;
     const std::vector<std::string> parts = absl::StrSplit(spec.name, '.');  // layer, 0, what, kind
-    const Linear linear(module, parts[2], binder);
-    binder.BindStacked(spec, parts[3] == "bias" ? linear.Biases() : linear.Weights());
+    if (parts.size() == 3) {
+      binder.Bind(spec, PlacesInFile(of_kind, "", spec.name));
+      continue;
+    }
+    const Linear linear = FindLinear(module, parts[2], binder);
+    binder.BindStacked(spec, parts[3] == "bias" ? linear.biases : linear.weights);
   }
   for (const std::string& name : binder.Unbound()) {
     binder.Refuse(
@@ -242,8 +209,7 @@ absl::Status OpenAttentionModule(const std::string& folder, const Json& json,
                    ReadModule(absl::StrCat(folder, "/", kTorchDescriptionFile), json));
   WeightBinder binder(folder);
   if (!module.file.empty()) {
-    ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFile(folder, module.file, options));
-    binder.AddFiles("", std::move(files));
+    RETURN_IF_ERROR(binder.AddFiles("", OpenWeightFile(folder, module.file, options)));
   }
   ModelDescription description;
   description.family = "attention";
@@ -254,7 +220,7 @@ absl::Status OpenAttentionModule(const std::string& folder, const Json& json,
   checkpoint.description = std::move(description);
   RETURN_IF_ERROR(binder.Finish(options, checkpoint));
   checkpoint.weights =
-      WithAttentionKind(module.kind, checkpoint.description.layer, std::move(checkpoint.weights));
+      WithAttentionKind(module.kind, checkpoint.description, std::move(checkpoint.weights));
   return absl::OkStatus();
 }
 

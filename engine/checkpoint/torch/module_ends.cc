@@ -1,9 +1,5 @@
 #include "engine/checkpoint/torch/module_ends.h"
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "engine/checkpoint/families/bounds.h"
-
 namespace attendant {
 namespace {
 
@@ -35,19 +31,16 @@ int64_t SizeOf(const char* key, const std::string& stem, int dimension, WeightBi
 
 }  // namespace
 
-ModuleEnds ReadModuleEnds(ConfigReader& config, Keys& keys) {
+ModuleEnds ReadModuleEnds(ConfigReader& config) {
   ModuleEnds ends;
   ends.input_projection = config.Text({"input_projection"}, "");
   ends.output_projection = config.Text({"output_projection"}, "");
-  keys.insert(keys.end(), {"input_projection", "output_projection", "sinusoids"});
   if (!ends.output_projection.empty()) {
     ends.pooling = config.Choice<PoolingMode>({"pooling"}, kPoolings);
-    keys.push_back("pooling");
   }
   if (config.Has({"sinusoids"})) {
     ends.sinusoids = config.Choice<Sinusoids>({"sinusoids"}, kSinusoids);
     ends.max_positions = config.Integer({"max_positions"}, kPositionRange);
-    keys.push_back("max_positions");
   }
   return ends;
 }
@@ -73,16 +66,9 @@ void DescribeModuleEnds(const ModuleEnds& ends, WeightBinder& binder, ModelDescr
   model.classifier = head;
 }
 
-bool BindModuleEnd(const ModuleEnds& ends, const WeightSpec& spec, WeightBinder& binder) {
-  if (spec.name == kSinusoidsName) return true;
-  absl::string_view kind = spec.name;
-  if (absl::ConsumePrefix(&kind, "front.projection")) {
-    binder.Bind(spec, {{absl::StrCat(ends.input_projection, kind)}});
-    return true;
-  }
-  if (!absl::ConsumePrefix(&kind, "classifier.dense")) return false;
-  binder.Bind(spec, {{absl::StrCat(ends.output_projection, kind)}});
-  return true;
+NamePatterns ModuleEndNames(const ModuleEnds& ends) {
+  return {{"front.projection", "/" + ends.input_projection},
+          {"classifier.dense", "/" + ends.output_projection}};
 }
 
 }  // namespace attendant

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/families/name_patterns.h"
 #include "engine/checkpoint/files/sinusoids.h"
 #include "engine/checkpoint/files/weight_binder.h"
 
@@ -22,14 +23,14 @@ struct ModuleEnds {
 };
 
 // Reads the optional keys input_projection; output_projection, with pooling; and sinusoids, with
-// max_positions. Adds the keys that are allowed with them to `keys`.
-ModuleEnds ReadModuleEnds(ConfigReader& config, Keys& keys);
+// max_positions.
+ModuleEnds ReadModuleEnds(ConfigReader& config);
 
 // Adds the patch embedding and the classifier to a description of the layers.
 void DescribeModuleEnds(const ModuleEnds& ends, WeightBinder& binder, ModelDescription& model);
 
-// Binds the weight and returns true if it belongs to these layers; otherwise returns false. The
-// table of sinusoids, kSinusoidsName, has no tensor to be bound to.
-bool BindModuleEnd(const ModuleEnds& ends, const WeightSpec& spec, WeightBinder& binder);
+// Returns the names of the tensors of these layers. The table of sinusoids, kSinusoidsName, has
+// none.
+NamePatterns ModuleEndNames(const ModuleEnds& ends);
 
 }  // namespace attendant

@@ -191,7 +191,7 @@ TEST(TorchRefusals, RefusesFieldsItCannotHonour) {
   Json description = Description("nn.MultiheadAttention");
   description["norm_first"] = true;
   EXPECT_THAT(Refusal(description, AttentionTensors("")),
-              HasSubstr("expected only the keys module, file, num_heads; got 'norm_first'"));
+              HasSubstr("expected only the keys file, module, num_heads; got 'norm_first'"));
   description = Description("nn.TransformerEncoderLayer");
   description["add_zero_attn"] = true;
   EXPECT_THAT(Refusal(description, LayerTensors("")), HasSubstr("got 'add_zero_attn'"));
