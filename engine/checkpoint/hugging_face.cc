@@ -15,8 +15,8 @@
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
-#include "engine/checkpoint/late_interaction/query_expansion.h"
-#include "engine/checkpoint/late_interaction/stanford_colbert.h"
+#include "engine/checkpoint/late_interaction/multi_vector_mask.h"
+#include "engine/checkpoint/late_interaction/text_lengths.h"
 #include "engine/checkpoint/logit_score.h"
 #include "engine/checkpoint/m3_heads.h"
 #include "engine/checkpoint/read_classes.h"
@@ -88,8 +88,9 @@ absl::Status ReadHeadsOfModules(const FoundFiles& found, ModelConfig& config,
   }
   RETURN_IF_ERROR(ReadSentenceHeads(modules, found.options, model, found.tensors.binder));
   checkpoint.tokenization.is_multi_vector = model.token_head.has_value();
-  if (!modules.mask) return absl::OkStatus();
-  return ReadMultiVectorMask(*modules.mask, checkpoint.tokenization, checkpoint.warnings);
+  if (modules.mask.empty()) return absl::OkStatus();
+  return ReadMultiVectorMask(modules.mask, modules.skips_punctuation, checkpoint.tokenization,
+                             checkpoint.warnings);
 }
 
 // Decides how texts are pooled, for a folder without modules: sentence-transformers takes their
@@ -118,31 +119,29 @@ void PadTexts(const Family& family, Checkpoint& checkpoint) {
   tokenization.padding.id = static_cast<int32_t>(id);
 }
 
-// The canonical prefix of a head's weights, and the pooling before its first linear layer.
-struct HeadOf {
-  std::string name;
-  std::vector<PoolingMode> modes;
-};
-
-// Describes a head that scores classes, if the files hold all of its weights.
-std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const ModelConfig& config,
-                                               const FamilyTensors& tensors, Activation of_layers) {
+// Describes a head that scores classes, and that pools by these modes, if the files hold all of its
+// weights.
+std::optional<PoolingDescription> DescribeHead(const std::string& name,
+                                               const std::vector<PoolingMode>& modes,
+                                               const ModelConfig& config,
+                                               const FamilyTensors& tensors,
+                                               const ModelDescription& model) {
   PoolingDescription head;
-  head.modes = of.modes;
+  head.modes = modes;
   for (auto [part, width] : {std::pair{".dense.weight", &head.dense_width},
                              std::pair{".output.weight", &head.output_width}}) {
-    if (tensors.Places(of.name + part).empty()) continue;
-    const FileTensor* tensor = tensors.Find(of.name + part);
+    if (tensors.Places(name + part).empty()) continue;
+    const FileTensor* tensor = tensors.Find(name + part);
     if (tensor == nullptr || tensor->shape.size() != 2) return std::nullopt;
     *width = tensor->shape[0];
   }
   if (head.dense_width == 0) return std::nullopt;
   if (head.output_width > 0) {
-    const Family& family = tensors.family;
-    head.dense_activation = config.classifier_activation.value_or(
-        family.classifier_acts_as_layers ? of_layers : family.classifier_activation);
+    const Activation of_family =
+        tensors.family.classifier_activation.value_or(model.layer.feed_forward.activation);
+    head.dense_activation = config.classifier_activation.value_or(of_family);
   }
-  head.has_dense_norm = tensors.Has(of.name + ".dense_norm.weight");
+  head.has_dense_norm = tensors.Has(name + ".dense_norm.weight");
   return head;
 }
 
@@ -152,31 +151,21 @@ bool AsksForLogitScore(const std::optional<SentenceModules>& modules,
   return modules ? !modules->logit_score.empty() : options.pooling == PoolingChoice::kYesNo;
 }
 
-ClassCounts CountClasses(const ModelConfig& config, const ModelDescription& model) {
-  const auto count = [&](const std::optional<PoolingDescription>& head) {
-    return head ? head->width(model.layer.hidden_size) : 0;
-  };
-  return {.of_sequences = count(model.classifier),
-          .of_tokens = config.has_token_head ? count(model.token_head) : 0};
-}
-
 // Describes the heads that score classes of sequences and of tokens.
 void AddHeads(const FoundFiles& found, const ModelConfig& config, Checkpoint& checkpoint) {
   ModelDescription& model = checkpoint.description;
-  const auto describe = [&](const HeadOf& head) {
-    return DescribeHead(head, config, found.tensors, model.layer.feed_forward.activation);
-  };
   const bool scores_sequences = !config.classifier_modes.empty();
   if (scores_sequences && found.tensors.Places("classifier.dense.weight").empty()) {
     checkpoint.warnings.push_back(
         absl::StrCat(found.transformer, ": the classification head is ignored, because it is not ",
                      "supported for the family ", config.family->name));
   } else if (scores_sequences) {
-    model.classifier = describe({"classifier", config.classifier_modes});
+    model.classifier =
+        DescribeHead("classifier", config.classifier_modes, config, found.tensors, model);
     model.classifier->padding_id = config.classifier_padding_id;
   }
   if (config.has_token_head && model.embeddings && !model.token_head) {
-    model.token_head = describe({"token_head", {}});
+    model.token_head = DescribeHead("token_head", {}, config, found.tensors, model);
   }
 }
 
@@ -228,7 +217,7 @@ void BindAll(const FoundFiles& found, const Checkpoint& checkpoint) {
   if (AsksForLogitScore(found.modules, found.options)) bound.push_back("classifier.");
   for (WeightSpec& spec : ListWeights(checkpoint.description)) {
     if (StartsWithAny(spec.name, bound)) continue;
-    if (spec.optional && tensors.family.biases == Biases::kAsInFile) {
+    if (spec.optional && !tensors.family.has_every_bias) {
       spec.optional = !tensors.Has(OfLayerZero(spec.name));
     } else {
       spec.optional = IsDerived(tensors.family, spec.name);
@@ -265,7 +254,11 @@ absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, Checkpoint&
     const auto words = found.tensors.Places("embeddings.word");
     RETURN_IF_ERROR(AddLogitScore(found.transformer, score, words, checkpoint, binder));
   }
-  RETURN_IF_ERROR(ReadClasses(found.folder, found.transformer, CountClasses(config, model),
+  const auto count = [&](const std::optional<PoolingDescription>& head) {
+    return head ? head->width(model.layer.hidden_size) : 0;
+  };
+  RETURN_IF_ERROR(ReadClasses(found.folder, found.transformer, count(model.classifier),
+                              config.has_token_head ? count(model.token_head) : 0,
                               checkpoint.tokenization));
   RETURN_IF_ERROR(AddVocabularyHead(config, found.modules, found.tensors, model));
   RETURN_IF_ERROR(
@@ -273,7 +266,7 @@ absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, Checkpoint&
   if (!found.modules) {
     ChooseTextPooling(found.folder, found.options.pooling, *config.family, checkpoint);
   }
-  return SettleQueryExpansion(found.folder, model, found.modules && found.modules->mask,
+  return SettleQueryExpansion(found.folder, model, found.modules && !found.modules->mask.empty(),
                               checkpoint.tokenization);
 }
 
@@ -281,10 +274,9 @@ absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, Checkpoint&
 absl::Status Finish(const FoundFiles& found, Checkpoint& checkpoint) {
   const std::string& folder = found.transformer;
   WeightBinder& binder = found.tensors.binder;
-  std::optional<TaskAdapter> adapter;
+  TaskProducts adapter;
   if (!found.options.task.empty()) {
-    ASSIGN_OR_RETURN(adapter, TaskAdapter::Read(folder, found.options.task));
-    adapter->Bind(binder);
+    ASSIGN_OR_RETURN(adapter, BindTaskAdapter(folder, found.options.task, binder));
   } else if (const std::vector<std::string> tasks = ListTasks(folder); !tasks.empty()) {
     checkpoint.warnings.push_back(absl::StrCat(folder, ": no adapter is merged; the option task=",
                                                absl::StrJoin(tasks, ", task="), " merges one"));
@@ -292,7 +284,7 @@ absl::Status Finish(const FoundFiles& found, Checkpoint& checkpoint) {
   SortOutTheRest(found.tensors, checkpoint.unused_tensors);
   RETURN_IF_ERROR(binder.Finish(found.options, checkpoint));
   RETURN_IF_ERROR(AddDerivedWeights(found.tensors.family, checkpoint));
-  return adapter ? adapter->AddTo(checkpoint) : absl::OkStatus();
+  return adapter.empty() ? absl::OkStatus() : AddTaskAdapter(std::move(adapter), checkpoint);
 }
 
 // Modules may be code of the folder's authors, which is not run.
@@ -331,8 +323,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   if (family.pads_texts) PadTexts(family, checkpoint);
 
   WeightBinder binder(folder);
-  ASSIGN_OR_RETURN(WeightFiles files, OpenWeightFiles(transformer, options));
-  binder.AddFiles("", std::move(files));
+  RETURN_IF_ERROR(binder.AddFiles("", OpenWeightFiles(transformer, options)));
   const FamilyTensors tensors = {family, FindPrefix(family, binder), binder};
   const FoundFiles found = {folder, transformer, modules, options, tensors};
   RETURN_IF_ERROR(ReadHeads(found, config, checkpoint));

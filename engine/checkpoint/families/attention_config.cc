@@ -2,7 +2,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/checkpoint/families/bounds.h"
+#include "absl/algorithm/container.h"
 #include "engine/checkpoint/families/config_parts.h"
 
 namespace attendant {
@@ -25,6 +25,53 @@ void ReadSizes(ConfigReader& config, RelativePositionShape& shape) {
   if (shape.max_distance > buckets / 2 + 1) return;
   config.Refuse("max_relative_positions: expected more than ", buckets / 2 + 1,
                 " (position_buckets / 2 + 1); got ", shape.max_distance);
+}
+
+void ReadKeyValueHeads(const Keys& keys, ConfigReader& config, AttentionBlockShape& attention) {
+  const int64_t heads = attention.heads, shared = config.Integer(keys, {1, heads}, heads);
+  if (heads % shared != 0) {
+    config.Refuse(keys.front(), ": expected a divisor of the ", heads, " query heads; got ",
+                  shared);
+  } else if (shared < heads) {
+    attention.key_value_heads = shared;
+  }
+}
+
+// A causal window of w tokens, with the query's own, is one that reaches w - 1 tokens back;
+// without the mask the library lets it reach w tokens to either side, or half as many.
+void SetCausal(bool causal, const Family& family, AttentionBlockShape& attention) {
+  if (attention.causal == causal) return;
+  attention.causal = causal;
+  int64_t& window = attention.window;
+  if (window == 0) return;
+  if (family.halves_window) {
+    window = causal ? 2 * window - 1 : (window + 1) / 2;
+  } else {
+    window += causal ? -1 : 1;
+  }
+}
+
+void ReadWindow(const Family& family, ConfigReader& config, ModelDescription& model) {
+  const ConfigKeys& keys = family.keys;
+  const bool in_use =
+      keys.has_causal_window.empty() || config.Boolean(keys.has_causal_window, false);
+  const bool is_none =
+      config.json().contains(keys.causal_window.front()) && !config.Has(keys.causal_window);
+  const std::vector<bool> windowed = ReadWindowed(keys, model.layers, config);
+  const bool has_any = absl::c_linear_search(windowed, true);
+  if (!in_use || is_none) {
+    // Layers are listed as windowed for nothing; without a list they are not.
+    if (has_any && config.Has(keys.layer_kinds)) {
+      config.Refuse(keys.causal_window.front(), ": missing; ", keys.layer_kinds.front(),
+                    " lists layers with a window");
+    }
+    return;
+  }
+  const int64_t width =
+      config.Integer(keys.causal_window, {2, kPositionRange.highest}, family.causal_window);
+  if (!has_any) return;
+  model.layer.attention.window = width - 1;
+  SetWindowed(windowed, family, config, model);
 }
 
 }  // namespace
@@ -100,10 +147,6 @@ ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, Conf
   return shape;
 }
 
-float ScoreTerms(const RelativePositionShape& shape) {
-  return 1.0f + (shape.scores_queries ? 1.0f : 0.0f) + (shape.scores_keys ? 1.0f : 0.0f);
-}
-
 void ReadMixture(const ConfigKeys& keys, ConfigReader& config, ModelDescription& model) {
   if (keys.experts.empty()) return;
   const int64_t experts = config.Integer(keys.experts, {0, kMostExperts}, 0);
@@ -122,22 +165,80 @@ void ReadMixture(const ConfigKeys& keys, ConfigReader& config, ModelDescription&
   }
 }
 
-std::vector<bool> ReadWindowedLayers(const Keys& kinds, std::vector<bool> otherwise,
-                                     const ConfigReader& config) {
-  if (!config.Has(kinds)) return otherwise;
-  const std::string& key = kinds.front();
-  const Json& list = config.json()[key];
-  if (!list.is_array() || list.size() != otherwise.size()) {
-    config.Refuse(key, ": expected a list of ", otherwise.size(), " layers; got ", Describe(list));
-    return otherwise;
+std::vector<bool> ReadWindowed(const ConfigKeys& keys, int64_t layers, ConfigReader& config) {
+  constexpr int64_t kFirstWindowed = 28, kPeriod = 6;
+  const bool has_list = config.Has(keys.layer_kinds);
+  const auto read = [&](const Keys& key, IntegerRange range, std::optional<int64_t> otherwise) {
+    return key.empty() ? 0 : config.Integer(key, range, otherwise);
+  };
+  const int64_t every = has_list ? 0 : read(keys.global_every, kLayerRange, std::nullopt);
+  const int64_t period = read(keys.last_of_period, kLayerRange, kPeriod);
+  const int64_t first = read(keys.first_windowed, {0, kLayerRange.highest}, kFirstWindowed);
+  std::vector<bool> windowed(layers);
+  for (int64_t i = 0; i < layers; ++i) {
+    windowed[i] =
+        (every == 0 || i % every != 0) && (period == 0 || (i + 1) % period != 0) && i >= first;
   }
-  for (size_t i = 0; i < otherwise.size(); ++i) {
-    otherwise[i] = list[i] == kLocalLayer;
-    if (otherwise[i] || list[i] == kGlobalLayer) continue;
+  if (!has_list) return windowed;
+  const std::string& key = keys.layer_kinds.front();
+  const Json& list = config.json()[key];
+  if (!list.is_array() || list.size() != windowed.size()) {
+    config.Refuse(key, ": expected a list of ", layers, " layers; got ", Describe(list));
+    return windowed;
+  }
+  for (size_t i = 0; i < windowed.size(); ++i) {
+    windowed[i] = list[i] == kLocalLayer;
+    if (windowed[i] || list[i] == kGlobalLayer) continue;
     config.Refuse(key, "[", i, "]: expected '", kGlobalLayer, "' or '", kLocalLayer, "'; got ",
                   Describe(list[i]));
   }
-  return otherwise;
+  return windowed;
+}
+
+void SetWindowed(const std::vector<bool>& windowed, const Family& family, ConfigReader& config,
+                 ModelDescription& model) {
+  const RotaryShape local =
+      ReadRotary(family, /*is_local=*/true, model.layer.attention.key_width, config);
+  if (!absl::c_linear_search(windowed, false)) {
+    return model.ChangeShapes([&](LayerShape& layer) { layer.relative_positions.rotary = local; });
+  }
+  model.SplitShapes();
+  for (size_t i = 0; i < model.layer_shapes.size(); ++i) {
+    LayerShape& layer = model.layer_shapes[i];
+    if (windowed[i]) {
+      layer.relative_positions.rotary = local;
+    } else {
+      layer.attention.window = 0;
+    }
+  }
+}
+
+void ReadCausalAttention(const Family& family, ConfigReader& config, ModelDescription& model) {
+  AttentionBlockShape& attention = model.layer.attention;
+  attention.query_key_norms = family.query_key_norms;
+  if (!family.keys.key_value_heads.empty()) {
+    ReadKeyValueHeads(family.keys.key_value_heads, config, attention);
+  }
+  if (!family.is_causal) return;
+  attention.causal = true;
+  if (!family.keys.causal_window.empty()) ReadWindow(family, config, model);
+  // Three ways to say that a model was trained on without the mask.
+  const bool causal = config.Boolean({"is_causal"}, true) && config.Boolean({"is_decoder"}, true) &&
+                      !config.Boolean({"use_bidirectional_attention"}, false);
+  model.ChangeShapes([&](LayerShape& layer) { SetCausal(causal, family, layer.attention); });
+}
+
+absl::Status ChooseCausality(const std::string& folder, CausalChoice choice, const Family& family,
+                             ModelDescription& model) {
+  if (choice == CausalChoice::kAsFiles) return absl::OkStatus();
+  if (!family.is_causal) {
+    return InvalidArgument(folder, ": causal: not supported: models of the family ", family.name,
+                           " are never causal; leave the key out");
+  }
+  model.ChangeShapes([&](LayerShape& layer) {
+    SetCausal(choice == CausalChoice::kCausal, family, layer.attention);
+  });
+  return absl::OkStatus();
 }
 
 }  // namespace attendant

@@ -34,19 +34,20 @@ RotaryShape ReadRotary(const Family& family, bool is_local, int64_t head_width,
 // attention; the rest still says which products the scores would be the sum of.
 RelativePositionShape ReadDisentangled(ConfigReader& config);
 
-// Returns the number of products that each score sums; it corrects the score scale.
-float ScoreTerms(const RelativePositionShape& shape);
-
 // Sets the bottleneck of a layer, if the config has one, and the number of its feed-forward blocks.
 void ReadBottleneck(ConfigReader& config, LayerShape& layer);
 
 // Gives layers a mixture of experts, if the config has experts.
 void ReadMixture(const ConfigKeys& keys, ConfigReader& config, ModelDescription& model);
 
-// Returns which layers have a window: those that `kinds`, a list with one entry for each layer,
-// says, or `otherwise` if the config has no such list.
-std::vector<bool> ReadWindowedLayers(const Keys& kinds, std::vector<bool> otherwise,
-                                     const ConfigReader& config);
+// Returns which layers have a window: newer configs list all layers, older ones give a period or
+// the first one.
+std::vector<bool> ReadWindowed(const ConfigKeys& keys, int64_t layers, ConfigReader& config);
+
+// Leaves the window of the common shape to the windowed layers, and gives those the rotation of
+// layers with a window.
+void SetWindowed(const std::vector<bool>& windowed, const Family& family, ConfigReader& config,
+                 ModelDescription& model);
 
 // Sets the window and pattern of block-sparse attention, if attention_type asks for it.
 void ReadBlockPattern(ConfigReader& config, LayerShape& layer);

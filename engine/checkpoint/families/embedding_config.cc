@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_parts.h"
 
 namespace attendant {

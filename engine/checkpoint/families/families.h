@@ -67,11 +67,7 @@ struct ConfigKeys {
   Keys classifier_pooling = {};  // "cls" or "mean"; if the default is late: "bos", "mean", "late"
   // Of all heads that have an activation; default: as Family says.
   Keys classifier_activation = {};
-  Keys layer_kinds = {};  // a list with one entry per layer, in place of global_every
-  // An object with the theta and its scaling; with local_rotary_theta, one for each kind of layer.
-  Keys rotary_parameters = {};
-  // Such an object, which replaces the parameters or overrides them for each kind of layer.
-  Keys rotary_scaling = {};
+  Keys layer_kinds = {};         // a list with one entry per layer, in place of global_every
   Keys rotary_interleaved = {};  // default: column j is paired with j + width / 2
   Keys pooler_activation = {};   // default: Family::pooler_activation
   Keys pooler_width = {};        // default: the hidden size
@@ -82,12 +78,6 @@ struct ConfigKeys {
 struct FeedForwardKind {
   Activation activation;
   bool has_gate;
-};
-
-// The biases of linear layers and norms that a file must hold.
-enum class Biases {
-  kEvery,
-  kAsInFile,  // those that it holds for layer 0, in every layer
 };
 
 // A key of config.json that, if it is present, must have one value, because any other value
@@ -119,11 +109,10 @@ struct Family {
   bool texts_take_pooler = false;
   bool pads_texts = false;  // texts have as many tokens as there are positions, see TextPadding
   // A classification head pools by these modes, or as the config must say if there are none, and
-  // applies this activation after its first linear layer, or the activation of the encoder's layers
-  // if `classifier_acts_as_layers`.
+  // applies this activation after its first linear layer, or the activation of the encoder's
+  // layers.
   std::vector<PoolingMode> classifier_modes = {PoolingMode::kFirstToken};
-  Activation classifier_activation = Activation::kTanh;
-  bool classifier_acts_as_layers = false;
+  std::optional<Activation> classifier_activation = Activation::kTanh;
   ConfigKeys keys = {};
   std::vector<FixedKey> fixed_keys = {};
   // Config keys that are ignored because they do not change the computation, in addition to the
@@ -134,7 +123,9 @@ struct Family {
   // The type in modules.json of a Transformer that the authors wrote themselves and that computes
   // the same as sentence-transformers' own.
   std::string own_transformer = {};
-  Biases biases = Biases::kEvery;
+  // Whether files hold the biases of all linear layers and norms; else those that a file holds for
+  // layer 0, in every layer.
+  bool has_every_bias = true;
   float norm_epsilon = 1e-12f;
   Activation activation = Activation::kGelu;
   // The activation names in its configs; if empty, ActivationNames() without gates.
@@ -171,8 +162,12 @@ struct Family {
   int64_t fewest_token_types = 1;
   int64_t padding_id = 0;  // the default, of keys.padding_id and for pads_texts
   RelativePositionShape relative_positions = {};
-  float rotary_theta = 0;           // the default, for kRotary
-  float local_rotary_theta = 0;     // the default for layers with a window
+  float rotary_theta = 0;        // the default, for kRotary
+  float local_rotary_theta = 0;  // the default for layers with a window
+  // Configs may have rope_parameters, an object with the theta and its scaling, or one for each
+  // kind of layer with keys.local_rotary_theta; and rope_scaling, such an object, which replaces
+  // the parameters or overrides them for each kind of layer.
+  bool scales_rotary = false;
   bool scales_local_rotary = true;  // what rotary_scaling says is for layers with a window too
   NamePatterns names;
   // Names for a head that scores each token.
@@ -187,22 +182,15 @@ struct Family {
 // The whole table. Thread-safe; the rows live as long as the process.
 const std::vector<Family>& Families();
 
-// The parts of the table: families that read text, further ones with tensors that are named as
-// BERT's, the encoders of encoder-decoder models that read text, families that read long text,
-// families of causal decoders, the towers of checkpoints with two, and families that take rows of
-// patches or frames.
+// The parts of the table: families that read text, the encoders of encoder-decoder models that read
+// text, families that read long text, families of causal decoders, the towers of checkpoints with
+// two, and families that take rows of patches or frames.
 std::vector<Family> TextFamilies();
-std::vector<Family> BertLikeFamilies();
 std::vector<Family> EncoderDecoderFamilies();
 std::vector<Family> LongTextFamilies();
-std::vector<Family> JinaFamilies();
 std::vector<Family> CausalFamilies();
 std::vector<Family> TowerFamilies();
 std::vector<Family> SignalFamilies();
-
-// The rows of BERT and RoBERTa, which others are made from.
-Family BertFamily();
-Family RobertaFamily();
 
 // Returns the row of a family that is like another one, with the name, which is also the
 // model_type.
@@ -230,8 +218,7 @@ const char* ReasonToRefuse(const std::string& model_type,
 // one too many, missing, wrong, or swapped with its neighbour. Empty if there is none.
 std::string MisspelledModelType(const std::string& model_type);
 
-// Returns the places where a file may have the tensor `canonical`, with `prefix` before its name.
-// The usual place comes first. The list is empty if the family has no such tensor.
+// Does as the function of the same name does with all patterns of a family.
 std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& prefix,
                                      const std::string& canonical);
 

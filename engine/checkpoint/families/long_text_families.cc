@@ -29,51 +29,6 @@ NamePatterns NomicNames() {
                     ClassifierNames("pooler.dense", "/classifier")});
 }
 
-NamePatterns GteNames() {
-  return JoinNames({BertEmbeddingNames(),
-                    StackedInputs("encoder.layer.{i}.attention.qkv_proj"),
-                    Stacked({"layer.{i}.feed_forward_in", "layer.{i}.feed_forward_gate"},
-                            "encoder.layer.{i}.mlp.up_gate_proj"),
-                    {{"layer.{i}.output", "encoder.layer.{i}.attention.o_proj"},
-                     {"layer.{i}.attention_norm", "encoder.layer.{i}.attn_ln"},
-                     {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_proj"},
-                     {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp_ln"},
-                     {"pooling.dense", "pooler.dense"}},
-                    ClassifierNames("pooler.dense", "/classifier")});
-}
-
-NamePatterns JinaBertNames() {
-  return JoinNames(
-      {BertNames(),
-       {{"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.gated_layers", {0, 2}},
-        {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.gated_layers", {1, 2}},
-        {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.wo"},
-        {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp.layernorm"},
-        // The rest is only in the models for code.
-        {"layer.{i}.query_norm", "encoder.layer.{i}.attention.self.layer_norm_q"},
-        {"layer.{i}.key_norm", "encoder.layer.{i}.attention.self.layer_norm_k"},
-        {"layer.{i}.second_attention_norm", "encoder.layer.{i}.layer_norm_1"},
-        {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.up_gated_layer", {0, 2}},
-        {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.up_gated_layer", {1, 2}},
-        {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_layer"},
-        {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.layer_norm_2"}}});
-}
-
-NamePatterns ModernBertNames() {
-  return JoinNames(
-      {StackedInputs("layers.{i}.attn.Wqkv"),
-       Stacked({"layer.{i}.feed_forward_gate", "layer.{i}.feed_forward_in"}, "layers.{i}.mlp.Wi"),
-       {{"embeddings.word", "embeddings.tok_embeddings.weight"},
-        {"embeddings.norm", "embeddings.norm"},
-        {"layer.{i}.output", "layers.{i}.attn.Wo"},
-        {"layer.{i}.attention_norm", "layers.{i}.attn_norm"},
-        {"layer.{i}.feed_forward_out", "layers.{i}.mlp.Wo"},
-        {"layer.{i}.feed_forward_norm", "layers.{i}.mlp_norm"},
-        {"exit_norm", "final_norm"},
-        {"classifier.dense_norm", "/head.norm"}},
-       ClassifierNames("/head.dense", "/classifier")});
-}
-
 Family ModernBert() {
   return {
       .name = "modernbert",
@@ -91,9 +46,7 @@ Family ModernBert() {
                .global_every = {"global_attn_every_n_layers"},
                .classifier_pooling = {"classifier_pooling"},
                .classifier_activation = {"classifier_activation"},
-               .layer_kinds = {"layer_types"},
-               .rotary_parameters = {"rope_parameters"},
-               .rotary_scaling = {"rope_scaling"}},
+               .layer_kinds = {"layer_types"}},
       .fixed_keys = {{"partial_rotary_factor", 1},
                      {"sliding_window", nullptr, "local_attention sets the width of the window"}},
       .harmless_keys =
@@ -102,7 +55,7 @@ Family ModernBert() {
                 "norm_bias repad_logits_with_grad rope_theta sparse_pred_ignore_index "
                 "sparse_prediction"),
       .position_embedding_types = {"absolute", "sans_pos"},
-      .biases = Biases::kAsInFile,
+      .has_every_bias = false,
       .norm_epsilon = 1e-5f,
       .feed_forward_kinds = GatedKinds(),
       .norm_placement = NormPlacement::kPre,
@@ -110,7 +63,19 @@ Family ModernBert() {
       .relative_positions = {.kind = RelativePositions::kRotary},
       .rotary_theta = 160000,
       .local_rotary_theta = 10000,
-      .names = ModernBertNames(),
+      .scales_rotary = true,
+      .names = JoinNames({StackedInputs("layers.{i}.attn.Wqkv"),
+                          Stacked({"layer.{i}.feed_forward_gate", "layer.{i}.feed_forward_in"},
+                                  "layers.{i}.mlp.Wi"),
+                          {{"embeddings.word", "embeddings.tok_embeddings.weight"},
+                           {"embeddings.norm", "embeddings.norm"},
+                           {"layer.{i}.output", "layers.{i}.attn.Wo"},
+                           {"layer.{i}.attention_norm", "layers.{i}.attn_norm"},
+                           {"layer.{i}.feed_forward_out", "layers.{i}.mlp.Wo"},
+                           {"layer.{i}.feed_forward_norm", "layers.{i}.mlp_norm"},
+                           {"exit_norm", "final_norm"},
+                           {"classifier.dense_norm", "/head.norm"}},
+                          ClassifierNames("/head.dense", "/classifier")}),
       .token_head_names = {{"token_head.dense", "/head.dense"},
                            {"token_head.dense_norm", "/head.norm"},
                            {"token_head.output", "/classifier"}},
@@ -152,8 +117,6 @@ Family NomicBert() {
                .token_types = {"type_vocab_size"},
                .rotary_theta = {"rotary_emb_base", "rope_theta"},
                .rotary_fraction = {"rotary_emb_fraction"},
-               .rotary_parameters = {"rope_parameters"},
-               .rotary_scaling = {"rope_scaling"},
                .rotary_interleaved = {"rotary_emb_interleaved"}},
       .fixed_keys = {{"prenorm", false},
                      {"parallel_block", false},
@@ -173,7 +136,7 @@ Family NomicBert() {
                      {"num_shared_experts", 0}},
       .harmless_keys = Words(kNomicHarmlessKeys),
       .position_embedding_types = {"rotary"},
-      .biases = Biases::kAsInFile,
+      .has_every_bias = false,
       .feed_forward_kinds = {{"swiglu", {Activation::kSilu, true}},
                              {"geglu", {Activation::kGelu, true}},
                              {"gelu", {Activation::kGelu, false}},
@@ -182,6 +145,7 @@ Family NomicBert() {
       .fewest_token_types = 0,
       .relative_positions = {.kind = RelativePositions::kRotary},
       .rotary_theta = 1000,
+      .scales_rotary = true,
       .names = NomicNames(),
   };
 }
@@ -194,11 +158,7 @@ Family Gte() {
       .prefixes = {"gte.", "new."},
       .parts = {"embeddings.", "encoder."},
       .pooler = "pooler.",
-      .keys = {.positions = {},
-               .token_types = {"type_vocab_size"},
-               .rotary_theta = {"rope_theta"},
-               .rotary_parameters = {"rope_parameters"},
-               .rotary_scaling = {"rope_scaling"}},
+      .keys = {.positions = {}, .token_types = {"type_vocab_size"}, .rotary_theta = {"rope_theta"}},
       .fixed_keys = {{"layer_norm_type", "layer_norm"},
                      {"logn_attention_scale", false},
                      {"logn_attention_clip1", false},
@@ -206,13 +166,23 @@ Family Gte() {
       .harmless_keys = {"max_position_embeddings", "pack_qkv", "unpad_inputs",
                         "use_memory_efficient_attention"},
       .position_embedding_types = {"rope"},
-      .biases = Biases::kAsInFile,
+      .has_every_bias = false,
       .feed_forward_kinds = GatedKinds(),
       .has_own_head_width = true,
       .fewest_token_types = 0,
       .relative_positions = {.kind = RelativePositions::kRotary},
       .rotary_theta = 160000,
-      .names = GteNames(),
+      .scales_rotary = true,
+      .names = JoinNames({BertEmbeddingNames(),
+                          StackedInputs("encoder.layer.{i}.attention.qkv_proj"),
+                          Stacked({"layer.{i}.feed_forward_in", "layer.{i}.feed_forward_gate"},
+                                  "encoder.layer.{i}.mlp.up_gate_proj"),
+                          {{"layer.{i}.output", "encoder.layer.{i}.attention.o_proj"},
+                           {"layer.{i}.attention_norm", "encoder.layer.{i}.attn_ln"},
+                           {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_proj"},
+                           {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp_ln"},
+                           {"pooling.dense", "pooler.dense"}},
+                          ClassifierNames("pooler.dense", "/classifier")}),
   };
 }
 
@@ -223,19 +193,6 @@ Family PublishedGte() {
   family.architectures = {"New"};
   family.rotary_theta = 10000;
   return family;
-}
-
-NamePatterns NeoBertNames() {
-  return JoinNames({StackedInputs("transformer_encoder.{i}.qkv", RowUnit::kHead),
-                    Stacked({"layer.{i}.feed_forward_gate", "layer.{i}.feed_forward_in"},
-                            "transformer_encoder.{i}.ffn.w12"),
-                    {{"embeddings.word", "encoder.weight"},
-                     {"layer.{i}.output", "transformer_encoder.{i}.wo"},
-                     {"layer.{i}.attention_norm", "transformer_encoder.{i}.attention_norm"},
-                     {"layer.{i}.feed_forward_out", "transformer_encoder.{i}.ffn.w3"},
-                     {"layer.{i}.feed_forward_norm", "transformer_encoder.{i}.ffn_norm"},
-                     {"exit_norm", "layer_norm"}},
-                    ClassifierNames("/dense", "/classifier")});
 }
 
 Family NeoBert() {
@@ -249,7 +206,7 @@ Family NeoBert() {
       .fixed_keys = {{"rms_norm", true}, {"rope", true}, {"ngpt", false}},
       .harmless_keys = Words("base_scale classifier_init_range decoder_init_range dim_head "
                              "embedding_init_range flash_attention kwargs"),
-      .biases = Biases::kAsInFile,
+      .has_every_bias = false,
       .norm_epsilon = 1e-6f,
       .feed_forward_kinds = {{"SwiGLU", {Activation::kSilu, true}},
                              {"swiglu", {Activation::kSilu, true}}},
@@ -260,7 +217,16 @@ Family NeoBert() {
       .relative_positions = {.kind = RelativePositions::kRotary,
                              .rotary = {.pairs = RotaryPairs::kInterleaved}},
       .rotary_theta = 10000,
-      .names = NeoBertNames(),
+      .names = JoinNames({StackedInputs("transformer_encoder.{i}.qkv", RowUnit::kHead),
+                          Stacked({"layer.{i}.feed_forward_gate", "layer.{i}.feed_forward_in"},
+                                  "transformer_encoder.{i}.ffn.w12"),
+                          {{"embeddings.word", "encoder.weight"},
+                           {"layer.{i}.output", "transformer_encoder.{i}.wo"},
+                           {"layer.{i}.attention_norm", "transformer_encoder.{i}.attention_norm"},
+                           {"layer.{i}.feed_forward_out", "transformer_encoder.{i}.ffn.w3"},
+                           {"layer.{i}.feed_forward_norm", "transformer_encoder.{i}.ffn_norm"},
+                           {"exit_norm", "layer_norm"}},
+                          ClassifierNames("/dense", "/classifier")}),
       .token_head_names = {},
   };
 }
@@ -279,18 +245,92 @@ Family JinaBert() {
                .token_types = {"type_vocab_size"}},
       .harmless_keys = {"emb_pooler", "hidden_act", "max_position_embeddings"},
       .position_embedding_types = {"alibi"},
-      .biases = Biases::kAsInFile,
+      .has_every_bias = false,
       .feed_forward_kinds = {{"geglu", {Activation::kGelu, true}},
                              {"reglu", {Activation::kRelu, true}}},
       .relative_positions = {.kind = RelativePositions::kAlibi},
-      .names = JinaBertNames(),
+      .names = JoinNames(
+          {BertNames(),
+           {{"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.gated_layers", {0, 2}},
+            {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.gated_layers", {1, 2}},
+            {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.wo"},
+            {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp.layernorm"},
+            // The rest is only in the models for code.
+            {"layer.{i}.query_norm", "encoder.layer.{i}.attention.self.layer_norm_q"},
+            {"layer.{i}.key_norm", "encoder.layer.{i}.attention.self.layer_norm_k"},
+            {"layer.{i}.second_attention_norm", "encoder.layer.{i}.layer_norm_1"},
+            {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.up_gated_layer", {0, 2}},
+            {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.up_gated_layer", {1, 2}},
+            {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_layer"},
+            {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.layer_norm_2"}}}),
   };
+}
+
+// The names of the library, and those that the authors publish. There every weight of a linear
+// layer and every table is the "original" of a parametrization; see task_adapters.h.
+NamePatterns JinaV3Names() {
+  const std::string layer = "encoder.layers.{i}.", original = ".parametrizations.weight.original";
+  NamePatterns names = JoinNames(
+      {LayerNames("layers.{i}.",
+                  {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+                   "post_attention_layernorm", "mlp.fc1", "mlp.fc2", "post_mlp_layernorm"}),
+       BertEmbeddingNames(), ClassifierNames("/classifier.dense", "/classifier.out_proj")});
+  NamePatterns published = {{"layer.{i}.output", layer + "mixer.out_proj"},
+                            {"layer.{i}.feed_forward_in", layer + "mlp.fc1"},
+                            {"layer.{i}.feed_forward_out", layer + "mlp.fc2"},
+                            {"pooling.dense", "pooler.dense"}};
+  for (const NamePattern& input : StackedInputs(layer + "mixer.Wqkv")) published.push_back(input);
+  for (const NamePattern& linear : published) {
+    names.push_back(linear);
+    names.push_back({linear.canonical + ".weight", linear.in_file + original, linear.rows});
+  }
+  names.push_back({"embeddings.word", "embeddings.word_embeddings" + original});
+  names.push_back({"embeddings.token_type", "embeddings.token_type_embeddings" + original});
+  names.push_back({"embeddings.norm", "emb_ln"});
+  names.push_back({"layer.{i}.attention_norm", layer + "norm1"});
+  names.push_back({"layer.{i}.feed_forward_norm", layer + "norm2"});
+  return names;
+}
+
+Family JinaV3() {
+  return {
+      .name = "jina_embeddings_v3",
+      .model_types = {"jina_embeddings_v3"},
+      .architectures = {"JinaEmbeddingsV3"},
+      .prefixes = {"roberta."},
+      .parts = {"embeddings.", "emb_ln.", "encoder.", "layers."},
+      .pooler = "pooler.",
+      .keys = {.positions = {},
+               .token_types = {"type_vocab_size"},
+               .rotary_theta = {"rotary_emb_base", "rope_theta"}},
+      .fixed_keys = {{"partial_rotary_factor", 1}, {"use_reg_tokens", false}},
+      .harmless_keys = Words("emb_pooler load_trained_adapters lora_adaptations lora_alpha "
+                             "lora_dropout_p lora_main_params_trainable lora_prompts lora_rank "
+                             "max_position_embeddings task_instructions truncate_dim "
+                             "use_flash_attn"),
+      .own_transformer = "custom_st.Transformer",
+      .norm_epsilon = 1e-5f,
+      .relative_positions = {.kind = RelativePositions::kRotary},
+      .rotary_theta = 20000,
+      .scales_rotary = true,
+      .names = JinaV3Names(),
+  };
+}
+
+// As its authors publish it, with the model_type of XLM-RoBERTa.
+Family PublishedJinaV3() {
+  Family family = JinaV3();
+  family.model_types = {"xlm-roberta"};
+  family.architectures = {};
+  family.position_embedding_types = {"rotary"};
+  return family;
 }
 
 }  // namespace
 
 std::vector<Family> LongTextFamilies() {
-  return {ModernBert(), NomicBert(), Gte(), PublishedGte(), NeoBert(), JinaBert()};
+  return {ModernBert(), NomicBert(), Gte(),    PublishedGte(),
+          NeoBert(),    JinaBert(),  JinaV3(), PublishedJinaV3()};
 }
 
 }  // namespace attendant

@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/rounding.h"
 #include "engine/base/status_macros.h"
-#include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_parts.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/json.h"
@@ -171,7 +170,10 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config) {
   layer.norms.last_epsilon = family.own_norm_epsilon;
   layer.extras.has_branch_scale = family.has_branch_scale;
   layer.relative_positions = ReadRelativePositions(family, layer.attention.key_width, config);
-  layer.attention.score_scale /= std::sqrt(ScoreTerms(layer.relative_positions));
+  // Each score is the sum of so many products.
+  const int terms =
+      1 + layer.relative_positions.scores_queries + layer.relative_positions.scores_keys;
+  layer.attention.score_scale /= std::sqrt(static_cast<float>(terms));
   if (!keys.attention_type.empty()) ReadBlockPattern(config, layer);
   if (!keys.convolution.empty()) {
     layer.extras.convolution = ReadConvolution(keys.convolution, layer, config);
@@ -180,16 +182,6 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config) {
   if (!keys.window.empty())
     layer.attention.window = config.Integer(keys.window, {2, kPositionRange.highest}) / 2;
   return layer;
-}
-
-// Returns which layers have a window: newer configs list all layers, older ones give a period.
-std::vector<bool> ReadWindowed(const ConfigKeys& keys, int64_t layers, ConfigReader& config) {
-  std::vector<bool> windowed(layers);
-  if (!config.Has(keys.layer_kinds)) {
-    const int64_t every = config.Integer(keys.global_every, kLayerRange);
-    for (int64_t i = 0; i < layers; ++i) windowed[i] = i % every != 0;
-  }
-  return ReadWindowedLayers(keys.layer_kinds, std::move(windowed), config);
 }
 
 // Reads what differs between layers.
@@ -201,19 +193,10 @@ void ReadLayerShapes(const Family& family, ConfigReader& config, ModelDescriptio
     model.layer_shapes[i].extras.convolution = {};
   }
   if (keys.window.empty()) return;
-  const RotaryShape local =
-      ReadRotary(family, /*is_local=*/true, model.layer.attention.key_width, config);
-  const std::vector<bool> windowed = ReadWindowed(keys, model.layers, config);
   for (size_t i = 0; i < model.layer_shapes.size(); ++i) {
-    LayerShape& shape = model.layer_shapes[i];
-    shape.norms.has_attention_norm = i > 0 || family.has_first_attention_norm;
-    if (windowed[i]) {
-      shape.relative_positions.rotary = local;
-    } else {
-      shape.attention.window = 0;
-      shape.attention.pattern = {};
-    }
+    model.layer_shapes[i].norms.has_attention_norm = i > 0 || family.has_first_attention_norm;
   }
+  SetWindowed(ReadWindowed(keys, model.layers, config), family, config, model);
 }
 
 // Maps layer i to the weights of group floor(i groups / layers).
@@ -321,6 +304,11 @@ std::vector<PoolingMode> ReadClassifierModes(const Family& family,
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tower) {
   const std::string path = absl::StrCat(folder, "/config.json");
   ASSIGN_OR_RETURN(const Json file, ReadJsonFile(path));
+  return ReadModelConfig(file, path, tower);
+}
+
+absl::StatusOr<ModelConfig> ReadModelConfig(const Json& file, const std::string& path,
+                                            Tower tower) {
   Problems problems(path);
   if (const char* reason = ReasonToRefuse(ConfigReader(file, problems).Text({"model_type"}, ""),
                                           ReadArchitectures(file))) {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_parts.h"
 
 namespace attendant {
@@ -13,25 +12,11 @@ namespace {
 constexpr float kHighestTheta = 1e9f;
 constexpr float kHighestFactor = 1e4f;
 
-// The library's ways to scale angles, which give sequences longer than in training similar angles.
-enum class Scaling {
-  kNone,
-  kLinear,  // all angles are divided by the factor
-  kLlama3,  // the angles of slow pairs are, and the angles of fast pairs are not
-  kYarn,    // the same, with other bounds and an amplitude: Peng et al. 2023
-  kNtk,     // slow pairs are scaled more than fast ones: kexue.fm/archives/9706, equation 6
-};
-
-constexpr Named<Scaling> kScalings[] = {{"default", Scaling::kNone},
-                                        {"linear", Scaling::kLinear},
-                                        {"llama3", Scaling::kLlama3},
-                                        {"yarn", Scaling::kYarn},
-                                        {"ntk", Scaling::kNtk}};
-
 // Whether layers with a window have a rotation of their own.
 bool HasKinds(const Family& family) { return !family.keys.local_rotary_theta.empty(); }
 
-// Computes the frequencies that an object with parameters states.
+// Computes the frequencies that an object with parameters states. The library scales angles to give
+// sequences longer than in training similar angles.
 class Parameters {
  public:
   // `config` has the values that the object leaves out; `is_of_kind` if the object is about one
@@ -58,38 +43,29 @@ class Parameters {
       return config_.Refuse("rope_theta: expected a positive number; got ", theta_);
     }
     shape.frequencies = RotaryFrequencies(width, theta_);
-    switch (ReadScaling()) {
-      case Scaling::kNone:
-        return;
-      case Scaling::kLinear:
-        shape.frequencies = RotaryFrequencies(width, theta_, ReadFactor());
-        return;
-      case Scaling::kNtk: {
-        const double factor = ReadFactor();
-        shape.frequencies =
-            RotaryFrequencies(width, static_cast<float>(theta_ * factor),
-                              static_cast<float>(std::pow(factor, 2 / static_cast<double>(width))));
-        return;
-      }
-      case Scaling::kLlama3:
-        return ScaleAsLlama3(shape);
-      case Scaling::kYarn:
-        return ScaleAsYarn(shape);
-    }
+    if (const Scaling scale = ReadScaling(); scale != nullptr) (this->*scale)(shape);
   }
 
  private:
+  using Scaling = void (Parameters::*)(RotaryShape& shape);
+
   // The library writes both keys for some time.
   Keys TypeKeys() const { return object_.contains("rope_type") ? Keys{"rope_type"} : Keys{"type"}; }
 
+  // Returns how angles are scaled, or nullptr if they are not.
   Scaling ReadScaling() {
-    if (!reader_.Has(TypeKeys())) return Scaling::kNone;
+    constexpr Named<Scaling> kScalings[] = {{"default", nullptr},
+                                            {"linear", &Parameters::ScaleLinearly},
+                                            {"llama3", &Parameters::ScaleAsLlama3},
+                                            {"yarn", &Parameters::ScaleAsYarn},
+                                            {"ntk", &Parameters::ScaleAsNtk}};
+    if (!reader_.Has(TypeKeys())) return nullptr;
     const Json& type = object_[TypeKeys().front()];
     if (type == "dynamic" || type == "longrope") {
       config_.Refuse(TypeKeys().front(), ": ", Describe(type), " not supported: its angles grow ",
                      "with the longest sequence of a batch, so that a response would depend on "
                      "other requests");
-      return Scaling::kNone;
+      return nullptr;
     }
     // Only files that models' authors publish know "ntk", and none of them has kinds of layers.
     return reader_.Choice<Scaling>(TypeKeys(),
@@ -113,6 +89,20 @@ class Parameters {
     return static_cast<double>(config_.Integer({"max_position_embeddings"}, kPositionRange));
   }
 
+  // Divides all angles by the factor.
+  void ScaleLinearly(RotaryShape& shape) {
+    shape.frequencies = RotaryFrequencies(shape.width(), theta_, ReadFactor());
+  }
+
+  // Scales slow pairs more than fast ones: kexue.fm/archives/9706, equation 6.
+  void ScaleAsNtk(RotaryShape& shape) {
+    const double factor = ReadFactor();
+    const auto stretch = std::pow(factor, 2 / static_cast<double>(shape.width()));
+    shape.frequencies = RotaryFrequencies(shape.width(), static_cast<float>(theta_ * factor),
+                                          static_cast<float>(stretch));
+  }
+
+  // Divides the angles of slow pairs, and not those of fast ones.
   void ScaleAsLlama3(RotaryShape& shape) {
     const double factor = ReadFactor(), length = ReadOriginalLength();
     const double low = reader_.Number({"low_freq_factor"}, kHighestFactor);
@@ -129,6 +119,7 @@ class Parameters {
     }
   }
 
+  // Does the same with other bounds and an amplitude: Peng et al. 2023.
   void ScaleAsYarn(RotaryShape& shape) {
     const double length = ReadOriginalLength();
     // The library takes the ratio of lengths if the file says null.
@@ -199,20 +190,21 @@ Json OfKind(const Json& kinds, const std::string& key, const char* kind, Problem
 // Returns the parameters for layers with or without a window. Parameters under the older key
 // replace the newer one's, or override them for each kind.
 Json ParametersOf(const Family& family, bool is_local, ConfigReader& config) {
-  const ConfigKeys& keys = family.keys;
-  const Json* parameters = config.Object(keys.rotary_parameters);
-  const Json* scaling = config.Object(keys.rotary_scaling);
+  if (!family.scales_rotary) return Json::object();
+  constexpr char kParameters[] = "rope_parameters", kScaling[] = "rope_scaling";
+  const Json* parameters = config.Object({kParameters});
+  const Json* scaling = config.Object({kScaling});
   if (scaling != nullptr && scaling->empty()) scaling = nullptr;
   if (!HasKinds(family)) {
     return scaling != nullptr ? *scaling : parameters != nullptr ? *parameters : Json::object();
   }
   Json read = parameters == nullptr
                   ? Json::object()
-                  : OfKind(*parameters, keys.rotary_parameters.front(),
-                           is_local ? kLocalLayer : kGlobalLayer, config.problems());
+                  : OfKind(*parameters, kParameters, is_local ? kLocalLayer : kGlobalLayer,
+                           config.problems());
   if (scaling == nullptr || (is_local && !family.scales_local_rotary)) return read;
   if (scaling->contains("type") && !scaling->contains("rope_type")) {
-    config.Refuse(keys.rotary_scaling.front(), ": type has no effect without rope_type");
+    config.Refuse(kScaling, ": type has no effect without rope_type");
   }
   read.update(*scaling);
   return read;

@@ -33,17 +33,6 @@ NamePatterns Dinov2Names() {
                      {"layer.{i}.feed_forward_scale", "encoder.layer.{i}.layer_scale2.lambda1"}}});
 }
 
-NamePatterns Wav2Vec2Names() {
-  return JoinNames(
-      {LayerNames("encoder.layers.{i}.",
-                  {"attention.q_proj", "attention.k_proj", "attention.v_proj", "attention.out_proj",
-                   "layer_norm", "feed_forward.intermediate_dense", "feed_forward.output_dense",
-                   "final_layer_norm"}),
-       {{"exit_norm", "encoder.layer_norm"},    // if norms come first
-        {"front.norm", "encoder.layer_norm"}},  // if norms come last
-       ClassifierNames("/projector", "/classifier")});
-}
-
 Family Vit() {
   return {
       .name = "vit",
@@ -58,7 +47,7 @@ Family Vit() {
                .pooler_activation = {"pooler_act"},
                .pooler_width = {"pooler_output_size"}},
       .harmless_keys = Words("encoder_stride image_size num_channels patch_size qkv_bias"),
-      .biases = Biases::kAsInFile,
+      .has_every_bias = false,
       .norm_placement = NormPlacement::kPre,
       .patches_are_grid = true,
       .names = VitNames(),
@@ -83,7 +72,7 @@ Family Dinov2() {
                              "num_channels num_register_tokens out_features out_indices "
                              "patch_size qkv_bias reshape_hidden_states stage_names "
                              "use_mask_token"),
-      .biases = Biases::kAsInFile,
+      .has_every_bias = false,
       .norm_epsilon = 1e-6f,
       .norm_placement = NormPlacement::kPre,
       .has_branch_scale = true,
@@ -117,7 +106,7 @@ Family Whisper() {
                              "mask_time_length mask_time_min_masks mask_time_prob "
                              "max_source_positions max_target_positions median_filter_width "
                              "num_mel_bins scale_embedding use_weighted_layer_sum vocab_size"),
-      .biases = Biases::kAsInFile,  // keys have no bias
+      .has_every_bias = false,  // keys have no bias
       .norm_epsilon = 1e-5f,
       .norm_placement = NormPlacement::kPre,
       .names = JoinNames({{{"front.positions", "encoder.embed_positions.weight"}},
@@ -158,7 +147,14 @@ Family Wav2Vec2() {
                              "output_hidden_size proj_codevector_dim tdnn_dilation tdnn_dim "
                              "tdnn_kernel use_weighted_layer_sum vocab_size xvector_output_dim"),
       .norm_epsilon = 1e-5f,
-      .names = Wav2Vec2Names(),
+      .names = JoinNames(
+          {LayerNames("encoder.layers.{i}.",
+                      {"attention.q_proj", "attention.k_proj", "attention.v_proj",
+                       "attention.out_proj", "layer_norm", "feed_forward.intermediate_dense",
+                       "feed_forward.output_dense", "final_layer_norm"}),
+           {{"exit_norm", "encoder.layer_norm"},    // if norms come first
+            {"front.norm", "encoder.layer_norm"}},  // if norms come last
+           ClassifierNames("/projector", "/classifier")}),
   };
 }
 

@@ -21,17 +21,6 @@ NamePatterns TowerNames(const NamePatterns& others) {
                     others});
 }
 
-NamePatterns ClipVisionNames() {
-  return TowerNames({
-      {"front.projection", "embeddings.patch_embedding"},
-      {"front.class", "embeddings.class_embedding"},
-      {"front.positions", "embeddings.position_embedding.weight"},
-      {"front.norm", "pre_layrnorm"},
-      {"exit_norm", "post_layernorm"},
-      {"pooling.dense", "/visual_projection"},
-  });
-}
-
 // The probe makes the query. The projections are stacked as in torch's attention.
 NamePatterns SiglipVisionNames() {
   const auto inputs = [](const std::string& kind) {
@@ -67,7 +56,7 @@ Family EitherTower() {
   Family family;
   family.parts = {"embeddings.", "encoder."};
   family.pooler_activation = Activation::kIdentity;
-  family.biases = Biases::kAsInFile;
+  family.has_every_bias = false;
   family.norm_placement = NormPlacement::kPre;
   family.has_embedding_norm = false;
   return family;
@@ -116,7 +105,14 @@ Family ClipVision() {
   family.parts.push_back("pre_layrnorm.");
   family.pooler = "visual_projection.";
   family.norms_patches = true;
-  family.names = ClipVisionNames();
+  family.names = TowerNames({
+      {"front.projection", "embeddings.patch_embedding"},
+      {"front.class", "embeddings.class_embedding"},
+      {"front.positions", "embeddings.position_embedding.weight"},
+      {"front.norm", "pre_layrnorm"},
+      {"exit_norm", "post_layernorm"},
+      {"pooling.dense", "/visual_projection"},
+  });
   return family;
 }
 

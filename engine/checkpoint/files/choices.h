@@ -27,23 +27,10 @@ inline constexpr Named<PoolingChoice> kPoolingChoiceNames[] = {
     {"pooler", PoolingChoice::kPooler},
     {"yes_no", PoolingChoice::kYesNo}};
 
-// Returns the mode of a choice, or nothing for the checkpoint's own pooling and kYesNo.
+// Returns the mode with the name of a choice, or nothing for the checkpoint's own pooling, its
+// pooler and kYesNo.
 inline std::optional<PoolingMode> ModeOf(PoolingChoice choice) {
-  switch (choice) {
-    case PoolingChoice::kFirstToken:
-      return PoolingMode::kFirstToken;
-    case PoolingChoice::kLastToken:
-      return PoolingMode::kLastToken;
-    case PoolingChoice::kMean:
-      return PoolingMode::kMean;
-    case PoolingChoice::kMax:
-      return PoolingMode::kMax;
-    case PoolingChoice::kAsFiles:
-    case PoolingChoice::kPooler:
-    case PoolingChoice::kYesNo:
-      break;
-  }
-  return std::nullopt;
+  return ValueIn(kPoolingModeNames, NameIn(kPoolingChoiceNames, choice));
 }
 
 }  // namespace attendant

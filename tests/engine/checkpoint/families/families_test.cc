@@ -527,7 +527,7 @@ TEST(Families, GteScalesItsRotaryPositions) {
   EXPECT_EQ(linear.frequencies, RotaryFrequencies(linear.width(), 500, 4));
 
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 8.0, \"mixed_b\": 0.6}").config),
-              HasSubstr("truncate; got 'mixed_b'"));
+              HasSubstr("truncate, type; got 'mixed_b'"));
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\"}").config),
               HasSubstr("factor: missing; expected a number in 0..10000"));
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 0.5}").config),

@@ -85,7 +85,7 @@ TEST(RotaryConfig, ModernBertWithUnknownScalingsIsRefused) {
   EXPECT_THAT(Refusal(ModernBert(R"({"rope_scaling": {"type": "linear", "factor": 2.0}})")),
               HasSubstr("rope_scaling: type has no effect without rope_type"));
   EXPECT_THAT(Refusal(ModernBert(R"({"rope_scaling": {"rope_type": "linear", "mixed_b": 2.0}})")),
-              HasSubstr("truncate; got 'mixed_b'"));
+              HasSubstr("truncate, type; got 'mixed_b'"));
   EXPECT_THAT(
       Refusal(ModernBert(R"({"sliding_window": 4})")),
       HasSubstr(
