@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "engine/base/status_macros.h"
 
 namespace attendant {
 namespace {
@@ -55,13 +54,11 @@ void WeightedMean(MatrixView<const float> rows, const float* query, Sums& mean) 
 }
 
 // Returns the projected probe, which is the query of all heads, times the scale of scores.
-absl::StatusOr<std::vector<double>> ReadQuery(const std::string& name, int64_t width, double scale,
-                                              WeightLoader& loader) {
-  ASSIGN_OR_RETURN(const AlignedBuffer<float> probe, loader.ReadTable(name + ".probe", width));
-  ASSIGN_OR_RETURN(const AlignedBuffer<float> weight,
-                   loader.ReadTable(name + ".query.weight", width * width));
-  ASSIGN_OR_RETURN(const AlignedBuffer<float> bias,
-                   loader.ReadOptional(name + ".query.bias", width));
+std::vector<double> ReadQuery(const std::string& name, int64_t width, double scale,
+                              WeightLoader& loader) {
+  const AlignedBuffer<float> probe = loader.ReadTable(name + ".probe", width);
+  const AlignedBuffer<float> weight = loader.ReadTable(name + ".query.weight", width * width);
+  const AlignedBuffer<float> bias = loader.ReadOptional(name + ".query.bias", width);
   std::vector<double> query(static_cast<size_t>(width));
   for (int64_t i = 0; i < width; ++i) {
     const double added = bias.size() > 0 ? bias[i] : 0.0;
@@ -71,13 +68,11 @@ absl::StatusOr<std::vector<double>> ReadQuery(const std::string& name, int64_t w
 }
 
 // Returns the product of each head's query with its rows of the key projection, [H, E].
-absl::StatusOr<AlignedBuffer<float>> FoldKeys(const std::string& name,
-                                              const std::vector<double>& query, int64_t heads,
-                                              WeightLoader& loader) {
+AlignedBuffer<float> FoldKeys(const std::string& name, const std::vector<double>& query,
+                              int64_t heads, WeightLoader& loader) {
   const auto width = static_cast<int64_t>(query.size());
-  ASSIGN_OR_RETURN(const AlignedBuffer<float> weight,
-                   loader.ReadTable(name + ".key.weight", width * width));
-  RETURN_IF_ERROR(loader.ReadOptional(name + ".key.bias", width).status());
+  const AlignedBuffer<float> weight = loader.ReadTable(name + ".key.weight", width * width);
+  loader.ReadOptional(name + ".key.bias", width);
   AlignedBuffer<float> folded(heads * width);
   std::vector<double> sums(query.size());
   for (int64_t head = 0; head < heads; ++head) {
@@ -93,26 +88,20 @@ absl::StatusOr<AlignedBuffer<float>> FoldKeys(const std::string& name,
 
 }  // namespace
 
-absl::StatusOr<AttentionPooling> AttentionPooling::Load(const std::string& name,
-                                                        const LayerShape& layer,
-                                                        WeightLoader& loader) {
-  const int64_t width = layer.hidden_size, heads = layer.attention.heads;
-  const double scale = 1 / std::sqrt(static_cast<double>(width / heads));
-  ASSIGN_OR_RETURN(const std::vector<double> query, ReadQuery(name, width, scale, loader));
-  ASSIGN_OR_RETURN(AlignedBuffer<float> queries, FoldKeys(name, query, heads, loader));
-  ASSIGN_OR_RETURN(const AlignedBuffer<float> value,
-                   loader.ReadTable(name + ".value.weight", width * width));
-  ASSIGN_OR_RETURN(AlignedBuffer<float> bias, loader.ReadOptional(name + ".value.bias", width));
+AttentionPooling::AttentionPooling(const std::string& name, const LayerShape& layer,
+                                   WeightLoader& loader)
+    : heads_(layer.attention.heads) {
+  const int64_t width = layer.hidden_size;
+  const double scale = 1 / std::sqrt(static_cast<double>(width / heads_));
+  const std::vector<double> query = ReadQuery(name, width, scale, loader);
+  queries_ = loader.Keep(FoldKeys(name, query, heads_, loader));
+  const AlignedBuffer<float> value = loader.ReadTable(name + ".value.weight", width * width);
   AlignedBuffer<float> transposed(width * width);
   for (int64_t i = 0; i < width; ++i) {
     for (int64_t j = 0; j < width; ++j) transposed[j * width + i] = value[i * width + j];
   }
-  AttentionPooling pooling;
-  pooling.heads_ = heads;
-  pooling.queries_ = loader.Keep(std::move(queries));
-  pooling.values_ = loader.Keep(std::move(transposed));
-  pooling.value_bias_ = loader.Keep(std::move(bias));
-  return pooling;
+  values_ = loader.Keep(std::move(transposed));
+  value_bias_ = loader.Keep(loader.ReadOptional(name + ".value.bias", width));
 }
 
 void AttentionPooling::Pool(MatrixView<const float> hidden_states, absl::Span<float> target) const {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
@@ -20,16 +19,14 @@ namespace attendant {
 class AttentionPooling {
  public:
   // `name` is the name of the head. `layer` states the width of the rows and the number of heads.
-  // Returns the errors of `loader`.
-  static absl::StatusOr<AttentionPooling> Load(const std::string& name, const LayerShape& layer,
-                                               WeightLoader& loader);
+  AttentionPooling(const std::string& name, const LayerShape& layer, WeightLoader& loader);
 
   // Computes softmax(q K^T / sqrt(E / H)) V with the heads side by side, [E], for one sequence of
   // at least one row. Sums are float64.
   void Pool(MatrixView<const float> hidden_states, absl::Span<float> target) const;
 
  private:
-  int64_t heads_ = 0;
+  int64_t heads_;
   SharedBuffer<float> queries_;     // [H, E], scaled; the product with a row is a score
   SharedBuffer<float> values_;      // [E, E], transposed
   SharedBuffer<float> value_bias_;  // [E], or empty

@@ -9,57 +9,34 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/pooling.h"
 #include "engine/layers/state/rows.h"
 
 namespace attendant {
 
-absl::Status DenseHead::Add(const std::string& name, const DenseShape& shape,
-                            WeightLoader& loader) {
-  ASSIGN_OR_RETURN(PackedLinear linear, loader.ReadFloat32Linear(name, shape.width, out_));
-  layers_.push_back({std::move(linear), shape.activation, shape.residual});
-  if (shape.residual == Residual::kProjection) {
-    ASSIGN_OR_RETURN(layers_.back().projection,
-                     loader.ReadFloat32Linear(name + ".residual", shape.width, out_));
-  }
-  out_ = shape.width;
-  return absl::OkStatus();
-}
-
-absl::Status DenseHead::LoadLayers(const DenseHeadShape& head, const LayerShape& layer,
-                                   WeightLoader& loader) {
-  const std::string name = Name(head.kind);
-  for (const NamedDense& dense : head.shape->dense_layers()) {
-    RETURN_IF_ERROR(Add(absl::StrCat(name, ".", dense.name), dense.shape, loader));
+DenseHead::DenseHead(const DenseHeadShape& head, const LayerShape& layer, WeightLoader& loader)
+    : kind_(head.kind),
+      in_(head.shape->input_width(layer.hidden_size)),
+      out_(in_),
+      normalizes_(head.shape->normalize) {
+  const std::string prefix = absl::StrCat(Name(kind_), ".");
+  for (const auto& [name, shape] : head.shape->dense_layers()) {
+    Layer& added =
+        layers_.emplace_back(Layer{loader.ReadFloat32Linear(prefix + name, shape.width, out_),
+                                   shape.activation, shape.residual});
+    if (shape.residual == Residual::kProjection) {
+      added.projection = loader.ReadFloat32Linear(prefix + name + ".residual", shape.width, out_);
+    }
+    out_ = shape.width;
     if (layers_.size() > 1 || !head.shape->has_dense_norm) continue;
-    ASSIGN_OR_RETURN(layers_.back().norm, loader.AddNorm(name + ".dense_norm", out_, layer.norms));
+    added.norm = loader.AddNorm(prefix + "dense_norm", out_, layer.norms);
   }
-  return absl::OkStatus();
-}
-
-absl::Status DenseHead::LoadBlock(const DenseHeadShape& head, const LayerShape& layer,
-                                  WeightLoader& loader) {
-  const DenseShape& shape = head.shape->block;
-  const std::string name = Name(head.kind);
-  if (shape.width == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const int norm, loader.AddNorm(name + ".block_norm", out_, layer.norms));
-  ASSIGN_OR_RETURN(PackedLinear in,
-                   loader.ReadFloat32Linear(name + ".block_in", shape.width, out_));
-  ASSIGN_OR_RETURN(PackedLinear out,
-                   loader.ReadFloat32Linear(name + ".block_out", out_, shape.width));
-  block_ = Block{norm, std::move(in), shape.activation, std::move(out)};
-  return absl::OkStatus();
-}
-
-absl::StatusOr<DenseHead> DenseHead::Load(const DenseHeadShape& head, const LayerShape& layer,
-                                          WeightLoader& loader) {
-  DenseHead loaded(head.kind, head.shape->input_width(layer.hidden_size));
-  loaded.normalizes_ = head.shape->normalize;
-  RETURN_IF_ERROR(loaded.LoadLayers(head, layer, loader));
-  RETURN_IF_ERROR(loaded.LoadBlock(head, layer, loader));
-  return loaded;
+  const DenseShape& block = head.shape->block;
+  if (block.width == 0) return;
+  block_ = Block{loader.AddNorm(prefix + "block_norm", out_, layer.norms),
+                 loader.ReadFloat32Linear(prefix + "block_in", block.width, out_), block.activation,
+                 loader.ReadFloat32Linear(prefix + "block_out", out_, block.width)};
 }
 
 void DenseHead::ApplyBlock(MatrixView<float> x, MatrixView<float> y, Workspace& workspace) const {
@@ -77,7 +54,7 @@ void DenseHead::AddResidual(const Layer& layer, MatrixView<float> x, MatrixView<
   MatrixView<float> residual = input;
   if (layer.projection) {
     residual = room.Columns(y.cols, y.cols);
-    workspace.gemm.Apply(*layer.projection, input, residual);
+    workspace.gemm.Apply(layer.projection, input, residual);
   }
   attendant::Add(workspace.team, y, residual, y);
 }

@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
@@ -20,11 +19,9 @@ namespace attendant {
 // products cost little, and class scores are sensitive to rounding.
 class DenseHead {
  public:
-  // Returns the errors of `loader`.
-  static absl::StatusOr<DenseHead> Load(const DenseHeadShape& head, const LayerShape& layer,
-                                        WeightLoader& loader);
-  // Returns a head that copies vectors of this width.
-  static DenseHead None(int64_t width) { return DenseHead(HeadKind::kNone, width); }
+  DenseHead(const DenseHeadShape& head, const LayerShape& layer, WeightLoader& loader);
+  // Creates a head of kind kNone, which copies vectors of this width.
+  explicit DenseHead(int64_t width) : kind_(HeadKind::kNone), in_(width), out_(width) {}
 
   HeadKind kind() const { return kind_; }
 
@@ -38,7 +35,7 @@ class DenseHead {
     PackedLinear linear;
     Activation activation;
     Residual residual = Residual::kNone;
-    std::optional<PackedLinear> projection = {};  // of a residual
+    PackedLinear projection = {};  // of a residual, or empty
     std::optional<int> norm = {};
   };
 
@@ -50,12 +47,6 @@ class DenseHead {
     PackedLinear out;
   };
 
-  DenseHead(HeadKind kind, int64_t in) : kind_(kind), in_(in), out_(in) {}
-  // Appends the linear layer `name`.
-  absl::Status Add(const std::string& name, const DenseShape& shape, WeightLoader& loader);
-  absl::Status LoadLayers(const DenseHeadShape& head, const LayerShape& layer,
-                          WeightLoader& loader);
-  absl::Status LoadBlock(const DenseHeadShape& head, const LayerShape& layer, WeightLoader& loader);
   // Computes the block of x into the first out_ columns of y. Overwrites the columns of x after its
   // first out_.
   void ApplyBlock(MatrixView<float> x, MatrixView<float> y, Workspace& workspace) const;

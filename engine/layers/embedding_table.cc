@@ -1,9 +1,7 @@
 #include "engine/layers/embedding_table.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "engine/base/status_macros.h"
 #include "engine/kernels/convert.h"
 #include "engine/layers/state/rows.h"
 
@@ -14,16 +12,10 @@ constexpr int64_t kColumnsAtOnce = 256;
 
 }  // namespace
 
-absl::StatusOr<EmbeddingTable> EmbeddingTable::Load(const std::string& name, int64_t rows,
-                                                    int64_t width, DataType type,
-                                                    WeightLoader& loader) {
-  EmbeddingTable table;
-  if (rows == 0) return table;
-  ASSIGN_OR_RETURN(AlignedBuffer<char> read, loader.ReadStoredTable(name, rows * width, type));
-  table.width_ = width;
-  table.type_ = type;
-  table.rows_ = loader.Keep(std::move(read));
-  return table;
+EmbeddingTable::EmbeddingTable(const std::string& name, int64_t rows, int64_t width, DataType type,
+                               WeightLoader& loader)
+    : width_(width), type_(type) {
+  if (rows > 0) rows_ = loader.Keep(loader.ReadStoredTable(name, rows * width, type));
 }
 
 void EmbeddingTable::Take(int64_t row, float scale, float* target) const {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/data_type.h"
 #include "engine/layers/state/weight_loader.h"
@@ -16,10 +15,10 @@ class EmbeddingTable {
  public:
   EmbeddingTable() = default;
 
-  // Reads the tensor [rows, width] and stores it as `type`: float32, float16 or bfloat16. Makes no
-  // temporary copy in another type. Returns the errors of `loader`.
-  static absl::StatusOr<EmbeddingTable> Load(const std::string& name, int64_t rows, int64_t width,
-                                             DataType type, WeightLoader& loader);
+  // Reads the tensor [rows, width] unless `rows` is 0, and stores it as `type`: float32, float16 or
+  // bfloat16. Makes no temporary copy in another type.
+  EmbeddingTable(const std::string& name, int64_t rows, int64_t width, DataType type,
+                 WeightLoader& loader);
 
   // Writes row [width] times `scale` to `target`, in float32.
   void Take(int64_t row, float scale, float* target) const;

@@ -1,9 +1,7 @@
 #include "engine/layers/embeddings.h"
 
 #include <algorithm>
-#include <string>
 
-#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/row_tiles.h"
 
@@ -18,33 +16,23 @@ float WordScale(int64_t masks, int64_t tokens) {
 
 }  // namespace
 
-absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const LayerShape& layer,
-                                            WeightLoader& loader) {
-  Embeddings embeddings;
-  embeddings.shape_ = shape;
-  const int64_t added = shape.added_width(layer.hidden_size);
-  const auto read_table = [&](const std::string& name, int64_t rows, int64_t width,
-                              EmbeddingTable& table) {
-    ASSIGN_OR_RETURN(table, EmbeddingTable::Load(name, rows, width, shape.table_type, loader));
-    return absl::OkStatus();
+Embeddings::Embeddings(const EmbeddingShape& shape, const LayerShape& layer, WeightLoader& loader)
+    : shape_(shape) {
+  const int64_t hidden_size = layer.hidden_size, added = shape.added_width(hidden_size);
+  const auto read = [&](const char* name, int64_t rows, int64_t width) {
+    return EmbeddingTable(name, rows, width, shape.table_type, loader);
   };
-  RETURN_IF_ERROR(read_table("embeddings.word", shape.vocabulary, shape.width, embeddings.word_));
-  RETURN_IF_ERROR(read_table("embeddings.position", shape.positions, added, embeddings.position_));
-  RETURN_IF_ERROR(
-      read_table("embeddings.token_type", shape.token_types, added, embeddings.token_type_));
-  RETURN_IF_ERROR(
-      read_table("embeddings.task_type", shape.task_types, added, embeddings.task_type_));
+  word_ = read("embeddings.word", shape.vocabulary, shape.width);
+  position_ = read("embeddings.position", shape.positions, added);
+  token_type_ = read("embeddings.token_type", shape.token_types, added);
+  task_type_ = read("embeddings.task_type", shape.task_types, added);
   if (shape.has_norm) {
-    ASSIGN_OR_RETURN(embeddings.norm_,
-                     loader.AddNorm("embeddings.norm", shape.norm_width(layer.hidden_size),
-                                    layer.norms.kind, shape.norm_epsilon));
+    norm_ = loader.AddNorm("embeddings.norm", shape.norm_width(hidden_size), layer.norms.kind,
+                           shape.norm_epsilon);
   }
-  if (!shape.projected(layer.hidden_size)) return embeddings;
-
-  ASSIGN_OR_RETURN(
-      embeddings.projection_,
-      loader.ReadLinear("embeddings.projection", layer.hidden_size, shape.projected_from()));
-  return embeddings;
+  if (shape.projected(hidden_size)) {
+    projection_ = loader.ReadLinear("embeddings.projection", hidden_size, shape.projected_from());
+  }
 }
 
 void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, Workspace& workspace) const {
@@ -60,7 +48,7 @@ void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, Workspace&
   if (norm_ && !shape_.norm_is_last) {
     LayerNorm(workspace.team, kept_sums, workspace.norm(*norm_), kept_sums);
   }
-  workspace.ProjectEmbedded(*projection_, target);
+  workspace.ProjectEmbedded(projection_, target);
   for (int64_t r = 0; shape_.projects_words && r < target.rows; ++r) {
     AddTables(ids, r, target.row(r));
   }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/embedding_table.h"
@@ -18,9 +17,8 @@ namespace attendant {
 // Immutable and thread-safe.
 class Embeddings {
  public:
-  // Reads the tables, the norm and the projection that `shape` has. Returns the errors of `loader`.
-  static absl::StatusOr<Embeddings> Load(const EmbeddingShape& shape, const LayerShape& layer,
-                                         WeightLoader& loader);
+  // Reads the tables, the norm and the projection that `shape` has.
+  Embeddings(const EmbeddingShape& shape, const LayerShape& layer, WeightLoader& loader);
 
   // Computes projection(norm(word + position + token type)) into `target` [ids, E], one row per id.
   // Models without a norm or a projection skip it.
@@ -42,7 +40,7 @@ class Embeddings {
   EmbeddingTable token_type_;  // [Y, W], or [Y, E] if only words are projected; may be empty
   EmbeddingTable task_type_;   // [tasks, W]; may be empty
   std::optional<int> norm_;
-  std::optional<PackedLinear> projection_;  // [E, W], or [E, 3 W] with neighbours
+  PackedLinear projection_;  // [E, W], or [E, 3 W] with neighbours; may be empty
 };
 
 }  // namespace attendant

@@ -8,7 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder_impl.h"
-#include "engine/layers/extras/position_projections.h"
+#include "engine/layers/extras/attention_extra.h"
 #include "engine/layers/pooling.h"
 #include "engine/model/check_description.h"
 #include "engine/model/load_plan.h"
@@ -16,57 +16,41 @@
 namespace attendant {
 namespace {
 
-absl::Status LoadLayers(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
+void LoadLayers(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
   impl.layers.reserve(model.weight_sets());
   AlignedBuffer<float> distances;
   if (model.layer.relative_positions.kind == RelativePositions::kDisentangled) {
-    ASSIGN_OR_RETURN(distances, ReadDistanceTable(model.layer, loader));
+    distances = ReadDistanceTable(model.layer, loader);
   }
-  for (int64_t i = 0; i < model.weight_sets(); ++i) {
-    ASSIGN_OR_RETURN(EncoderLayer layer,
-                     EncoderLayer::Load(absl::StrCat("layer.", i, "."), model.layer_shape(i),
-                                        loader, distances));
-    impl.layers.push_back(std::move(layer));
+  for (int64_t i = 0; i < model.weight_sets() && loader.status().ok(); ++i) {
+    impl.layers.emplace_back(absl::StrCat("layer.", i, "."), model.layer_shape(i), loader,
+                             distances);
   }
-  return absl::OkStatus();
 }
 
-absl::Status LoadHeads(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
-  impl.heads.push_back(DenseHead::None(model.layer.layer_width()));
+void LoadHeads(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
+  impl.heads.emplace_back(model.layer.layer_width());
   for (const DenseHeadShape& head : model.dense_heads()) {
-    if (head.shape->attends()) {
-      ASSIGN_OR_RETURN(impl.attention_pooling,
-                       AttentionPooling::Load(Name(head.kind), model.layer, loader));
-    }
-    ASSIGN_OR_RETURN(DenseHead read, DenseHead::Load(head, model.layer, loader));
-    impl.heads.push_back(std::move(read));
+    if (head.shape->attends()) impl.attention_pooling.emplace(Name(head.kind), model.layer, loader);
+    impl.heads.emplace_back(head, model.layer, loader);
   }
-  if (!model.vocabulary_head) return absl::OkStatus();
-  ASSIGN_OR_RETURN(impl.vocabulary_head, VocabularyHead::Load(model, loader));
-  return absl::OkStatus();
+  if (model.vocabulary_head) impl.vocabulary_head.emplace(model, loader);
 }
 
-absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
-  const int64_t hidden_size = model.layer.hidden_size;
-  if (model.embeddings) {
-    ASSIGN_OR_RETURN(impl.embeddings, Embeddings::Load(*model.embeddings, model.layer, loader));
-  }
-  if (model.patch_embedding) {
-    ASSIGN_OR_RETURN(impl.patch_embedding,
-                     PatchEmbedding::Load(*model.patch_embedding, model.layer, loader));
-  }
-  if (const RelativePositionShape& shape = model.layer.relative_positions;
+void LoadAll(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
+  const LayerShape& layer = model.layer;
+  if (model.embeddings) impl.embeddings.emplace(*model.embeddings, layer, loader);
+  if (model.patch_embedding) impl.patch_embedding.emplace(*model.patch_embedding, layer, loader);
+  if (const RelativePositionShape& shape = layer.relative_positions;
       shape.kind == RelativePositions::kBuckets) {
-    ASSIGN_OR_RETURN(
-        AlignedBuffer<float> biases,
-        loader.ReadTable("relative_positions", shape.buckets * model.layer.attention.heads));
-    impl.relative_positions = loader.Keep(std::move(biases));
+    impl.relative_positions =
+        loader.Keep(loader.ReadTable("relative_positions", shape.buckets * layer.attention.heads));
   }
-  RETURN_IF_ERROR(LoadLayers(model, loader, impl));
+  LoadLayers(model, loader, impl);
   if (model.has_exit_norm) {
-    ASSIGN_OR_RETURN(impl.exit_norm, loader.AddNorm("exit_norm", hidden_size, model.layer.norms));
+    impl.exit_norm = loader.AddNorm("exit_norm", layer.hidden_size, layer.norms);
   }
-  return LoadHeads(model, loader, impl);
+  LoadHeads(model, loader, impl);
 }
 
 int64_t BytesToRead(const ModelDescription& model, const WeightSource& source) {
@@ -96,7 +80,8 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
   auto impl = std::make_unique<Impl>();
   impl->description = description;
   impl->mode = mode;
-  RETURN_IF_ERROR(LoadAll(description, loader, *impl));
+  LoadAll(description, loader, *impl);
+  RETURN_IF_ERROR(loader.status());
   impl->Take(loader);
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }

@@ -1,11 +1,7 @@
 #include "engine/layers/encoder_layer.h"
 
 #include <memory>
-#include <optional>
-#include <utility>
 
-#include "engine/base/status_macros.h"
-#include "engine/layers/extras/bottleneck.h"
 #include "engine/layers/extras/token_convolution.h"
 #include "engine/layers/feed_forward.h"
 #include "engine/layers/mixture_of_experts.h"
@@ -14,57 +10,42 @@
 namespace attendant {
 namespace {
 
-using LoadedBody = absl::StatusOr<std::shared_ptr<const BlockBody>>;
-
-template <class Body>
-LoadedBody ShareBody(absl::StatusOr<Body> loaded) {
-  ASSIGN_OR_RETURN(Body body, std::move(loaded));
-  return std::make_shared<const Body>(std::move(body));
-}
-
 // Loads the body of a block that follows the attention. The input layers of `bottleneck` are
 // already loaded.
-LoadedBody LoadBody(const ResidualBlockShape& block, const std::string& prefix,
-                    const LayerShape& shape, std::optional<Bottleneck>& bottleneck,
-                    WeightLoader& loader) {
+std::shared_ptr<const BlockBody> LoadBody(const ResidualBlockShape& block,
+                                          const std::string& prefix, const LayerShape& shape,
+                                          const std::shared_ptr<Bottleneck>& bottleneck,
+                                          WeightLoader& loader) {
   switch (block.body) {
     case BlockBodyKind::kAttention:
       break;
     case BlockBodyKind::kFeedForward:
-      return ShareBody(FeedForward::Load(prefix + block.prefix, shape, loader));
+      return std::make_shared<FeedForward>(prefix + block.prefix, shape, loader);
     case BlockBodyKind::kMixture:
-      return ShareBody(MixtureOfExperts::Load(prefix + block.prefix, shape, loader));
+      return std::make_shared<MixtureOfExperts>(prefix + block.prefix, shape, loader);
     case BlockBodyKind::kBottleneckOut:
-      return ShareBody(std::move(*bottleneck).WithOut(prefix, shape, loader));
+      bottleneck->LoadOut(prefix, shape, loader);
+      return bottleneck;
     case BlockBodyKind::kConvolution:
-      return ShareBody(TokenConvolution::Load(prefix, shape, loader));
+      return std::make_shared<TokenConvolution>(prefix, shape, loader);
   }
   return nullptr;
 }
 
 }  // namespace
 
-absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const LayerShape& shape,
-                                                WeightLoader& loader,
-                                                const AlignedBuffer<float>& distances) {
-  std::optional<Bottleneck> bottleneck;
-  if (shape.extras.bottleneck.width > 0) {
-    ASSIGN_OR_RETURN(bottleneck, Bottleneck::Load(prefix, shape, loader));
+EncoderLayer::EncoderLayer(const std::string& prefix, const LayerShape& shape, WeightLoader& loader,
+                           const AlignedBuffer<float>& distances)
+    : bottleneck_(shape.extras.bottleneck.width > 0
+                      ? std::make_shared<Bottleneck>(prefix, shape, loader)
+                      : nullptr),
+      attention_(prefix, shape, loader, distances),
+      attention_norms_(prefix, ListBlocks(shape).front(), shape.norms.kind, loader) {
+  const std::vector<ResidualBlockShape> blocks = ListBlocks(shape);
+  for (auto block = blocks.begin() + 1; block != blocks.end(); ++block) {
+    blocks_.push_back({LoadBody(*block, prefix, shape, bottleneck_, loader),
+                       BlockNorms(prefix, *block, shape.norms.kind, loader)});
   }
-  ASSIGN_OR_RETURN(MultiHeadAttention attention,
-                   MultiHeadAttention::Load(prefix, shape, loader, distances));
-  EncoderLayer layer(std::move(attention));
-  for (const ResidualBlockShape& block : ListBlocks(shape)) {
-    ASSIGN_OR_RETURN(std::shared_ptr<const BlockBody> body,
-                     LoadBody(block, prefix, shape, bottleneck, loader));
-    ASSIGN_OR_RETURN(BlockNorms norms, BlockNorms::Load(prefix, block, shape.norms.kind, loader));
-    if (block.body == BlockBodyKind::kAttention) {
-      layer.attention_norms_ = std::move(norms);
-    } else {
-      layer.blocks_.push_back({std::move(body), std::move(norms)});
-    }
-  }
-  return layer;
 }
 
 PreparedRows EncoderLayer::Forward(const PreparedRows& x, const LayerRun& run) const {
@@ -102,12 +83,6 @@ PreparedRows EncoderLayer::AfterSelectedContext(MatrixView<float> residual,
   ExpandRows(rows, y);
   y.rows = residual.rows;
   return y;
-}
-
-absl::Status EncoderLayer::ReplaceAttention(const std::string& prefix, const LayerShape& shape,
-                                            WeightLoader& loader) {
-  ASSIGN_OR_RETURN(attention_, MultiHeadAttention::Load(prefix, shape, loader));
-  return absl::OkStatus();
 }
 
 }  // namespace attendant

@@ -2,13 +2,12 @@
 // feed-forward blocks and, in a few models, a convolution or a bottleneck.
 #pragma once
 
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
+#include "engine/layers/extras/bottleneck.h"
 #include "engine/layers/multi_head_attention.h"
 #include "engine/layers/residual_block.h"
 #include "engine/layers/state/batch.h"
@@ -22,11 +21,10 @@ namespace attendant {
 // residual add to it in place.
 class EncoderLayer {
  public:
-  // Reads and packs the weights whose names begin with `prefix`. See MultiHeadAttention::Load for
-  // `distances`. Returns the errors of `loader`.
-  static absl::StatusOr<EncoderLayer> Load(const std::string& prefix, const LayerShape& shape,
-                                           WeightLoader& loader,
-                                           const AlignedBuffer<float>& distances = {});
+  // Reads and packs the weights whose names begin with `prefix`. See MultiHeadAttention for
+  // `distances`.
+  EncoderLayer(const std::string& prefix, const LayerShape& shape, WeightLoader& loader,
+               const AlignedBuffer<float>& distances = {});
 
   // Computes the layer, or the attention stage that the run has. If the run has selected rows,
   // computes only those, with the same bits, and leaves the other rows of the result undefined.
@@ -39,13 +37,12 @@ class EncoderLayer {
   }
 
   // Replaces the attention by one of `shape`, which has fewer heads. Layers with disentangled
-  // attention do not support it. Returns the errors of `loader`.
-  absl::Status ReplaceAttention(const std::string& prefix, const LayerShape& shape,
-                                WeightLoader& loader);
+  // attention do not support it.
+  void ReplaceAttention(const std::string& prefix, const LayerShape& shape, WeightLoader& loader) {
+    attention_ = MultiHeadAttention(prefix, shape, loader);
+  }
 
  private:
-  explicit EncoderLayer(MultiHeadAttention attention) : attention_(std::move(attention)) {}
-
   // Computes the rest of the layer from the context.
   PreparedRows AfterContext(MatrixView<float> residual, const PreparedRows& context,
                             const LayerRun& run) const;
@@ -53,7 +50,8 @@ class EncoderLayer {
   PreparedRows AfterSelectedContext(MatrixView<float> residual, MatrixView<float> context,
                                     const LayerRun& run) const;
 
-  MultiHeadAttention attention_;  // the body of the first block
+  std::shared_ptr<Bottleneck> bottleneck_;  // also the last block; null if there is none
+  MultiHeadAttention attention_;            // the body of the first block
   BlockNorms attention_norms_;
   std::vector<ResidualBlock> blocks_;  // the blocks after the attention
 };

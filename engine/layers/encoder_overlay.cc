@@ -30,26 +30,15 @@ absl::Status CheckOverlay(const ModelDescription& base, const ModelDescription& 
       "different description");
 }
 
-absl::Status ReplaceNorms(WeightLoader& loader) {
-  if (loader.Has("relative_positions_norm.weight") || loader.Has("relative_positions_norm.bias")) {
-    return absl::InvalidArgumentError(
-        "relative_positions_norm: not supported in an overlay: the base's relative position "
-        "projections depend on this norm");
-  }
-  return loader.ReplaceNorms();
-}
-
 // Replaces the attention of the layers that have fewer heads in `pruned`, which becomes the
 // description.
-absl::Status ReplaceAttention(const ModelDescription& pruned, WeightLoader& loader,
-                              Encoder::Impl& impl) {
+void ReplaceAttention(const ModelDescription& pruned, WeightLoader& loader, Encoder::Impl& impl) {
   for (int64_t i = 0; i < pruned.weight_sets(); ++i) {
     const LayerShape& shape = pruned.layer_shape(i);
     if (shape == impl.description.layer_shape(i)) continue;
-    RETURN_IF_ERROR(impl.layers[i].ReplaceAttention(absl::StrCat("layer.", i, "."), shape, loader));
+    impl.layers[i].ReplaceAttention(absl::StrCat("layer.", i, "."), shape, loader);
   }
   impl.description = pruned;
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -68,8 +57,15 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(
   const auto no_progress = [](int64_t, int64_t) {};
   WeightLoader loader(weights, /*total_bytes=*/0, no_progress, base.mode());
   loader.norms() = impl->norms;
-  RETURN_IF_ERROR(ReplaceAttention(description, loader, *impl));
-  RETURN_IF_ERROR(ReplaceNorms(loader));
+  ReplaceAttention(description, loader, *impl);
+  RETURN_IF_ERROR(loader.status());
+  if (loader.Has("relative_positions_norm.weight") || loader.Has("relative_positions_norm.bias")) {
+    return absl::InvalidArgumentError(
+        "relative_positions_norm: not supported in an overlay: the base's relative position "
+        "projections depend on this norm");
+  }
+  loader.ReplaceNorms();
+  RETURN_IF_ERROR(loader.status());
   impl->Take(loader);
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }

@@ -2,29 +2,21 @@
 
 #include <algorithm>
 
-#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/state/rows.h"
 
 namespace attendant {
 
-absl::StatusOr<FeedForward> FeedForward::Load(const std::string& prefix, const LayerShape& shape,
-                                              WeightLoader& loader) {
-  std::optional<PackedLinear> gate;
-  const int64_t width = shape.inner_width();
+FeedForward::FeedForward(const std::string& prefix, const LayerShape& shape, WeightLoader& loader)
+    : activation_(shape.feed_forward.activation) {
+  const int64_t width = shape.inner_width(), inner = shape.feed_forward.width;
   if (shape.feed_forward.has_gate) {
-    ASSIGN_OR_RETURN(
-        gate, loader.ReadLinear(prefix + "feed_forward_gate", shape.feed_forward.width, width));
+    gate_ = loader.ReadLinear(prefix + "feed_forward_gate", inner, width);
   }
-  ASSIGN_OR_RETURN(PackedLinear in,
-                   loader.ReadLinear(prefix + "feed_forward_in", shape.feed_forward.width, width));
-  const LinearPart part = {prefix + "feed_forward_out", width,
-                           shape.extras.has_branch_scale ? prefix + "feed_forward_scale" : ""};
-  ASSIGN_OR_RETURN(PackedLinear out,
-                   loader.ReadFusedLinear({part}, shape.feed_forward.width, ProductRows::kInner));
-  FeedForward feed_forward(shape.feed_forward.activation, std::move(in), std::move(out));
-  feed_forward.gate_ = std::move(gate);
-  return feed_forward;
+  in_ = loader.ReadLinear(prefix + "feed_forward_in", inner, width);
+  const LinearPart out = {prefix + "feed_forward_out", width,
+                          shape.extras.has_branch_scale ? prefix + "feed_forward_scale" : ""};
+  out_ = loader.ReadFusedLinear({out}, inner, ProductRows::kInner);
 }
 
 MatrixView<float> FeedForward::Forward(const LinearInput& x, const LayerRun& run) const {
@@ -43,7 +35,7 @@ void FeedForward::Compute(const LinearInput& x, MatrixView<float> y, Workspace& 
   if (gate_) {
     const MatrixView<float> gate =
         Narrow(workspace.activations.gate(), inner.rows.rows, inner.rows.cols);
-    workspace.gemm.Apply(*gate_, x, gate, activation_);
+    workspace.gemm.Apply(gate_, x, gate, activation_);
     workspace.gemm.Apply(in_, x, inner.rows);
     Multiply(workspace.team, inner.rows, gate, inner);
   } else {

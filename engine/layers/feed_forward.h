@@ -2,11 +2,8 @@
 // with a gate, Shazeer 2020.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <utility>
 
-#include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/block_body.h"
@@ -19,9 +16,8 @@ namespace attendant {
 // Immutable and thread-safe. E is the width of the block's input and output, F its inner width.
 class FeedForward : public BlockBody {
  public:
-  // Reads and packs the weights whose names begin with `prefix`. Returns the errors of `loader`.
-  static absl::StatusOr<FeedForward> Load(const std::string& prefix, const LayerShape& shape,
-                                          WeightLoader& loader);
+  // Reads and packs the weights whose names begin with `prefix`.
+  FeedForward(const std::string& prefix, const LayerShape& shape, WeightLoader& loader);
 
   // Computes activation(x W1^T + b1) W2^T + b2 or, with a gate,
   // (activation(x Wg^T + bg) * (x W1^T + b1)) W2^T + b2. Returns it as [T, E] in the branch
@@ -32,13 +28,10 @@ class FeedForward : public BlockBody {
   void Compute(const LinearInput& x, MatrixView<float> y, Workspace& workspace) const;
 
  private:
-  FeedForward(Activation activation, PackedLinear in, PackedLinear out)
-      : activation_(activation), in_(std::move(in)), out_(std::move(out)) {}
-
   Activation activation_;
-  std::optional<PackedLinear> gate_;  // [F, E]
-  PackedLinear in_;                   // [F, E]
-  PackedLinear out_;                  // [E, F]
+  PackedLinear gate_;  // [F, E]; may be empty
+  PackedLinear in_;    // [F, E]
+  PackedLinear out_;   // [E, F]
 };
 
 }  // namespace attendant

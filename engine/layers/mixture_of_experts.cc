@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/base/status_macros.h"
 #include "engine/kernels/row_tiles.h"
 #include "engine/layers/state/routing.h"
 #include "engine/layers/state/rows.h"
@@ -10,18 +9,12 @@
 
 namespace attendant {
 
-absl::StatusOr<MixtureOfExperts> MixtureOfExperts::Load(const std::string& prefix,
-                                                        const LayerShape& shape,
-                                                        WeightLoader& loader) {
+MixtureOfExperts::MixtureOfExperts(const std::string& prefix, const LayerShape& shape,
+                                   WeightLoader& loader) {
   const int64_t width = shape.inner_width(), count = shape.feed_forward.mixture.experts;
-  ASSIGN_OR_RETURN(PackedLinear router, loader.ReadFloat32Linear(prefix + "router", count, width));
-  std::vector<FeedForward> experts;
-  for (int64_t i = 0; i < count; ++i) {
-    ASSIGN_OR_RETURN(FeedForward expert, FeedForward::Load(ExpertPrefix(prefix, i), shape, loader));
-    experts.push_back(std::move(expert));
-  }
-  ASSIGN_OR_RETURN(AlignedBuffer<float> bias, loader.ReadTable(prefix + "experts_bias", width));
-  return MixtureOfExperts(std::move(router), std::move(experts), loader.Keep(std::move(bias)));
+  router_ = loader.ReadFloat32Linear(prefix + "router", count, width);
+  for (int64_t i = 0; i < count; ++i) experts_.emplace_back(ExpertPrefix(prefix, i), shape, loader);
+  bias_ = loader.Keep(loader.ReadTable(prefix + "experts_bias", width));
 }
 
 MatrixView<float> MixtureOfExperts::Forward(const LinearInput& x, const LayerRun& run) const {

@@ -4,10 +4,8 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
@@ -24,9 +22,7 @@ namespace attendant {
 class MixtureOfExperts : public BlockBody {
  public:
   // Reads and packs the weights whose names begin with `prefix`. `shape` must have a mixture.
-  // Returns the errors of `loader`.
-  static absl::StatusOr<MixtureOfExperts> Load(const std::string& prefix, const LayerShape& shape,
-                                               WeightLoader& loader);
+  MixtureOfExperts(const std::string& prefix, const LayerShape& shape, WeightLoader& loader);
 
   // Computes sum over e of p_e expert_e(x) + b, where p = softmax(R x) and e are the experts with
   // the largest p, in ascending order. Returns it as [T, E] in the branch buffer, which may also
@@ -34,9 +30,6 @@ class MixtureOfExperts : public BlockBody {
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
 
  private:
-  MixtureOfExperts(PackedLinear router, std::vector<FeedForward> experts, SharedBuffer<float> bias)
-      : router_(std::move(router)), experts_(std::move(experts)), bias_(std::move(bias)) {}
-
   // Computes at most kFeedForwardRows rows of x into y, which may be x.
   void Compute(MatrixView<const float> x, MatrixView<float> y, Workspace& workspace) const;
   // Chooses the experts of each row and copies the row to their inputs.

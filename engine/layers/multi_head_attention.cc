@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/status_macros.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/norm/norm.h"
@@ -15,38 +14,29 @@
 
 namespace attendant {
 
-absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& prefix,
-                                                            const LayerShape& shape,
-                                                            WeightLoader& loader,
-                                                            const AlignedBuffer<float>& distances) {
-  MultiHeadAttention attention(shape);
-  RETURN_IF_ERROR(attention.LoadInputs(prefix, loader));
-  if (shape.attention.has_output_projection) {
-    const LinearPart part = {prefix + "output", shape.projected_width(),
-                             shape.extras.has_branch_scale ? prefix + "attention_scale" : ""};
-    RETURN_IF_ERROR(attention.LoadOutput(part, loader));
-  }
-  RETURN_IF_ERROR(attention.LoadNorms(prefix, loader));
-  const PackedLinear* const qkv =
-      attention.inputs_.size() == 1 ? &attention.inputs_.front().linear : nullptr;
-  ASSIGN_OR_RETURN(attention.extra_, LoadAttentionExtra(prefix, shape, qkv, distances, loader));
-  return attention;
+MultiHeadAttention::MultiHeadAttention(const std::string& prefix, const LayerShape& shape,
+                                       WeightLoader& loader, const AlignedBuffer<float>& distances)
+    : shape_(shape) {
+  LoadInputs(prefix, loader);
+  if (shape.attention.has_output_projection) LoadOutput(prefix, loader);
+  LoadNorms(prefix, loader);
+  const PackedLinear qkv = inputs_.size() == 1 ? inputs_.front().linear : PackedLinear();
+  extra_ = AttentionExtra(prefix, shape, qkv, distances, loader);
 }
 
-absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoader& loader) {
+void MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoader& loader) {
   const QueryKeyNorms norms = shape_.attention.query_key_norms;
-  if (norms == QueryKeyNorms::kNone) return absl::OkStatus();
-  const auto read = [&](const char* name, int64_t columns, std::optional<int>& norm) {
-    const int64_t width = norms == QueryKeyNorms::kEachHead ? shape_.attention.key_width : columns;
-    ASSIGN_OR_RETURN(norm, loader.AddNorm(prefix + name, width, shape_.norms));
-    return absl::OkStatus();
+  if (norms == QueryKeyNorms::kNone) return;
+  const bool each = norms == QueryKeyNorms::kEachHead;
+  const auto read = [&](const char* name, int64_t columns) {
+    return loader.AddNorm(prefix + name, each ? shape_.attention.key_width : columns, shape_.norms);
   };
-  RETURN_IF_ERROR(read("query_norm", shape_.query_columns(), query_norm_));
-  return read("key_norm", shape_.key_columns(), key_norm_);
+  query_norm_ = read("query_norm", shape_.query_columns());
+  key_norm_ = read("key_norm", shape_.key_columns());
 }
 
 // Fuses projections that read the same rows into one linear layer.
-absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoader& loader) {
+void MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoader& loader) {
   const std::vector<ModelPart> projections = InputProjections(shape_);
   int64_t column = 0;
   for (size_t begin = 0, end = 0; begin < projections.size(); begin = end) {
@@ -57,21 +47,19 @@ absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoa
       out += parts.back().out;
       ++end;
     } while (end < projections.size() && ArePackedAsOne(projections[begin], projections[end]));
-    ASSIGN_OR_RETURN(PackedLinear linear,
-                     loader.ReadFusedLinear(parts, projections[begin].in.value()));
-    inputs_.push_back({std::exchange(column, column + out), std::move(linear)});
+    inputs_.push_back({std::exchange(column, column + out),
+                       loader.ReadFusedLinear(parts, projections[begin].in.value())});
   }
-  return absl::OkStatus();
 }
 
-absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader& loader) {
+void MultiHeadAttention::LoadOutput(const std::string& prefix, WeightLoader& loader) {
+  const LinearPart part = {prefix + "output", shape_.projected_width(),
+                           shape_.extras.has_branch_scale ? prefix + "attention_scale" : ""};
   if (shape_.attention.heads == 0) {
-    ASSIGN_OR_RETURN(AlignedBuffer<float> bias, loader.ReadBias(part));
-    bias_alone_ = loader.Keep(std::move(bias));
+    bias_alone_ = loader.Keep(loader.ReadBias(part));
   } else {
-    ASSIGN_OR_RETURN(output_, loader.ReadFusedLinear({part}, shape_.context_width()));
+    output_ = loader.ReadFusedLinear({part}, shape_.context_width());
   }
-  return absl::OkStatus();
 }
 
 PreparedRows MultiHeadAttention::Context(const LinearInput& x, const LayerRun& run) const {
@@ -84,7 +72,7 @@ PreparedRows MultiHeadAttention::Context(const LinearInput& x, const LayerRun& r
       .values = qkv.Columns(shape_.value_column() / depth, shape_.value_columns() / depth)};
   input.are_pairs = pairs;
   input.distances = run.tables.distances();
-  if (extra_ != nullptr) extra_->AddTo(input, run);
+  extra_.AddTo(input, run);
   if (run.WantsProbabilities() && !run.has_cross_kv) {
     run.observer->OnValues(run.layer, input.values);
   }
@@ -215,7 +203,7 @@ MatrixView<float> MultiHeadAttention::Project(const PreparedRows& context,
                                               const LayerRun& run) const {
   const MatrixView<float> projected = run.Kept(run.workspace.activations.branch());
   if (output_) {
-    run.workspace.gemm.Apply(*output_, context, projected);
+    run.workspace.gemm.Apply(output_, context, projected);
   } else if (bias_alone_.size() > 0) {
     for (int64_t r = 0; r < projected.rows; ++r) {
       std::copy_n(bias_alone_.data(), bias_alone_.size(), projected.row(r));

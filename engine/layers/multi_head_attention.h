@@ -3,13 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/gemm/gemm.h"
@@ -26,10 +23,9 @@ class MultiHeadAttention {
  public:
   // Reads the input projections, fused into one if they read the same rows, and the output
   // projection, if the layer has them. Disentangled attention requires `distances`, the table that
-  // ReadDistanceTable (extras/position_projections.h) returns. Returns the errors of `loader`.
-  static absl::StatusOr<MultiHeadAttention> Load(const std::string& prefix, const LayerShape& shape,
-                                                 WeightLoader& loader,
-                                                 const AlignedBuffer<float>& distances = {});
+  // ReadDistanceTable (extras/attention_extra.h) returns.
+  MultiHeadAttention(const std::string& prefix, const LayerShape& shape, WeightLoader& loader,
+                     const AlignedBuffer<float>& distances = {});
 
   // Computes the context, softmax(Q K^T scale) V with the heads side by side, from x [T, E].
   // Returns [T, C] in the context buffer, with its packed GEMM input if the attention can write
@@ -53,11 +49,9 @@ class MultiHeadAttention {
     PackedLinear linear;
   };
 
-  explicit MultiHeadAttention(const LayerShape& shape) : shape_(shape) {}
-
-  absl::Status LoadInputs(const std::string& prefix, WeightLoader& loader);
-  absl::Status LoadNorms(const std::string& prefix, WeightLoader& loader);
-  absl::Status LoadOutput(const LinearPart& part, WeightLoader& loader);
+  void LoadInputs(const std::string& prefix, WeightLoader& loader);
+  void LoadOutput(const std::string& prefix, WeightLoader& loader);
+  void LoadNorms(const std::string& prefix, WeightLoader& loader);
 
   // Whether the attention accepts the queries, keys and values of the input projection as bf16
   // pairs (AcceptsBf16Pairs) and nothing else reads them. Only then may ProjectToPairs be called.
@@ -87,11 +81,11 @@ class MultiHeadAttention {
 
   LayerShape shape_;
   std::vector<Input> inputs_;  // H Dk + K (Dk + Dv) columns; fewer if queries, keys or values share
-  std::optional<PackedLinear> output_;           // [output width, C]
-  SharedBuffer<float> bias_alone_;               // the output of a layer without heads; or empty
-  std::optional<int> query_norm_;                // [H Dk], or [Dk] for each head
-  std::optional<int> key_norm_;                  // [K Dk], or [Dk] for each head
-  std::shared_ptr<const AttentionExtra> extra_;  // may be null
+  PackedLinear output_;        // [output width, C], or empty
+  SharedBuffer<float> bias_alone_;  // the output of a layer without heads; or empty
+  std::optional<int> query_norm_;   // [H Dk], or [Dk] for each head
+  std::optional<int> key_norm_;     // [K Dk], or [Dk] for each head
+  AttentionExtra extra_;
 };
 
 }  // namespace attendant

@@ -3,49 +3,40 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/state/rows.h"
 
 namespace attendant {
 
-absl::StatusOr<PatchEmbedding> PatchEmbedding::Load(const PatchEmbeddingShape& shape,
-                                                    const LayerShape& layer, WeightLoader& loader) {
-  const int64_t width = layer.hidden_size;
-  PatchEmbedding patch_embedding;
-  patch_embedding.shape_ = shape;
+PatchEmbedding::PatchEmbedding(const PatchEmbeddingShape& shape, const LayerShape& layer,
+                               WeightLoader& loader)
+    : shape_(shape) {
+  const int64_t width = layer.hidden_size, first_register = shape.prefix_positions();
   if (shape.feature_width > 0) {
-    ASSIGN_OR_RETURN(patch_embedding.projection_,
-                     loader.ReadLinear("front.projection", width, shape.feature_width));
+    projection_ = loader.ReadLinear("front.projection", width, shape.feature_width);
   }
   AlignedBuffer<float> prefix_tokens(shape.prefix_tokens() * width);
   const auto read_rows = [&](const char* name, int64_t first, int64_t rows) {
-    if (rows == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(AlignedBuffer<float> read, loader.ReadTable(name, rows * width));
-    std::copy_n(read.data(), rows * width, prefix_tokens.data() + first * width);
-    return absl::OkStatus();
+    if (rows == 0) return;
+    std::copy_n(loader.ReadTable(name, rows * width).data(), rows * width,
+                prefix_tokens.data() + first * width);
   };
-  const int64_t first_register = shape.prefix_positions();
-  RETURN_IF_ERROR(read_rows("front.class", 0, shape.has_class ? 1 : 0));
-  RETURN_IF_ERROR(read_rows("front.distillation", 1, shape.has_distillation ? 1 : 0));
-  RETURN_IF_ERROR(read_rows("front.registers", first_register, shape.registers));
+  read_rows("front.class", 0, shape.has_class ? 1 : 0);
+  read_rows("front.distillation", 1, shape.has_distillation ? 1 : 0);
+  read_rows("front.registers", first_register, shape.registers);
   if (shape.positions > 0) {
-    ASSIGN_OR_RETURN(AlignedBuffer<float> read,
-                     loader.ReadTable("front.positions", shape.positions * width));
+    const AlignedBuffer<float> read = loader.ReadTable("front.positions", shape.positions * width);
     AddRow(read.data(), shape.prefix_positions() * width, prefix_tokens.data());
     AlignedBuffer<float> positions(shape.features() * width);
     std::copy_n(read.data() + shape.prefix_positions() * width, positions.size(), positions.data());
-    patch_embedding.positions_ = loader.Keep(std::move(positions));
+    positions_ = loader.Keep(std::move(positions));
   }
-  patch_embedding.prefix_tokens_ = loader.Keep(std::move(prefix_tokens));
-  if (shape.has_norm) {
-    ASSIGN_OR_RETURN(patch_embedding.norm_, loader.AddNorm("front.norm", width, layer.norms));
-  }
-  return patch_embedding;
+  prefix_tokens_ = loader.Keep(std::move(prefix_tokens));
+  if (shape.has_norm) norm_ = loader.AddNorm("front.norm", width, layer.norms);
 }
 
 void PatchEmbedding::Project(MatrixView<float> target, Workspace& workspace) const {
-  workspace.ProjectEmbedded(*projection_, target);
+  workspace.ProjectEmbedded(projection_, target);
 }
 
 void PatchEmbedding::Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,

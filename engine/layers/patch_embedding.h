@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
@@ -19,9 +18,7 @@ namespace attendant {
 // Immutable and thread-safe.
 class PatchEmbedding {
  public:
-  // Returns the errors of `loader`.
-  static absl::StatusOr<PatchEmbedding> Load(const PatchEmbeddingShape& shape,
-                                             const LayerShape& layer, WeightLoader& loader);
+  PatchEmbedding(const PatchEmbeddingShape& shape, const LayerShape& layer, WeightLoader& loader);
 
   // Projects the first target.rows rows of activations.embedded() into `target` [rows, E]. The
   // model must have a projection.
@@ -35,9 +32,9 @@ class PatchEmbedding {
 
  private:
   PatchEmbeddingShape shape_;
-  std::optional<PackedLinear> projection_;  // [E, feature_width]
-  SharedBuffer<float> prefix_tokens_;       // [prefix_tokens, E], with positions added
-  SharedBuffer<float> positions_;           // [features, E], or empty
+  PackedLinear projection_;            // [E, feature_width], or empty
+  SharedBuffer<float> prefix_tokens_;  // [prefix_tokens, E], with positions added
+  SharedBuffer<float> positions_;      // [features, E], or empty
   std::optional<int> norm_;
 };
 

@@ -1,26 +1,19 @@
 #include "engine/layers/residual_block.h"
 
-#include <utility>
-
-#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 
 namespace attendant {
 
-absl::StatusOr<BlockNorms> BlockNorms::Load(const std::string& prefix,
-                                            const ResidualBlockShape& block, NormKind kind,
-                                            WeightLoader& loader) {
-  BlockNorms norms;
-  norms.has_residual_ = block.has_residual;
-  norms.adds_before_branch_norm_ = block.adds_before_branch_norm;
-  for (const auto& [shape, norm] :
-       {std::pair{&block.before, &norms.before_}, std::pair{&block.on_branch, &norms.on_branch_},
-        std::pair{&block.after, &norms.after_}}) {
-    if (!*shape) continue;
-    ASSIGN_OR_RETURN(*norm,
-                     loader.AddNorm(prefix + (*shape)->name, block.width, kind, (*shape)->epsilon));
-  }
-  return norms;
+BlockNorms::BlockNorms(const std::string& prefix, const ResidualBlockShape& block, NormKind kind,
+                       WeightLoader& loader)
+    : has_residual_(block.has_residual), adds_before_branch_norm_(block.adds_before_branch_norm) {
+  const auto read = [&](const std::optional<BlockNormShape>& norm) -> std::optional<int> {
+    if (!norm) return std::nullopt;
+    return loader.AddNorm(prefix + norm->name, block.width, kind, norm->epsilon);
+  };
+  before_ = read(block.before);
+  on_branch_ = read(block.on_branch);
+  after_ = read(block.after);
 }
 
 PreparedRows BlockNorms::Enter(const PreparedRows& x, const LayerRun& run) const {

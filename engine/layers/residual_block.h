@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
 #include "engine/layers/state/block_body.h"
 #include "engine/layers/state/layer_run.h"
@@ -20,9 +19,9 @@ namespace attendant {
 // without one of these norms skip it.
 class BlockNorms {
  public:
-  // Reads the block's norms, whose names begin with `prefix`. Returns the errors of `loader`.
-  static absl::StatusOr<BlockNorms> Load(const std::string& prefix, const ResidualBlockShape& block,
-                                         NormKind kind, WeightLoader& loader);
+  // Reads the block's norms, whose names begin with `prefix`.
+  BlockNorms(const std::string& prefix, const ResidualBlockShape& block, NormKind kind,
+             WeightLoader& loader);
 
   // Returns the input of the body: before(x) in the branch buffer, because the sum still needs x,
   // or x itself. Like the result of Join, it includes the GEMM input for products that read it.
@@ -36,8 +35,8 @@ class BlockNorms {
   std::optional<int> before_;
   std::optional<int> on_branch_;
   std::optional<int> after_;
-  bool has_residual_ = true;
-  bool adds_before_branch_norm_ = false;
+  bool has_residual_;
+  bool adds_before_branch_norm_;
 };
 
 // A block that follows the attention. Copies share the body.

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "engine/base/rounding.h"
-#include "engine/base/status_macros.h"
 #include "engine/kernels/columns.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/state/rows.h"
@@ -18,31 +17,22 @@ constexpr int64_t kStripColumns = 256;
 
 }  // namespace
 
-absl::StatusOr<VocabularyHead> VocabularyHead::Load(const ModelDescription& model,
-                                                    WeightLoader& loader) {
-  const VocabularyHeadShape& shape = *model.vocabulary_head;
-  const int64_t words = model.sparse_width(), width = shape.width;
-  ASSIGN_OR_RETURN(PackedLinear dense,
-                   loader.ReadLinear("vocabulary_head.dense", width, model.layer.hidden_size,
-                                     ProductRows::kHead));
-  ASSIGN_OR_RETURN(const int norm,
-                   loader.AddNorm("vocabulary_head.dense_norm", width, model.layer.norms));
-  VocabularyHead head(shape, std::move(dense), norm);
-
-  ASSIGN_OR_RETURN(const AlignedBuffer<float> weight,
-                   loader.ReadTable("vocabulary_head.output.weight", words * width));
-  ASSIGN_OR_RETURN(const AlignedBuffer<float> bias,
-                   loader.ReadOptional("vocabulary_head.output.bias", words));
+VocabularyHead::VocabularyHead(const ModelDescription& model, WeightLoader& loader)
+    : shape_(*model.vocabulary_head) {
+  const int64_t words = model.sparse_width(), width = shape_.width;
+  dense_ = loader.ReadLinear("vocabulary_head.dense", width, model.layer.hidden_size,
+                             ProductRows::kHead);
+  norm_ = loader.AddNorm("vocabulary_head.dense_norm", width, model.layer.norms);
+  const AlignedBuffer<float> weight =
+      loader.ReadTable("vocabulary_head.output.weight", words * width);
+  const AlignedBuffer<float> bias = loader.ReadOptional("vocabulary_head.output.bias", words);
   const MatrixView<const float> all = {weight.data(), words, width, width};
   for (int64_t first = 0; first < words; first += kVocabularyColumns) {
     const int64_t count = std::min(kVocabularyColumns, words - first);
     absl::Span<const float> own_bias;
     if (bias.size() > 0) own_bias = {bias.data() + first, static_cast<size_t>(count)};
-    ASSIGN_OR_RETURN(PackedLinear packed,
-                     loader.Pack(all.Rows(first, count), own_bias, ProductRows::kHead));
-    head.output_.push_back(std::move(packed));
+    output_.push_back(loader.Pack(all.Rows(first, count), own_bias, ProductRows::kHead));
   }
-  return head;
 }
 
 double VocabularyHead::WeightOf(double logit) const {

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
@@ -20,8 +18,8 @@ namespace attendant {
 // Immutable and thread-safe. E is the hidden size, W the width of the head, V the vocabulary.
 class VocabularyHead {
  public:
-  // Reads and packs the MLM head, which `model` must have. Returns the errors of `loader`.
-  static absl::StatusOr<VocabularyHead> Load(const ModelDescription& model, WeightLoader& loader);
+  // Reads and packs the MLM head, which `model` must have.
+  VocabularyHead(const ModelDescription& model, WeightLoader& loader);
 
   // Computes the vector of each sequence; see EncoderRun::WeighVocabulary. To bound memory, logits
   // are computed for kHeadRows tokens and kVocabularyColumns token ids at a time and folded into
@@ -36,9 +34,6 @@ class VocabularyHead {
     int64_t rows;
     float* weights;  // [V], of the sequence
   };
-
-  VocabularyHead(const VocabularyHeadShape& shape, PackedLinear dense, int norm)
-      : shape_(shape), dense_(std::move(dense)), norm_(norm) {}
 
   // Adds the weights of the first `rows` rows of the workspace's head_inputs().
   void WeighRows(int64_t rows, absl::Span<const Segment> segments, Workspace& workspace) const;

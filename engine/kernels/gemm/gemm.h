@@ -46,6 +46,10 @@ class PackedLinear {
                                            const ThreadTeam& team = ThreadTeam(1),
                                            PageArena arena = {});
 
+  // Creates an empty layer, which only operator bool may be asked about.
+  PackedLinear() = default;
+  explicit operator bool() const { return weight_ != nullptr; }
+
   int64_t in_features() const;
   int64_t out_features() const;
   // The bytes of the packed weight, its scales and the bias.

@@ -1,73 +1,98 @@
 #include "engine/layers/extras/attention_extra.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "engine/base/status_macros.h"
-#include "engine/layers/extras/position_projections.h"
+#include "engine/base/thread_team.h"
+#include "engine/kernels/norm/norm.h"
+#include "engine/kernels/row_tiles.h"
 
 namespace attendant {
 namespace {
 
-using Loaded = absl::StatusOr<std::shared_ptr<const AttentionExtra>>;
-
-// The weights w of additive attention, whose scores are w . tanh(q + k): Bahdanau et al. 2015,
-// section A.1.2.
-class AdditiveScores : public AttentionExtra {
- public:
-  explicit AdditiveScores(SharedBuffer<float> weights) : weights_(std::move(weights)) {}
-
-  void AddTo(AttentionInput& input, const LayerRun& /*run*/) const override {
-    input.score_weights = weights_.data();
+// Returns the products of the rows of the table with `columns` columns of `linear`, from `first`
+// on.
+AlignedBuffer<float> Project(const PackedLinear& linear, const AlignedBuffer<float>& table,
+                             int64_t rows, int64_t first, int64_t columns) {
+  const int64_t in = linear.in_features(), out = linear.out_features();
+  AlignedBuffer<float> projected(rows * out);
+  const ThreadTeam team(1);
+  GemmWorkspace workspace(team);
+  workspace.Reserve(linear, PaddedRows(rows));
+  workspace.Apply(linear, MatrixView<const float>{table.data(), rows, in, in},
+                  MatrixView<float>{projected.data(), rows, out, out});
+  AlignedBuffer<float> taken(rows * columns);
+  for (int64_t r = 0; r < rows; ++r) {
+    std::copy_n(projected.data() + r * out + first, columns, taken.data() + r * columns);
   }
+  return taken;
+}
 
- private:
-  const SharedBuffer<float> weights_;  // [H Dk]
-};
-
-// The matrices that project the keys and the values of a sequence to k rows: Wang et al. 2020
-// (Linformer), section 4.
-class LinformerMixing : public AttentionExtra {
- public:
-  LinformerMixing(const LinformerShape& shape, SharedBuffer<float> keys, SharedBuffer<float> values)
-      : shape_(shape), keys_(std::move(keys)), values_(std::move(values)) {}
-
-  void AddTo(AttentionInput& input, const LayerRun& /*run*/) const override {
-    const auto [rows, positions] = shape_;
-    input.key_mixing = {keys_.data(), rows, positions, positions};
-    input.value_mixing = {values_.data(), rows, positions, positions};
-  }
-
- private:
-  const LinformerShape shape_;
-  const SharedBuffer<float> keys_;    // [k, positions]
-  const SharedBuffer<float> values_;  // [k, positions]
-};
+// Returns a matrix without rows if the buffer is empty.
+MatrixView<const float> ViewOf(const SharedBuffer<float>& buffer, int64_t cols) {
+  if (buffer.size() == 0) return {};
+  return {buffer.data(), buffer.size() / cols, cols, cols};
+}
 
 }  // namespace
 
-Loaded LoadAttentionExtra(const std::string& prefix, const LayerShape& shape,
-                          const PackedLinear* qkv, const AlignedBuffer<float>& distances,
-                          WeightLoader& loader) {
+AlignedBuffer<float> ReadDistanceTable(const LayerShape& shape, WeightLoader& loader) {
+  const int64_t rows = shape.relative_positions.position_rows(), width = shape.hidden_size;
+  const AlignedBuffer<float> read = loader.ReadTable("relative_positions", rows * width);
+  AlignedBuffer<float> table(PaddedRows(rows) * width);
+  std::copy_n(read.data(), rows * width, table.data());
+  if (!shape.relative_positions.has_norm) return table;
+  const NormParameters norm =
+      loader.ReadNorm("relative_positions_norm", width, shape.norms.kind, shape.norms.epsilon);
+  const MatrixView<float> view = {table.data(), rows, width, width};
+  LayerNorm(ThreadTeam(1), view, norm.view(), view);
+  return table;
+}
+
+AttentionExtra::AttentionExtra(const std::string& prefix, const LayerShape& shape,
+                               const PackedLinear& qkv, const AlignedBuffer<float>& distances,
+                               WeightLoader& loader) {
   if (shape.attention.kind == AttentionKind::kAdditive) {
-    ASSIGN_OR_RETURN(AlignedBuffer<float> weights,
-                     loader.ReadTable(prefix + "score", shape.key_columns()));
-    return std::make_shared<const AdditiveScores>(loader.Keep(std::move(weights)));
+    score_weights_ = loader.Keep(loader.ReadTable(prefix + "score", shape.key_columns()));
   }
-  if (shape.attention.kind == AttentionKind::kLinformer) {
-    const LinformerShape& linformer = shape.attention.linformer;
-    const int64_t elements = linformer.keys * linformer.positions;
-    ASSIGN_OR_RETURN(AlignedBuffer<float> keys, loader.ReadTable(prefix + "key_mixing", elements));
-    ASSIGN_OR_RETURN(AlignedBuffer<float> values,
-                     loader.ReadTable(prefix + "value_mixing", elements));
-    return std::make_shared<const LinformerMixing>(linformer, loader.Keep(std::move(keys)),
-                                                   loader.Keep(std::move(values)));
+  if (const auto& [keys, positions] = shape.attention.linformer; keys > 0) {
+    mixed_positions_ = positions;
+    key_mixing_ = loader.Keep(loader.ReadTable(prefix + "key_mixing", keys * positions));
+    value_mixing_ = loader.Keep(loader.ReadTable(prefix + "value_mixing", keys * positions));
   }
   if (shape.relative_positions.kind == RelativePositions::kDisentangled) {
-    ASSIGN_OR_RETURN(PositionProjections projections,
-                     PositionProjections::Load(prefix, shape, *qkv, distances, loader));
-    return std::make_shared<const PositionProjections>(std::move(projections));
+    LoadPositions(prefix, shape, qkv, distances, loader);
   }
-  return nullptr;
+}
+
+void AttentionExtra::LoadPositions(const std::string& prefix, const LayerShape& shape,
+                                   const PackedLinear& qkv, const AlignedBuffer<float>& distances,
+                                   WeightLoader& loader) {
+  const RelativePositionShape& relative = shape.relative_positions;
+  position_width_ = shape.key_columns();
+  // `shared_column` is where the token projections have the columns to share.
+  const auto project = [&](const char* name, int64_t shared_column) {
+    const PackedLinear linear = relative.shares_projections
+                                    ? qkv
+                                    : loader.ReadLinear(prefix + name, position_width_,
+                                                        shape.hidden_size, ProductRows::kLoading);
+    if (!loader.status().ok()) return AlignedBuffer<float>();
+    return Project(linear, distances, relative.position_rows(),
+                   relative.shares_projections ? shared_column : 0, position_width_);
+  };
+  if (relative.scores_queries) {
+    position_keys_ = loader.Keep(project("position_key", shape.key_column()));
+  }
+  if (relative.scores_keys) position_queries_ = loader.Keep(project("position_query", 0));
+}
+
+void AttentionExtra::AddTo(AttentionInput& input, const LayerRun& run) const {
+  input.score_weights = score_weights_.data();
+  input.key_mixing = ViewOf(key_mixing_, mixed_positions_);
+  input.value_mixing = ViewOf(value_mixing_, mixed_positions_);
+  input.relative =
+      run.tables.WithDistanceRows({.keys = ViewOf(position_keys_, position_width_),
+                                   .queries = ViewOf(position_queries_, position_width_)});
 }
 
 }  // namespace attendant

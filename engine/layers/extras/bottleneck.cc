@@ -1,19 +1,9 @@
 #include "engine/layers/extras/bottleneck.h"
 
-#include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/state/rows.h"
 
 namespace attendant {
-
-absl::StatusOr<Bottleneck::NormedLinear> Bottleneck::NormedLinear::Load(const std::string& name,
-                                                                        int64_t out, int64_t in,
-                                                                        const LayerShape& shape,
-                                                                        WeightLoader& loader) {
-  ASSIGN_OR_RETURN(PackedLinear linear, loader.ReadLinear(name, out, in));
-  ASSIGN_OR_RETURN(const int norm, loader.AddNorm(name + "_norm", out, shape.norms));
-  return NormedLinear{std::move(linear), norm};
-}
 
 MatrixView<float> Bottleneck::NormedLinear::Apply(const LinearInput& x, MatrixView<float> target,
                                                   const LayerRun& run) const {
@@ -23,31 +13,29 @@ MatrixView<float> Bottleneck::NormedLinear::Apply(const LinearInput& x, MatrixVi
   return y;
 }
 
-absl::StatusOr<Bottleneck> Bottleneck::Load(const std::string& prefix, const LayerShape& shape,
-                                            WeightLoader& loader) {
-  const BottleneckShape& bottleneck = shape.extras.bottleneck;
-  const auto load = [&](const char* name) {
-    return NormedLinear::Load(prefix + name, bottleneck.width, shape.hidden_size, shape, loader);
+Bottleneck::Bottleneck(const std::string& prefix, const LayerShape& shape, WeightLoader& loader) {
+  const int64_t width = shape.extras.bottleneck.width;
+  const auto load = [&](const std::string& name) {
+    return NormedLinear{loader.ReadLinear(name, width, shape.hidden_size),
+                        loader.AddNorm(name + "_norm", width, shape.norms)};
   };
-  ASSIGN_OR_RETURN(NormedLinear in, load("bottleneck_in"));
-  Bottleneck loaded(std::move(in));
-  if (!bottleneck.values_from_outside) return loaded;
-  ASSIGN_OR_RETURN(loaded.attention_, load("bottleneck_attention"));
-  return loaded;
+  in_ = load(prefix + "bottleneck_in");
+  if (shape.extras.bottleneck.values_from_outside) {
+    attention_ = load(prefix + "bottleneck_attention");
+  }
 }
 
-absl::StatusOr<Bottleneck> Bottleneck::WithOut(const std::string& prefix, const LayerShape& shape,
-                                               WeightLoader& loader) && {
-  ASSIGN_OR_RETURN(out_, loader.ReadLinear(prefix + "bottleneck_out", shape.hidden_size,
-                                           shape.extras.bottleneck.width));
-  return std::move(*this);
+void Bottleneck::LoadOut(const std::string& prefix, const LayerShape& shape, WeightLoader& loader) {
+  out_ = loader.ReadLinear(prefix + "bottleneck_out", shape.hidden_size,
+                           shape.extras.bottleneck.width);
 }
 
 void Bottleneck::Begin(BlockRows& rows, const LayerRun& run) const {
   const PreparedRows x = rows.entry;
   rows.residual = in_.Apply(x, run.workspace.activations.inner(), run);
-  rows.entry = attention_ ? attention_->Apply(x, run.workspace.activations.inner_queries(), run)
-                          : rows.residual;
+  rows.entry = attention_.linear
+                   ? attention_.Apply(x, run.workspace.activations.inner_queries(), run)
+                   : rows.residual;
 }
 
 void Bottleneck::KeepSelectedRows(const LayerRun& run) const {
@@ -60,7 +48,7 @@ MatrixView<float> Bottleneck::Residual(MatrixView<float> /*x*/, const LayerRun& 
 
 MatrixView<float> Bottleneck::Forward(const LinearInput& x, const LayerRun& run) const {
   const MatrixView<float> y = run.Kept(run.workspace.activations.outer());
-  run.workspace.gemm.Apply(*out_, x, y);
+  run.workspace.gemm.Apply(out_, x, y);
   return y;
 }
 

@@ -2,12 +2,9 @@
 // Sun et al. 2020 (MobileBERT), section 3.1.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <utility>
 
-#include "absl/status/statusor.h"
+#include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/block_body.h"
 #include "engine/model/model_description.h"
 
@@ -16,12 +13,10 @@ namespace attendant {
 // The last block of x = norm(x + out(blocks(norm(in(x))))).
 class Bottleneck : public BlockBody {
  public:
-  // Load reads the linear layers before the blocks. WithOut reads the layer after them, whose
-  // weights follow those of the blocks in ListWeights. Both return the errors of `loader`.
-  static absl::StatusOr<Bottleneck> Load(const std::string& prefix, const LayerShape& shape,
-                                         WeightLoader& loader);
-  absl::StatusOr<Bottleneck> WithOut(const std::string& prefix, const LayerShape& shape,
-                                     WeightLoader& loader) &&;
+  // Reads the linear layers before the blocks.
+  Bottleneck(const std::string& prefix, const LayerShape& shape, WeightLoader& loader);
+  // Reads the layer after the blocks, whose weights follow theirs in ListWeights.
+  void LoadOut(const std::string& prefix, const LayerShape& shape, WeightLoader& loader);
 
   void Begin(BlockRows& rows, const LayerRun& run) const override;
   void KeepSelectedRows(const LayerRun& run) const override;
@@ -32,22 +27,18 @@ class Bottleneck : public BlockBody {
  private:
   // A linear layer and the norm after it.
   struct NormedLinear {
-    static absl::StatusOr<NormedLinear> Load(const std::string& name, int64_t out, int64_t in,
-                                             const LayerShape& shape, WeightLoader& loader);
     // Computes norm(x W^T + b) in `target`, which is one of the run's buffers.
     MatrixView<float> Apply(const LinearInput& x, MatrixView<float> target,
                             const LayerRun& run) const;
 
     PackedLinear linear;
-    int norm;
+    int norm = 0;
   };
 
-  explicit Bottleneck(NormedLinear in) : in_(std::move(in)) {}
-
   NormedLinear in_;
-  // The input of queries and keys, if values are projected from outside the bottleneck.
-  std::optional<NormedLinear> attention_;
-  std::optional<PackedLinear> out_;  // set by WithOut
+  // The input of queries and keys if values are projected from outside the bottleneck, or empty.
+  NormedLinear attention_;
+  PackedLinear out_;
 };
 
 }  // namespace attendant

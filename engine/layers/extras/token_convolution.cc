@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "engine/base/status_macros.h"
 #include "engine/kernels/row_tiles.h"
 #include "engine/layers/state/rows.h"
 
@@ -33,19 +32,13 @@ const AttentionSequence& SequenceOf(absl::Span<const AttentionSequence> sequence
 
 }  // namespace
 
-absl::StatusOr<TokenConvolution> TokenConvolution::Load(const std::string& prefix,
-                                                        const LayerShape& shape,
-                                                        WeightLoader& loader) {
-  TokenConvolution convolution(shape);
-  RETURN_IF_ERROR(convolution.LoadGroups(prefix + "convolution", loader));
-  return convolution;
-}
-
 // Loads each group as a matrix: transposes [out, in, taps] of the checkpoint to [out, taps * in].
-absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader& loader) {
+TokenConvolution::TokenConvolution(const std::string& prefix, const LayerShape& shape,
+                                   WeightLoader& loader)
+    : shape_(shape.extras.convolution), width_(shape.hidden_size) {
   const int64_t columns = width_ / shape_.groups, in = columns * shape_.taps;
-  ASSIGN_OR_RETURN(AlignedBuffer<float> weight, loader.ReadTable(name + ".weight", width_ * in));
-  ASSIGN_OR_RETURN(AlignedBuffer<float> bias, loader.ReadOptional(name + ".bias", width_));
+  const AlignedBuffer<float> weight = loader.ReadTable(prefix + "convolution.weight", width_ * in);
+  const AlignedBuffer<float> bias = loader.ReadOptional(prefix + "convolution.bias", width_);
   AlignedBuffer<float> turned(columns * in);
   for (int64_t group = 0; group < shape_.groups; ++group) {
     const float* from = weight.data() + group * columns * in;
@@ -56,11 +49,8 @@ absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader&
     }
     const absl::Span<const float> own_bias(bias.data() + group * columns,
                                            bias.size() == 0 ? 0 : columns);
-    ASSIGN_OR_RETURN(PackedLinear packed,
-                     loader.Pack({turned.data(), columns, in, in}, own_bias, ProductRows::kChunk));
-    groups_.push_back(std::move(packed));
+    groups_.push_back(loader.Pack({turned.data(), columns, in, in}, own_bias, ProductRows::kChunk));
   }
-  return absl::OkStatus();
 }
 
 void TokenConvolution::Begin(BlockRows& block_rows, const LayerRun& run) const {

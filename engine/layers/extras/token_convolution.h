@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/block_body.h"
@@ -20,9 +18,8 @@ namespace attendant {
 // is zero where the sequence has no token. A row of the result depends only on its own sequence.
 class TokenConvolution : public BlockBody {
  public:
-  // `shape` must have a convolution. Returns the errors of `loader`.
-  static absl::StatusOr<TokenConvolution> Load(const std::string& prefix, const LayerShape& shape,
-                                               WeightLoader& loader);
+  // `shape` must have a convolution.
+  TokenConvolution(const std::string& prefix, const LayerShape& shape, WeightLoader& loader);
 
   // Computes the convolution, unless the run stops at an attention stage.
   void Begin(BlockRows& rows, const LayerRun& run) const override;
@@ -31,11 +28,6 @@ class TokenConvolution : public BlockBody {
   MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const override;
 
  private:
-  explicit TokenConvolution(const LayerShape& shape)
-      : shape_(shape.extras.convolution), width_(shape.hidden_size) {}
-
-  absl::Status LoadGroups(const std::string& name, WeightLoader& loader);
-
   // Gathers the input of the rows [first, first + taps.rows) of the result: the columns of the
   // first group at every tap side by side, then those of the next group. Rows beyond T get zeros.
   void Gather(MatrixView<const float> x, int64_t first, MatrixView<float> taps,

@@ -8,7 +8,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/compute_type.h"
@@ -61,8 +60,8 @@ struct ProductUse {
 void AddProductPlans(absl::Span<const ProductPlan> more, std::vector<ProductPlan>& plans);
 
 // Reads tensors one at a time, in the order of the calls, which is the order of ListWeights, and
-// frees each after packing it. All functions return the errors of the source and of packing. Not
-// thread-safe.
+// frees each after packing it. Keeps the first error of the source or of packing. After it, tables
+// are zeros, linear layers are empty, and the source is not read. Not thread-safe.
 class WeightLoader {
  public:
   // `total_bytes` is the size of all weights that will be read. `progress` is called after each
@@ -77,39 +76,41 @@ class WeightLoader {
         mode_(mode),
         team_(threads) {}
 
+  // OK, or the first error.
+  const absl::Status& status() const { return status_; }
+
   // Reads "<name>.weight" [out, in], and "<name>.bias" [out] if the source has it.
-  absl::StatusOr<PackedLinear> ReadLinear(const std::string& name, int64_t out, int64_t in,
-                                          ProductRows use = ProductRows::kBatch);
+  PackedLinear ReadLinear(const std::string& name, int64_t out, int64_t in,
+                          ProductRows use = ProductRows::kBatch) {
+    return ReadFusedLinear({{name, out}}, in, use);
+  }
 
   // Reads the parts as one layer [sum of out, in]. If only some parts have a bias, the others get
   // zeros.
-  absl::StatusOr<PackedLinear> ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in,
-                                               ProductRows use = ProductRows::kBatch);
+  PackedLinear ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in,
+                               ProductRows use = ProductRows::kBatch);
 
   // Like ReadLinear, but packs for float32 whatever the loader's mode is, and does not add the plan
   // to product_plans().
-  absl::StatusOr<PackedLinear> ReadFloat32Linear(const std::string& name, int64_t out, int64_t in);
+  PackedLinear ReadFloat32Linear(const std::string& name, int64_t out, int64_t in);
 
   // Packs a weight for the loader's mode, as PackedLinear::Pack does. For layers whose weight is
   // computed from tensors of the checkpoint.
-  absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight, absl::Span<const float> bias,
-                                    ProductRows use);
+  PackedLinear Pack(MatrixView<const float> weight, absl::Span<const float> bias, ProductRows use);
 
   // Reads only the bias of the part, multiplied by its scale. Returns zeros if it has no bias.
-  absl::StatusOr<AlignedBuffer<float>> ReadBias(const LinearPart& part);
+  AlignedBuffer<float> ReadBias(const LinearPart& part);
 
-  absl::StatusOr<NormParameters> ReadNorm(const std::string& name, int64_t width, NormKind kind,
-                                          float epsilon);
+  NormParameters ReadNorm(const std::string& name, int64_t width, NormKind kind, float epsilon);
 
   // Returns the index in norms() of the norm `name`. Reads it unless it is already there.
-  absl::StatusOr<int> AddNorm(const std::string& name, int64_t width, NormKind kind, float epsilon);
-
-  absl::StatusOr<int> AddNorm(const std::string& name, int64_t width, const NormShape& of_layer) {
+  int AddNorm(const std::string& name, int64_t width, NormKind kind, float epsilon);
+  int AddNorm(const std::string& name, int64_t width, const NormShape& of_layer) {
     return AddNorm(name, width, of_layer.kind, of_layer.epsilon);
   }
 
   // Replaces the weights and biases of norms() that the source has.
-  absl::Status ReplaceNorms();
+  void ReplaceNorms();
 
   // The norms of the model: those of an overlay's base, and those that AddNorm read.
   std::vector<NormParameters>& norms() { return norms_; }
@@ -117,15 +118,14 @@ class WeightLoader {
   bool Has(const std::string& name) const { return source_.Has(name); }
 
   // Reads a tensor of `elements` elements without packing it.
-  absl::StatusOr<AlignedBuffer<float>> ReadTable(const std::string& name, int64_t elements);
+  AlignedBuffer<float> ReadTable(const std::string& name, int64_t elements);
 
   // Like ReadTable, but returns elements of `type`: float32, float16 or bfloat16. Rounds if the
   // source has another type.
-  absl::StatusOr<AlignedBuffer<char>> ReadStoredTable(const std::string& name, int64_t elements,
-                                                      DataType type);
+  AlignedBuffer<char> ReadStoredTable(const std::string& name, int64_t elements, DataType type);
 
   // Like ReadTable, but returns an empty buffer if the source does not have the tensor.
-  absl::StatusOr<AlignedBuffer<float>> ReadOptional(const std::string& name, int64_t elements);
+  AlignedBuffer<float> ReadOptional(const std::string& name, int64_t elements);
 
   // Makes a table part of the model.
   template <typename T>
@@ -144,13 +144,15 @@ class WeightLoader {
   const std::vector<ProductPlan>& product_plans() const { return product_plans_; }
 
  private:
-  absl::Status Read(absl::string_view name, absl::Span<float> target);
+  void Read(const std::string& name, absl::Span<float> target);
   void CountRead(int64_t elements);
-  void Count(const PackedLinear& packed, ProductRows use);
-  absl::StatusOr<AlignedBuffer<float>> ReadGamma(const std::string& name, int64_t width,
-                                                 NormKind kind);
+  // Returns the packed layer and counts it. Returns an empty one, and keeps the error, if there is
+  // one.
+  PackedLinear Take(absl::StatusOr<PackedLinear> packed, ProductRows use);
+  AlignedBuffer<float> ReadGamma(const std::string& name, int64_t width, NormKind kind);
 
   WeightSource& source_;
+  absl::Status status_;
   int64_t total_bytes_;
   int64_t done_bytes_ = 0;
   int64_t kept_bytes_ = 0;

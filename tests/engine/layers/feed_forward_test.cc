@@ -26,8 +26,8 @@ void ExpectGated(bool gate_first, const std::vector<double>& first_row, double s
                          {"feed_forward_in.weight", gate_first ? second : first},
                          {"feed_forward_out.weight", Generate(24, 9)}});
   WeightLoader loader(weights, 0, [](int64_t, int64_t) {});
-  const absl::StatusOr<FeedForward> block = FeedForward::Load("", model.layer, loader);
-  ASSERT_TRUE(block.ok()) << block.status();
+  const FeedForward block("", model.layer, loader);
+  ASSERT_TRUE(loader.status().ok()) << loader.status();
 
   Workspace workspace(model, 16, 1);
   workspace.Reserve(loader.product_uses());
@@ -36,7 +36,7 @@ void ExpectGated(bool gate_first, const std::vector<double>& first_row, double s
   const MatrixView<float> x = run.Kept(workspace.activations.hidden());
   const std::vector<float> values = Generate(16, 1);
   std::copy(values.begin(), values.end(), x.data);
-  const MatrixView<float> y = block->Forward(x, run);
+  const MatrixView<float> y = block.Forward(x, run);
   for (size_t j = 0; j < first_row.size(); ++j) {
     EXPECT_NEAR(y.row(0)[j], first_row[j], kTestVectorTolerance);
   }

@@ -109,9 +109,9 @@ class PlainLayer {
  public:
   PlainLayer(const std::string& prefix, const LayerShape& shape, WeightLoader& loader)
       : is_pre_(shape.norms.placement == NormPlacement::kPre),
-        attention_(*MultiHeadAttention::Load(prefix, shape, loader)),
+        attention_(prefix, shape, loader),
         attention_norm_(ReadNorm(prefix + "attention_norm", shape, loader)),
-        feed_forward_(*FeedForward::Load(FeedForwardPrefix(prefix, shape, 0), shape, loader)),
+        feed_forward_(FeedForwardPrefix(prefix, shape, 0), shape, loader),
         feed_forward_norm_(
             ReadNorm(FeedForwardPrefix(prefix, shape, 0) + "feed_forward_norm", shape, loader)) {}
 
@@ -126,7 +126,7 @@ class PlainLayer {
  private:
   static NormParameters ReadNorm(const std::string& name, const LayerShape& shape,
                                  WeightLoader& loader) {
-    return *loader.ReadNorm(name, shape.hidden_size, shape.norms.kind, shape.norms.epsilon);
+    return loader.ReadNorm(name, shape.hidden_size, shape.norms.kind, shape.norms.epsilon);
   }
 
   // Computes x = norm(x + branch(x)), or x + branch(norm(x)).
@@ -199,8 +199,7 @@ TEST_P(FusedLayersTest, FeedForwardTakesPackedRows) {
   if (mode_.type == ComputeType::kF32) return;
   WeightLoader loader(
       weights_, 0, [](int64_t, int64_t) {}, mode_);
-  const FeedForward block =
-      *FeedForward::Load(FeedForwardPrefix("layer.0.", model_.layer, 0), model_.layer, loader);
+  const FeedForward block(FeedForwardPrefix("layer.0.", model_.layer, 0), model_.layer, loader);
   Workspace workspace(model_, kMaxTokens, 2, mode_);
   workspace.Reserve(loader.product_uses());
   const PositionTables tables(model_, kMaxTokens);

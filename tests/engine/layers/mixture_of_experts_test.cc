@@ -33,10 +33,11 @@ class Block {
 
   WeightLoader LoaderOf(MemoryWeights& weights) { return WeightLoader(weights, 0, ignore_, mode_); }
 
-  // Loads the mixture of the only layer. Throws on an error, which fails the test.
+  // Loads the mixture of the only layer.
   MixtureOfExperts LoadMixture(MemoryWeights& weights) {
     WeightLoader loader = LoaderOf(weights);
-    MixtureOfExperts mixture = MixtureOfExperts::Load("layer.0.", model_.layer, loader).value();
+    MixtureOfExperts mixture("layer.0.", model_.layer, loader);
+    EXPECT_TRUE(loader.status().ok()) << loader.status();
     workspace_.Reserve(loader.product_uses());
     return mixture;
   }
@@ -88,21 +89,19 @@ std::vector<float> Softmax(const float* scores, int64_t count) {
 std::vector<float> Naive(MemoryWeights& weights, Block& block, const ModelDescription& model,
                          const std::vector<float>& x) {
   WeightLoader loader = block.LoaderOf(weights);
-  const absl::StatusOr<PackedLinear> router =
-      loader.ReadFloat32Linear("layer.0.router", kMixture.experts, kWidth);
+  const PackedLinear router = loader.ReadFloat32Linear("layer.0.router", kMixture.experts, kWidth);
   const int64_t tokens = static_cast<int64_t>(x.size()) / kWidth, padded = PaddedRows(tokens);
   std::vector<float> rows = x, scores(padded * kMixture.experts);
   rows.resize(padded * kWidth);
-  block.workspace().gemm.Reserve(*router, padded);
+  block.workspace().gemm.Reserve(router, padded);
   block.workspace().gemm.Apply(
-      *router, MatrixView<const float>{rows.data(), padded, kWidth, kWidth},
+      router, MatrixView<const float>{rows.data(), padded, kWidth, kWidth},
       MatrixView<float>{scores.data(), padded, kMixture.experts, kMixture.experts});
   std::vector<std::vector<float>> made;
   for (int64_t e = 0; e < kMixture.experts; ++e) {
-    const absl::StatusOr<FeedForward> expert =
-        FeedForward::Load(absl::StrCat("layer.0.expert.", e, "."), model.layer, loader);
+    const FeedForward expert(absl::StrCat("layer.0.expert.", e, "."), model.layer, loader);
     block.workspace().Reserve(loader.product_uses());
-    made.push_back(block.Compute(*expert, x));
+    made.push_back(block.Compute(expert, x));
   }
   const std::vector<float>& bias = weights.tensors().at("layer.0.experts_bias");
   std::vector<float> y(x.size(), 0.0f);
@@ -164,7 +163,8 @@ TEST(MixtureOfExpertsTest, CountsItsBytes) {
   MemoryWeights weights = RandomWeights(model, 1);
   Block block(model, {}, 16, 1);
   WeightLoader loader = block.LoaderOf(weights);
-  ASSERT_TRUE(MixtureOfExperts::Load("layer.0.", model.layer, loader).ok());
+  const MixtureOfExperts mixture("layer.0.", model.layer, loader);
+  ASSERT_TRUE(loader.status().ok()) << loader.status();
   int64_t floats = kMixture.experts * (kWidth + 1) + kWidth;
   const int64_t inner = model.layer.feed_forward.width;
   floats += kMixture.experts * (2 * kWidth * inner + kWidth + inner);

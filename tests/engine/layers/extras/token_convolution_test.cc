@@ -24,8 +24,8 @@ class TokenConvolutionTest : public ::testing::Test {
     MemoryWeights weights = RandomWeights(model_, 3);
     const auto no_progress = [](int64_t, int64_t) {};
     WeightLoader loader(weights, 0, no_progress, mode);
-    const auto convolution = TokenConvolution::Load("layer.0.", model_.layer, loader);
-    EXPECT_TRUE(convolution.ok()) << convolution.status();
+    const TokenConvolution convolution("layer.0.", model_.layer, loader);
+    EXPECT_TRUE(loader.status().ok()) << loader.status();
     Workspace workspace(model_, 2100, 2, mode);
     const PositionTables tables(model_, 2100);
     BatchRun batch_run(model_, workspace, tables);
@@ -40,7 +40,7 @@ class TokenConvolutionTest : public ::testing::Test {
     for (const Sequence& sequence : sequences)
       row = std::copy(sequence.begin(), sequence.end(), row);
     BlockRows rows = {x, x};
-    convolution->Begin(rows, run);
+    convolution.Begin(rows, run);
     const MatrixView<float> y = run.Kept(workspace.activations.convolved());
     return {y.data, y.row(run.tokens)};
   }
