@@ -13,18 +13,17 @@ const dnnl::engine& CpuEngine() {
 
 int64_t ByteWidth(DataType type) { return static_cast<int64_t>(memory::data_type_size(type)); }
 
-memory::desc RowMajor(DataType type, int64_t rows, int64_t cols, int64_t stride) {
-  return memory::desc({rows, cols}, type, memory::dims{stride, 1});
+memory::desc RowMajor(DataType type, int64_t rows, int64_t cols) {
+  return memory::desc({rows, cols}, type, memory::dims{cols, 1});
 }
 
 memory::desc AnyLayout(DataType type, int64_t rows, int64_t cols) {
   return memory::desc({rows, cols}, type, memory::format_tag::any);
 }
 
-dnnl::matmul::primitive_desc DescribeMatmul(const MatmulOperands& operands) {
-  const auto& [x, weights, y, out, has_bias, add_to_y] = operands;
-  // An empty description means that there is no bias.
-  const memory::desc bias = has_bias ? RowMajor(DataType::f32, 1, out, out) : memory::desc();
+dnnl::matmul::primitive_desc DescribeMatmul(const memory::desc& x, const memory::desc& weights,
+                                            const memory::desc& bias, const memory::desc& y,
+                                            bool add_to_y) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (add_to_y) {

@@ -16,24 +16,19 @@ const dnnl::engine& CpuEngine();
 // Returns the size of an element in bytes.
 int64_t ByteWidth(DataType type);
 
-// Describes a matrix [rows, cols] whose rows are `stride` elements apart.
-dnnl::memory::desc RowMajor(DataType type, int64_t rows, int64_t cols, int64_t stride);
+// Describes a dense matrix [rows, cols].
+dnnl::memory::desc RowMajor(DataType type, int64_t rows, int64_t cols);
 
 // Describes a matrix [rows, cols] in a layout that oneDNN chooses.
 dnnl::memory::desc AnyLayout(DataType type, int64_t rows, int64_t cols);
 
-// The arguments of y[rows, out] = x[rows, in] weights[in, out] + bias[1, out]. The bias is float32.
-struct MatmulOperands {
-  dnnl::memory::desc x;
-  dnnl::memory::desc weights;
-  dnnl::memory::desc y;
-  int64_t out;
-  bool has_bias;
-  bool add_to_y;  // whether to add to y instead of overwriting it
-};
-
-// Describes a product that is executed with a scratchpad of the caller. Throws dnnl::error.
-dnnl::matmul::primitive_desc DescribeMatmul(const MatmulOperands& operands);
+// Describes y[rows, out] = x[rows, in] weights[in, out] + bias[1, out], which is executed with a
+// scratchpad of the caller. An empty `bias` means that there is none. If `add_to_y`, the product is
+// added to y instead of overwriting it. Throws dnnl::error.
+dnnl::matmul::primitive_desc DescribeMatmul(const dnnl::memory::desc& x,
+                                            const dnnl::memory::desc& weights,
+                                            const dnnl::memory::desc& bias,
+                                            const dnnl::memory::desc& y, bool add_to_y);
 
 // While an object of this class exists, primitives that its thread creates or runs use only that
 // thread.

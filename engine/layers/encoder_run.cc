@@ -118,7 +118,7 @@ const Encoder& EncoderRun::encoder() const { return *impl_->encoder; }
 const ThreadTeam& EncoderRun::team() const { return impl_->workspace.team; }
 
 void EncoderRun::SetRowPlan(const RowPlan& plan) {
-  impl_->workspace.gemm.ShareRowsFrom(plan.rows_from == 0 ? kNeverShareRows : plan.rows_from);
+  impl_->workspace.gemm.ShareRowsFrom(plan.rows_from);
 }
 
 RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now) {

@@ -53,7 +53,7 @@ class EngineProducts::Impl {
     }
     for (size_t i = 0; i < widths.size(); ++i) {
       rows_[i].workspace.Reserve(linears_[i], rows);
-      rows_[i].workspace.ShareRowsFrom(plan_.share_rows ? 0 : kNeverShareRows);
+      rows_[i].workspace.ShareRowsFrom(plan_.share_rows ? 1 : 0);
     }
     return absl::OkStatus();
   }

@@ -79,8 +79,11 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
                               .k_block = 768,
                               .element = onednn::DataType::s8,
                               .has_bias = false};
-  ASSIGN_OR_RETURN(const PanelKernels* kernels, FindPanelKernels(typical));
-  return kernels->exact ? absl::OkStatus() : refuse_onednn("avx512_vnni or amx");
+  try {
+    return FindPanelKernels(typical).exact ? absl::OkStatus() : refuse_onednn("avx512_vnni or amx");
+  } catch (const dnnl::error& error) {
+    return absl::InternalError(absl::StrCat("oneDNN cannot multiply int8: ", error.what()));
+  }
 }
 
 }  // namespace attendant

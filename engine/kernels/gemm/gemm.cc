@@ -16,7 +16,7 @@ namespace attendant {
 namespace {
 
 PackedInputLayout LayoutOf(const PackedWeight& linear) {
-  return {linear.mode, linear.in, linear.k_block};
+  return {linear.mode, linear.plan.in, linear.plan.k_block};
 }
 
 // Packs all rows of x into `packed`, which is not empty.
@@ -51,7 +51,7 @@ struct GemmWorkspace::Impl {
   }
 
   const ThreadTeam& team;
-  int64_t share_rows_from = kNeverShareRows;
+  int64_t share_rows_from = 0;         // 0 means never
   std::vector<ProductRunner> runners;  // one per worker
   PackedInputBuffer entry;
   PackedInputBuffer inner;  // for the rows between two layers
@@ -70,10 +70,10 @@ ProductNeeds::ProductNeeds(const PackedLinear& linear)
     : input(LayoutOf(linear.weight())),
       kernels({linear.weight().panels.front().kernels, linear.weight().panels.back().kernels}) {}
 
-int64_t PackedLinear::in_features() const { return weight_->in; }
-int64_t PackedLinear::out_features() const { return weight_->out; }
+int64_t PackedLinear::in_features() const { return weight_->plan.in; }
+int64_t PackedLinear::out_features() const { return weight_->plan.out; }
 int64_t PackedLinear::bytes() const { return weight_->bytes(); }
-ProductPlan PackedLinear::plan() const { return weight_->plan(); }
+const ProductPlan& PackedLinear::plan() const { return weight_->plan; }
 
 GemmWorkspace::GemmWorkspace(const ThreadTeam& team) : impl_(std::make_unique<Impl>(team)) {}
 GemmWorkspace::GemmWorkspace(GemmWorkspace&&) noexcept = default;
@@ -181,12 +181,14 @@ void GemmWorkspace::Apply(const LinearColumns& columns, const LinearInput& x, co
                           Activation activation) {
   const PackedWeight& linear = columns.linear.weight();
   const int64_t rows = x.rows.rows;
-  assert(0 <= columns.begin && columns.begin < columns.end && columns.end <= linear.out);
-  assert(x.rows.cols == linear.in && y.rows.cols * (y.is_pairs ? 2 : 1) == linear.out);
+  assert(0 <= columns.begin && columns.begin < columns.end && columns.end <= linear.plan.out);
+  assert(x.rows.cols == linear.plan.in);
+  assert(y.rows.cols * (y.is_pairs ? 2 : 1) == linear.plan.out);
   assert(y.rows.rows == rows);
   const PackedInputView packed = impl_->PackedInputOf(linear, x);
   const Epilogue epilogue = {linear, packed, activation};
-  ForBlocks(impl_->team, PanelsOf(columns), rows, rows >= impl_->share_rows_from,
+  const bool share_rows = impl_->share_rows_from > 0 && rows >= impl_->share_rows_from;
+  ForBlocks(impl_->team, PanelsOf(columns), rows, share_rows,
             [&](int worker, const Panel& panel, const RowBlock& block) {
               const MatrixView<float> sums = impl_->runners[worker].Run(panel, block, packed);
               Finish(worker, epilogue, panel, block.begin, sums, y);

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -26,9 +25,6 @@
 #include "engine/kernels/row_tiles.h"
 
 namespace attendant {
-
-// Passed to GemmWorkspace::ShareRowsFrom to never split work by rows.
-inline constexpr int64_t kNeverShareRows = std::numeric_limits<int64_t>::max();
 
 class PackedWeight;
 struct PanelKernels;
@@ -54,7 +50,7 @@ class PackedLinear {
   int64_t out_features() const;
   // The bytes of the packed weight, its scales and the bias.
   int64_t bytes() const;
-  ProductPlan plan() const;
+  const ProductPlan& plan() const;
 
   // For use in this directory only.
   const PackedWeight& weight() const { return *weight_; }
@@ -113,8 +109,8 @@ class GemmWorkspace {
   PackedInput PrepareInner(int64_t in, int64_t rows);
 
   // From now on, splits products of at least `rows` rows by rows: each worker computes all columns
-  // of its share of the rows. Smaller products, and by default all products, are split by panel.
-  // The bits of results do not depend on this.
+  // of its share of the rows. Smaller products, and all products if `rows` is 0, as by default, are
+  // split by panel. The bits of results do not depend on this.
   void ShareRowsFrom(int64_t rows);
 
   // Computes y = activation(x W^T + b). x is [T, in], and memory for PaddedRows(T) rows, all of

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,6 @@
 #include "engine/kernels/gemm/block_gemm.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/kernels/gemm/number_format.h"
-#include "engine/kernels/gemm/packed_weight.h"
 #include "engine/kernels/isa.h"
 
 namespace attendant {
@@ -126,10 +126,10 @@ double TrialSpeedup(Candidate& tiles, Candidate& onednn, MatrixView<const float>
 }
 
 // Returns the smaller speedup of both numbers of rows.
-absl::StatusOr<double> TrialSpeedup(ComputeMode mode, const ProductShape& shape) {
-  const int64_t out = std::min(shape.out, kMostTrialOutputs);
-  const std::vector<float> weight = RandomValues(out * shape.in, 1), bias = RandomValues(out, 2);
-  const MatrixView<const float> rows_of_weight{weight.data(), out, shape.in, shape.in};
+absl::StatusOr<double> TrialSpeedup(ComputeMode mode, const ProductPlan& plan) {
+  const int64_t in = plan.in, out = std::min(plan.out, kMostTrialOutputs);
+  const std::vector<float> weight = RandomValues(out * in, 1), bias = RandomValues(out, 2);
+  const MatrixView<const float> rows_of_weight{weight.data(), out, in, in};
   mode.gemm = Gemm::kTiles;
   ASSIGN_OR_RETURN(PackedLinear of_tiles, PackedLinear::Pack(rows_of_weight, bias, mode));
   mode.gemm = Gemm::kOneDnn;
@@ -138,8 +138,8 @@ absl::StatusOr<double> TrialSpeedup(ComputeMode mode, const ProductShape& shape)
   Candidate tiles(std::move(of_tiles), team), onednn(std::move(of_onednn), team);
   std::optional<double> least;
   for (const int64_t rows : kTrialRows) {
-    const std::vector<float> x = RandomValues(rows * shape.in, 3);
-    const double speedup = TrialSpeedup(tiles, onednn, {x.data(), rows, shape.in, shape.in});
+    const std::vector<float> x = RandomValues(rows * in, 3);
+    const double speedup = TrialSpeedup(tiles, onednn, {x.data(), rows, in, in});
     least = std::min(least.value_or(speedup), speedup);
     if (speedup == 0) break;
   }
@@ -149,24 +149,25 @@ absl::StatusOr<double> TrialSpeedup(ComputeMode mode, const ProductShape& shape)
 // Never shrinks: a process loads models with only a few distinct layers.
 class Trials {
  public:
-  absl::StatusOr<double> Find(const ComputeMode& mode, const ProductShape& shape) {
+  absl::StatusOr<double> Find(const ComputeMode& mode, const ProductPlan& plan) {
     const absl::MutexLock lock(&mutex_);
-    const std::pair key(mode.type, shape);
+    const Key key = {mode.type, plan.in, plan.out, plan.k_block};
     if (const auto found = speedups_.find(key); found != speedups_.end()) return found->second;
-    ASSIGN_OR_RETURN(const double speedup, TrialSpeedup(mode, shape));
+    ASSIGN_OR_RETURN(const double speedup, TrialSpeedup(mode, plan));
     return speedups_[key] = speedup;
   }
 
  private:
+  using Key = std::tuple<ComputeType, int64_t, int64_t, int64_t>;
+
   absl::Mutex mutex_;
-  std::map<std::pair<ComputeType, ProductShape>, double> speedups_ ABSL_GUARDED_BY(mutex_);
+  std::map<Key, double> speedups_ ABSL_GUARDED_BY(mutex_);
 };
 
-bool HasAmxGemm(const ComputeMode& mode, const ProductShape& shape) {
+bool HasAmxGemm(const ComputeMode& mode, int64_t k_block) {
   if (mode.type == ComputeType::kF32 || mode.emulate || !HasAmxUnits()) return false;
   return FillsAmxTiles(
-      mode.type == ComputeType::kInt8 ? GemmElement::kInt8 : GemmElement::kBFloat16Both,
-      shape.k_block);
+      mode.type == ComputeType::kInt8 ? GemmElement::kInt8 : GemmElement::kBFloat16Both, k_block);
 }
 
 }  // namespace
@@ -201,13 +202,15 @@ int8_t LargestInt8Weight(const ComputeMode& mode) {
   return !mode.emulate && UsesVectorGemm(mode) ? LargestInt8VectorWeight() : kLargestInt8;
 }
 
-absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShape& shape) {
+absl::Status ChooseGemm(const ComputeMode& mode, ProductPlan& plan) {
   static Trials* const trials = new Trials;
-  if (UsesVectorGemm(mode)) return GemmChoice{Gemm::kVector};
-  if (mode.gemm == Gemm::kOneDnn || !HasAmxGemm(mode, shape)) return GemmChoice();
-  if (mode.gemm == Gemm::kTiles) return GemmChoice{Gemm::kTiles};
-  ASSIGN_OR_RETURN(const double speedup, trials->Find(mode, shape));
-  return GemmChoice{speedup >= kWorthwhileSpeedup ? Gemm::kTiles : Gemm::kOneDnn, speedup};
+  const bool vector = UsesVectorGemm(mode);
+  const bool tiles = !vector && mode.gemm != Gemm::kOneDnn && HasAmxGemm(mode, plan.k_block);
+  plan.gemm = vector ? Gemm::kVector : tiles ? Gemm::kTiles : Gemm::kOneDnn;
+  if (!tiles || mode.gemm == Gemm::kTiles) return absl::OkStatus();
+  ASSIGN_OR_RETURN(plan.tiles_speedup, trials->Find(mode, plan));
+  if (plan.tiles_speedup < kWorthwhileSpeedup) plan.gemm = Gemm::kOneDnn;
+  return absl::OkStatus();
 }
 
 }  // namespace attendant

@@ -1,27 +1,13 @@
 // Chooses between oneDNN, the AMX GEMM and the vector GEMM for a linear layer.
 #pragma once
 
-#include <cstdint>
-
 #include "absl/functional/function_ref.h"
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/compute_type.h"
+#include "engine/kernels/gemm/product_plan.h"
 
 namespace attendant {
-
-struct GemmChoice {
-  Gemm gemm = Gemm::kOneDnn;  // never kAuto
-  double tiles_speedup = 0;   // see ProductPlan
-};
-
-// The shape of a weight.
-struct ProductShape {
-  int64_t in;
-  int64_t out;
-  int64_t k_block;
-  friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
-};
 
 // The smallest speedup over oneDNN for which kAuto chooses the AMX GEMM.
 inline constexpr double kWorthwhileSpeedup = 1.15;
@@ -36,13 +22,13 @@ bool UsesVectorGemm(const ComputeMode& mode);
 // Returns the largest magnitude of int8 weights in this mode; see LargestInt8VectorWeight.
 int8_t LargestInt8Weight(const ComputeMode& mode);
 
-// Returns the implementation that `mode` requests. If UsesVectorGemm is false, kAuto selects the
-// AMX GEMM if the CPU has AMX, x fills its tiles, a self-test gives the same bits as oneDNN, and a
-// benchmark is faster by kWorthwhileSpeedup for few and for many rows. So noise may decide the
-// choice but never changes bits. kTiles selects oneDNN if x does not fill tiles. The self-test and
-// the benchmark run once per mode and shape, with up to 768 outputs. Thread-safe. Returns the
-// errors of PackedLinear::Pack.
-absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShape& shape);
+// Sets the implementation that `mode` requests, and the measured speedup, for the sizes of `plan`.
+// If UsesVectorGemm is false, kAuto selects the AMX GEMM if the CPU has AMX, x fills its tiles, a
+// self-test gives the same bits as oneDNN, and a benchmark is faster by kWorthwhileSpeedup for few
+// and for many rows. So noise may decide the choice but never changes bits. kTiles selects oneDNN
+// if x does not fill tiles. The self-test and the benchmark run once per mode and sizes, with up to
+// 768 outputs. Thread-safe. Returns the errors of PackedLinear::Pack.
+absl::Status ChooseGemm(const ComputeMode& mode, ProductPlan& plan);
 
 // Returns the speedup of `tiles` over `onednn`: the ratio of the best times of several alternating
 // runs. `before_each` precedes every run and is not timed. Exposed for testing.

@@ -6,9 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/base/thread_annotations.h"
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "engine/base/rounding.h"
 #include "engine/kernels/gemm/kernel_check.h"
@@ -31,30 +29,24 @@ onednn::DataType ResultType(const PanelShape& shape) {
   return shape.element == onednn::DataType::s8 ? onednn::DataType::s32 : onednn::DataType::f32;
 }
 
-onednn::MatmulOperands OperandsOf(const PanelShape& shape, int64_t rows,
-                                  const memory::desc& weights) {
-  return {.x = onednn::RowMajor(shape.element, rows, shape.k_block, shape.k_block),
-          .weights = weights,
-          .y = onednn::RowMajor(ResultType(shape), rows, shape.width, shape.width),
-          .out = shape.width,
-          .has_bias = shape.has_bias,
-          .add_to_y = false};
-}
-
-Product MakeProduct(const onednn::MatmulOperands& operands) {
-  const dnnl::matmul::primitive_desc description = onednn::DescribeMatmul(operands);
-  return {dnnl::matmul(description), description.src_desc(), description.dst_desc(),
-          description.scratchpad_desc(), description.impl_info_str()};
+// Describes a product of a row tile of x and one block of W.
+dnnl::matmul::primitive_desc Describe(const PanelShape& shape, int64_t rows,
+                                      const memory::desc& weights, bool add_to_y) {
+  const bool has_bias = shape.has_bias && !add_to_y;
+  return onednn::DescribeMatmul(
+      onednn::RowMajor(shape.element, rows, shape.k_block), weights,
+      has_bias ? onednn::RowMajor(onednn::DataType::f32, 1, shape.width) : memory::desc(),
+      onednn::RowMajor(ResultType(shape), rows, shape.width), add_to_y);
 }
 
 TileKernel MakeTileKernel(const PanelShape& shape, int64_t rows, const memory::desc& weights) {
-  onednn::MatmulOperands operands = OperandsOf(shape, rows, weights);
-  TileKernel kernel{.rows = rows, .first = MakeProduct(operands), .next = {}};
-  if (shape.products() == 1) return kernel;
-  operands.has_bias = false;
-  operands.add_to_y = true;
-  kernel.next = MakeProduct(operands);
-  return kernel;
+  const auto make = [&](bool add_to_y) -> Product {
+    const dnnl::matmul::primitive_desc description = Describe(shape, rows, weights, add_to_y);
+    return {dnnl::matmul(description), description.src_desc(), description.dst_desc(),
+            description.scratchpad_desc(), description.impl_info_str()};
+  };
+  return {
+      .rows = rows, .first = make(false), .next = shape.products() > 1 ? make(true) : Product()};
 }
 
 // Returns the kernels of the AMX GEMM or the vector GEMM.
@@ -95,7 +87,7 @@ std::unique_ptr<PanelKernels> MakeOneDnnKernels(const PanelShape& shape) {
   auto kernels = std::make_unique<PanelKernels>();
   kernels->shape = shape;
   const memory::desc any = onednn::AnyLayout(shape.element, shape.k_block, shape.width);
-  kernels->weights = onednn::DescribeMatmul(OperandsOf(shape, kReferenceRows, any)).weights_desc();
+  kernels->weights = Describe(shape, kReferenceRows, any, false).weights_desc();
   kernels->block_bytes =
       RoundUp(static_cast<int64_t>(kernels->weights.get_size()), kBlockAlignment);
   for (const int64_t rows : kTileRows) {
@@ -123,31 +115,19 @@ std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
 }
 
 // Never shrinks: a process loads models with only a few distinct layers.
-class Table {
- public:
-  absl::StatusOr<const PanelKernels*> Find(const PanelShape& shape) {
-    const absl::MutexLock lock(&mutex_);
-    std::unique_ptr<const PanelKernels>& entry = entries_[shape];
-    try {
-      if (entry == nullptr) entry = MakePanelKernels(shape);
-    } catch (const dnnl::error& error) {
-      entries_.erase(shape);
-      return absl::InternalError(absl::StrCat("oneDNN cannot create a product of ", shape.in,
-                                              " by ", shape.width, ": ", error.what()));
-    }
-    return entry.get();
-  }
-
- private:
-  absl::Mutex mutex_;
-  std::map<PanelShape, std::unique_ptr<const PanelKernels>> entries_ ABSL_GUARDED_BY(mutex_);
+struct Table {
+  absl::Mutex mutex;
+  std::map<PanelShape, std::unique_ptr<const PanelKernels>> entries ABSL_GUARDED_BY(mutex);
 };
 
 }  // namespace
 
-absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape) {
+const PanelKernels& FindPanelKernels(const PanelShape& shape) {
   static Table* const table = new Table;
-  return table->Find(shape);
+  const absl::MutexLock lock(&table->mutex);
+  std::unique_ptr<const PanelKernels>& entry = table->entries[shape];
+  if (entry == nullptr) entry = MakePanelKernels(shape);
+  return *entry;
 }
 
 }  // namespace attendant

@@ -6,11 +6,13 @@
 #include <set>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/data_type.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/convert.h"
+#include "engine/kernels/gemm/gemm_choice.h"
 #include "engine/kernels/gemm/kernel_check.h"
 #include "engine/kernels/gemm/kernel_table.h"
 #include "engine/kernels/gemm/number_format.h"
@@ -76,15 +78,18 @@ WeightType TypeThatFits(MatrixView<const float> weight) {
   return FitsInto(DataType::kFloat16, weight) ? WeightType::kF16 : WeightType::kF32;
 }
 
-}  // namespace
-
-absl::StatusOr<int64_t> FindKBlock(const ComputeMode& mode, int64_t in) {
-  return ChooseKBlock(KBlocks(mode, in), [&](int64_t block) -> absl::StatusOr<bool> {
-    ASSIGN_OR_RETURN(const PanelKernels* kernels,
-                     FindPanelKernels(ShapeOf(mode, in, kPanelWidth, block)));
-    return kernels->all_agree;
+// Returns the number of columns of x per product. It is the same for all weights with this mode and
+// number of inputs, so the layout of x does not depend on the weight. It is the first of several
+// divisors of `in` for which all row tiles of a full panel agree. (If tiles of a narrower panel do
+// not, that panel uses only the tiles that agree.) The first call creates kernels and runs their
+// self-tests.
+int64_t FindKBlock(const ComputeMode& mode, int64_t in) {
+  return ChooseKBlock(KBlocks(mode, in), [&](int64_t block) {
+    return FindPanelKernels(ShapeOf(mode, in, kPanelWidth, block)).all_agree;
   });
 }
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
     MatrixView<const float> weight, absl::Span<const float> bias, const ComputeMode& mode,
@@ -93,13 +98,12 @@ absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
   const onednn::SingleThreaded single_threaded;
   auto packed = std::make_unique<PackedWeight>();
   packed->mode = mode;
-  packed->out = weight.rows;
-  packed->in = weight.cols;
+  packed->plan = {.in = weight.cols, .out = weight.rows, .k_block = weight.cols};
   try {
     RETURN_IF_ERROR(packed->Choose(weight, team.size()));
-    RETURN_IF_ERROR(packed->FindKernels());
+    packed->FindKernels();
     packed->LayOut(arena);
-    for (int64_t i = 0; i < packed->out; ++i) packed->bias[i] = bias.empty() ? 0.0f : bias[i];
+    for (int64_t i = 0; i < weight.rows; ++i) packed->bias[i] = bias.empty() ? 0.0f : bias[i];
     packed->PackPanels(weight, team);
   } catch (const dnnl::error& error) {
     return absl::InternalError(absl::StrCat("oneDNN could not pack a weight of [", weight.rows,
@@ -108,73 +112,74 @@ absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
   return packed;
 }
 
-absl::StatusOr<const PanelKernels*> PackedWeight::KernelsOf(int64_t columns) const {
-  PanelShape shape = ShapeOf(mode, in, columns, k_block);
-  shape.gemm = choice.gemm;
-  shape.stored = stored;
+const PanelKernels& PackedWeight::KernelsOf(int64_t columns) const {
+  PanelShape shape = ShapeOf(mode, plan.in, columns, plan.k_block);
+  shape.gemm = plan.gemm;
+  shape.stored = plan.weights;
   shape.like_onednn = like_onednn_;
   return FindPanelKernels(shape);
 }
 
 absl::Status PackedWeight::Choose(MatrixView<const float> weight, int threads) {
-  ASSIGN_OR_RETURN(k_block, FindKBlock(mode, in));
-  panel_width = PanelWidth(out, 1);
-  ASSIGN_OR_RETURN(choice, ChooseGemm(mode, {in, out, k_block}));
-  RETURN_IF_ERROR(Narrow(PanelWidth(out, threads)));
-  return ChooseStoredType(weight);
-}
-
-absl::Status PackedWeight::ChooseStoredType(MatrixView<const float> weight) {
-  if (mode.type != ComputeType::kF32 || mode.gemm == Gemm::kOneDnn) return absl::OkStatus();
-  stored = mode.weights == WeightType::kAuto ? TypeThatFits(weight) : mode.weights;
-  if (stored == WeightType::kF32 || choice.gemm == Gemm::kVector) return absl::OkStatus();
-  choice.gemm = Gemm::kVector;
-  like_onednn_ = true;
-  ASSIGN_OR_RETURN(like_onednn_, HasProductsLikeOneDnn());
-  if (like_onednn_) return absl::OkStatus();
-  if (mode.weights != WeightType::kAuto) return absl::OkStatus();
-  choice.gemm = Gemm::kOneDnn;
-  stored = WeightType::kF32;
+  plan.k_block = FindKBlock(mode, plan.in);
+  panel_width = PanelWidth(plan.out, 1);
+  RETURN_IF_ERROR(ChooseGemm(mode, plan));
+  Narrow(PanelWidth(plan.out, threads));
+  ChooseStoredType(weight);
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> PackedWeight::HasProductsLikeOneDnn() const {
-  for (const int64_t columns : EndWidths()) {
-    ASSIGN_OR_RETURN(const PanelKernels* kernels, KernelsOf(columns));
-    if (kernels->sum_block == 0) return false;
-  }
-  return true;
+void PackedWeight::ChooseStoredType(MatrixView<const float> weight) {
+  if (mode.type != ComputeType::kF32 || mode.gemm == Gemm::kOneDnn) return;
+  plan.weights = mode.weights == WeightType::kAuto ? TypeThatFits(weight) : mode.weights;
+  if (plan.weights == WeightType::kF32 || plan.gemm == Gemm::kVector) return;
+  plan.gemm = Gemm::kVector;
+  like_onednn_ = true;
+  like_onednn_ = HasProductsLikeOneDnn();
+  if (like_onednn_ || mode.weights != WeightType::kAuto) return;
+  plan.gemm = Gemm::kOneDnn;
+  plan.weights = WeightType::kF32;
+}
+
+bool PackedWeight::HasProductsLikeOneDnn() const {
+  return absl::c_all_of(EndWidths(),
+                        [&](int64_t columns) { return KernelsOf(columns).sum_block > 0; });
 }
 
 std::array<int64_t, 2> PackedWeight::EndWidths() const {
-  return {std::min(panel_width, out), (out - 1) % panel_width + 1};
+  return {std::min(panel_width, plan.out), (plan.out - 1) % panel_width + 1};
 }
 
 // Uses narrower panels if this does not change any bit.
-absl::Status PackedWeight::Narrow(int64_t narrower) {
-  if (narrower >= std::min(panel_width, out) || out % narrower != 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const PanelKernels* narrow, KernelsOf(narrower));
-  bool agree = narrow->all_agree;
-  for (const int64_t columns : EndWidths()) {
-    ASSIGN_OR_RETURN(const PanelKernels* wide, KernelsOf(columns));
-    agree = agree && wide->all_agree && GiveSameBits(*wide, *narrow);
-  }
+void PackedWeight::Narrow(int64_t narrower) {
+  if (narrower >= std::min(panel_width, plan.out) || plan.out % narrower != 0) return;
+  const PanelKernels& narrow = KernelsOf(narrower);
+  const bool agree = narrow.all_agree && absl::c_all_of(EndWidths(), [&](int64_t columns) {
+                       const PanelKernels& wide = KernelsOf(columns);
+                       return wide.all_agree && GiveSameBits(wide, narrow);
+                     });
   if (agree) panel_width = narrower;
-  return absl::OkStatus();
 }
 
-absl::Status PackedWeight::FindKernels() {
-  for (int64_t begin = 0; begin < out; begin += panel_width) {
-    ASSIGN_OR_RETURN(const PanelKernels* kernels, KernelsOf(std::min(panel_width, out - begin)));
-    panels.push_back({begin, kernels});
+void PackedWeight::FindKernels() {
+  std::set<std::string> implementations;
+  for (int64_t begin = 0; begin < plan.out; begin += panel_width) {
+    const PanelKernels& kernels = KernelsOf(std::min(panel_width, plan.out - begin));
+    panels.push_back({begin, &kernels});
+    plan.exact = plan.exact && kernels.exact;
+    for (const TileKernel& tile : kernels.tiles) {
+      implementations.insert({tile.first.implementation, tile.next.implementation});
+    }
   }
-  return absl::OkStatus();
+  implementations.erase("");  // of GEMMs without a name, and of products that there are not
+  plan.implementations.assign(implementations.begin(), implementations.end());
+  for (const TileKernel& tile : panels.front().kernels->tiles) plan.tile_rows.push_back(tile.rows);
 }
 
 // Allocates the memory of the panels.
 void PackedWeight::LayOut(PageArena& arena) {
-  bias = AlignedBuffer<float>(out);
-  if (mode.type == ComputeType::kInt8) column_scales = AlignedBuffer<float>(out);
+  bias = AlignedBuffer<float>(plan.out);
+  if (mode.type == ComputeType::kInt8) column_scales = AlignedBuffer<float>(plan.out);
   for (const Panel& panel : panels) weight_bytes_ += panel.bytes();
   weights_ = arena.Allocate(weight_bytes_);
   char* storage = weights_.get();
@@ -195,49 +200,24 @@ void PackedWeight::PackPanel(MatrixView<const float> weight, Panel& panel) {
     return panel.Pack({reinterpret_cast<const char*>(weight.row(panel.begin)), row_bytes, 0});
   }
   const PanelShape& shape = panel.kernels->shape;
-  const int64_t row_bytes = in * onednn::ByteWidth(shape.element);
+  const int64_t row_bytes = plan.in * onednn::ByteWidth(shape.element);
   const int64_t part_bytes = shape.width * row_bytes;
   AlignedBuffer<char> converted(shape.parts * part_bytes);
-  AlignedBuffer<float> scratch(in);
+  AlignedBuffer<float> scratch(plan.in);
   const int8_t largest_int8 = LargestInt8Weight(mode);
   for (int64_t r = 0; r < shape.width; ++r) {
-    const float scale = ConvertWeight(mode, weight.row(panel.begin + r), in, scratch.data(),
+    const float scale = ConvertWeight(mode, weight.row(panel.begin + r), plan.in, scratch.data(),
                                       {converted.data() + r * row_bytes, part_bytes}, largest_int8);
     if (column_scales.size() > 0) column_scales[panel.begin + r] = scale;
   }
   panel.Pack({converted.data(), row_bytes, part_bytes});
 }
 
-absl::StatusOr<int64_t> ChooseKBlock(
-    absl::Span<const int64_t> k_blocks,
-    absl::FunctionRef<absl::StatusOr<bool>(int64_t k_block)> is_clean) {
+int64_t ChooseKBlock(absl::Span<const int64_t> k_blocks,
+                     absl::FunctionRef<bool(int64_t k_block)> is_clean) {
   if (k_blocks.size() == 1) return k_blocks.front();
-  for (const int64_t k_block : k_blocks) {
-    ASSIGN_OR_RETURN(const bool clean, is_clean(k_block));
-    if (clean) return k_block;
-  }
-  return k_blocks.front();
-}
-
-ProductPlan PackedWeight::plan() const {
-  ProductPlan plan = {.in = in,
-                      .out = out,
-                      .k_block = k_block,
-                      .gemm = choice.gemm,
-                      .weights = stored,
-                      .tiles_speedup = choice.tiles_speedup};
-  std::set<std::string> implementations;
-  for (const PanelKernels* kernels : {panels.front().kernels, panels.back().kernels}) {
-    plan.exact = plan.exact && kernels->exact;
-    for (const TileKernel& tile : kernels->tiles) {
-      implementations.insert(tile.first.implementation);
-      if (kernels->shape.products() > 1) implementations.insert(tile.next.implementation);
-    }
-  }
-  implementations.erase("");
-  plan.implementations.assign(implementations.begin(), implementations.end());
-  for (const TileKernel& tile : panels.front().kernels->tiles) plan.tile_rows.push_back(tile.rows);
-  return plan;
+  const auto found = absl::c_find_if(k_blocks, is_clean);
+  return found == k_blocks.end() ? k_blocks.front() : *found;
 }
 
 }  // namespace attendant

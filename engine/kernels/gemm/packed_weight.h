@@ -16,7 +16,6 @@
 #include "engine/base/matrix_view.h"
 #include "engine/base/page_arena.h"
 #include "engine/base/thread_team.h"
-#include "engine/kernels/gemm/gemm_choice.h"
 #include "engine/kernels/gemm/panel.h"
 #include "engine/kernels/gemm/product_plan.h"
 
@@ -33,32 +32,27 @@ class PackedWeight {
                                                                   PageArena& arena);
 
   int64_t bytes() const { return weight_bytes_ + bias.bytes() + column_scales.bytes(); }
-  ProductPlan plan() const;
 
   ComputeMode mode;
-  int64_t in = 0;
-  int64_t out = 0;
-  int64_t k_block = 0;      // columns of x per product
-  int64_t panel_width = 0;  // columns of every panel except the last
-  GemmChoice choice;
-  WeightType stored = WeightType::kF32;  // see PanelShape
-  std::vector<Panel> panels;             // all except the last have the same kernels
-  AlignedBuffer<float> bias;             // [out]
-  AlignedBuffer<float> column_scales;    // [out], for int8
+  ProductPlan plan;
+  int64_t panel_width = 0;             // columns of every panel except the last
+  std::vector<Panel> panels;           // all except the last have the same kernels
+  AlignedBuffer<float> bias;           // [out]
+  AlignedBuffer<float> column_scales;  // [out], for int8
 
  private:
-  absl::StatusOr<const PanelKernels*> KernelsOf(int64_t columns) const;
+  const PanelKernels& KernelsOf(int64_t columns) const;
   // Chooses the properties that all panels share: the K block, the implementation, the width and
   // the weight type.
   absl::Status Choose(MatrixView<const float> weight, int threads);
-  absl::Status Narrow(int64_t narrower);
+  void Narrow(int64_t narrower);
   // Chooses the weight type. If oneDNN computes float32, the vector GEMM computes products of
   // 16-bit weights, with the bits of oneDNN if it can give them; if it cannot, kAuto keeps float32.
-  absl::Status ChooseStoredType(MatrixView<const float> weight);
-  absl::StatusOr<bool> HasProductsLikeOneDnn() const;
+  void ChooseStoredType(MatrixView<const float> weight);
+  bool HasProductsLikeOneDnn() const;
   // Returns the widths of the first and the last panel.
   std::array<int64_t, 2> EndWidths() const;
-  absl::Status FindKernels();
+  void FindKernels();
   void LayOut(PageArena& arena);
   void PackPanels(MatrixView<const float> weight, const ThreadTeam& team);
   void PackPanel(MatrixView<const float> weight, Panel& panel);
@@ -68,17 +62,9 @@ class PackedWeight {
   bool like_onednn_ = false;  // see PanelShape
 };
 
-// Returns the number of columns of x per product. It is the same for all weights with this mode and
-// number of inputs, so the layout of x does not depend on the weight. It is the first of several
-// divisors of `in` for which all row tiles of a full panel agree. (If tiles of a narrower panel do
-// not, that panel uses only the tiles that agree.) The first call creates kernels and runs their
-// self-tests. Thread-safe. Returns INTERNAL if oneDNN fails.
-absl::StatusOr<int64_t> FindKBlock(const ComputeMode& mode, int64_t in);
-
 // Returns the first of `k_blocks` (at least one) for which is_clean returns true, or k_blocks[0] if
-// there is none. Returns the errors of `is_clean`. Exposed for testing.
-absl::StatusOr<int64_t> ChooseKBlock(
-    absl::Span<const int64_t> k_blocks,
-    absl::FunctionRef<absl::StatusOr<bool>(int64_t k_block)> is_clean);
+// there is none. Exposed for testing.
+int64_t ChooseKBlock(absl::Span<const int64_t> k_blocks,
+                     absl::FunctionRef<bool(int64_t k_block)> is_clean);
 
 }  // namespace attendant

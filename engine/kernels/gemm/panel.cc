@@ -7,8 +7,7 @@ using dnnl::memory;
 void Panel::Place(char* packed, float* bias_of_columns) {
   const PanelShape& shape = kernels->shape;
   const dnnl::engine& engine = onednn::CpuEngine();
-  bias = memory(onednn::RowMajor(onednn::DataType::f32, 1, shape.width, shape.width), engine,
-                bias_of_columns);
+  bias = memory(onednn::RowMajor(onednn::DataType::f32, 1, shape.width), engine, bias_of_columns);
   for (int64_t block = 0; block < shape.blocks(); ++block, packed += kernels->block_bytes) {
     blocks.push_back(packed);
     if (shape.gemm == Gemm::kOneDnn) weights.emplace_back(kernels->weights, engine, packed);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "engine/base/rounding.h"
+#include "engine/kernels/gemm/kernel_table.h"
 #include "engine/kernels/gemm/product_plan.h"
-#include "engine/kernels/gemm/tile_kernel.h"
 
 namespace attendant {
 

@@ -9,12 +9,11 @@
 namespace attendant {
 namespace gemm_choice_test {
 
-constexpr ProductShape kShape{64, 64, 64};
-
-Gemm Chosen(const ComputeMode& mode, const ProductShape& shape = kShape) {
-  const absl::StatusOr<GemmChoice> choice = ChooseGemm(mode, shape);
-  EXPECT_TRUE(choice.ok()) << choice.status();
-  return choice.ok() ? choice->gemm : Gemm::kAuto;
+Gemm Chosen(const ComputeMode& mode, int64_t in = 64) {
+  ProductPlan plan = {.in = in, .out = 64, .k_block = in};
+  const absl::Status status = ChooseGemm(mode, plan);
+  EXPECT_TRUE(status.ok()) << status;
+  return status.ok() ? plan.gemm : Gemm::kAuto;
 }
 
 bool HasAvx512() { return EffectiveIsa().substr(0, 6) == "avx512" || HasAmxUnits(); }
@@ -59,19 +58,19 @@ TEST(ChooseGemmTest, FollowsTheModeWhereThereAreTiles) {
   for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
     EXPECT_EQ(Chosen({type, false, Gemm::kOneDnn}), Gemm::kOneDnn);
     EXPECT_EQ(Chosen({type, false, Gemm::kTiles}), amx);
-    EXPECT_EQ(Chosen({type, false, Gemm::kTiles}, {48, 64, 48}), Gemm::kOneDnn)
-        << "tiles that are not full";
+    EXPECT_EQ(Chosen({type, false, Gemm::kTiles}, 48), Gemm::kOneDnn) << "tiles that are not full";
   }
 }
 
 TEST(ChooseGemmTest, TellsWhatWasMeasuredAndKeepsToIt) {
-  const absl::StatusOr<GemmChoice> choice = ChooseGemm({ComputeType::kBf16}, kShape);
-  ASSERT_TRUE(choice.ok());
-  EXPECT_EQ(choice->gemm == Gemm::kTiles, choice->tiles_speedup >= kWorthwhileSpeedup);
+  ProductPlan plan = {.in = 64, .out = 64, .k_block = 64}, again = plan;
+  ASSERT_TRUE(ChooseGemm({ComputeType::kBf16}, plan).ok());
+  EXPECT_EQ(plan.gemm == Gemm::kTiles, plan.tiles_speedup >= kWorthwhileSpeedup);
   if (!HasAmxUnits()) {
-    EXPECT_EQ(choice->tiles_speedup, 0);
+    EXPECT_EQ(plan.tiles_speedup, 0);
   }
-  EXPECT_EQ(ChooseGemm({ComputeType::kBf16}, kShape)->tiles_speedup, choice->tiles_speedup);
+  ASSERT_TRUE(ChooseGemm({ComputeType::kBf16}, again).ok());
+  EXPECT_EQ(plan, again);
 }
 
 // A clock that products advance.

@@ -109,7 +109,7 @@ struct Layer {
   ComputeMode mode;
   std::vector<float> weight, bias, x;
   PackedLinear linear;
-  int64_t share_rows_from = kNeverShareRows;
+  int64_t share_rows_from = 0;
   std::map<int, std::unique_ptr<Team>> teams;  // by size
 };
 
@@ -264,7 +264,7 @@ TEST_P(GemmPairTest, GivesTheBitsOfTwoLayersOneAfterTheOther) {
     GemmWorkspace workspace(team);
     workspace.Reserve(first.linear, padded);
     workspace.ReserveInner(second.linear, padded);
-    for (const int64_t share_rows_from : {kNeverShareRows, int64_t{200}, int64_t{0}}) {
+    for (const int64_t share_rows_from : {0, 200, 1}) {
       workspace.ShareRowsFrom(share_rows_from);
       std::vector<float> inner(padded * shape.in), y(expected.size());
       const PreparedRows made = {ViewOf(inner, rows, shape.in),
@@ -307,7 +307,7 @@ TEST_P(GemmPreparedTest, GivesTheBitsOfAProductThatPacksItsInput) {
     const ThreadTeam team(2);
     GemmWorkspace workspace(team);
     workspace.Reserve(layer.linear, padded);
-    for (const int64_t share_rows_from : {kNeverShareRows, int64_t{0}}) {
+    for (const int64_t share_rows_from : {0, 1}) {
       workspace.ShareRowsFrom(share_rows_from);
       const PackedInput packed = Prepare(layer, rows, workspace);
       const std::vector<float>& read = mode.type == ComputeType::kF32 ? layer.x : nothing;
@@ -365,7 +365,7 @@ TEST_P(GemmInvarianceTest, InvarianceOfRowsToBatchPlaceAndTeam) {
   for (const int team : {1, 2, 3}) expect_same(team, 0, kRows);
   for (const int64_t rows : {1, 3, 4, 6, 8, 12, 15, 16, 17, 48, 64, 65, 128, 255, 257})
     expect_same(2, 1, rows);
-  layer.share_rows_from = 0;
+  layer.share_rows_from = 1;
   for (const int team : {1, 2, 3, 4}) expect_same(team, 0, kRows);
   for (const int64_t rows : {1, 17, 48, 65, 255, 527})
     expect_same(1 + static_cast<int>(rows % 4), 1, rows);

@@ -56,9 +56,7 @@ TEST(AgreeingCandidatesTest, MayKeepNone) {
 
 // Returns the kernels of panels of a float32 layer.
 const PanelKernels& KernelsOf(int64_t width) {
-  const auto kernels = FindPanelKernels({.in = 96, .width = width, .k_block = 96});
-  EXPECT_TRUE(kernels.ok()) << kernels.status();
-  return **kernels;
+  return FindPanelKernels({.in = 96, .width = width, .k_block = 96});
 }
 
 TEST(AgreeingTilesTest, AreAllThatAreLeftOfCheckedKernels) {

@@ -11,23 +11,18 @@ using testing::ElementsAre;
 
 TEST(ChooseKBlockTest, TakesTheFirstCleanOne) {
   std::vector<int64_t> tried;
-  const auto clean_below_400 = [&](int64_t block) -> absl::StatusOr<bool> {
+  const auto clean_below_400 = [&](int64_t block) {
     tried.push_back(block);
     return block < 400;
   };
-  EXPECT_EQ(*ChooseKBlock({1536, 768, 384, 128}, clean_below_400), 384);
+  EXPECT_EQ(ChooseKBlock({1536, 768, 384, 128}, clean_below_400), 384);
   EXPECT_THAT(tried, ElementsAre(1536, 768, 384));
 }
 
 TEST(ChooseKBlockTest, FallsBackToTheFirst) {
-  const auto none = [](int64_t) -> absl::StatusOr<bool> { return false; };
-  EXPECT_EQ(*ChooseKBlock({1536, 768}, none), 1536);
-  EXPECT_EQ(*ChooseKBlock({50}, none), 50);
-}
-
-TEST(ChooseKBlockTest, PassesOnErrors) {
-  const auto fail = [](int64_t) -> absl::StatusOr<bool> { return absl::InternalError("no"); };
-  EXPECT_EQ(ChooseKBlock({1536, 768}, fail).status(), absl::InternalError("no"));
+  const auto none = [](int64_t) { return false; };
+  EXPECT_EQ(ChooseKBlock({1536, 768}, none), 1536);
+  EXPECT_EQ(ChooseKBlock({50}, none), 50);
 }
 
 }  // namespace packed_weight_test

@@ -1,5 +1,4 @@
-#include "engine/kernels/gemm/row_blocks.h"
-
+#include "engine/kernels/gemm/product_blocks.h"
 #include "gmock/gmock.h"
 
 namespace attendant {

@@ -1,7 +1,6 @@
-#include "engine/kernels/gemm/tile_kernel.h"
-
 #include <vector>
 
+#include "engine/kernels/gemm/kernel_table.h"
 #include "gmock/gmock.h"
 
 namespace attendant {
