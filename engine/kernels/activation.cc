@@ -103,13 +103,7 @@ void Visit(Activation activation, const Visitor& visit) {
   }
 }
 
-// A class, because not every optimization level inlines calls through a function pointer.
-struct LoadAll {
-  HWY_INLINE Floats operator()(const float* from) const { return hn::LoadU(FloatTag(), from); }
-};
-
-// Writes rows of float32. The vector that begins at element i of a row is value(load, i), where
-// load(p) loads the vector at p, or only its first elements at the end of a row.
+// Writes rows of float32. See MakeRow for `value`.
 struct FloatRows {
   static constexpr int64_t kRowsAhead = 4;
 
@@ -121,16 +115,11 @@ struct FloatRows {
     // An integer, because the row may be beyond the end of y. A prefetch cannot fault.
     const uintptr_t ahead = reinterpret_cast<uintptr_t>(to) +
                             static_cast<uintptr_t>(kRowsAhead * y.stride) * sizeof(float);
-    size_t i = 0;
-    for (; i + kLanes <= cols; i += kLanes) {
+    MakeRow(cols, to, [&](const auto& load, size_t i) HWY_ATTR {
       // A block's rows are short and far apart, which the CPU does not foresee.
       __builtin_prefetch(reinterpret_cast<const void*>(ahead + i * sizeof(float)), 1);
-      hn::StoreU(value(LoadAll(), i), FloatTag(), to + i);
-    }
-    const size_t left = cols - i;
-    if (left == 0) return;
-    const auto load = [left](const float* from) HWY_ATTR { return LoadFirst(from, left); };
-    StoreFirst(value(load, i), to + i, left);
+      return value(load, i);
+    });
   }
 };
 
@@ -159,21 +148,6 @@ struct RoundedRows {
 };
 #endif
 
-template <class Rows>
-HWY_INLINE void ActivateRows(Activation activation, MatrixView<const float> x, const Rows& y) {
-  Visit(activation, [&](const auto& function) HWY_ATTR {
-    for (int64_t r = 0; r < x.rows; ++r) {
-      const float* const from = x.row(r);
-      y.Write(r, static_cast<size_t>(x.cols),
-              [&](const auto& load, size_t i) HWY_ATTR { return function(load(from + i)); });
-    }
-  });
-}
-
-void ActivateBlock(Activation activation, MatrixView<const float> x, MatrixView<float> y) {
-  ActivateRows(activation, x, FloatRows{y});
-}
-
 // `to_float` converts the elements of the sums to float32.
 template <class ToFloat, class Function, class Rows>
 HWY_INLINE void DequantizeRowsBy(const Dequantization& from, MatrixView<const float> sums,
@@ -192,33 +166,36 @@ HWY_INLINE void DequantizeRowsBy(const Dequantization& from, MatrixView<const fl
 }
 
 template <class Rows>
-HWY_INLINE void DequantizeRows(const Dequantization& from, Activation activation,
-                               MatrixView<const float> sums, const Rows& y) {
+HWY_INLINE void ActivateRows(Activation activation, MatrixView<const float> x, const Rows& y,
+                             const Dequantization& from) {
   Visit(activation, [&](const auto& function) HWY_ATTR {
-    if (!from.integers) {
-      return DequantizeRowsBy(
-          from, sums, y, [](Floats sum) HWY_ATTR { return sum; }, function);
+    if (from.row_scales == nullptr) {
+      for (int64_t r = 0; r < x.rows; ++r) {
+        const float* const source = x.row(r);
+        y.Write(r, static_cast<size_t>(x.cols),
+                [&](const auto& load, size_t i) HWY_ATTR { return function(load(source + i)); });
+      }
+    } else if (from.integers) {
+      const auto to_float = [](Floats sum) HWY_ATTR {
+        return hn::ConvertTo(FloatTag(), hn::BitCast(hn::RebindToSigned<FloatTag>(), sum));
+      };
+      DequantizeRowsBy(from, x, y, to_float, function);
+    } else {
+      DequantizeRowsBy(
+          from, x, y, [](Floats sum) HWY_ATTR { return sum; }, function);
     }
-    const auto to_float = [](Floats sum) HWY_ATTR {
-      return hn::ConvertTo(FloatTag(), hn::BitCast(hn::RebindToSigned<FloatTag>(), sum));
-    };
-    DequantizeRowsBy(from, sums, y, to_float, function);
   });
 }
 
-void DequantizeBlock(const Dequantization& from, Activation activation,
-                     MatrixView<const float> sums, MatrixView<float> y) {
-  DequantizeRows(from, activation, sums, FloatRows{y});
+void ActivateBlock(Activation activation, MatrixView<const float> x, MatrixView<float> y,
+                   const Dequantization& from) {
+  ActivateRows(activation, x, FloatRows{y}, from);
 }
 
 #if HWY_TARGET <= ATTENDANT_BF16_TARGET
-void ActivateAndRoundBlock(Activation activation, MatrixView<const float> x, const Bf16Rows& y) {
-  ActivateRows(activation, x, RoundedRows{y});
-}
-
-void DequantizeAndRoundBlock(const Dequantization& from, Activation activation,
-                             MatrixView<const float> sums, const Bf16Rows& y) {
-  DequantizeRows(from, activation, sums, RoundedRows{y});
+void ActivateAndRoundBlock(Activation activation, MatrixView<const float> x, const Bf16Rows& y,
+                           const Dequantization& from) {
+  ActivateRows(activation, x, RoundedRows{y}, from);
 }
 #endif
 
@@ -231,34 +208,20 @@ HWY_AFTER_NAMESPACE();
 namespace attendant {
 
 HWY_EXPORT(ActivateBlock);
-HWY_EXPORT(DequantizeBlock);
 
-void Activate(Activation activation, MatrixView<const float> x, MatrixView<float> y) {
-  if (activation == Activation::kIdentity && x.data == y.data) return;
-  HWY_DYNAMIC_DISPATCH(ActivateBlock)(activation, x, y);
-}
-
-void DequantizeAndActivate(const Dequantization& dequantization, Activation activation,
-                           MatrixView<const float> sums, MatrixView<float> y) {
-  HWY_DYNAMIC_DISPATCH(DequantizeBlock)(dequantization, activation, sums, y);
+void Activate(Activation activation, MatrixView<const float> x, MatrixView<float> y,
+              const Dequantization& from) {
+  const bool is_done = activation == Activation::kIdentity && from.row_scales == nullptr;
+  if (is_done && x.data == y.data) return;
+  HWY_DYNAMIC_DISPATCH(ActivateBlock)(activation, x, y, from);
 }
 
 void ActivateToBf16([[maybe_unused]] Activation activation,
-                    [[maybe_unused]] MatrixView<const float> x,
-                    [[maybe_unused]] const Bf16Rows& y) {
+                    [[maybe_unused]] MatrixView<const float> x, [[maybe_unused]] const Bf16Rows& y,
+                    [[maybe_unused]] const Dequantization& from) {
   RequireBf16Units();
 #if (HWY_TARGETS & ATTENDANT_BF16_TARGET) != 0
-  ATTENDANT_BF16_NAMESPACE::ActivateAndRoundBlock(activation, x, y);
-#endif
-}
-
-void DequantizeAndActivateToBf16([[maybe_unused]] const Dequantization& dequantization,
-                                 [[maybe_unused]] Activation activation,
-                                 [[maybe_unused]] MatrixView<const float> sums,
-                                 [[maybe_unused]] const Bf16Rows& y) {
-  RequireBf16Units();
-#if (HWY_TARGETS & ATTENDANT_BF16_TARGET) != 0
-  ATTENDANT_BF16_NAMESPACE::DequantizeAndRoundBlock(dequantization, activation, sums, y);
+  ATTENDANT_BF16_NAMESPACE::ActivateAndRoundBlock(activation, x, y, from);
 #endif
 }
 

@@ -17,21 +17,13 @@ namespace {
 
 // Computes low' = low cos - high sin and high' = high cos + low sin for `pairs` pairs.
 void RotateHalves(const float* cosines, const float* sines, int64_t pairs, float* low) {
-  const FloatTag d;
   float* high = low + pairs;
-  const size_t count = static_cast<size_t>(pairs);
-  size_t j = 0;
-  for (; j + kLanes <= count; j += kLanes) {
-    const Floats cosine = hn::LoadU(d, cosines + j), sine = hn::LoadU(d, sines + j);
-    const Floats x = hn::LoadU(d, low + j), y = hn::LoadU(d, high + j);
-    hn::StoreU(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)), d, low + j);
-    hn::StoreU(hn::MulAdd(x, sine, hn::Mul(y, cosine)), d, high + j);
-  }
-  if (const size_t left = count - j; left > 0) {
-    const Floats cosine = LoadFirst(cosines + j, left), sine = LoadFirst(sines + j, left);
-    const Floats x = LoadFirst(low + j, left), y = LoadFirst(high + j, left);
-    StoreFirst(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)), low + j, left);
-    StoreFirst(hn::MulAdd(x, sine, hn::Mul(y, cosine)), high + j, left);
+  for (int64_t j = 0; j < pairs; j += static_cast<int64_t>(kLanes)) {
+    const int64_t left = pairs - j;
+    const Floats cosine = LoadUpTo(cosines + j, left), sine = LoadUpTo(sines + j, left);
+    const Floats x = LoadUpTo(low + j, left), y = LoadUpTo(high + j, left);
+    StoreUpTo(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)), low + j, left);
+    StoreUpTo(hn::MulAdd(x, sine, hn::Mul(y, cosine)), high + j, left);
   }
 }
 

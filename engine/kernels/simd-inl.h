@@ -93,13 +93,27 @@ HWY_INLINE void StoreUpTo(Floats values, float* to, int64_t count) {
   StoreFirst(values, to, static_cast<size_t>(count));
 }
 
+// A class, because not every optimization level inlines calls through a function pointer.
+struct LoadAll {
+  HWY_INLINE Floats operator()(const float* from) const { return hn::LoadU(FloatTag(), from); }
+};
+
+// Writes `count` floats. The vector that begins at element i is value(load, i), where load(p) loads
+// the vector at p, or only its first elements at the end of the row.
+template <class Value>
+HWY_INLINE void MakeRow(size_t count, float* to, const Value& value) {
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(value(LoadAll(), i), FloatTag(), to + i);
+  const size_t left = count - i;
+  if (left == 0) return;
+  const auto load = [left](const float* from) HWY_ATTR { return LoadFirst(from, left); };
+  StoreFirst(value(load, i), to + i, left);
+}
+
 // Computes to[i] = function(from[i]). `to` may be `from`.
 template <class Function>
 HWY_INLINE void TransformRow(const float* from, size_t count, float* to, const Function& function) {
-  const FloatTag d;
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) hn::StoreU(function(hn::LoadU(d, from + i)), d, to + i);
-  if (i < count) StoreFirst(function(LoadFirst(from + i, count - i)), to + i, count - i);
+  MakeRow(count, to, [&](const auto& load, size_t i) HWY_ATTR { return function(load(from + i)); });
 }
 
 // Converts float32 to bfloat16, both as bits. Rounds to nearest even by adding just under half of

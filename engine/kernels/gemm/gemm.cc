@@ -123,18 +123,17 @@ struct Epilogue {
   // Computes the rows of y from `first_row` on, in the panel's columns; y may be `sums`.
   void operator()(const Panel& panel, int64_t first_row, MatrixView<const float> sums,
                   MatrixView<float> y) const {
-    if (linear.mode.type != ComputeType::kInt8) return Activate(activation, sums, y);
-    DequantizeAndActivate(DequantizationOf(panel, first_row), activation, sums, y);
+    Activate(activation, sums, y, DequantizationOf(panel, first_row));
   }
 
   // Likewise, rounded to bfloat16 by instructions of the CPU.
   void operator()(const Panel& panel, int64_t first_row, MatrixView<const float> sums,
                   const Bf16Rows& y) const {
-    if (linear.mode.type != ComputeType::kInt8) return ActivateToBf16(activation, sums, y);
-    DequantizeAndActivateToBf16(DequantizationOf(panel, first_row), activation, sums, y);
+    ActivateToBf16(activation, sums, y, DequantizationOf(panel, first_row));
   }
 
   Dequantization DequantizationOf(const Panel& panel, int64_t first_row) const {
+    if (linear.mode.type != ComputeType::kInt8) return {};
     return {.row_scales = x.scales + first_row,
             .column_scales = linear.column_scales.data() + panel.begin,
             .bias = linear.bias.data() + panel.begin,

@@ -46,26 +46,16 @@ HWY_INLINE double SumOfRow(const float* row, size_t count, const Function& funct
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
 }
 
-// Computes y = function(x, z) element by element.
-template <class Function>
-HWY_INLINE void CombineRow(const float* x, const float* z, size_t count, float* y,
-                           const Function& function) {
-  const FloatTag d;
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    hn::StoreU(function(hn::LoadU(d, x + i), hn::LoadU(d, z + i)), d, y + i);
-  }
-  if (i == count) return;
-  const size_t left = count - i;
-  StoreFirst(function(LoadFirst(x + i, left), LoadFirst(z + i, left)), y + i, left);
-}
-
 void AddRow(const float* x, const float* residual, size_t count, float* y) {
-  CombineRow(x, residual, count, y, [](Floats a, Floats b) HWY_ATTR { return hn::Add(a, b); });
+  MakeRow(count, y, [=](const auto& load, size_t i) HWY_ATTR {
+    return hn::Add(load(x + i), load(residual + i));
+  });
 }
 
 void MultiplyRow(const float* x, const float* factor, size_t count, float* y) {
-  CombineRow(x, factor, count, y, [](Floats a, Floats b) HWY_ATTR { return hn::Mul(a, b); });
+  MakeRow(count, y, [=](const auto& load, size_t i) HWY_ATTR {
+    return hn::Mul(load(x + i), load(factor + i));
+  });
 }
 
 // The mean as two floats, so that subtracting it from values far from zero loses no precision.
@@ -83,8 +73,7 @@ HWY_INLINE Floats Center(Floats values, SplitMean mean) {
 
 // Computes y = gamma * row + beta.
 void ScaleRow(const float* row, const LayerNormWeights& weights, size_t count, float* y) {
-  CombineRow(row, weights.gamma.data(), count, y,
-             [](Floats a, Floats b) HWY_ATTR { return hn::Mul(a, b); });
+  MultiplyRow(row, weights.gamma.data(), count, y);
   if (!weights.beta.empty()) AddRow(y, weights.beta.data(), count, y);
 }
 
@@ -108,18 +97,11 @@ void NormalizeRow(const float* row, const LayerNormWeights& weights, size_t coun
   const auto scale = hn::Set(d, static_cast<float>(1.0 / std::sqrt(variance + weights.epsilon)));
   const float* gamma = weights.gamma.data();
   const float* beta = weights.beta.empty() ? nullptr : weights.beta.data();
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const auto normal = hn::Mul(Center(hn::LoadU(d, row + i), mean), scale);
-    const auto offset = beta != nullptr ? hn::LoadU(d, beta + i) : hn::Zero(d);
-    hn::StoreU(hn::MulAdd(normal, hn::LoadU(d, gamma + i), offset), d, y + i);
-  }
-  if (i < count) {
-    const size_t left = count - i;
-    const auto normal = hn::Mul(Center(LoadFirst(row + i, left), mean), scale);
-    const auto offset = beta != nullptr ? LoadFirst(beta + i, left) : hn::Zero(d);
-    StoreFirst(hn::MulAdd(normal, LoadFirst(gamma + i, left), offset), y + i, left);
-  }
+  MakeRow(count, y, [=](const auto& load, size_t i) HWY_ATTR {
+    const Floats normal = hn::Mul(Center(load(row + i), mean), scale);
+    const Floats offset = beta != nullptr ? load(beta + i) : hn::Zero(d);
+    return hn::MulAdd(normal, load(gamma + i), offset);
+  });
 }
 
 void AddAndNormalizeRow(const float* x, const float* residual, const LayerNormWeights& weights,

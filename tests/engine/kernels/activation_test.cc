@@ -127,10 +127,8 @@ TEST_P(ActivationTest, RoundsWhatItDequantizesToBf16) {
       const Dequantization dequantization = {row_scales.data(), column_scales.data(), bias.data(),
                                              integers};
       std::vector<uint16_t> rounded(kRows * kStride, kUntouched);
-      DequantizeAndActivateToBf16(dequantization, GetParam(), ViewOf(y, kRows, cols),
-                                  {rounded.data(), kStride});
-      DequantizeAndActivate(dequantization, GetParam(), ViewOf(y, kRows, cols),
-                            ViewOf(y, kRows, cols));
+      ActivateToBf16(GetParam(), ViewOf(y, kRows, cols), {rounded.data(), kStride}, dequantization);
+      Activate(GetParam(), ViewOf(y, kRows, cols), ViewOf(y, kRows, cols), dequantization);
       ExpectRounded(y, cols, kStride, rounded);
     }
   }

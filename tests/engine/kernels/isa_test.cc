@@ -94,8 +94,6 @@ void AttendWith(AttentionOperands operands) {
 constexpr UnitKernel kUnitKernels[] = {
     {"ActivateToBf16", kIsasWithBf16Units,
      [] { ActivateToBf16(Activation::kIdentity, kNothing, kNoRows); }},
-    {"DequantizeAndActivateToBf16", kIsasWithBf16Units,
-     [] { DequantizeAndActivateToBf16({}, Activation::kIdentity, kNothing, kNoRows); }},
     {"AttendPairs", kIsasWithBf16Units, [] { AttendWith(AttentionOperands::kPairs); }},
     {"AttendTiles", "amx", [] { AttendWith(AttentionOperands::kTiles); }},
     {"VectorGemmOfBf16", "neon_bf16",
