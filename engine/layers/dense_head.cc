@@ -107,35 +107,33 @@ void WeighTokens(const DenseHead& head, absl::Span<const int32_t> excluded_ids,
       sequence.weights[id] = -std::numeric_limits<float>::infinity();  // below any weight
     }
   }
-  // The index of a token among the tokens of all sequences.
   struct Place {
-    size_t sequence = 0;
-    int64_t token = 0;
+    const VocabularySequence* sequence;
+    int64_t token;
   };
-  const auto skip_ended = [&](Place& place) {
-    while (place.sequence < sequences.size() && place.token == sequences[place.sequence].rows) {
-      place = {place.sequence + 1, 0};
-    }
-    return place.sequence < sequences.size();
-  };
-  Place next;
-  while (skip_ended(next)) {
-    std::array<Place, kHeadRows> places;
-    int64_t rows = 0;
-    const int64_t most = workspace.activations.head_inputs().rows;
-    for (; rows < most && skip_ended(next); ++rows, ++next.token) places[rows] = next;
+  std::array<Place, kHeadRows> places;
+  const int64_t most = workspace.activations.head_inputs().rows;
+  int64_t rows = 0;
+  const auto flush = [&] {
     const auto fill = [&](int64_t row, absl::Span<float> input) {
-      const Place& place = places[row];
-      std::copy_n(hidden_states.row(sequences[place.sequence].first_row + place.token),
-                  input.size(), input.data());
+      const auto& [sequence, token] = places[row];
+      std::copy_n(hidden_states.row(sequence->first_row + token), input.size(), input.data());
     };
     const MatrixView<float> weights = head.Forward(rows, fill, workspace);
     for (int64_t row = 0; row < rows; ++row) {
-      const VocabularySequence& sequence = sequences[places[row].sequence];
-      const int32_t id = sequence.ids[places[row].token];
-      if (!absl::c_binary_search(excluded_ids, id)) Raise(*weights.row(row), sequence.weights[id]);
+      const auto& [sequence, token] = places[row];
+      const int32_t id = sequence->ids[token];
+      if (!absl::c_binary_search(excluded_ids, id)) Raise(*weights.row(row), sequence->weights[id]);
+    }
+    rows = 0;
+  };
+  for (const VocabularySequence& sequence : sequences) {
+    for (int64_t token = 0; token < sequence.rows; ++token) {
+      places[rows++] = {&sequence, token};
+      if (rows == most) flush();
     }
   }
+  if (rows > 0) flush();
 }
 
 }  // namespace attendant

@@ -93,7 +93,7 @@ MatrixView<const float> MultiHeadAttention::ProjectToPairs(const LinearInput& x,
   const MatrixView<float> qkv =
       run.Narrow(run.workspace.activations.qkv(), linear.out_features() / 2);
   run.workspace.gemm.Apply(linear, {x.rows.Columns(0, linear.in_features()), x.packed},
-                           LinearOutput::Pairs(qkv));
+                           PreparedRows::Pairs(qkv));
   return qkv;
 }
 

@@ -98,7 +98,15 @@ struct PoolingDescription {
   // The first dense layer.
   DenseShape first_dense() const { return {dense_width, dense_activation, dense_residual}; }
   // All dense layers, in the order in which they are applied.
-  std::vector<NamedDense> dense_layers() const;
+  std::vector<NamedDense> dense_layers() const {
+    std::vector<NamedDense> layers;
+    if (dense_width != 0) layers.push_back({"dense", first_dense()});
+    if (output_width != 0) layers.push_back({"output", {output_width}});
+    for (size_t i = 0; i < further_dense.size(); ++i) {
+      layers.push_back({"further." + std::to_string(i), further_dense[i]});
+    }
+    return layers;
+  }
   // Whether the head is applied to each token and the results are averaged.
   bool is_late() const { return !modes.empty() && modes.front() == PoolingMode::kLateMean; }
 

@@ -1,6 +1,7 @@
 // RotaryShape: rotary position embeddings, Su et al. 2021 (RoPE).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +22,13 @@ struct RotaryShape {
 };
 
 // Returns the frequencies base^(-2 j / width) / stretch of the pairs j in [0, width / 2).
-std::vector<double> RotaryFrequencies(int64_t width, float base, float stretch = 1);
+inline std::vector<double> RotaryFrequencies(int64_t width, float base, float stretch = 1) {
+  std::vector<double> frequencies(width / 2);
+  for (size_t j = 0; j < frequencies.size(); ++j) {
+    const double exponent = 2 * static_cast<double>(j) / static_cast<double>(width);
+    frequencies[j] = std::pow(static_cast<double>(base), -exponent) / stretch;
+  }
+  return frequencies;
+}
 
 }  // namespace attendant

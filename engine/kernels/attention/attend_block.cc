@@ -1,9 +1,8 @@
-#include "engine/kernels/attention/attend_block.h"
-
 #include <algorithm>
 #include <limits>
 #include <optional>
 
+#include "engine/kernels/attention/attention_block.h"
 #include "engine/kernels/isa.h"
 
 // foreach_target.h comes before whatever it includes once per target.
@@ -14,7 +13,6 @@
 #include "engine/kernels/attention/amx_products-inl.h"
 #include "engine/kernels/attention/packing-inl.h"
 #include "engine/kernels/attention/vector_products-inl.h"
-#include "engine/kernels/attention/additive_products-inl.h"
 #include "engine/kernels/attention/score_terms-inl.h"
 #include "engine/kernels/simd-inl.h"
 // clang-format on

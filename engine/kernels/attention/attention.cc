@@ -8,7 +8,7 @@
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/rounding.h"
-#include "engine/kernels/attention/attend_block.h"
+#include "engine/kernels/attention/attention_block.h"
 #include "engine/kernels/attention/linear_attention.h"
 #include "engine/kernels/isa.h"
 
@@ -19,9 +19,11 @@ namespace {
 constexpr int64_t kItemsPerThread = 4;
 constexpr int64_t kFewQueries = 96;
 
-HeadBias BiasOfHead(const AttentionBias* bias, int64_t head) {
+AttentionBias BiasOfHead(const AttentionBias* bias, int64_t head) {
   if (bias == nullptr) return {};
-  return {bias->data + head * bias->head_stride, bias->query_stride, bias->key_stride};
+  AttentionBias of_head = *bias;
+  of_head.data += head * bias->head_stride;
+  return of_head;
 }
 
 RelativeScores RelativeOfHead(const RelativeScores& relative, int64_t head, int64_t width) {
@@ -153,6 +155,15 @@ int64_t DivideScratch(const AttentionShape& shape, int64_t max_length, float* me
 
 class AttentionWorkspace::Impl {
  public:
+  // Some queries of a sequence, for heads that share keys and values.
+  struct Item {
+    int64_t sequence;
+    int64_t first_head;
+    int64_t heads;
+    int64_t first_query;
+    int64_t queries;
+  };
+
   Impl(int workers, const AttentionShape& shape, int64_t max_length)
       : operands(OperandsOf(shape)), scratch(workers) {
     AttentionScratch counted;
@@ -165,10 +176,8 @@ class AttentionWorkspace::Impl {
 
   const AttentionOperands operands;
   std::vector<AttentionScratch> scratch;  // one per worker
-  // The indices of a run's sequences in descending order of keys, and the first item of each in
-  // this order.
-  std::vector<int64_t> order;
-  std::vector<int64_t> first_item;
+  std::vector<int64_t> order;  // of a run's sequences: indices, in descending order of keys
+  std::vector<Item> items;     // of a run
 
  private:
   std::vector<AlignedBuffer<float>> memory_;
@@ -184,8 +193,8 @@ AttentionBlock MixedKeys(const AttentionShape& shape, const AttentionInput& inpu
                                   shape.key_width};
   const MatrixView<float> values = {scratch.state + RoundUpToPanel(shape.mixed_keys) * keys.cols,
                                     shape.mixed_keys, shape.value_width, shape.value_width};
-  MixRows({input.key_mixing, block.key_positions}, block.keys, keys);
-  MixRows({input.value_mixing, block.key_positions}, block.values, values);
+  MixRows(input.key_mixing, block.key_positions, block.keys, keys);
+  MixRows(input.value_mixing, block.key_positions, block.values, values);
   mixed.keys = keys;
   mixed.values = values;
   mixed.key_positions = {};
@@ -228,15 +237,8 @@ void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const Att
       AttendMixed(sequence, MixedKeys(shape, input, block, scratch), scratch);
     } else {
       KeepQueries(sequence.first_query, sequence.queries, block);
-      AttendLinearHead({.queries = block.queries,
-                        .keys = block.keys,
-                        .values = block.values,
-                        .context = block.context,
-                        .scale = shape.scale,
-                        .causal = shape.kind == AttentionKind::kCausalLinear,
-                        .first_query = sequence.first_query,
-                        .before = state.before},
-                       state.after != nullptr ? state.after : scratch.state);
+      block.causal = shape.kind == AttentionKind::kCausalLinear;
+      AttendLinearHead(block, state.before, state.after != nullptr ? state.after : scratch.state);
     }
     FinishHead(GateOf(shape, sequence, head), context.packed, worker, head,
                sequence.row_begin + sequence.first_query, rows);
@@ -258,19 +260,6 @@ AttentionWorkspace::~AttentionWorkspace() = default;
 
 namespace {
 
-// The items of a call. An item is some queries of a sequence, for heads that share keys and values.
-struct ItemPlan {
-  int64_t heads;
-  int64_t queries;  // at most
-};
-
-struct Item {
-  int64_t first_head;
-  int64_t heads;
-  int64_t first_query;
-  int64_t queries;
-};
-
 // The inputs and outputs of all items of a call.
 struct AttentionCall {
   const AttentionShape& shape;
@@ -289,41 +278,37 @@ int64_t MostSharing(const AttentionShape& shape) {
   return heads;
 }
 
-// Sets the first item of each sequence, and returns the number of items.
-int64_t CountItems(const AttentionCall& call, const ItemPlan& plan) {
-  std::vector<int64_t>& first_item = call.workspace.first_item;
-  first_item.assign(1, 0);
+// Lists the items with this number of heads and at most this number of queries, and returns their
+// number.
+int64_t ListItems(const AttentionCall& call, int64_t heads, int64_t most_queries) {
+  call.workspace.items.clear();
   for (const int64_t i : call.workspace.order) {
-    first_item.push_back(first_item.back() +
-                         call.shape.heads / plan.heads *
-                             CeilDivide(call.sequences[i].queries, plan.queries));
+    const AttentionSequence& sequence = call.sequences[i];
+    const int64_t end = sequence.first_query + sequence.queries;
+    for (int64_t head = 0; head < call.shape.heads; head += heads) {
+      for (int64_t query = sequence.first_query; query < end; query += most_queries) {
+        call.workspace.items.push_back(
+            {i, head, heads, query, std::min(most_queries, end - query)});
+      }
+    }
   }
-  return first_item.back();
+  return static_cast<int64_t>(call.workspace.items.size());
 }
 
-// Chooses large items, which pack keys and values rarely, unless there would be too few.
-ItemPlan ChooseItems(const AttentionCall& call, int threads) {
-  const int64_t sharing = MostSharing(call.shape);
+// Lists large items, which pack keys and values rarely, unless there would be too few.
+void ListItems(const AttentionCall& call, int threads) {
+  const int64_t sharing = MostSharing(call.shape), enough = kItemsPerThread * threads;
   const int64_t most = kMaxQueries / sharing / kMaxPanelWidth * kMaxPanelWidth;
-  for (const ItemPlan& plan : {ItemPlan{sharing, most}, {sharing, std::min(most, kFewQueries)}}) {
-    if (CountItems(call, plan) >= kItemsPerThread * threads) return plan;
-  }
-  return {1, kFewQueries};
-}
-
-Item ItemOf(const AttentionCall& call, const ItemPlan& plan, int64_t number, int64_t rank) {
-  const AttentionSequence& sequence = call.sequences[call.workspace.order[rank]];
-  const int64_t blocks = CeilDivide(sequence.queries, plan.queries);
-  const int64_t in_sequence = number - call.workspace.first_item[rank];
-  const int64_t begin = in_sequence % blocks * plan.queries;
-  return {in_sequence / blocks * plan.heads, plan.heads, sequence.first_query + begin,
-          std::min(plan.queries, sequence.queries - begin)};
+  if (ListItems(call, sharing, most) >= enough) return;
+  if (ListItems(call, sharing, std::min(most, kFewQueries)) >= enough) return;
+  ListItems(call, 1, kFewQueries);
 }
 
 // Returns the number of fully masked rows.
-int64_t AttendItem(const AttentionCall& call, const AttentionSequence& sequence, const Item& item,
+int64_t AttendItem(const AttentionCall& call, const AttentionWorkspace::Impl::Item& item,
                    int worker) {
   const auto& [shape, input, sequences, context, workspace] = call;
+  const AttentionSequence& sequence = sequences[item.sequence];
   AttentionBlock blocks[kMostSharing];
   size_t attended = 0;
   const int64_t end = item.first_head + item.heads;
@@ -362,17 +347,11 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     const int64_t keys_a = sequences[a].keys(), keys_b = sequences[b].keys();
     return keys_a != keys_b ? keys_a > keys_b : a < b;
   });
-  const ItemPlan plan = ChooseItems(call, team.size());
-  const int64_t items = CountItems(call, plan);
-
+  ListItems(call, team.size());
+  const auto& items = call.workspace.items;
   std::atomic<int64_t> fully_masked = 0;
-  team.ParallelFor(items, [&](int worker, int64_t item) {
-    const std::vector<int64_t>& first_item = call.workspace.first_item;
-    const auto after = std::upper_bound(first_item.begin(), first_item.end(), item);
-    const int64_t rank = after - first_item.begin() - 1;
-    fully_masked.fetch_add(
-        AttendItem(call, sequences[order[rank]], ItemOf(call, plan, item, rank), worker),
-        std::memory_order_relaxed);
+  team.ParallelFor(static_cast<int64_t>(items.size()), [&](int worker, int64_t i) {
+    fully_masked.fetch_add(AttendItem(call, items[i], worker), std::memory_order_relaxed);
   });
   return fully_masked.load();
 }

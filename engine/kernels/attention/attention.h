@@ -9,7 +9,6 @@
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
-#include "engine/kernels/attention/relative_scores.h"
 #include "engine/kernels/gemm/linear_rows.h"
 #include "engine/model/attention_pattern.h"
 #include "engine/model/layer_kinds.h"
@@ -46,10 +45,27 @@ struct AttentionShape {
 // broadcasts; strides may be negative. Minus infinity masks the key for the query. Does not own its
 // data.
 struct AttentionBias {
-  const float* data;
-  int64_t head_stride;
-  int64_t query_stride;
-  int64_t key_stride;
+  explicit operator bool() const { return data != nullptr; }
+
+  const float* data = nullptr;
+  int64_t head_stride = 0;
+  int64_t query_stride = 0;
+  int64_t key_stride = 0;
+};
+
+// Disentangled attention: He et al. 2021, section 3.1. Each distance has a row of `keys`, against
+// which queries are scored, and a row of `queries`, against which keys are scored. Both are added
+// to the scores before scaling. Does not own the arrays.
+struct RelativeScores {
+  explicit operator bool() const { return keys.data != nullptr || queries.data != nullptr; }
+  int64_t rows() const { return keys.data != nullptr ? keys.rows : queries.rows; }
+
+  MatrixView<const float> keys;     // [rows, H Dk], or null if queries are not scored
+  MatrixView<const float> queries;  // [rows, H Dk], or null if keys are not scored
+  // [2 middle + 1], ascending: row_of[middle + query position - key position] is the row of the
+  // distance.
+  const int32_t* row_of = nullptr;
+  int64_t middle = 0;
 };
 
 // Keys and values of cross-attention, projected from M source rows. Does not own them.
@@ -116,7 +132,7 @@ class AttentionWorkspace {
 
 // The inputs of all sequences, usually views of the fused input projection: queries [T, H Dk], keys
 // [T, K Dk] and values [T, K Dv], with any row stride. If they are bf16 pairs, they have half as
-// many columns, each two adjacent elements in 32 bits; see LinearOutput::Pairs
+// many columns, each two adjacent elements in 32 bits; see PreparedRows::Pairs
 // (gemm/linear_rows.h). Does not own them.
 struct AttentionInput {
   MatrixView<const float> queries;

@@ -1,4 +1,5 @@
-// AttentionBlock and AttentionScratch: the arguments of AttendHeads (attend_block.h).
+// AttendHeads: computes the attention of some queries of one head, or of several heads that share
+// keys and values, to all keys of their sequence, on one thread.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,7 @@
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/rounding.h"
-#include "engine/kernels/attention/relative_scores.h"
-#include "engine/model/attention_pattern.h"
+#include "engine/kernels/attention/attention.h"
 
 namespace attendant {
 
@@ -37,15 +37,6 @@ enum class AttentionOperands {
   kTiles
 };
 
-// The bias of one head; see AttentionBias. `data` may be null.
-struct HeadBias {
-  explicit operator bool() const { return data != nullptr; }
-
-  const float* data = nullptr;
-  int64_t query_stride = 0;
-  int64_t key_stride = 0;
-};
-
 // Some queries of one head. Requires 1 <= queries.rows <= kMaxQueries; `length` may be 0. Bf16
 // pairs have Dk / 2 and Dv / 2 columns. Does not own its arrays.
 struct AttentionBlock {
@@ -54,11 +45,12 @@ struct AttentionBlock {
   MatrixView<const float> values;   // [length, Dv]
   MatrixView<float> context;        // [queries, Dv]
   float scale = 1.0f;
-  HeadBias bias;
-  HeadBias distances;
-  const float* score_weights = nullptr;     // [Dk], only for additive attention
-  RelativeScores relative;                  // of one head
-  bool causal = false;                      // see AttentionShape; not for cross-attention
+  AttentionBias bias;                    // of one head, from `data` on; may be null
+  AttentionBias distances;               // likewise
+  const float* score_weights = nullptr;  // [Dk], only for additive attention
+  RelativeScores relative;               // of one head
+  // See AttentionShape; not for cross-attention. In linear attention, kCausalLinear.
+  bool causal = false;
   int64_t window = 0;                       // see AttentionShape
   AttentionPattern pattern;                 // see AttentionShape
   absl::Span<const int32_t> positions;      // of the sequence; see AttentionSequence
@@ -91,5 +83,11 @@ struct AttentionScratch {
   float* maxima;           // kMaxQueries
   float* sums;             // kMaxQueries
 };
+
+// Computes 1 to kMostSharing heads. They must have the same keys, values and positions, and may
+// differ in queries, biases and outputs; keys and values are packed only once. Requires
+// heads.size() * RoundUpToPanel(queries) <= kMaxQueries. Returns the number of fully masked queries
+// of all heads.
+int64_t AttendHeads(absl::Span<const AttentionBlock> heads, const AttentionScratch& scratch);
 
 }  // namespace attendant

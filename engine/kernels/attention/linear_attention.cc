@@ -48,11 +48,11 @@ void Recall(const float* query, int64_t depth, const float* state, int64_t width
   }
 }
 
-void AttendHead(const LinearHead& head, float* state) {
+void AttendHead(const AttentionBlock& head, const float* before, float* state) {
   const int64_t depth = head.keys.cols, width = head.values.cols;
   const int64_t size = depth * PaddedWidth(width);
-  if (head.before != nullptr) {
-    std::copy_n(head.before, size, state);
+  if (before != nullptr) {
+    std::copy_n(before, size, state);
   } else {
     std::fill_n(state, size, 0.0f);
   }
@@ -67,14 +67,16 @@ void AttendHead(const LinearHead& head, float* state) {
 }
 
 // A vector of columns of the rows stays in the L1 cache for all rows of the result.
-void Mix(const RowMixing& mixing, MatrixView<const float> rows, MatrixView<float> mixed) {
+void Mix(MatrixView<const float> factors, absl::Span<const int32_t> positions,
+         MatrixView<const float> rows, MatrixView<float> mixed) {
   const FloatTag d;
   for (int64_t col = 0; col < rows.cols; col += kVector) {
     const int64_t left = rows.cols - col;
     for (int64_t i = 0; i < mixed.rows; ++i) {
       Floats sum = hn::Zero(d);
       for (int64_t t = 0; t < rows.rows; ++t) {
-        const Floats factor = hn::Set(d, mixing.factors.row(i)[mixing.Position(t)]);
+        const int64_t position = positions.empty() ? t : positions[t] - positions[0];
+        const Floats factor = hn::Set(d, factors.row(i)[position]);
         sum = hn::MulAdd(factor, LoadUpTo(rows.row(t) + col, left), sum);
       }
       StoreUpTo(sum, mixed.row(i) + col, left);
@@ -93,12 +95,13 @@ namespace attendant {
 HWY_EXPORT(AttendHead);
 HWY_EXPORT(Mix);
 
-void AttendLinearHead(const LinearHead& head, float* state) {
-  HWY_DYNAMIC_DISPATCH(AttendHead)(head, state);
+void AttendLinearHead(const AttentionBlock& block, const float* before, float* state) {
+  HWY_DYNAMIC_DISPATCH(AttendHead)(block, before, state);
 }
 
-void MixRows(const RowMixing& mixing, MatrixView<const float> rows, MatrixView<float> mixed) {
-  HWY_DYNAMIC_DISPATCH(Mix)(mixing, rows, mixed);
+void MixRows(MatrixView<const float> factors, absl::Span<const int32_t> positions,
+             MatrixView<const float> rows, MatrixView<float> mixed) {
+  HWY_DYNAMIC_DISPATCH(Mix)(factors, positions, rows, mixed);
 }
 
 }  // namespace attendant

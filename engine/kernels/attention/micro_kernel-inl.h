@@ -167,11 +167,19 @@ HWY_INLINE void MultiplyTile(LeftOperand a, RightOperand b, int64_t depth,
     ForEach<kVectors>([&](int v) HWY_ATTR { right[v] = hn::LoadU(d, b.data + v * kLanes); });
     ForEach<kRows>([&](int r) HWY_ATTR {
       const auto left = Factor<kOperands>(a.data[r * a.row_stride]);
-      ForEach<kVectors>([&](int v) HWY_ATTR {
-        sums[r][v] = MultiplyAdd<kOperands>(left, right[v], sums[r][v]);
-      });
+      ForEach<kVectors>(
+          [&](int v) HWY_ATTR { sums[r][v] = MultiplyAdd<kOperands>(left, right[v], sums[r][v]); });
     });
   }
+}
+
+// Calls function(std::integral_constant<int, count>, begin) for a count of 1 to kMost.
+template <int kMost, class Function>
+HWY_INLINE void CallWithCount(int64_t count, int64_t begin, const Function& function) {
+  if constexpr (kMost > 1) {
+    if (count < kMost) return CallWithCount<kMost - 1>(count, begin, function);
+  }
+  function(std::integral_constant<int, kMost>(), begin);
 }
 
 // Calls function(std::integral_constant<int, count>, begin) for tiles that cover the rows [0,
@@ -185,26 +193,7 @@ HWY_INLINE void ForRowTiles(int64_t rows, const Function& function) {
   int64_t begin = 0;
   for (int64_t tile = 0; tile < tiles; ++tile) {
     const int64_t count = tile < larger_tiles ? fewer + 1 : fewer;
-    switch (count) {
-      case 1:
-        function(std::integral_constant<int, 1>(), begin);
-        break;
-      case 2:
-        function(std::integral_constant<int, 2>(), begin);
-        break;
-      case 3:
-        function(std::integral_constant<int, 3>(), begin);
-        break;
-      case 4:
-        function(std::integral_constant<int, 4>(), begin);
-        break;
-      case 5:
-        function(std::integral_constant<int, 5>(), begin);
-        break;
-      default:
-        function(std::integral_constant<int, kMicroRows>(), begin);
-        break;
-    }
+    CallWithCount<kMicroRows>(count, begin, function);
     begin += count;
   }
 }

@@ -46,8 +46,9 @@ struct GemmWorkspace::Impl {
     }
     const PackedInputLayout layout = LayoutOf(linear);
     if (const std::optional<PackedInputView> ready = x.packed.Find(layout)) return *ready;
-    WriteRows(team, x.rows, entry.Begin(layout, x.rows.rows));
-    return entry.Rows(0);
+    const PackedInput written = entry.Begin(layout, x.rows.rows);
+    WriteRows(team, x.rows, written);
+    return *written.Find(layout);
   }
 
   const ThreadTeam& team;
@@ -143,7 +144,7 @@ struct Epilogue {
 
 // Returns the memory of a block of y, from `row` and `column` on, if the destination is bfloat16
 // that the CPU has instructions to round to.
-std::optional<Bf16Rows> NativePlace(const LinearOutput& y, int64_t row, int64_t column,
+std::optional<Bf16Rows> NativePlace(const PreparedRows& y, int64_t row, int64_t column,
                                     int64_t count) {
   if (!y.is_pairs) return y.packed.NativePlace(row, column, count);
   return Bf16Rows{reinterpret_cast<uint16_t*>(y.rows.row(row)) + column, 2 * y.rows.stride};
@@ -163,7 +164,7 @@ void FinishInCache(int worker, const Epilogue& epilogue, const Panel& panel, int
 
 // Writes a block of y, whose sums are in the worker's caches, to its destination.
 void Finish(int worker, const Epilogue& epilogue, const Panel& panel, int64_t first_row,
-            MatrixView<float> sums, const LinearOutput& y) {
+            MatrixView<float> sums, const PreparedRows& y) {
   if (const auto rounded = NativePlace(y, first_row, panel.begin, sums.cols)) {
     epilogue(panel, first_row, sums, *rounded);
   } else if (y.packed.TakesColumns()) {
@@ -176,7 +177,7 @@ void Finish(int worker, const Epilogue& epilogue, const Panel& panel, int64_t fi
 
 }  // namespace
 
-void GemmWorkspace::Apply(const LinearColumns& columns, const LinearInput& x, const LinearOutput& y,
+void GemmWorkspace::Apply(const LinearColumns& columns, const LinearInput& x, const PreparedRows& y,
                           Activation activation) {
   const PackedWeight& linear = columns.linear.weight();
   const int64_t rows = x.rows.rows;

@@ -114,13 +114,15 @@ class GemmWorkspace {
   void ShareRowsFrom(int64_t rows);
 
   // Computes y = activation(x W^T + b). x is [T, in], and memory for PaddedRows(T) rows, all of
-  // which may be read. y is [T, out] and must not overlap x. Unless x has a valid packed input of
-  // this workspace, its rows are first rounded or quantised to the number format of the compute
-  // type. In int8, rows that are not finite become NaN. The activation is applied to each block
-  // while it is in cache. If `columns` are only some outputs, y must still have all columns, and up
-  // to kPanelWidth - 1 columns on either side may be computed too. The layer must be reserved for
-  // this number of rows.
-  void Apply(const LinearColumns& columns, const LinearInput& x, const LinearOutput& y,
+  // which may be read. y is [T, out] and must not overlap x. If it has a packed input, of the next
+  // layer, writes that: directly, while a block of y is in cache, if it TakesColumns, otherwise
+  // from y.rows, which are written first. It must not be in the same memory as the packed input of
+  // x (Prepare and PrepareInner). Unless x has a valid packed input of this workspace, its rows are
+  // first rounded or quantised to the number format of the compute type. In int8, rows that are not
+  // finite become NaN. The activation is applied to each block while it is in cache. If `columns`
+  // are only some outputs, y must still have all columns, and up to kPanelWidth - 1 columns on
+  // either side may be computed too. The layer must be reserved for this number of rows.
+  void Apply(const LinearColumns& columns, const LinearInput& x, const PreparedRows& y,
              Activation activation = Activation::kIdentity);
 
   // The bytes of the packed inputs. Excludes the workers' scratch memory, which does not grow with

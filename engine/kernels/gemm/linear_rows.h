@@ -1,4 +1,4 @@
-// LinearInput and LinearOutput: the input and output rows of a linear layer, as float32 or as
+// LinearInput and PreparedRows: the input and output rows of a linear layer, as float32 or as
 // packed GEMM inputs.
 #pragma once
 
@@ -62,14 +62,23 @@ class PackedInput {
   int64_t first_row_ = 0;
 };
 
-// Output rows of a layer or norm, with the packed GEMM input that it also wrote. Owns neither.
+// Output rows of a layer or norm, with the packed GEMM input that it also writes. Owns neither.
 struct PreparedRows {
   PreparedRows(MatrixView<float> made,  // NOLINT(google-explicit-constructor)
                PackedInput along = {})
       : rows(made), packed(along) {}
+  // The output y of a linear layer is written to `pairs` [T, out / 2] as bf16 pairs: rounded to
+  // bfloat16 as for kBf16, two adjacent columns in the 32 bits of an element, the first one in the
+  // low half. For layers with an even number of outputs, on CPUs with HasBf16Units.
+  static PreparedRows Pairs(MatrixView<float> pairs) {
+    PreparedRows y(pairs);
+    y.is_pairs = true;
+    return y;
+  }
 
   MatrixView<float> rows;
   PackedInput packed;
+  bool is_pairs = false;
 };
 
 // The input x of a product, with its packed form if that was already written. Owns neither.
@@ -88,31 +97,6 @@ struct LinearInput {
 
   MatrixView<const float> rows;
   PackedInput packed;
-};
-
-// The destination of the output y [T, out] of a linear layer. Does not own its memory.
-struct LinearOutput {
-  // Writes y.
-  LinearOutput(MatrixView<float> y)  // NOLINT(google-explicit-constructor)
-      : rows(y) {}
-  // Writes the packed input of the next layer: directly, while a block of y is in cache, if it
-  // TakesColumns, otherwise from made.rows, which are written first. Writes only made.rows if the
-  // packed input is empty. It must not be in the same memory as the packed input of x
-  // (GemmWorkspace::Prepare and PrepareInner).
-  LinearOutput(const PreparedRows& made)  // NOLINT(google-explicit-constructor)
-      : rows(made.rows), packed(made.packed) {}
-  // Writes y to `pairs` [T, out / 2] as bf16 pairs: rounded to bfloat16 as for kBf16,
-  // two adjacent columns in the 32 bits of an element, the first one in the low half. For layers
-  // with an even number of outputs, on CPUs with HasBf16Units.
-  static LinearOutput Pairs(MatrixView<float> pairs) {
-    LinearOutput y(pairs);
-    y.is_pairs = true;
-    return y;
-  }
-
-  MatrixView<float> rows;
-  PackedInput packed;
-  bool is_pairs = false;
 };
 
 }  // namespace attendant

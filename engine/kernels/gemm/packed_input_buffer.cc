@@ -57,54 +57,42 @@ PackedInput PackedInputBuffer::Begin(int64_t in, int64_t rows) {
   return known == reserved_.end() ? PackedInput() : Begin(known->layout, rows);
 }
 
-void PackedInputBuffer::Write(int worker, int64_t row, int64_t column, MatrixView<const float> x) {
-  const ComputeMode& mode = layout_.mode;
-  const bool has_scale = mode.type == ComputeType::kInt8;
-  assert(column + x.cols <= layout_.in && (!has_scale || x.cols == layout_.k_block));
-  for (int64_t done = 0, count; done < x.cols; done += count, column += count) {
-    const int64_t offset = column % layout_.k_block;
-    count = std::min(x.cols - done, layout_.k_block - offset);
-    const int64_t first_part = column / layout_.k_block * InputParts(mode);
-    char* const target = Place(first_part, row) + offset * ElementBytes(mode);
-    ConvertInputRows(mode, x.Columns(done, count), scratch_[worker].data(),
-                     {target, block_stride_, row_stride()},
-                     has_scale ? scales_.data() + row : nullptr);
-  }
-}
-
-std::optional<Bf16Rows> PackedInputBuffer::NativePlace(int64_t row, int64_t column, int64_t count) {
-  const int64_t offset = column % layout_.k_block;
-  if (!RoundsNatively(layout_.mode) || offset + count > layout_.k_block) return std::nullopt;
-  char* const block = Place(column / layout_.k_block, row);
-  return Bf16Rows{reinterpret_cast<uint16_t*>(block) + offset, layout_.k_block};
-}
-
-PackedInputView PackedInputBuffer::Rows(int64_t first) const {
-  const float* scales = layout_.mode.type == ComputeType::kInt8 ? scales_.data() + first : nullptr;
-  return {data_.data() + first * row_stride(), row_stride(), block_stride_, scales};
-}
-
 int64_t PackedInputBuffer::row_stride() const {
   return layout_.k_block * ElementBytes(layout_.mode);
 }
 
-PackedInput::PackedInput(PackedInputBuffer& buffer) : buffer_(&buffer), number_(buffer.number()) {}
+PackedInput::PackedInput(PackedInputBuffer& buffer) : buffer_(&buffer), number_(buffer.number_) {}
 
 void PackedInput::WriteRows(int worker, int64_t first, MatrixView<const float> x,
                             int64_t column) const {
   if (buffer_ == nullptr) return;
-  assert(number_ == buffer_->number());
-  buffer_->Write(worker, first_row_ + first, column, x);
+  assert(number_ == buffer_->number_);
+  const auto& [mode, in, k_block] = buffer_->layout_;
+  const int64_t row = first_row_ + first;
+  const bool has_scale = mode.type == ComputeType::kInt8;
+  assert(column + x.cols <= in && (!has_scale || x.cols == k_block));
+  for (int64_t done = 0, count; done < x.cols; done += count, column += count) {
+    const int64_t offset = column % k_block;
+    count = std::min(x.cols - done, k_block - offset);
+    char* const target = buffer_->Place(column / k_block * InputParts(mode), row);
+    ConvertInputRows(
+        mode, x.Columns(done, count), buffer_->scratch_[worker].data(),
+        {target + offset * ElementBytes(mode), buffer_->block_stride_, buffer_->row_stride()},
+        has_scale ? buffer_->scales_.data() + row : nullptr);
+  }
 }
 
 std::optional<Bf16Rows> PackedInput::NativePlace(int64_t row, int64_t column, int64_t count) const {
   if (buffer_ == nullptr) return std::nullopt;
-  assert(number_ == buffer_->number());
-  return buffer_->NativePlace(first_row_ + row, column, count);
+  assert(number_ == buffer_->number_);
+  const int64_t k_block = buffer_->layout_.k_block, offset = column % k_block;
+  if (!RoundsNatively(buffer_->layout_.mode) || offset + count > k_block) return std::nullopt;
+  char* const block = buffer_->Place(column / k_block, first_row_ + row);
+  return Bf16Rows{reinterpret_cast<uint16_t*>(block) + offset, k_block};
 }
 
 bool PackedInput::TakesColumns() const {
-  return buffer_ != nullptr && RoundsElementwise(buffer_->layout().mode);
+  return buffer_ != nullptr && RoundsElementwise(buffer_->layout_.mode);
 }
 
 PackedInput PackedInput::From(int64_t row) const {
@@ -114,10 +102,13 @@ PackedInput PackedInput::From(int64_t row) const {
 }
 
 std::optional<PackedInputView> PackedInput::Find(const PackedInputLayout& layout) const {
-  if (buffer_ == nullptr || number_ != buffer_->number() || buffer_->layout() != layout) {
+  if (buffer_ == nullptr || number_ != buffer_->number_ || buffer_->layout_ != layout) {
     return std::nullopt;
   }
-  return buffer_->Rows(first_row_);
+  const bool has_scale = layout.mode.type == ComputeType::kInt8;
+  return PackedInputView{buffer_->Place(0, first_row_), buffer_->row_stride(),
+                         buffer_->block_stride_,
+                         has_scale ? buffer_->scales_.data() + first_row_ : nullptr};
 }
 
 }  // namespace attendant

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
@@ -24,8 +23,9 @@ struct PackedInputView {
   }
 };
 
-// A buffer that holds one packed input at a time. Empty for kF32, whose products read x itself. Not
-// thread-safe, except that workers may call Write for different rows.
+// A buffer that holds one packed input at a time, which PackedInput writes and reads. Empty for
+// kF32, whose products read x itself. Not thread-safe, except that workers may write different
+// rows.
 class PackedInputBuffer {
  public:
   explicit PackedInputBuffer(int workers) : scratch_(workers) {}
@@ -44,21 +44,13 @@ class PackedInputBuffer {
   // none was reserved for at least PaddedRows(rows) rows.
   PackedInput Begin(int64_t in, int64_t rows);
 
-  // Writes columns of the rows from `row` on; see PackedInput::WriteRows.
-  void Write(int worker, int64_t row, int64_t column, MatrixView<const float> x);
-
-  // Returns the memory of columns of the rows from `row` on; see PackedInput::NativePlace.
-  std::optional<Bf16Rows> NativePlace(int64_t row, int64_t column, int64_t count);
-
-  const PackedInputLayout& layout() const { return layout_; }
-  // The number of packed inputs that were begun.
-  int64_t number() const { return number_; }
-  PackedInputView Rows(int64_t first) const;
   // The bytes of the buffer. Excludes the workers' scratch memory, which does not grow with the
   // rows.
   int64_t bytes() const { return data_.bytes() + scales_.bytes(); }
 
  private:
+  friend class PackedInput;
+
   struct Reserved {
     PackedInputLayout layout;
     int64_t rows;
@@ -75,7 +67,7 @@ class PackedInputBuffer {
   std::vector<Reserved> reserved_;             // a few, one per input width of the model
   PackedInputLayout layout_ = {};
   int64_t block_stride_ = 0;
-  int64_t number_ = 0;
+  int64_t number_ = 0;  // of packed inputs that were begun
 };
 
 }  // namespace attendant

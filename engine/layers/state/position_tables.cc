@@ -1,8 +1,7 @@
 #include "engine/layers/state/position_tables.h"
 
 #include "absl/algorithm/container.h"
-#include "engine/kernels/attention/relative_bias.h"
-#include "engine/kernels/attention/relative_scores.h"
+#include "engine/kernels/attention/relative_positions.h"
 
 namespace attendant {
 namespace {

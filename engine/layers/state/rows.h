@@ -1,6 +1,7 @@
 // Operations on the rows of a run's buffers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/types/span.h"
@@ -14,15 +15,29 @@ inline MatrixView<float> Narrow(MatrixView<float> buffer, int64_t rows, int64_t 
 }
 
 // sum += row, element by element.
-void AddRow(const float* row, int64_t width, float* sum);
+inline void AddRow(const float* row, int64_t width, float* sum) {
+  for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
+}
 
 // sum += factor * row, element by element.
-void AddScaledRow(const float* row, float factor, int64_t width, float* sum);
+inline void AddScaledRow(const float* row, float factor, int64_t width, float* sum) {
+  for (int64_t j = 0; j < width; ++j) sum[j] += factor * row[j];
+}
 
 // Moves `rows`, which must be ascending, to the front of the buffer. Returns these rows.
-MatrixView<float> CompactRows(absl::Span<const int32_t> rows, MatrixView<float> buffer);
+inline MatrixView<float> CompactRows(absl::Span<const int32_t> rows, MatrixView<float> buffer) {
+  const int64_t count = static_cast<int64_t>(rows.size());
+  for (int64_t i = 0; i < count; ++i) {
+    if (rows[i] != i) std::copy_n(buffer.row(rows[i]), buffer.cols, buffer.row(i));
+  }
+  return buffer.Rows(0, count);
+}
 
 // Undoes CompactRows: moves the first rows of the buffer back to `rows`. Other rows are undefined.
-void ExpandRows(absl::Span<const int32_t> rows, MatrixView<float> buffer);
+inline void ExpandRows(absl::Span<const int32_t> rows, MatrixView<float> buffer) {
+  for (int64_t i = static_cast<int64_t>(rows.size()); i-- > 0;) {
+    if (rows[i] != i) std::copy_n(buffer.row(i), buffer.cols, buffer.row(rows[i]));
+  }
+}
 
 }  // namespace attendant

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/kernels/activation.h"
-#include "engine/kernels/attention/attend_block.h"
 #include "engine/kernels/attention/attention_block.h"
 #include "engine/kernels/gemm/block_gemm.h"
 #include "gmock/gmock.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/kernels/attention/relative_bias.h"
+#include "engine/kernels/attention/relative_positions.h"
 #include "tests/engine/kernels/attention/attention_batch.h"
 
 namespace attendant {

@@ -1,9 +1,8 @@
-#include "engine/kernels/attention/relative_bias.h"
-
 #include <cmath>
 #include <utility>
 #include <vector>
 
+#include "engine/kernels/attention/relative_positions.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_values.h"
 

@@ -1,9 +1,8 @@
-#include "engine/kernels/attention/relative_scores.h"
-
 #include <cmath>
 #include <vector>
 
 #include "engine/kernels/attention/attention.h"
+#include "engine/kernels/attention/relative_positions.h"
 #include "gtest/gtest.h"
 #include "tests/reference/reference.h"
 #include "tests/reference/relative_positions.h"

@@ -232,7 +232,7 @@ TEST_P(GemmToPairsTest, RoundsTheRowsOfTheProduct) {
                {expected.data()});
   std::vector<float> y(rows.size() / 2);
   layer.teams[2]->workspace.Apply(layer.linear, ViewOf(std::as_const(layer.x), kRows, shape.in),
-                                  LinearOutput::Pairs(ViewOf(y, kRows, shape.out / 2)));
+                                  PreparedRows::Pairs(ViewOf(y, kRows, shape.out / 2)));
   std::memcpy(pairs.data(), y.data(), y.size() * sizeof(float));
   EXPECT_EQ(pairs, expected);
 }

@@ -105,7 +105,8 @@ TEST_P(PackedInputBufferTest, RowsPackedWhenComputedEqualRowsPackedAfterwards) {
       std::vector<float> alone(input.size());
       makers[i](ThreadTeam(1), ViewOf(alone, rows, width_));
       PackedInputBuffer afterwards(1);
-      WriteAll(alone, Begin(afterwards, rows));
+      const PackedInput after = Begin(afterwards, rows);
+      WriteAll(alone, after);
       for (const int team : {1, kWorkers}) {
         std::vector<float> y(PaddedRows(rows) * width_, -7.0f);
         const PreparedRows made = {ViewOf(y, PaddedRows(rows), width_), Begin(buffer_, rows)};
@@ -114,7 +115,7 @@ TEST_P(PackedInputBufferTest, RowsPackedWhenComputedEqualRowsPackedAfterwards) {
         ASSERT_EQ(std::count(y.begin() + rows * width_, y.end(), -7.0f),
                   (PaddedRows(rows) - rows) * width_);
         ASSERT_EQ(BytesOf(*made.packed.Find(layout_), 0, rows),
-                  BytesOf(afterwards.Rows(0), 0, rows))
+                  BytesOf(*after.Find(layout_), 0, rows))
             << "maker " << i << ", " << rows << " rows, team of " << team;
       }
     }
@@ -149,7 +150,8 @@ TEST_P(PackedInputBufferTest, ColumnsMakeUpARowThatIsRoundedElementByElement) {
   if (!RoundsElementwise(layout_.mode)) return;
   const std::vector<float> x = Random(20, 1);
   PackedInputBuffer whole(1);
-  WriteAll(x, Begin(whole, 20));
+  const PackedInput expected = Begin(whole, 20);
+  WriteAll(x, expected);
   const PackedInput packed = Begin(buffer_, 20);
   for (int64_t r = 0; r < 20; ++r) {
     for (int64_t column = 0, count; column < width_; column += count) {
@@ -157,20 +159,21 @@ TEST_P(PackedInputBufferTest, ColumnsMakeUpARowThatIsRoundedElementByElement) {
       packed.WriteRows(1, r, {&x[r * width_ + column], 1, count, count}, column);
     }
   }
-  EXPECT_EQ(BytesOf(*packed.Find(layout_), 0, 20), BytesOf(whole.Rows(0), 0, 20));
+  EXPECT_EQ(BytesOf(*packed.Find(layout_), 0, 20), BytesOf(*expected.Find(layout_), 0, 20));
 }
 
 TEST_P(PackedInputBufferTest, RowsAreWrittenLikeEachRowAlone) {
   const std::vector<float> x = Random(20, 1);
   const MatrixView<const float> rows = {x.data(), 20, width_, width_};
   PackedInputBuffer whole(1);
-  WriteAll(x, Begin(whole, 20));
+  const PackedInput expected = Begin(whole, 20);
+  WriteAll(x, expected);
   const PackedInput packed = Begin(buffer_, 20);
   const int64_t cut = RoundsElementwise(layout_.mode) ? width_ / 3 : width_;
   packed.WriteRows(0, 0, rows.Rows(0, 13).Columns(0, cut));
   packed.From(13).WriteRows(1, 0, rows.Rows(13, 7).Columns(0, cut));
   if (cut < width_) packed.WriteRows(1, 0, rows.Columns(cut, width_ - cut), cut);
-  EXPECT_EQ(BytesOf(*packed.Find(layout_), 0, 20), BytesOf(whole.Rows(0), 0, 20));
+  EXPECT_EQ(BytesOf(*packed.Find(layout_), 0, 20), BytesOf(*expected.Find(layout_), 0, 20));
 }
 
 TEST_P(PackedInputBufferTest, AnInputIsValidForItsLayoutUntilAnotherReplacesIt) {

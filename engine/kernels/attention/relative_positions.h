@@ -1,8 +1,9 @@
-// Tables of the biases that relative positions add to scores.
+// Tables of relative positions: of biases that are added to scores, and of the rows of distances.
 #pragma once
 
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/attention/attention.h"
 
@@ -27,5 +28,11 @@ void FillAlibi(MatrixView<float> bias);
 
 // Returns a view of such a table for Attention.
 AttentionBias AsAttentionBias(MatrixView<const float> bias);
+
+// Fills RelativeScores::row_of. If `buckets` is 0, each distance up to max_distance has its own
+// row. Otherwise each direction has that many rows: the first half of them for one distance each,
+// the others for logarithmically more distances, up to max_distance. Then requires buckets >= 2 and
+// max_distance > buckets / 2 + 1.
+void FillDistanceRows(int64_t buckets, int64_t max_distance, absl::Span<int32_t> row_of);
 
 }  // namespace attendant
