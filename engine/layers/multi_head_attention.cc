@@ -16,7 +16,7 @@ namespace attendant {
 
 MultiHeadAttention::MultiHeadAttention(const std::string& prefix, const LayerShape& shape,
                                        WeightLoader& loader, const AlignedBuffer<float>& distances)
-    : shape_(shape) {
+    : shape_(shape), attention_(AttentionShapeOf(shape, loader.mode())) {
   LoadInputs(prefix, loader);
   if (shape.attention.has_output_projection) LoadOutput(prefix, loader);
   LoadNorms(prefix, loader);
@@ -82,8 +82,8 @@ PreparedRows MultiHeadAttention::Context(const LinearInput& x, const LayerRun& r
   // The attention writes the packed input head by head.
   const bool packs = output_ && run.selected_rows.empty() && RoundsElementwise(workspace.mode);
   const PreparedRows context = {rows, packs ? run.Prepare(rows.cols) : PackedInput()};
-  workspace.fully_masked_rows += Attention(workspace.team, AttentionShapeOf(shape_, workspace.mode),
-                                           input, run.queries, context, workspace.attention);
+  workspace.fully_masked_rows +=
+      Attention(workspace.team, attention_, input, run.queries, context, workspace.attention);
   return context;
 }
 
@@ -98,8 +98,7 @@ MatrixView<const float> MultiHeadAttention::ProjectToPairs(const LinearInput& x,
 }
 
 bool MultiHeadAttention::ProjectsToPairs(const LayerRun& run) const {
-  return inputs_.size() == 1 && AcceptsBf16Pairs(AttentionShapeOf(shape_, run.workspace.mode)) &&
-         !query_norm_ && !key_norm_ &&
+  return inputs_.size() == 1 && AcceptsBf16Pairs(attention_) && !query_norm_ && !key_norm_ &&
          shape_.relative_positions.kind != RelativePositions::kRotary && !run.has_cross_kv &&
          run.selected_rows.empty() && !run.WantsProbabilities();
 }

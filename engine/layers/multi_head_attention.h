@@ -80,6 +80,7 @@ class MultiHeadAttention {
                       Workspace& workspace) const;
 
   LayerShape shape_;
+  AttentionShape attention_;
   std::vector<Input> inputs_;  // H Dk + K (Dk + Dv) columns; fewer if queries, keys or values share
   PackedLinear output_;        // [output width, C], or empty
   SharedBuffer<float> bias_alone_;  // the output of a layer without heads; or empty

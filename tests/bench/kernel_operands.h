@@ -102,11 +102,12 @@ inline Linears& LinearsOf(int count, const LinearShape& shape) {
 }
 
 inline AttentionShape ShapeOf(int64_t heads, int64_t width, ComputeType type) {
-  return {.heads = heads,
-          .key_width = width,
-          .value_width = width,
-          .scale = 1 / std::sqrt(static_cast<float>(width)),
-          .mode = {.type = type}};
+  return {{.heads = heads,
+           .key_width = width,
+           .value_width = width,
+           .score_scale = 1 / std::sqrt(static_cast<float>(width))},
+          /*relative_rows=*/0,
+          {.type = type}};
 }
 
 // Sequences of equal lengths on a fused projection.

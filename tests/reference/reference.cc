@@ -179,7 +179,7 @@ HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const 
     std::vector<double> scores(k.rows());
     double maximum = -kInfinity, sum = 0;
     for (int64_t t = 0; t < k.rows(); ++t) {
-      scores[t] = Dot(q, s, k, t) * static_cast<double>(shape.scale) + bias(s, t);
+      scores[t] = Dot(q, s, k, t) * static_cast<double>(shape.score_scale) + bias(s, t);
       if (scores[t] > maximum || std::isnan(scores[t])) maximum = scores[t];
     }
     if (maximum == -kInfinity) {

@@ -81,7 +81,7 @@ AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
   block.context = of(own(context), head, shape.value_width);
   block.causal = shape.causal;
   block.are_pairs = input.are_pairs;
-  block.scale = shape.scale;
+  block.scale = shape.score_scale;
   block.positions = sequence.positions;
   block.key_positions = attended.positions;
   block.pattern = shape.pattern;
@@ -119,7 +119,7 @@ void FinishHead(float gate, const PackedInput& packed, int worker, int64_t head,
 // head, in attention without a score per query and key.
 int64_t StateSize(const AttentionShape& shape) {
   if (IsLinear(shape.kind)) return LinearStateSize(shape.key_width, shape.value_width);
-  const auto rows = RoundUpToPanel(shape.mixed_keys);
+  const auto rows = RoundUpToPanel(shape.linformer.keys);
   return shape.kind == AttentionKind::kLinformer ? rows * (shape.key_width + shape.value_width) : 0;
 }
 
@@ -127,7 +127,7 @@ int64_t StateSize(const AttentionShape& shape) {
 // floats that they take. If `memory` is null, only counts them.
 int64_t DivideScratch(const AttentionShape& shape, int64_t max_length, float* memory,
                       AttentionScratch& scratch) {
-  const int64_t most_keys = std::max({max_length, shape.mixed_keys, int64_t{1}});
+  const int64_t most_keys = std::max({max_length, shape.linformer.keys, int64_t{1}});
   const int64_t block = RoundUpToPanel(std::min(most_keys, kKeyBlock));
   const int64_t value_width = RoundUpToPanel(shape.value_width);
   const int64_t key_width = RoundUpToPanel(shape.key_width);
@@ -189,10 +189,11 @@ namespace {
 AttentionBlock MixedKeys(const AttentionShape& shape, const AttentionInput& input,
                          const AttentionBlock& block, const AttentionScratch& scratch) {
   AttentionBlock mixed = block;
-  const MatrixView<float> keys = {scratch.state, shape.mixed_keys, shape.key_width,
+  const MatrixView<float> keys = {scratch.state, shape.linformer.keys, shape.key_width,
                                   shape.key_width};
-  const MatrixView<float> values = {scratch.state + RoundUpToPanel(shape.mixed_keys) * keys.cols,
-                                    shape.mixed_keys, shape.value_width, shape.value_width};
+  const MatrixView<float> values = {
+      scratch.state + RoundUpToPanel(shape.linformer.keys) * keys.cols, shape.linformer.keys,
+      shape.value_width, shape.value_width};
   MixRows(input.key_mixing, block.key_positions, block.keys, keys);
   MixRows(input.value_mixing, block.key_positions, block.values, values);
   mixed.keys = keys;

@@ -10,34 +10,21 @@
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/gemm/linear_rows.h"
-#include "engine/model/attention_pattern.h"
+#include "engine/model/attention_block_shape.h"
 #include "engine/model/layer_kinds.h"
 
 namespace attendant {
 
-// The sizes and options that all sequences of a batch share in one layer.
-struct AttentionShape {
-  int64_t heads;        // H
-  int64_t key_width;    // Dk; head h has the columns [h Dk, (h+1) Dk) of queries and keys
-  int64_t value_width;  // Dv; head h has the columns [h Dv, (h+1) Dv) of values and the context
-  float scale;          // multiplies the scores; 1/sqrt(Dk) in most models
-  // K, a divisor of H: head h reads the keys and values of head floor(h K / H). 0 means H. Must be
-  // H except for kSoftmax.
-  int64_t key_value_heads = 0;
-  bool causal = false;  // keys after the query are masked; only for kSoftmax without a pattern
-  int64_t window = 0;   // keys further than this from the query are masked; 0 if none are
-  AttentionPattern pattern = {};  // the unit of the window, and keys that are visible beyond it
-  int64_t relative_rows = 0;      // rows of AttentionInput::relative, or 0
-  AttentionKind kind = AttentionKind::kSoftmax;
-  int64_t mixed_keys = 0;  // k of kLinformer
-  // [H], the number of each head, which indexes biases and gates. If empty, 0, 1, ….
-  absl::Span<const int64_t> head_numbers = {};
+// The sizes and options that all sequences of a batch share in one layer. Head h has the columns
+// [h Dk, (h+1) Dk) of queries, and reads the keys and values of head floor(h K / H). K is H except
+// for kSoftmax. Only kSoftmax without a pattern is causal. The projections of the layer have no
+// effect here.
+struct AttentionShape : AttentionBlockShape {
+  int64_t relative_rows = 0;  // rows of AttentionInput::relative, or 0
   // The number format of the products. For kBf16 and kInt8, queries, keys, values and probabilities
   // are rounded to bfloat16 if the CPU has bf16 units or the mode is emulated; otherwise they are
   // float32. Sums and the softmax are always float32.
   ComputeMode mode = {};
-
-  int64_t kv_heads() const { return key_value_heads > 0 ? key_value_heads : heads; }
 };
 
 // A bias that is added to the scaled scores. The element for head number h, query position s and

@@ -115,6 +115,8 @@ class WeightLoader {
   // The norms of the model: those of an overlay's base, and those that AddNorm read.
   std::vector<NormParameters>& norms() { return norms_; }
 
+  const ComputeMode& mode() const { return mode_; }
+
   bool Has(const std::string& name) const { return source_.Has(name); }
 
   // Reads a tensor of `elements` elements without packing it.

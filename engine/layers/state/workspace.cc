@@ -61,19 +61,7 @@ CheckedSize PackedInputBytes(const ModelDescription& model, int64_t capacity,
 }  // namespace
 
 AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode) {
-  return {.heads = layer.attention.heads,
-          .key_width = layer.attention.key_width,
-          .value_width = layer.attention.value_width,
-          .scale = layer.attention.score_scale,
-          .key_value_heads = layer.attention.key_value_heads,
-          .causal = layer.attention.causal,
-          .window = layer.attention.window,
-          .pattern = layer.attention.pattern,
-          .relative_rows = RelativeRows(layer),
-          .kind = layer.attention.kind,
-          .mixed_keys = layer.attention.linformer.keys,
-          .head_numbers = layer.attention.head_numbers,
-          .mode = mode};
+  return {layer.attention, RelativeRows(layer), mode};
 }
 
 Workspace::Workspace(const ModelDescription& model, int64_t capacity, int threads,

@@ -15,7 +15,8 @@ namespace steady_state_test {
 TEST(SteadyStateTest, AttentionNormsAndConversionsAllocateNothing) {
   constexpr int64_t kRows = 700, kHeads = 2, kWidth = 24, kColumns = kHeads * kWidth;
   const ThreadTeam team(2);
-  const AttentionShape shape{kHeads, kWidth, kWidth, 0.2f};
+  const AttentionShape shape = {
+      {.heads = kHeads, .key_width = kWidth, .value_width = kWidth, .score_scale = 0.2f}};
   AttentionShape rounded = shape;
   rounded.mode = BestMode(ComputeType::kBf16);
   const std::vector<float> qkv = RandomValues(kRows * kColumns, 1), ones(kColumns, 1.0f);

@@ -26,11 +26,12 @@ inline std::vector<ComputeMode> AttentionModes() {
 
 inline AttentionShape ShapeOf(int64_t heads, int64_t key_width, int64_t value_width,
                               const ComputeMode& mode) {
-  return {.heads = heads,
-          .key_width = key_width,
-          .value_width = value_width,
-          .scale = 1.0f / std::sqrt(static_cast<float>(key_width)),
-          .mode = mode};
+  return {{.heads = heads,
+           .key_width = key_width,
+           .value_width = value_width,
+           .score_scale = 1.0f / std::sqrt(static_cast<float>(key_width))},
+          /*relative_rows=*/0,
+          mode};
 }
 
 // A packed batch as the fused projection leaves it, with rows of queries, keys and values side by

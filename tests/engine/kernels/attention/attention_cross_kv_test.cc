@@ -88,11 +88,12 @@ class Batch {
 class AttentionCrossKvTest : public testing::TestWithParam<ComputeMode> {
  protected:
   AttentionShape Shape(int64_t key_width, int64_t value_width) const {
-    return {.heads = kHeads,
-            .key_width = key_width,
-            .value_width = value_width,
-            .scale = 1.0f / std::sqrt(static_cast<float>(key_width)),
-            .mode = GetParam()};
+    return {{.heads = kHeads,
+             .key_width = key_width,
+             .value_width = value_width,
+             .score_scale = 1.0f / std::sqrt(static_cast<float>(key_width))},
+            /*relative_rows=*/0,
+            GetParam()};
   }
 };
 

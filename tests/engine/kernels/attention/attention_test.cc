@@ -63,7 +63,7 @@ TEST_P(AttentionTest, MatchesFloat64AcrossBlocksOfKeys) {
 
 TEST_P(AttentionTest, MatchesFloat64WithPeakedAndLargeScores) {
   AttentionShape shape = ShapeOf(2, 24, 24);
-  shape.scale = 5.0f;
+  shape.score_scale = 5.0f;
   PackedBatch batch(shape, {40, 600});
   batch.ExpectMatchesReference(2e-4);
 }

@@ -34,8 +34,8 @@ class PackedContextTest : public ::testing::TestWithParam<AttentionKind> {
     std::vector<float> context(padded * width, 0.0f), y(padded * kOutputs);
     AttentionInput input = batch.Input();
     if (!mixing.empty()) {
-      const int64_t positions = static_cast<int64_t>(mixing.size()) / shape.mixed_keys;
-      input.key_mixing = input.value_mixing = ViewOf(mixing, shape.mixed_keys, positions);
+      const int64_t positions = static_cast<int64_t>(mixing.size()) / shape.linformer.keys;
+      input.key_mixing = input.value_mixing = ViewOf(mixing, shape.linformer.keys, positions);
     }
     AttentionWorkspace workspace(2, shape, rows);
     Attention(team, shape, input, batch.sequences, {ViewOf(context, rows, width), packed},
@@ -60,8 +60,8 @@ TEST_P(PackedContextTest, HasTheContextsBits) {
     shape.kind = GetParam();
     std::vector<float> mixing;
     if (shape.kind == AttentionKind::kLinformer) {
-      shape.mixed_keys = 8;
-      mixing = RandomValues(shape.mixed_keys * 700, 3);
+      shape.linformer.keys = 8;
+      mixing = RandomValues(shape.linformer.keys * 700, 3);
     }
     // The longest sequence has more queries than one block of them.
     PackedBatch batch(shape, {5, 700, 0, 33});

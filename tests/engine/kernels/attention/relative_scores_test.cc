@@ -63,12 +63,12 @@ TEST_P(RelativeScoresTest, MatchesTheFormula) {
   if (c.scores_keys) input.relative.queries = ViewOf(queries, rows, width);
   input.relative.row_of = row_of.data();
   input.relative.middle = middle;
-  const AttentionShape shape = {.heads = c.heads,
-                                .key_width = c.width,
-                                .value_width = c.width,
-                                .scale = 0.1f,
-                                .window = c.window,
-                                .relative_rows = rows};
+  const AttentionShape shape = {{.heads = c.heads,
+                                 .key_width = c.width,
+                                 .value_width = c.width,
+                                 .score_scale = 0.1f,
+                                 .window = c.window},
+                                rows};
   const AttentionSequence sequence = {.row_begin = 0, .length = c.length, .positions = c.positions};
   std::vector<float> context(c.length * width);
   AttentionWorkspace workspace(2, shape, c.length);
