@@ -2,8 +2,6 @@
 
 #include <omp.h>
 
-#include <atomic>
-#include <cstdint>
 #include <exception>
 
 // libgomp is not built with ThreadSanitizer, which then cannot see that the fork happens before the

@@ -1,7 +1,6 @@
 #include "engine/kernels/activation.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 
 #include "engine/kernels/isa.h"

@@ -1,6 +1,5 @@
 #include "engine/kernels/convert.h"
 
-#include <algorithm>
 #include <cstring>
 
 // foreach_target.h comes before whatever it includes once per target.
@@ -61,25 +60,37 @@ HWY_INLINE Bits NarrowToFloat16(Bits bits) {
   return hn::Or(result, sign);
 }
 
-// Converts `count` elements. Both arrays hold `count` rounded up to whole vectors, and are aligned.
+// Converts `count` elements, at any alignment.
 template <class Function>
 HWY_INLINE void WidenAll(const uint16_t* from, size_t count, float* to, const Function& function) {
-  for (size_t i = 0; i < count; i += kLanes) {
-    const Bits half = hn::PromoteTo(BitsTag(), hn::Load(HalfWordTag(), from + i));
-    hn::Store(hn::BitCast(FloatTag(), function(half)), FloatTag(), to + i);
-  }
+  const auto widen = [&](const uint16_t* halves) HWY_ATTR {
+    const Bits bits = function(hn::PromoteTo(BitsTag(), hn::LoadU(HalfWordTag(), halves)));
+    return hn::BitCast(FloatTag(), bits);
+  };
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(widen(from + i), FloatTag(), to + i);
+  if (i == count) return;
+  uint16_t last[kLanes] = {};
+  std::memcpy(last, from + i, (count - i) * sizeof(uint16_t));
+  StoreFirst(widen(last), to + i, count - i);
 }
 
 template <class Function>
 HWY_INLINE void NarrowAll(const float* from, size_t count, uint16_t* to, const Function& function) {
-  const hn::RebindToSigned<FloatTag> di;
-  for (size_t i = 0; i < count; i += kLanes) {
-    const Bits half = function(hn::BitCast(BitsTag(), hn::Load(FloatTag(), from + i)));
-    hn::Store(hn::DemoteTo(HalfWordTag(), hn::BitCast(di, half)), HalfWordTag(), to + i);
-  }
+  const auto narrow = [&](Floats floats, uint16_t* halves) HWY_ATTR {
+    const Bits bits = function(hn::BitCast(BitsTag(), floats));
+    hn::StoreU(hn::DemoteTo(HalfWordTag(), hn::BitCast(hn::RebindToSigned<FloatTag>(), bits)),
+               HalfWordTag(), halves);
+  };
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) narrow(hn::LoadU(FloatTag(), from + i), to + i);
+  if (i == count) return;
+  uint16_t last[kLanes];
+  narrow(LoadFirst(from + i, count - i), last);
+  std::memcpy(to + i, last, (count - i) * sizeof(uint16_t));
 }
 
-void WidenChunk(bool is_bfloat16, const uint16_t* from, size_t count, float* to) {
+void WidenRow(bool is_bfloat16, const uint16_t* from, size_t count, float* to) {
   if (is_bfloat16) {
     WidenAll(from, count, to, [](Bits half) HWY_ATTR { return WidenBFloat16(half); });
   } else {
@@ -87,7 +98,7 @@ void WidenChunk(bool is_bfloat16, const uint16_t* from, size_t count, float* to)
   }
 }
 
-void NarrowChunk(bool to_bfloat16, const float* from, size_t count, uint16_t* to) {
+void NarrowRow(bool to_bfloat16, const float* from, size_t count, uint16_t* to) {
   if (to_bfloat16) {
     NarrowAll(from, count, to, [](Bits bits) HWY_ATTR { return NarrowToBFloat16(bits); });
   } else {
@@ -121,42 +132,9 @@ HWY_AFTER_NAMESPACE();
 namespace attendant {
 namespace {
 
-HWY_EXPORT(WidenChunk);
-HWY_EXPORT(NarrowChunk);
+HWY_EXPORT(WidenRow);
+HWY_EXPORT(NarrowRow);
 HWY_EXPORT(AllFiniteIn);
-
-// The number of elements that are copied through an aligned buffer at a time, because neither side
-// needs to be aligned.
-constexpr int64_t kChunk = 1024;
-
-// Calls function(begin, count) for [0, count) in chunks.
-template <class Function>
-void ForChunks(int64_t count, const Function& function) {
-  for (int64_t begin = 0; begin < count; begin += kChunk)
-    function(begin, std::min(kChunk, count - begin));
-}
-
-void HalvesToFloat(DataType from, const char* source, int64_t count, char* target) {
-  alignas(64) uint16_t halves[kChunk] = {};
-  alignas(64) float floats[kChunk];
-  ForChunks(count, [&](int64_t begin, int64_t size) {
-    std::memcpy(halves, source + begin * 2, size * 2);
-    HWY_DYNAMIC_DISPATCH(WidenChunk)
-    (from == DataType::kBFloat16, halves, static_cast<size_t>(size), floats);
-    std::memcpy(target + begin * 4, floats, size * 4);
-  });
-}
-
-void FloatToHalves(const char* source, int64_t count, DataType to, char* target) {
-  alignas(64) float floats[kChunk] = {};
-  alignas(64) uint16_t halves[kChunk];
-  ForChunks(count, [&](int64_t begin, int64_t size) {
-    std::memcpy(floats, source + begin * 4, size * 4);
-    HWY_DYNAMIC_DISPATCH(NarrowChunk)
-    (to == DataType::kBFloat16, floats, static_cast<size_t>(size), halves);
-    std::memcpy(target + begin * 2, halves, size * 2);
-  });
-}
 
 void DoubleToFloat(const char* source, int64_t count, float* target) {
   for (int64_t i = 0; i < count; ++i) {
@@ -169,15 +147,16 @@ void DoubleToFloat(const char* source, int64_t count, float* target) {
 }  // namespace
 
 void ToFloat(DataType from, const void* source, int64_t count, float* target) {
-  const char* bytes = static_cast<const char*>(source);
   switch (from) {
     case DataType::kFloat32:
       if (count > 0) std::memcpy(target, source, count * sizeof(float));
       return;
     case DataType::kFloat64:
-      return DoubleToFloat(bytes, count, target);
+      return DoubleToFloat(static_cast<const char*>(source), count, target);
     default:
-      return HalvesToFloat(from, bytes, count, reinterpret_cast<char*>(target));
+      HWY_DYNAMIC_DISPATCH(WidenRow)
+      (from == DataType::kBFloat16, static_cast<const uint16_t*>(source),
+       static_cast<size_t>(count), target);
   }
 }
 
@@ -186,7 +165,8 @@ void FromFloat(const float* source, int64_t count, DataType to, void* target) {
     if (count > 0) std::memcpy(target, source, count * sizeof(float));
     return;
   }
-  FloatToHalves(reinterpret_cast<const char*>(source), count, to, static_cast<char*>(target));
+  HWY_DYNAMIC_DISPATCH(NarrowRow)
+  (to == DataType::kBFloat16, source, static_cast<size_t>(count), static_cast<uint16_t*>(target));
 }
 
 bool AllFinite(const float* values, int64_t count) {

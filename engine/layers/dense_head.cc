@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/pooling.h"
-#include "engine/layers/state/rows.h"
 
 namespace attendant {
 

@@ -1,10 +1,11 @@
-// Token embeddings: the embedding module of BERT (Devlin et al. 2019, figure 2).
+// Embeddings: computes the input of layer 0 from token ids or from features.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/data_type.h"
 #include "engine/base/matrix_view.h"
@@ -40,7 +41,8 @@ class EmbeddingTable {
   SharedBuffer<char> rows_;
 };
 
-// Immutable and thread-safe.
+// Token embeddings: the embedding module of BERT (Devlin et al. 2019, figure 2). Immutable and
+// thread-safe.
 class Embeddings {
  public:
   // Reads the tables, the norm and the projection that `shape` has.
@@ -67,6 +69,30 @@ class Embeddings {
   EmbeddingTable task_type_;   // [tasks, W]; may be empty
   std::optional<int> norm_;
   PackedLinear projection_;  // [E, W], or [E, 3 W] with neighbours; may be empty
+};
+
+// The patch embedding: the layers before the encoder in models of image patches or audio frames, a
+// projection, prefix tokens, position embeddings and a norm. Immutable and thread-safe.
+class PatchEmbedding {
+ public:
+  PatchEmbedding(const PatchEmbeddingShape& shape, const LayerShape& layer, WeightLoader& loader);
+
+  // Projects the first target.rows rows of activations.embedded() into `target` [rows, E]. The
+  // model must have a projection.
+  void Project(MatrixView<float> target, Workspace& workspace) const;
+
+  // Completes the input of layer 0 for one sequence, `rows` [prefix_tokens + features, E], whose
+  // features are already in place: writes the prefix tokens before them, adds position embeddings
+  // and applies the norm. `positions` has one position per feature.
+  void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
+             Workspace& workspace) const;
+
+ private:
+  PatchEmbeddingShape shape_;
+  PackedLinear projection_;            // [E, feature_width], or empty
+  SharedBuffer<float> prefix_tokens_;  // [prefix_tokens, E], with positions added
+  SharedBuffer<float> positions_;      // [features, E], or empty
+  std::optional<int> norm_;
 };
 
 }  // namespace attendant

@@ -12,7 +12,6 @@
 #include "engine/layers/embeddings.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_layer.h"
-#include "engine/layers/patch_embedding.h"
 #include "engine/layers/state/position_tables.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/layers/vocabulary_head.h"

@@ -2,7 +2,6 @@
 // et al. 2017).
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

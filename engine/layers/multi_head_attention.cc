@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "engine/kernels/attention/attention.h"
 #include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
@@ -107,8 +105,9 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
                                                          const LayerRun& run) const {
   if (inputs_.empty()) return x.rows;
   Workspace& workspace = run.workspace;
+  const auto& [last_column, last] = inputs_.back();
   const MatrixView<float> qkv =
-      run.Narrow(workspace.activations.qkv(), InputProjectionWidth(shape_).value());
+      run.Narrow(workspace.activations.qkv(), last_column + last.out_features());
   const int64_t queries = shape_.query_columns();
   const int64_t inside =
       shape_.extras.bottleneck.values_from_outside ? shape_.value_column() : qkv.cols;

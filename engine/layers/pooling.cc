@@ -20,9 +20,9 @@ struct Tokens {
 };
 
 void PositionWeightedMean(const Tokens& tokens, float* target) {
-  constexpr size_t kOnStack = 512;
+  constexpr size_t kRowsOnStack = 2048;  // longer sequences allocate memory
   const MatrixView<const float> x = tokens.hidden_states;
-  absl::InlinedVector<double, kOnStack> weights(x.rows);
+  absl::InlinedVector<double, kRowsOnStack> weights(x.rows);
   for (int64_t r = 0; r < x.rows; ++r) weights[r] = static_cast<double>(tokens.position(r)) + 1.0;
   WeightedColumnSums(x, weights, absl::c_accumulate(weights, 0.0), target);
 }

@@ -7,7 +7,6 @@
 #include "engine/base/rounding.h"
 #include "engine/kernels/columns.h"
 #include "engine/kernels/norm/norm.h"
-#include "engine/layers/state/rows.h"
 
 namespace attendant {
 namespace {

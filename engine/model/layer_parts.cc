@@ -257,10 +257,8 @@ std::vector<ModelPart> InputProjections(const LayerShape& shape) {
 }
 
 CheckedSize InputProjectionWidth(const LayerShape& layer) {
-  if (!layer.attention.has_input_projection) return 0;
-  CheckedSize width = QueryColumns(layer);
-  if (!layer.attention.keys_are_queries) width = width + KeyColumns(layer);
-  if (!layer.attention.values_are_keys) width = width + ValueColumns(layer);
+  CheckedSize width;
+  for (const ModelPart& part : InputProjections(layer)) width = width + part.out;
   return width;
 }
 

@@ -55,7 +55,7 @@ bool ArePackedAsOne(const ModelPart& part, const ModelPart& next);
 std::vector<ModelPart> InputProjections(const LayerShape& shape);
 
 // The number of columns of a layer's fused input projection: H Dk + K (Dk + Dv), or fewer if
-// queries, keys or values share columns. Does not allocate.
+// queries, keys or values share columns.
 CheckedSize InputProjectionWidth(const LayerShape& layer);
 
 // The attention of a layer, without the norms around it.

@@ -255,8 +255,6 @@ bool AcceptsBf16Pairs(const AttentionShape& shape) {
 
 AttentionWorkspace::AttentionWorkspace(int workers, const AttentionShape& shape, int64_t max_length)
     : impl_(std::make_unique<Impl>(workers, shape, max_length)) {}
-AttentionWorkspace::AttentionWorkspace(AttentionWorkspace&&) noexcept = default;
-AttentionWorkspace& AttentionWorkspace::operator=(AttentionWorkspace&&) noexcept = default;
 AttentionWorkspace::~AttentionWorkspace() = default;
 
 namespace {

@@ -107,8 +107,6 @@ class AttentionWorkspace {
  public:
   // Allocates for up to `workers` workers and sequences of up to `max_length` keys.
   AttentionWorkspace(int workers, const AttentionShape& shape, int64_t max_length);
-  AttentionWorkspace(AttentionWorkspace&&) noexcept;
-  AttentionWorkspace& operator=(AttentionWorkspace&&) noexcept;
   ~AttentionWorkspace();
   class Impl;
   Impl& impl() { return *impl_; }

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
-#include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/gemm/packed_input_buffer.h"
 #include "engine/kernels/gemm/packed_weight.h"
 #include "engine/kernels/gemm/product_blocks.h"
 #include "engine/kernels/gemm/product_runner.h"
-#include "engine/kernels/row_tiles.h"
 
 namespace attendant {
 namespace {

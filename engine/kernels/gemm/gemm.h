@@ -19,7 +19,6 @@
 #include "engine/base/matrix_view.h"
 #include "engine/base/page_arena.h"
 #include "engine/base/thread_team.h"
-#include "engine/kernels/activation.h"
 #include "engine/kernels/gemm/linear_rows.h"
 #include "engine/kernels/gemm/product_plan.h"
 #include "engine/kernels/row_tiles.h"

@@ -10,7 +10,7 @@
 #include "engine/base/rounding.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/gemm/kernel_table.h"
-#include "engine/kernels/gemm/panel.h"
+#include "engine/kernels/gemm/packed_weight.h"
 #include "engine/kernels/row_tiles.h"
 
 namespace attendant {

@@ -1,7 +1,6 @@
 #include "engine/layers/extras/attention_extra.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/base/thread_team.h"
 #include "engine/kernels/norm/norm.h"

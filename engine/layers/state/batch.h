@@ -5,9 +5,11 @@
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/attention/attention.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 
@@ -45,6 +47,12 @@ struct PackedBatch {
   int64_t sequences() const { return static_cast<int64_t>(cu_seqlens.size()) - 1; }
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }
 };
+
+// Returns INVALID_ARGUMENT if `batch` is not a valid packed batch or has inputs that the model does
+// not support, and RESOURCE_EXHAUSTED if it has more than `max_tokens` tokens or a sequence attends
+// to more than `max_tokens` rows of cross_kv.
+absl::Status CheckBatch(const PackedBatch& batch, const ModelDescription& model,
+                        int64_t max_tokens);
 
 // The source rows of a CrossKv: key i is projected from row first_key + i of key_input(), and value
 // i from row first_value + i of value_input().

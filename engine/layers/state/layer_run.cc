@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/base/status_macros.h"
-#include "engine/layers/state/check_batch.h"
 #include "engine/model/model_facts.h"
 
 namespace attendant {

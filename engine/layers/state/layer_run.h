@@ -10,7 +10,6 @@
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/attention/attention.h"
-#include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/batch.h"
 #include "engine/layers/state/position_tables.h"
 #include "engine/layers/state/workspace.h"

@@ -15,54 +15,39 @@ constexpr int kMostRounds = 5;
 // wrongly splitting by rows was measured to cost 2 %, and wrongly splitting by panel 27 %.
 constexpr double kMargin = 1.02;
 
-class Stopwatch {
- public:
-  Stopwatch(absl::FunctionRef<void(int64_t, bool)> run, absl::FunctionRef<absl::Time()> now)
-      : run_(run), now_(now), deadline_(now() + kBudget) {}
-
-  absl::Duration Time(int64_t tokens, bool by_rows) const {
-    const absl::Time begin = now_();
-    run_(tokens, by_rows);
-    return now_() - begin;
-  }
-
-  absl::Duration left() const { return deadline_ - now_(); }
-
-  // As many rounds as fit into half of the remaining time.
-  RowTrial Try(int64_t tokens) const {
-    RowTrial trial = {tokens, absl::InfiniteDuration(), absl::InfiniteDuration()};
-    const absl::Duration leave = left() / 2;
-    for (int round = 0; round < kMostRounds; ++round) {
-      if (round >= kFewestRounds && left() < leave) break;
-      for (const bool by_rows : {round % 2 == 0, round % 2 == 1}) {
-        absl::Duration& best = by_rows ? trial.rows : trial.team;
-        best = std::min(best, Time(tokens, by_rows));
-      }
-    }
-    return trial;
-  }
-
- private:
-  absl::FunctionRef<void(int64_t, bool)> run_;
-  absl::FunctionRef<absl::Time()> now_;
-  const absl::Time deadline_;
-};
-
 }  // namespace
 
 RowPlan TimeRowPlans(int64_t most_tokens, absl::FunctionRef<void(int64_t, bool)> run,
                      absl::FunctionRef<absl::Time()> now) {
   RowPlan plan;
   if (most_tokens < *std::min_element(std::begin(kCandidates), std::end(kCandidates))) return plan;
-  const Stopwatch stopwatch(run, now);
+  const absl::Time deadline = now() + kBudget;
+  const auto time = [&](int64_t tokens, bool by_rows) {
+    const absl::Time begin = now();
+    run(tokens, by_rows);
+    return now() - begin;
+  };
+  // As many rounds as fit into half of the remaining time.
+  const auto measure = [&](int64_t tokens) {
+    RowTrial trial = {tokens, absl::InfiniteDuration(), absl::InfiniteDuration()};
+    const absl::Duration leave = (deadline - now()) / 2;
+    for (int round = 0; round < kMostRounds; ++round) {
+      if (round >= kFewestRounds && deadline - now() < leave) break;
+      for (const bool by_rows : {round % 2 == 0, round % 2 == 1}) {
+        absl::Duration& best = by_rows ? trial.rows : trial.team;
+        best = std::min(best, time(tokens, by_rows));
+      }
+    }
+    return trial;
+  };
   // The first run starts the threads and touches memory.
-  const absl::Duration cold = stopwatch.Time(kWarmUpTokens, false);
-  const absl::Duration few = std::min(cold, stopwatch.Time(kWarmUpTokens, false));
+  const absl::Duration cold = time(kWarmUpTokens, false);
+  const absl::Duration few = std::min(cold, time(kWarmUpTokens, false));
   for (const int64_t tokens : kCandidates) {
     const absl::Duration least = 2 * kFewestRounds * (tokens / kWarmUpTokens) * few;
-    if (tokens > most_tokens || least > stopwatch.left()) continue;
-    plan.trials.insert(plan.trials.begin(), stopwatch.Try(tokens));
-    const RowTrial& trial = plan.trials.front();
+    if (tokens > most_tokens || least > deadline - now()) continue;
+    const RowTrial trial = measure(tokens);
+    plan.trials.insert(plan.trials.begin(), trial);
     if (trial.rows > kMargin * trial.team) break;
     plan.rows_from = tokens;
   }

@@ -71,44 +71,28 @@ PackedLinear WeightLoader::ReadFusedLinear(absl::Span<const LinearPart> parts, i
               use);
 }
 
-PackedLinear WeightLoader::ReadFloat32Linear(const std::string& name, int64_t out, int64_t in) {
-  const AlignedBuffer<float> weight = ReadTable(name + ".weight", out * in);
-  const AlignedBuffer<float> bias = ReadOptional(name + ".bias", out);
-  if (!status_.ok()) return {};
-  // Float32 reads x itself, whatever the number of rows.
-  return Take(
-      PackedLinear::Pack({weight.data(), out, in, in},
-                         {bias.data(), static_cast<size_t>(bias.size())}, {}, team_, arena_),
-      ProductRows::kBatch);
-}
-
-PackedLinear WeightLoader::Take(absl::StatusOr<PackedLinear> packed, ProductRows use) {
-  if (!packed.ok()) {
-    status_ = packed.status();
-    return {};
-  }
-  if (use != ProductRows::kLoading) {
-    kept_bytes_ += packed->bytes();
-    product_uses_.push_back({*packed, use});
-  }
-  return *std::move(packed);
-}
-
 PackedLinear WeightLoader::Pack(MatrixView<const float> weight, absl::Span<const float> bias,
                                 ProductRows use) {
   if (!status_.ok()) return {};
-  PackedLinear packed = Take(PackedLinear::Pack(weight, bias, mode_, team_, arena_), use);
-  if (!status_.ok()) return {};
-  const ProductPlan plan = packed.plan();
-  if (!plan.exact) {
+  const bool is_float32 = use == ProductRows::kFloat32;
+  absl::StatusOr<PackedLinear> packed =
+      PackedLinear::Pack(weight, bias, is_float32 ? ComputeMode() : mode_, team_, arena_);
+  status_ = packed.status();
+  if (!packed.ok()) return {};
+  const ProductPlan& plan = packed->plan();
+  if (!is_float32 && !plan.exact) {
     status_ = absl::FailedPreconditionError(absl::StrCat(
         "oneDNN's int8 products of ", plan.in, " inputs by ", plan.out,
         " outputs are not exact on this CPU (", absl::StrJoin(plan.implementations, ", "),
         "); use gemm=vector, or set emulate=true"));
     return {};
   }
-  AddProductPlans({plan}, product_plans_);
-  return packed;
+  if (!is_float32) AddProductPlans({plan}, product_plans_);
+  if (use != ProductRows::kLoading) {
+    kept_bytes_ += packed->bytes();
+    product_uses_.push_back({*packed, use});
+  }
+  return *std::move(packed);
 }
 
 AlignedBuffer<float> WeightLoader::ReadBias(const LinearPart& part) {

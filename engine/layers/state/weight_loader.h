@@ -44,7 +44,10 @@ struct LinearPart {
 
 // The rows of a batch that the products of a linear layer compute at a time.
 enum class ProductRows {
-  kBatch,    // all of them
+  kBatch,  // all of them
+  // Likewise. The layer is packed for float32 whatever the loader's mode is, and its plan is not
+  // added to product_plans().
+  kFloat32,
   kChunk,    // kFeedForwardRows (activations.h)
   kInner,    // likewise; x lies between two layers, see GemmWorkspace::PrepareInner
   kHead,     // kHeadRows (activations.h)
@@ -90,9 +93,9 @@ class WeightLoader {
   PackedLinear ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in,
                                ProductRows use = ProductRows::kBatch);
 
-  // Like ReadLinear, but packs for float32 whatever the loader's mode is, and does not add the plan
-  // to product_plans().
-  PackedLinear ReadFloat32Linear(const std::string& name, int64_t out, int64_t in);
+  PackedLinear ReadFloat32Linear(const std::string& name, int64_t out, int64_t in) {
+    return ReadLinear(name, out, in, ProductRows::kFloat32);
+  }
 
   // Packs a weight for the loader's mode, as PackedLinear::Pack does. For layers whose weight is
   // computed from tensors of the checkpoint.
@@ -148,9 +151,6 @@ class WeightLoader {
  private:
   void Read(const std::string& name, absl::Span<float> target);
   void CountRead(int64_t elements);
-  // Returns the packed layer and counts it. Returns an empty one, and keeps the error, if there is
-  // one.
-  PackedLinear Take(absl::StatusOr<PackedLinear> packed, ProductRows use);
   AlignedBuffer<float> ReadGamma(const std::string& name, int64_t width, NormKind kind);
 
   WeightSource& source_;

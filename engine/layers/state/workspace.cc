@@ -85,6 +85,7 @@ void Workspace::Reserve(absl::Span<const ProductUse> uses) {
   for (const auto& [needs, rows] : uses) {
     switch (rows) {
       case ProductRows::kBatch:
+      case ProductRows::kFloat32:
         gemm.Reserve(needs, all);
         break;
       case ProductRows::kChunk:

@@ -1,4 +1,4 @@
-#include "engine/layers/state/check_batch.h"
+#include "engine/layers/state/batch.h"
 
 #include <algorithm>
 #include <functional>
