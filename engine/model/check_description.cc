@@ -13,7 +13,7 @@
 namespace attendant {
 namespace {
 
-void RequireSizes(const ModelDescription& model, DescriptionRules& rules) {
+void RequireSizes(const ModelDescription& model, Rules& rules) {
   const int64_t layers = model.embeddings && model.layers == 0 ? 1 : model.layers;
   const std::pair<const char*, int64_t> sizes[] = {
       {"layers", layers},
@@ -27,7 +27,7 @@ void RequireSizes(const ModelDescription& model, DescriptionRules& rules) {
 }
 
 // Disentangled attention scores queries or keys, and has relative position embeddings.
-void RequireDistances(const LayerShape& layer, DescriptionRules& rules) {
+void RequireDistances(const LayerShape& layer, Rules& rules) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind != RelativePositions::kDisentangled) return;
   rules.Require(relative.scores_queries || relative.scores_keys,
@@ -42,7 +42,7 @@ void RequireDistances(const LayerShape& layer, DescriptionRules& rules) {
                 relative.buckets, " buckets and max_distance ", relative.max_distance);
 }
 
-void RequireListedBlocks(const AttentionPattern& pattern, DescriptionRules& rules) {
+void RequireListedBlocks(const AttentionPattern& pattern, Rules& rules) {
   const auto pairs = pattern.listed.pairs();
   const auto globals = pattern.listed.globals();
   int64_t lowest = globals.empty() ? 0 : globals.front();
@@ -59,7 +59,7 @@ void RequireListedBlocks(const AttentionPattern& pattern, DescriptionRules& rule
                 "; got blocks ", lowest, "..", highest);
 }
 
-void RequirePattern(const LayerShape& layer, DescriptionRules& rules) {
+void RequirePattern(const LayerShape& layer, Rules& rules) {
   const AttentionBlockShape& attention = layer.attention;
   const AttentionPattern& pattern = attention.pattern;
   rules.Require(attention.window >= 0, "window: expected at least 0; got ", attention.window);
@@ -84,7 +84,7 @@ void RequirePattern(const LayerShape& layer, DescriptionRules& rules) {
   RequireListedBlocks(pattern, rules);
 }
 
-void RequireAttentionKind(const LayerShape& layer, DescriptionRules& rules) {
+void RequireAttentionKind(const LayerShape& layer, Rules& rules) {
   const auto& [keys, positions] = layer.attention.linformer;
   const bool is_linformer = layer.attention.kind == AttentionKind::kLinformer;
   const char* const kind = Name(layer.attention.kind);
@@ -102,7 +102,7 @@ void RequireAttentionKind(const LayerShape& layer, DescriptionRules& rules) {
                 kind, " attention cannot be combined with ", Name(relative.kind), " positions");
 }
 
-void RequireSharedHeads(const LayerShape& layer, DescriptionRules& rules) {
+void RequireSharedHeads(const LayerShape& layer, Rules& rules) {
   const AttentionBlockShape& attention = layer.attention;
   const bool is_plain = attention.kind == AttentionKind::kSoftmax &&
                         layer.relative_positions.kind != RelativePositions::kDisentangled;
@@ -123,7 +123,7 @@ void RequireSharedHeads(const LayerShape& layer, DescriptionRules& rules) {
 }
 
 // Rules for the parts of a layer with a bottleneck, and for the number of feed-forward blocks.
-void RequireBottleneck(const LayerShape& layer, DescriptionRules& rules) {
+void RequireBottleneck(const LayerShape& layer, Rules& rules) {
   const AttentionBlockShape& attention = layer.attention;
   const BottleneckShape& bottleneck = layer.extras.bottleneck;
   const bool fits = layer.norms.placement == NormPlacement::kPost &&
@@ -150,7 +150,7 @@ void RequireBottleneck(const LayerShape& layer, DescriptionRules& rules) {
                 " without a gate or branch scale; got ", feed_forward.blocks);
 }
 
-void RequireMixture(const LayerShape& layer, DescriptionRules& rules) {
+void RequireMixture(const LayerShape& layer, Rules& rules) {
   const auto& [experts, per_token] = layer.feed_forward.mixture;
   const bool fits = experts > 0 && experts <= kMostExperts && per_token > 0 &&
                     per_token <= experts && layer.feed_forward.width > 0 &&
@@ -162,7 +162,7 @@ void RequireMixture(const LayerShape& layer, DescriptionRules& rules) {
                 per_token, " of ", experts);
 }
 
-void RequireConvolution(const LayerShape& layer, DescriptionRules& rules) {
+void RequireConvolution(const LayerShape& layer, Rules& rules) {
   constexpr int64_t kMostTaps = 1023;
   const auto& [taps, groups, activation] = layer.extras.convolution;
   const bool fits = taps % 2 == 1 && taps > 0 && taps <= kMostTaps && groups > 0 &&
@@ -175,8 +175,7 @@ void RequireConvolution(const LayerShape& layer, DescriptionRules& rules) {
                 " groups");
 }
 
-void RequireEmbeddings(const EmbeddingShape& embeddings, int64_t hidden_size,
-                       DescriptionRules& rules) {
+void RequireEmbeddings(const EmbeddingShape& embeddings, int64_t hidden_size, Rules& rules) {
   rules.Require(IsFloat(embeddings.table_type) && ByteWidth(embeddings.table_type) <= 4,
                 "embeddings: expected tables of float32, float16 or bfloat16; got ",
                 Name(embeddings.table_type));
@@ -192,7 +191,7 @@ void RequireEmbeddings(const EmbeddingShape& embeddings, int64_t hidden_size,
                 "a projection after the norm");
 }
 
-void RequireNorms(const LayerShape& layer, DescriptionRules& rules) {
+void RequireNorms(const LayerShape& layer, Rules& rules) {
   rules.Require(layer.norms.has_attention_norm || layer.norms.are_first(),
                 "a layer without an attention norm must be a pre-norm layer");
   const bool bare = layer.norms.placement == NormPlacement::kNone;
@@ -206,8 +205,7 @@ void RequireNorms(const LayerShape& layer, DescriptionRules& rules) {
       "a second attention norm requires a post-norm layer");
 }
 
-void RequirePatchEmbedding(const PatchEmbeddingShape& shape, bool has_embeddings,
-                           DescriptionRules& rules) {
+void RequirePatchEmbedding(const PatchEmbeddingShape& shape, bool has_embeddings, Rules& rules) {
   rules.Require(shape.feature_width == 0 || (shape.feature_width > 0 && !has_embeddings),
                 "patch_embedding.feature_width: expected ",
                 has_embeddings ? "0 in a model with embeddings" : "at least 0", "; got ",
@@ -222,7 +220,7 @@ void RequirePatchEmbedding(const PatchEmbeddingShape& shape, bool has_embeddings
                 shape.prefix_positions(), " class and distillation tokens");
 }
 
-void RequireRotary(const LayerShape& layer, DescriptionRules& rules) {
+void RequireRotary(const LayerShape& layer, Rules& rules) {
   if (layer.relative_positions.kind != RelativePositions::kRotary) return;
   const RotaryShape& rotary = layer.relative_positions.rotary;
   const int64_t key_width = layer.attention.key_width;
@@ -236,7 +234,7 @@ void RequireRotary(const LayerShape& layer, DescriptionRules& rules) {
                 "expected a positive, finite rotary amplitude; got ", rotary.amplitude);
 }
 
-void RequireAttentionWidth(const ModelDescription& model, DescriptionRules& rules) {
+void RequireAttentionWidth(const ModelDescription& model, Rules& rules) {
   const LayerShape& layer = model.layer;
   const bool needs_hidden_size = layer.norms.placement != NormPlacement::kNone ||
                                  model.has_exit_norm || !model.dense_heads().empty() ||
@@ -248,7 +246,7 @@ void RequireAttentionWidth(const ModelDescription& model, DescriptionRules& rule
 
 // Queries, keys and values that share columns have the same width, and positions and norms that
 // apply to only some of them are not supported.
-void RequireSharing(const LayerShape& layer, DescriptionRules& rules) {
+void RequireSharing(const LayerShape& layer, Rules& rules) {
   const AttentionBlockShape& attention = layer.attention;
   rules.Require(!attention.values_are_keys || attention.value_width == attention.key_width,
                 "expected value_width ", attention.key_width,
@@ -269,7 +267,7 @@ void RequireSharing(const LayerShape& layer, DescriptionRules& rules) {
                 "or disentangled positions or query and key norms); got a shared projection");
 }
 
-void RequireCrossKvInputs(const LayerShape& layer, DescriptionRules& rules) {
+void RequireCrossKvInputs(const LayerShape& layer, Rules& rules) {
   const AttentionBlockShape& attention = layer.attention;
   rules.Require(
       !layer.needs_cross_kv() || (layer.takes_cross_kv() && attention.has_input_projection &&
@@ -280,7 +278,7 @@ void RequireCrossKvInputs(const LayerShape& layer, DescriptionRules& rules) {
       layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs());
 }
 
-using LayerRule = void (*)(const LayerShape& layer, DescriptionRules& rules);
+using LayerRule = void (*)(const LayerShape& layer, Rules& rules);
 
 // The second list is for models that have layers, and whose sizes do not overflow.
 constexpr LayerRule kLayerRules[] = {RequireDistances,   RequirePattern,    RequireAttentionKind,
@@ -289,7 +287,7 @@ constexpr LayerRule kLayerRules[] = {RequireDistances,   RequirePattern,    Requ
 constexpr LayerRule kSizedLayerRules[] = {RequireNorms, RequireSharing, RequireCrossKvInputs};
 
 void RequireOfLayers(absl::Span<const LayerRule> list, const ModelDescription& model,
-                     DescriptionRules& rules) {
+                     Rules& rules) {
   for (const LayerRule require : list) require(model.layer, rules);
   for (const LayerShape& layer : model.layer_shapes) {
     for (const LayerRule require : list) require(layer, rules);
@@ -299,7 +297,7 @@ void RequireOfLayers(absl::Span<const LayerRule> list, const ModelDescription& m
 }  // namespace
 
 absl::Status CheckDescription(const ModelDescription& model) {
-  DescriptionRules rules;
+  Rules rules("model description: ");
   RequireSizes(model, rules);
   RequireLayerShapes(model, rules);
   RequireHeads(model, rules);

@@ -16,7 +16,7 @@ namespace {
 
 // Only the pooling supports attention: the other heads have no query.
 void RequireAttention(HeadKind kind, const PoolingDescription& shape, const LayerShape& layer,
-                      DescriptionRules& rules) {
+                      Rules& rules) {
   if (!absl::c_linear_search(shape.modes, PoolingMode::kAttention)) return;
   const int64_t heads = layer.attention.heads;
   const bool divides = heads > 0 && layer.hidden_size % heads == 0;
@@ -29,8 +29,7 @@ void RequireAttention(HeadKind kind, const PoolingDescription& shape, const Laye
 }
 
 // A layer's input can only be added to an output of the same width.
-void RequireResiduals(const PoolingDescription& shape, int64_t hidden_size,
-                      DescriptionRules& rules) {
+void RequireResiduals(const PoolingDescription& shape, int64_t hidden_size, Rules& rules) {
   int64_t width = shape.input_width(hidden_size);
   rules.Require(shape.dense_width > 0 || shape.dense_residual != Residual::kInput,
                 "expected a dense layer of width ", width, " (its input is added); got ",
@@ -44,7 +43,7 @@ void RequireResiduals(const PoolingDescription& shape, int64_t hidden_size,
 }
 
 void RequireDenseHead(HeadKind kind, const PoolingDescription& shape, const LayerShape& layer,
-                      DescriptionRules& rules) {
+                      Rules& rules) {
   const bool is_of_tokens = kind == HeadKind::kTokenHead || kind == HeadKind::kLexical;
   rules.Require(!is_of_tokens || shape.modes.empty(), Name(kind),
                 ": expected 0 pooling modes; got ", shape.modes.size());
@@ -70,7 +69,7 @@ void RequireDenseHead(HeadKind kind, const PoolingDescription& shape, const Laye
 }
 
 // The weight sets are numbered from 0 without gaps, and each belongs to a layer.
-void RequireLayerMap(const ModelDescription& model, DescriptionRules& rules) {
+void RequireLayerMap(const ModelDescription& model, Rules& rules) {
   if (model.layer_map.empty()) return;
   std::vector<int64_t> sets = model.layer_map;
   std::sort(sets.begin(), sets.end());
@@ -82,7 +81,7 @@ void RequireLayerMap(const ModelDescription& model, DescriptionRules& rules) {
 }
 
 // `all` is the number of heads in the checkpoint.
-void RequireRemainingHeads(const LayerShape& layer, int64_t all, DescriptionRules& rules) {
+void RequireRemainingHeads(const LayerShape& layer, int64_t all, Rules& rules) {
   const std::vector<int64_t>& heads = layer.attention.head_numbers;
   if (layer.attention.heads == all && heads.empty()) return;
   const bool in_order =
@@ -125,7 +124,7 @@ bool FitsInto(LayerShape layer, const LayerShape& all) {
 
 }  // namespace
 
-void RequireHeads(const ModelDescription& model, DescriptionRules& rules) {
+void RequireHeads(const ModelDescription& model, Rules& rules) {
   for (const auto& [kind, shape] : model.dense_heads()) {
     RequireDenseHead(kind, *shape, model.layer, rules);
   }
@@ -144,7 +143,7 @@ void RequireHeads(const ModelDescription& model, DescriptionRules& rules) {
   }
 }
 
-void RequireLayerShapes(const ModelDescription& model, DescriptionRules& rules) {
+void RequireLayerShapes(const ModelDescription& model, Rules& rules) {
   RequireLayerMap(model, rules);
   rules.Require(model.layer.attention.head_numbers.empty(),
                 "layer: expected the common shape to have all heads; got pruned heads");

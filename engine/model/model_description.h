@@ -74,8 +74,11 @@ struct RelativePositionShape {
   bool shares_projections = false;  // the token projections also project relative positions
   bool has_norm = false;            // applied to the learned table; of the layers' NormKind
 
-  // The rows of the learned table of kDisentangled.
-  int64_t position_rows() const { return 2 * (buckets > 0 ? buckets : max_distance); }
+  // The rows of the learned table of kDisentangled, or 0 for other kinds.
+  int64_t position_rows() const {
+    if (kind != RelativePositions::kDisentangled) return 0;
+    return 2 * (buckets > 0 ? buckets : max_distance);
+  }
 
   // Whether a bias for each head and distance is added to scores.
   bool adds_to_scores() const {

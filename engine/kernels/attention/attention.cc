@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/rounding.h"
 #include "engine/kernels/attention/attention_block.h"
 #include "engine/kernels/attention/linear_attention.h"
 #include "engine/kernels/isa.h"

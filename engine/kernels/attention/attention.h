@@ -11,7 +11,6 @@
 #include "engine/base/thread_team.h"
 #include "engine/kernels/gemm/linear_rows.h"
 #include "engine/model/attention_block_shape.h"
-#include "engine/model/layer_kinds.h"
 
 namespace attendant {
 

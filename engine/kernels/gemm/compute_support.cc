@@ -1,6 +1,7 @@
 #include "engine/kernels/gemm/compute_support.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/rules.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/gemm/gemm_choice.h"
 #include "engine/kernels/gemm/kernel_table.h"
@@ -18,32 +19,24 @@ bool HasVectorGemm(const ComputeMode& mode) {
 
 // Checks that the options of `mode` can be combined, on any CPU of this architecture.
 absl::Status CheckCombination(const ComputeMode& mode) {
-  if (mode.emulate && mode.type == ComputeType::kF32) {
-    return absl::InvalidArgumentError(
-        "emulate=true cannot be combined with dtype=f32, which runs on every CPU");
-  }
-  if (mode.gemm == Gemm::kTiles && (mode.emulate || mode.type == ComputeType::kF32)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("gemm=tiles requires dtype=bf16, bf16x3 or int8 without emulate=true; got ",
-                     Name(mode.type), mode.emulate ? " with emulate=true" : ""));
-  }
-  if (mode.gemm == Gemm::kVector && !HasVectorGemm(mode)) {
-    const bool has_bf16 = HasVectorGemm({ComputeType::kBf16});
-    return absl::InvalidArgumentError(absl::StrCat(
-        "gemm=vector requires dtype=f32", has_bf16 ? ", bf16" : "", " or int8; got ",
-        Name(mode.type), "; set emulate=true to compute ", Name(mode.type), " in float32"));
-  }
-  if (mode.weights == WeightType::kAuto) return absl::OkStatus();
-  if (mode.type != ComputeType::kF32) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("weights=", Name(mode.weights), " requires dtype=f32; got ", Name(mode.type)));
-  }
-  if (mode.gemm == Gemm::kOneDnn && mode.weights != WeightType::kF32) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("weights=", Name(mode.weights),
-                     " cannot be combined with gemm=onednn, which reads float32"));
-  }
-  return absl::OkStatus();
+  const bool is_float32 = mode.type == ComputeType::kF32;
+  const char* const type = Name(mode.type);
+  Rules rules;
+  rules.Require(!mode.emulate || !is_float32,
+                "emulate=true cannot be combined with dtype=f32, which runs on every CPU");
+  rules.Require(mode.gemm != Gemm::kTiles || (!mode.emulate && !is_float32),
+                "gemm=tiles requires dtype=bf16, bf16x3 or int8 without emulate=true; got ", type,
+                mode.emulate ? " with emulate=true" : "");
+  const bool is_missing = mode.gemm == Gemm::kVector && !HasVectorGemm(mode);
+  rules.Require(!is_missing, "gemm=vector requires dtype=f32",
+                is_missing && HasVectorGemm({ComputeType::kBf16}) ? ", bf16" : "", " or int8; got ",
+                type, "; set emulate=true to compute ", type, " in float32");
+  rules.Require(mode.weights == WeightType::kAuto || is_float32, "weights=", Name(mode.weights),
+                " requires dtype=f32; got ", type);
+  const bool is_wide = mode.weights == WeightType::kAuto || mode.weights == WeightType::kF32;
+  rules.Require(mode.gemm != Gemm::kOneDnn || is_wide, "weights=", Name(mode.weights),
+                " cannot be combined with gemm=onednn, which reads float32");
+  return rules.status();
 }
 
 }  // namespace

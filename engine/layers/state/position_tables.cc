@@ -18,7 +18,7 @@ std::vector<RotaryShape> Rotations(const ModelDescription& model) {
 }
 
 CheckedSize DistanceElements(const LayerShape& layer, int64_t max_tokens) {
-  if (RelativeRows(layer) > 0) return CheckedSize(2) * max_tokens;
+  if (layer.relative_positions.position_rows() > 0) return CheckedSize(2) * max_tokens;
   if (!layer.relative_positions.adds_to_scores()) return 0;
   return CheckedSize(layer.attention.heads) * (CheckedSize(2) * max_tokens);
 }
@@ -32,11 +32,6 @@ CheckedSize RotaryElements(const ModelDescription& model, int64_t max_tokens) {
 }
 
 }  // namespace
-
-int64_t RelativeRows(const LayerShape& layer) {
-  const RelativePositionShape& relative = layer.relative_positions;
-  return relative.kind == RelativePositions::kDisentangled ? relative.position_rows() : 0;
-}
 
 PositionTables::PositionTables(const ModelDescription& model, int64_t max_tokens,
                                const SharedBuffer<float>& bucket_bias)

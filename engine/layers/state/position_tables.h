@@ -62,7 +62,4 @@ class SharedPositionTables {
   std::map<int64_t, std::weak_ptr<const PositionTables>> by_tokens_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns the number of rows of the learned table of disentangled attention, or 0 for other kinds.
-int64_t RelativeRows(const LayerShape& layer);
-
 }  // namespace attendant

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/layers/state/position_tables.h"
-
 namespace attendant {
 namespace {
 
@@ -22,9 +20,10 @@ CheckedSize ScratchBytes(const ModelDescription& model, int threads) {
       (model.vocabulary_head ? kVocabularyColumns : 0) + CheckedSize(2) * WidestOfHeads(model) +
       CheckedSize(layer.extras.convolution.taps) * layer.hidden_size;
   return CheckedSize(threads) *
-         (CheckedSize(kScratchFloor) + CheckedSize(kScratchRows) *
-                                           (widths + CheckedSize(2) * RelativeRows(layer)) *
-                                           CheckedSize(sizeof(float)));
+         (CheckedSize(kScratchFloor) +
+          CheckedSize(kScratchRows) *
+              (widths + CheckedSize(2) * layer.relative_positions.position_rows()) *
+              CheckedSize(sizeof(float)));
 }
 
 // Returns the size of the largest packed GEMM input, including the scale of each int8 row, plus the
@@ -61,7 +60,7 @@ CheckedSize PackedInputBytes(const ModelDescription& model, int64_t capacity,
 }  // namespace
 
 AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode) {
-  return {layer.attention, RelativeRows(layer), mode};
+  return {layer.attention, layer.relative_positions.position_rows(), mode};
 }
 
 Workspace::Workspace(const ModelDescription& model, int64_t capacity, int threads,
