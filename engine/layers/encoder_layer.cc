@@ -3,7 +3,6 @@
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/extras/token_convolution.h"
 #include "engine/layers/feed_forward.h"
-#include "engine/layers/mixture_of_experts.h"
 #include "engine/layers/state/rows.h"
 
 namespace attendant {

@@ -11,7 +11,6 @@
 #include "engine/layers/extras/bottleneck.h"
 #include "engine/layers/multi_head_attention.h"
 #include "engine/layers/state/batch.h"
-#include "engine/layers/state/block_body.h"
 #include "engine/layers/state/layer_run.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/model/layer_kinds.h"

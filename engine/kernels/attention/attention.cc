@@ -184,6 +184,15 @@ class AttentionWorkspace::Impl {
 
 namespace {
 
+// The inputs and outputs of all items of a call.
+struct AttentionCall {
+  const AttentionShape& shape;
+  const AttentionInput& input;
+  absl::Span<const AttentionSequence> sequences;
+  const PreparedRows& context;
+  AttentionWorkspace::Impl& workspace;
+};
+
 // Returns the head with mixed keys and values.
 AttentionBlock MixedKeys(const AttentionShape& shape, const AttentionInput& input,
                          const AttentionBlock& block, const AttentionScratch& scratch) {
@@ -220,11 +229,10 @@ LinearState StateOfHead(const AttentionShape& shape, const LinearState& state, i
 }
 
 // Computes one item per sequence and head.
-void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
-                  absl::Span<const AttentionSequence> sequences, const PreparedRows& context,
-                  AttentionWorkspace::Impl& workspace) {
-  const int64_t items = static_cast<int64_t>(sequences.size()) * shape.heads;
-  team.ParallelFor(items, [&](int worker, int64_t item) {
+void AttendLinear(const ThreadTeam& team, const AttentionCall& call) {
+  const int64_t items = static_cast<int64_t>(call.sequences.size()) * call.shape.heads;
+  team.ParallelFor(items, [&call](int worker, int64_t item) {
+    const auto& [shape, input, sequences, context, workspace] = call;
     const AttentionSequence& sequence = sequences[item / shape.heads];
     const int64_t head = item % shape.heads;
     const LinearState state = StateOfHead(shape, sequence.state, head);
@@ -244,28 +252,6 @@ void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const Att
                sequence.row_begin + sequence.first_query, rows);
   });
 }
-
-}  // namespace
-
-bool AcceptsBf16Pairs(const AttentionShape& shape) {
-  return OperandsOf(shape) == AttentionOperands::kPairs && shape.kind == AttentionKind::kSoftmax &&
-         shape.relative_rows == 0 && shape.key_width % 2 == 0 && shape.value_width % 2 == 0;
-}
-
-AttentionWorkspace::AttentionWorkspace(int workers, const AttentionShape& shape, int64_t max_length)
-    : impl_(std::make_unique<Impl>(workers, shape, max_length)) {}
-AttentionWorkspace::~AttentionWorkspace() = default;
-
-namespace {
-
-// The inputs and outputs of all items of a call.
-struct AttentionCall {
-  const AttentionShape& shape;
-  const AttentionInput& input;
-  absl::Span<const AttentionSequence> sequences;
-  const PreparedRows& context;
-  AttentionWorkspace::Impl& workspace;
-};
 
 // Returns the number of heads with shared keys and values that fit into an item.
 int64_t MostSharing(const AttentionShape& shape) {
@@ -294,7 +280,7 @@ int64_t ListItems(const AttentionCall& call, int64_t heads, int64_t most_queries
 }
 
 // Lists large items, which pack keys and values rarely, unless there would be too few.
-void ListItems(const AttentionCall& call, int threads) {
+void ChooseItems(const AttentionCall& call, int threads) {
   const int64_t sharing = MostSharing(call.shape), enough = kItemsPerThread * threads;
   const int64_t most = kMaxQueries / sharing / kMaxPanelWidth * kMaxPanelWidth;
   if (ListItems(call, sharing, most) >= enough) return;
@@ -330,14 +316,23 @@ int64_t AttendItem(const AttentionCall& call, const AttentionWorkspace::Impl::It
 
 }  // namespace
 
+bool AcceptsBf16Pairs(const AttentionShape& shape) {
+  return OperandsOf(shape) == AttentionOperands::kPairs && shape.kind == AttentionKind::kSoftmax &&
+         shape.relative_rows == 0 && shape.key_width % 2 == 0 && shape.value_width % 2 == 0;
+}
+
+AttentionWorkspace::AttentionWorkspace(int workers, const AttentionShape& shape, int64_t max_length)
+    : impl_(std::make_unique<Impl>(workers, shape, max_length)) {}
+AttentionWorkspace::~AttentionWorkspace() = default;
+
 int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
                   absl::Span<const AttentionSequence> sequences, const PreparedRows& context,
                   AttentionWorkspace& workspace) {
+  const AttentionCall call = {shape, input, sequences, context, workspace.impl()};
   if (!ScoresPairs(shape.kind)) {
-    AttendLinear(team, shape, input, sequences, context, workspace.impl());
+    AttendLinear(team, call);
     return 0;
   }
-  const AttentionCall call = {shape, input, sequences, context, workspace.impl()};
   std::vector<int64_t>& order = call.workspace.order;
   order.resize(sequences.size());
   std::iota(order.begin(), order.end(), 0);
@@ -345,7 +340,7 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     const int64_t keys_a = sequences[a].keys(), keys_b = sequences[b].keys();
     return keys_a != keys_b ? keys_a > keys_b : a < b;
   });
-  ListItems(call, team.size());
+  ChooseItems(call, team.size());
   const auto& items = call.workspace.items;
   std::atomic<int64_t> fully_masked = 0;
   team.ParallelFor(static_cast<int64_t>(items.size()), [&](int worker, int64_t i) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/layers/state/block_body.h"
+#include "engine/layers/state/layer_run.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {

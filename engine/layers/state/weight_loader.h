@@ -47,9 +47,9 @@ enum class ProductRows {
   // Likewise. The layer is packed for float32 whatever the loader's mode is, and its plan is not
   // added to product_plans().
   kFloat32,
-  kChunk,    // kFeedForwardRows (activations.h)
+  kChunk,    // kFeedForwardRows (workspace.h)
   kInner,    // likewise; x lies between two layers, see GemmWorkspace::PrepareInner
-  kHead,     // kHeadRows (activations.h)
+  kHead,     // kHeadRows (workspace.h)
   kLoading,  // none: the layer is used only while the model is loaded
 };
 

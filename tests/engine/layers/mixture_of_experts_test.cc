@@ -1,5 +1,3 @@
-#include "engine/layers/mixture_of_experts.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/layers/feed_forward.h"
 #include "engine/layers/state/rows.h"
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
