@@ -4,10 +4,9 @@
 #include <cassert>
 #include <optional>
 
-#include "engine/base/status_macros.h"
 #include "engine/kernels/gemm/packed_input_buffer.h"
 #include "engine/kernels/gemm/packed_weight.h"
-#include "engine/kernels/gemm/product_blocks.h"
+#include "engine/kernels/gemm/panel.h"
 #include "engine/kernels/gemm/product_runner.h"
 
 namespace attendant {
@@ -55,15 +54,6 @@ struct GemmWorkspace::Impl {
   PackedInputBuffer entry;
   PackedInputBuffer inner;  // for the rows between two layers
 };
-
-absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
-                                                absl::Span<const float> bias,
-                                                const ComputeMode& mode, const ThreadTeam& team,
-                                                PageArena arena) {
-  ASSIGN_OR_RETURN(std::unique_ptr<const PackedWeight> packed,
-                   PackedWeight::Pack(weight, bias, mode, team, arena));
-  return PackedLinear(std::move(packed));
-}
 
 ProductNeeds::ProductNeeds(const PackedLinear& linear)
     : input(LayoutOf(linear.weight())),
@@ -119,21 +109,10 @@ struct Epilogue {
   const PackedInputView& x;
   Activation activation;
 
-  // Computes the rows of y from `first_row` on, in the panel's columns; y may be `sums`.
-  void operator()(const Panel& panel, int64_t first_row, MatrixView<const float> sums,
-                  MatrixView<float> y) const {
-    Activate(activation, sums, y, DequantizationOf(panel, first_row));
-  }
-
-  // Likewise, rounded to bfloat16 by instructions of the CPU.
-  void operator()(const Panel& panel, int64_t first_row, MatrixView<const float> sums,
-                  const Bf16Rows& y) const {
-    ActivateToBf16(activation, sums, y, DequantizationOf(panel, first_row));
-  }
-
-  Dequantization DequantizationOf(const Panel& panel, int64_t first_row) const {
+  // Returns the conversion of the sums of a panel, from `row` on.
+  Dequantization Of(const Panel& panel, int64_t row) const {
     if (linear.mode.type != ComputeType::kInt8) return {};
-    return {.row_scales = x.scales + first_row,
+    return {.row_scales = x.scales + row,
             .column_scales = linear.column_scales.data() + panel.begin,
             .bias = linear.bias.data() + panel.begin,
             .integers = !linear.mode.emulate};
@@ -155,7 +134,7 @@ void FinishInCache(int worker, const Epilogue& epilogue, const Panel& panel, int
   constexpr int64_t kRowsInCache = 16;
   for (int64_t begin = 0; begin < sums.rows; begin += kRowsInCache) {
     const MatrixView<float> rows = sums.Rows(begin, std::min(kRowsInCache, sums.rows - begin));
-    epilogue(panel, first_row + begin, rows, rows);
+    Activate(epilogue.activation, rows, rows, epilogue.Of(panel, first_row + begin));
     packed.WriteRows(worker, first_row + begin, rows, panel.begin);
   }
 }
@@ -164,12 +143,13 @@ void FinishInCache(int worker, const Epilogue& epilogue, const Panel& panel, int
 void Finish(int worker, const Epilogue& epilogue, const Panel& panel, int64_t first_row,
             MatrixView<float> sums, const PreparedRows& y) {
   if (const auto rounded = NativePlace(y, first_row, panel.begin, sums.cols)) {
-    epilogue(panel, first_row, sums, *rounded);
+    ActivateToBf16(epilogue.activation, sums, *rounded, epilogue.Of(panel, first_row));
   } else if (y.packed.TakesColumns()) {
     FinishInCache(worker, epilogue, panel, first_row, sums, y.packed);
   } else {
-    epilogue(panel, first_row, sums,
-             y.rows.Rows(first_row, sums.rows).Columns(panel.begin, sums.cols));
+    Activate(epilogue.activation, sums,
+             y.rows.Rows(first_row, sums.rows).Columns(panel.begin, sums.cols),
+             epilogue.Of(panel, first_row));
   }
 }
 

@@ -8,7 +8,6 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/rounding.h"
 #include "engine/kernels/gemm/number_format.h"
-#include "engine/kernels/gemm/packed_weight.h"
 #include "engine/kernels/gemm/product_plan.h"
 #include "engine/kernels/gemm/product_runner.h"
 #include "engine/kernels/row_tiles.h"

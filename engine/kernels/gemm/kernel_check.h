@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/kernels/gemm/kernel_table.h"
+#include "engine/kernels/gemm/tile_kernel.h"
 
 namespace attendant {
 

@@ -5,20 +5,21 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/data_type.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/convert.h"
+#include "engine/kernels/gemm/gemm.h"
 #include "engine/kernels/gemm/gemm_choice.h"
 #include "engine/kernels/gemm/kernel_check.h"
+#include "engine/kernels/gemm/kernel_table.h"
 #include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/isa.h"
 
 namespace attendant {
-
-using dnnl::memory;
 
 namespace {
 
@@ -92,49 +93,13 @@ int64_t FindKBlock(const ComputeMode& mode, int64_t in) {
 
 }  // namespace
 
-void Panel::Place(char* packed, float* bias_of_columns) {
-  const PanelShape& shape = kernels->shape;
-  const dnnl::engine& engine = onednn::CpuEngine();
-  bias = memory(onednn::RowMajor(onednn::DataType::f32, 1, shape.width), engine, bias_of_columns);
-  for (int64_t block = 0; block < shape.blocks(); ++block, packed += kernels->block_bytes) {
-    blocks.push_back(packed);
-    if (shape.gemm == Gemm::kOneDnn) weights.emplace_back(kernels->weights, engine, packed);
-  }
-}
-
-void Panel::Pack(const WeightRows& rows) {
-  const PanelShape& shape = kernels->shape;
-  const int64_t element_bytes = onednn::ByteWidth(shape.element);
-  const memory::desc transposed({shape.k_block, shape.width}, shape.element,
-                                memory::dims{1, rows.row_stride / element_bytes});
-  const dnnl::engine& engine = onednn::CpuEngine();
-  dnnl::stream stream(engine);
-  for (int64_t i = 0; i < shape.blocks(); ++i) {
-    const int64_t k = i / shape.parts, part = i % shape.parts;
-    const char* const block =
-        rows.data + part * rows.part_stride + k * shape.k_block * element_bytes;
-    if (shape.gemm == Gemm::kTiles) {
-      PackAmxWeight(shape.gemm_element(), {block, rows.row_stride, shape.k_block, shape.width},
-                    blocks[i]);
-      continue;
-    }
-    if (shape.gemm == Gemm::kVector) {
-      PackVectorWeight(shape.gemm_element(), {block, rows.row_stride, shape.k_block, shape.width},
-                       blocks[i]);
-      continue;
-    }
-    memory source(transposed, engine, const_cast<char*>(block));
-    dnnl::reorder(source, weights[i]).execute(stream, source, weights[i]);
-  }
-  stream.wait();
-}
-
-absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
-    MatrixView<const float> weight, absl::Span<const float> bias, const ComputeMode& mode,
-    const ThreadTeam& team, PageArena& arena) {
+absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
+                                                absl::Span<const float> bias,
+                                                const ComputeMode& mode, const ThreadTeam& team,
+                                                PageArena arena) {
   assert(bias.empty() || static_cast<int64_t>(bias.size()) == weight.rows);
   const onednn::SingleThreaded single_threaded;
-  auto packed = std::make_unique<PackedWeight>();
+  auto packed = std::make_shared<PackedWeight>();
   packed->mode = mode;
   packed->plan = {.in = weight.cols, .out = weight.rows, .k_block = weight.cols};
   try {
@@ -147,7 +112,7 @@ absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
     return absl::InternalError(absl::StrCat("oneDNN could not pack a weight of [", weight.rows,
                                             ", ", weight.cols, "]: ", error.what()));
   }
-  return packed;
+  return PackedLinear(std::move(packed));
 }
 
 const PanelKernels& PackedWeight::KernelsOf(int64_t columns) const {

@@ -7,8 +7,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/packed_input_buffer.h"
-#include "engine/kernels/gemm/packed_weight.h"
-#include "engine/kernels/gemm/product_blocks.h"
+#include "engine/kernels/gemm/panel.h"
 
 namespace attendant {
 

@@ -1,4 +1,4 @@
-#include "engine/kernels/gemm/packed_weight.h"
+#include "engine/kernels/gemm/panel.h"
 #include "gmock/gmock.h"
 
 namespace attendant {

@@ -1,4 +1,4 @@
-#include "engine/kernels/gemm/product_blocks.h"
+#include "engine/kernels/gemm/panel.h"
 #include "gmock/gmock.h"
 
 namespace attendant {

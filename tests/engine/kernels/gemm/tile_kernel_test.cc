@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "engine/kernels/gemm/kernel_table.h"
+#include "engine/kernels/gemm/tile_kernel.h"
 #include "gmock/gmock.h"
 
 namespace attendant {
