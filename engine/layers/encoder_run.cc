@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/rules.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/encoder.h"
@@ -17,15 +18,18 @@
 namespace attendant {
 namespace {
 
+// Checks that the layers are within the model, and that each reads the output of the one before it.
 absl::Status CheckSpan(const ModelDescription& model, int64_t first_layer, int64_t layers) {
-  if (model.layers == 0 && first_layer == 0 && layers == 0) return absl::OkStatus();
-  if (first_layer < 0 || layers < 1 || first_layer >= model.layers ||
-      layers > model.layers - first_layer) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("layers: expected a span of at least 1 layer in 0..", model.layers - 1,
-                     "; got first ", first_layer, ", count ", layers));
-  }
-  return absl::OkStatus();
+  const bool is_empty = model.layers == 0 && first_layer == 0 && layers == 0;
+  const bool is_within = first_layer >= 0 && layers >= 1 && first_layer < model.layers &&
+                         layers <= model.layers - first_layer;
+  const int64_t input = model.layer.hidden_size, output = model.layer.layer_width();
+  Rules rules;
+  rules.Require(is_empty || is_within, "layers: expected a span of at least 1 layer in 0..",
+                model.layers - 1, "; got first ", first_layer, ", count ", layers);
+  rules.Require(layers <= 1 || output == input, "layers: expected 1 layer (a layer maps ", input,
+                " columns to ", output, "); got ", layers);
+  return rules.status();
 }
 
 absl::Status CheckLayer(const ModelDescription& model, int64_t layer) {
@@ -42,16 +46,6 @@ absl::Status CheckCrossKvUse(const LayerShape& layer, bool has_cross_kv) {
   return absl::InvalidArgumentError(absl::StrCat(
       "memory: required (the layer projects queries from ", layer.hidden_size,
       " columns, keys from ", layer.key_inputs(), " and values from ", layer.value_inputs(), ")"));
-}
-
-absl::Status CheckChain(const LayerShape& layer, int64_t layers) {
-  const int64_t output = layer.layer_width();
-  if (layers > 1 && output != layer.hidden_size) {
-    return absl::InvalidArgumentError(absl::StrCat("layers: expected 1 layer (a layer maps ",
-                                                   layer.hidden_size, " columns to ", output,
-                                                   "); got ", layers));
-  }
-  return absl::OkStatus();
 }
 
 // Fills `input` with arbitrary numbers of the magnitude of normalized rows.
@@ -224,7 +218,6 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
                                                            RunObserver& observer) {
   const Encoder::Impl& model = impl_->model();
   RETURN_IF_ERROR(CheckSpan(model.description, first_layer, layers));
-  RETURN_IF_ERROR(CheckChain(model.description.layer, layers));
   RETURN_IF_ERROR(CheckCrossKvUse(model.description.layer, false));
   if (!batch.cross_kv.empty()) {
     return absl::InvalidArgumentError(

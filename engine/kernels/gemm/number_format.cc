@@ -213,31 +213,25 @@ bool RoundsNatively(const ComputeMode& mode) {
 void ConvertInputRows(const ComputeMode& mode, MatrixView<const float> rows, float* scratch,
                       const ConversionTarget& target, float* scales) {
   if (RoundsNatively(mode)) return RoundRowsNatively(rows, target);
-  ConversionTarget row = target;
-  for (int64_t r = 0; r < rows.rows; ++r) {
-    const float scale = ConvertInput(mode, rows.row(r), rows.cols, scratch, row);
-    if (mode.type == ComputeType::kInt8) scales[r] = scale;
-    row.data = static_cast<char*>(row.data) + target.row_stride;
+  const size_t count = static_cast<size_t>(rows.cols);
+  char* to = static_cast<char*>(target.data);
+  for (int64_t r = 0; r < rows.rows; ++r, to += target.row_stride) {
+    const float* row = rows.row(r);
+    if (mode.type == ComputeType::kInt8) {
+      scales[r] = RotateAndQuantize(row, count, mode.emulate, kLargestInt8, scratch, to);
+    } else if (mode.type == ComputeType::kBf16x3) {
+      HWY_DYNAMIC_DISPATCH(SplitRow)(row, count, mode.emulate, to, to + target.part_stride);
+    } else {
+      HWY_DYNAMIC_DISPATCH(RoundRow)(row, count, mode.emulate, to);
+    }
   }
 }
 
 float ConvertInput(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
                    const ConversionTarget& target) {
-  const size_t size = static_cast<size_t>(count);
-  if (RoundsNatively(mode)) {
-    RoundRowsNatively({source, 1, count, count}, target);
-    return 1.0f;
-  }
-  if (mode.type == ComputeType::kInt8) {
-    return RotateAndQuantize(source, size, mode.emulate, kLargestInt8, scratch, target.data);
-  }
-  if (mode.type == ComputeType::kBf16x3) {
-    char* const low = static_cast<char*>(target.data) + target.part_stride;
-    HWY_DYNAMIC_DISPATCH(SplitRow)(source, size, mode.emulate, target.data, low);
-  } else {
-    HWY_DYNAMIC_DISPATCH(RoundRow)(source, size, mode.emulate, target.data);
-  }
-  return 1.0f;
+  float scale = 1.0f;
+  ConvertInputRows(mode, {source, 1, count, count}, scratch, target, &scale);
+  return scale;
 }
 
 float ConvertWeight(const ComputeMode& mode, const float* source, int64_t count, float* scratch,

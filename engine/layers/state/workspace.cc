@@ -173,25 +173,13 @@ CheckedSize Workspace::Bytes(const ModelDescription& model, int64_t capacity, in
 }
 
 void Workspace::Reserve(absl::Span<const ProductUse> uses) {
-  const int64_t all = PaddedRows(max_tokens), chunk = std::min(kFeedForwardRows, all);
-  for (const auto& [needs, rows] : uses) {
-    switch (rows) {
-      case ProductRows::kBatch:
-      case ProductRows::kFloat32:
-        gemm.Reserve(needs, all);
-        break;
-      case ProductRows::kChunk:
-        gemm.Reserve(needs, chunk);
-        break;
-      case ProductRows::kInner:
-        gemm.ReserveInner(needs, chunk);
-        break;
-      case ProductRows::kHead:
-        gemm.Reserve(needs, std::min(kHeadRows, all));
-        break;
-      case ProductRows::kLoading:
-        break;
-    }
+  const int64_t all = PaddedRows(max_tokens);
+  for (const auto& [needs, use] : uses) {
+    const bool is_inner = use == ProductRows::kInner;
+    int64_t rows = all;
+    if (is_inner || use == ProductRows::kChunk) rows = std::min(kFeedForwardRows, all);
+    if (use == ProductRows::kHead) rows = std::min(kHeadRows, all);
+    is_inner ? gemm.ReserveInner(needs, rows) : gemm.Reserve(needs, rows);
   }
 }
 

@@ -1,4 +1,5 @@
 #include "engine/kernels/gemm/panel.h"
+
 #include "gmock/gmock.h"
 
 namespace attendant {

@@ -1,11 +1,10 @@
-#include "engine/kernels/gemm/panel.h"
-
 #include <atomic>
 #include <latch>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "engine/kernels/gemm/panel.h"
 #include "gmock/gmock.h"
 
 namespace attendant {

@@ -1,6 +1,7 @@
+#include "engine/kernels/gemm/tile_kernel.h"
+
 #include <vector>
 
-#include "engine/kernels/gemm/tile_kernel.h"
 #include "gmock/gmock.h"
 
 namespace attendant {
