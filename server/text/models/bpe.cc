@@ -15,8 +15,6 @@
 namespace attendant::text {
 namespace {
 
-using TokenIds = absl::flat_hash_map<std::string, uint32_t>;
-
 struct BpeOptions {
   std::string unk_token;
   bool has_unk = false;
@@ -28,9 +26,9 @@ struct BpeOptions {
 class CharacterIds {
  public:
   // Of tokens that begin with `prefix` and end with `suffix`, the character between them counts.
-  CharacterIds(const TokenIds& ids, absl::string_view prefix, absl::string_view suffix) {
+  CharacterIds(const Vocabulary& vocabulary, absl::string_view prefix, absl::string_view suffix) {
     low_.fill(Model::kNoId);
-    for (const auto& [token, id] : ids) {
+    for (const auto& [token, id] : vocabulary) {
       absl::string_view rest = token;
       if (!absl::ConsumePrefix(&rest, prefix) || !absl::ConsumeSuffix(&rest, suffix)) continue;
       if (rest.empty() || rest.size() > 4) continue;
@@ -53,33 +51,19 @@ class CharacterIds {
 
 class Bpe : public Model {
  public:
-  Bpe(const BpeOptions& options, TokenIds ids, BpeMerges merges)
-      : options_(options),
-        ids_(std::move(ids)),
+  Bpe(const BpeOptions& options, const Vocabulary& tokens, ByteTrie trie, BpeMerges merges)
+      : Model(std::move(trie)),
+        options_(options),
         merges_(std::move(merges)),
         unk_id_(options.has_unk ? Find(options.unk_token) : kNoId),
-        characters_{CharacterIds(ids_, "", ""), CharacterIds(ids_, "", options_.suffix),
-                    CharacterIds(ids_, options_.prefix, ""),
-                    CharacterIds(ids_, options_.prefix, options_.suffix)} {
-    texts_.reserve(ids_.size());
-    for (const auto& [token, id] : ids_) texts_.emplace_back(id, &token);
-    std::sort(texts_.begin(), texts_.end());
+        characters_{CharacterIds(tokens, "", ""), CharacterIds(tokens, "", options_.suffix),
+                    CharacterIds(tokens, options_.prefix, ""),
+                    CharacterIds(tokens, options_.prefix, options_.suffix)} {
     for (size_t byte = 0; byte < 256; ++byte) {
       byte_ids_[byte] = options_.byte_fallback ? Find(absl::StrFormat("<0x%02X>", byte)) : kNoId;
     }
   }
 
-  uint32_t Find(absl::string_view token) const override {
-    const auto found = ids_.find(token);
-    return found == ids_.end() ? kNoId : found->second;
-  }
-  std::string Text(uint32_t id) const override {
-    const auto found =
-        std::lower_bound(texts_.begin(), texts_.end(), id,
-                         [](const auto& text, uint32_t wanted) { return text.first < wanted; });
-    return found == texts_.end() || found->first != id ? "" : *found->second;
-  }
-  uint32_t size() const override { return static_cast<uint32_t>(ids_.size()); }
   size_t tokens_of_item() const override { return options_.byte_fallback ? 4 : 1; }
   size_t scratch_bytes() const override {
     return 2 * sizeof(BpeSymbol) + 4 * sizeof(MergeScratch::Waiting) + sizeof(MergeScratch::Link);
@@ -154,8 +138,6 @@ class Bpe : public Model {
   }
 
   const BpeOptions options_;
-  const TokenIds ids_;
-  std::vector<std::pair<uint32_t, const std::string*>> texts_;  // texts of ids_, by ascending id
   const BpeMerges merges_;
   const uint32_t unk_id_;
   // In the middle of a piece, at its end, and the same after its beginning.
@@ -174,7 +156,7 @@ absl::StatusOr<std::pair<std::string, std::string>> ReadMerge(JsonValue merge,
   return std::pair(std::move(parts[0]), std::move(parts[1]));
 }
 
-absl::StatusOr<BpeMerges> ReadMerges(const Fields& fields, const TokenIds& ids,
+absl::StatusOr<BpeMerges> ReadMerges(const Fields& fields, const ByteTrie& vocabulary,
                                      absl::string_view prefix) {
   ASSIGN_OR_RETURN(const std::vector<JsonValue> list, fields.Array("merges"));
   BpeMerges merges(list.size());
@@ -190,11 +172,10 @@ absl::StatusOr<BpeMerges> ReadMerges(const Fields& fields, const TokenIds& ids,
     uint32_t found[3];
     const std::string tokens[] = {left, right, left + right.substr(prefix.size())};
     for (int j = 0; j < 3; ++j) {
-      const auto id = ids.find(tokens[j]);
-      if (id == ids.end()) {
+      found[j] = vocabulary.Find(tokens[j]);
+      if (found[j] == ByteTrie::kNoValue) {
         return Unexpected(field, "tokens of the vocabulary", absl::StrCat("\"", tokens[j], "\""));
       }
-      found[j] = id->second;
     }
     merges.Add(found[0], found[1], {rank++, found[2]});
   }
@@ -229,11 +210,11 @@ absl::StatusOr<BpeOptions> ReadOptions(const Fields& fields) {
 }
 
 // Whether each byte has a character in the vocabulary, so that no text is unknown.
-bool HasAllBytes(const TokenIds& ids) {
+bool HasAllBytes(const ByteTrie& vocabulary) {
   for (int byte = 0; byte < 256; ++byte) {
     std::string character;
     AppendUtf8(ByteCharacters()[byte], character);
-    if (!ids.contains(character)) return false;
+    if (vocabulary.Find(character) == ByteTrie::kNoValue) return false;
   }
   return true;
 }
@@ -246,15 +227,13 @@ absl::StatusOr<std::unique_ptr<Model>> LoadBpe(const Fields& fields, Vocabulary&
       "ignore_merges,vocab,merges"));
   ASSIGN_OR_RETURN(const BpeOptions options, ReadOptions(fields));
   ASSIGN_OR_RETURN(vocabulary, LoadVocabulary(fields));
-  TokenIds ids;
-  ids.reserve(vocabulary.size());
-  for (const auto& [token, id] : vocabulary) ids[token] = id;
-  if (options.has_unk && !ids.contains(options.unk_token) && !HasAllBytes(ids)) {
+  ByteTrie trie(vocabulary);
+  if (options.has_unk && trie.Find(options.unk_token) == ByteTrie::kNoValue && !HasAllBytes(trie)) {
     return Unexpected(fields.PathOf("unk_token"), "a token of the vocabulary",
                       absl::StrCat("\"", options.unk_token, "\""));
   }
-  ASSIGN_OR_RETURN(BpeMerges merges, ReadMerges(fields, ids, options.prefix));
-  return std::make_unique<Bpe>(options, std::move(ids), std::move(merges));
+  ASSIGN_OR_RETURN(BpeMerges merges, ReadMerges(fields, trie, options.prefix));
+  return std::make_unique<Bpe>(options, vocabulary, std::move(trie), std::move(merges));
 }
 
 }  // namespace attendant::text

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,6 +13,7 @@
 #include "server/text/base/items.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/models/bpe_merges.h"
+#include "server/text/models/byte_trie.h"
 
 namespace attendant::text {
 
@@ -39,8 +41,9 @@ struct ModelScratch {
 // Immutable; thread-safe.
 class Model {
  public:
-  static constexpr uint32_t kNoId = 0xFFFFFFFF;
+  static constexpr uint32_t kNoId = ByteTrie::kNoValue;
 
+  explicit Model(ByteTrie vocabulary) : vocabulary_(std::move(vocabulary)) {}
   virtual ~Model() = default;
 
   // Appends the tokens of a non-empty piece.
@@ -48,13 +51,13 @@ class Model {
                         std::vector<ModelToken>& tokens) const = 0;
 
   // Returns the id of a token, or kNoId.
-  virtual uint32_t Find(absl::string_view token) const = 0;
+  uint32_t Find(absl::string_view token) const { return vocabulary_.Find(token); }
 
   // Returns the token with an id; empty if there is none.
-  virtual std::string Text(uint32_t id) const = 0;
+  std::string Text(uint32_t id) const { return vocabulary_.Text(id); }
 
-  // Returns the number of distinct tokens. Ids may have gaps.
-  virtual uint32_t size() const = 0;
+  // Returns the number of tokens. Ids may have gaps.
+  virtual uint32_t size() const { return vocabulary_.size(); }
 
   // Returns whether a token's text is its piece's; otherwise it is the vocabulary's.
   virtual bool has_surface_text() const { return false; }
@@ -64,6 +67,9 @@ class Model {
 
   // Returns the maximum number of tokens for an item.
   virtual size_t tokens_of_item() const { return 1; }
+
+ protected:
+  const ByteTrie vocabulary_;
 };
 
 // Tokens and their ids, in the order of a file.

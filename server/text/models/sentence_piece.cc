@@ -1,11 +1,7 @@
 #include "server/text/models/sentence_piece.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/wire_format_lite.h>
-
-#include <bit>
 #include <cmath>
-#include <optional>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
@@ -15,108 +11,13 @@
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
 #include "server/text/models/model.h"
+#include "server/text/models/sentence_piece_model.pb.h"
 
 namespace attendant::text {
 namespace {
 
-using google::protobuf::internal::WireFormatLite;
-using google::protobuf::io::CodedInputStream;
-
-constexpr uint32_t Tag(int field, WireFormatLite::WireType type) {
-  return WireFormatLite::MakeTag(field, type);
-}
-constexpr auto kVarint = WireFormatLite::WIRETYPE_VARINT;
-constexpr auto kFixed32 = WireFormatLite::WIRETYPE_FIXED32;
-constexpr auto kBytes = WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
-
-// sentencepiece_model.proto.
-constexpr uint32_t kPiece = Tag(1, kBytes), kTrainer = Tag(2, kBytes), kNormalizer = Tag(3, kBytes);
-constexpr uint32_t kPieceText = Tag(1, kBytes), kPieceScore = Tag(2, kFixed32),
-                   kPieceType = Tag(3, kVarint);
-constexpr uint64_t kControl = 3, kUserDefined = 4;  // types of pieces
-constexpr uint32_t kModelType = Tag(3, kVarint), kUnkId = Tag(40, kVarint);
-constexpr uint64_t kUnigram = 1;  // of the types of models
-constexpr uint32_t kCharsmap = Tag(2, kBytes);
-
-// A field of a message: its tag, and the value of its type.
-struct Field {
-  uint32_t tag = 0;
-  uint64_t number = 0;  // kVarint, kFixed32
-  absl::string_view bytes;
-};
-
-// Reads the value of a field; skips those of other types.
-bool ReadValue(CodedInputStream& stream, absl::string_view message, Field& field) {
-  switch (WireFormatLite::GetTagWireType(field.tag)) {
-    case kVarint:
-      return stream.ReadVarint64(&field.number);
-    case kFixed32: {
-      uint32_t bits = 0;
-      const bool read = stream.ReadLittleEndian32(&bits);
-      field.number = bits;
-      return read;
-    }
-    case kBytes: {
-      uint32_t size = 0;
-      if (!stream.ReadVarint32(&size)) return false;
-      const size_t begin = static_cast<size_t>(stream.CurrentPosition());
-      if (size > message.size() - begin) return false;
-      field.bytes = message.substr(begin, size);
-      return stream.Skip(static_cast<int>(size));
-    }
-    default:
-      return WireFormatLite::SkipField(&stream, field.tag);
-  }
-}
-
-// Calls `visit` for each field of a message. Returns false if it is not one, or if `visit` does.
-template <typename Visit>
-bool ForEachField(absl::string_view message, Visit visit) {
-  CodedInputStream stream(reinterpret_cast<const uint8_t*>(message.data()),
-                          static_cast<int>(message.size()));
-  for (Field field; (field.tag = stream.ReadTag()) != 0;) {
-    if (!ReadValue(stream, message, field) || !visit(field)) return false;
-  }
-  return stream.ConsumedEntireMessage();
-}
-
-// Reads a piece. Returns false if it is not one.
-bool ReadPiece(absl::string_view message, SentencePieceModel& model) {
-  SentencePiece piece;
-  uint64_t type = 0;
-  const bool is_message = ForEachField(message, [&](const Field& field) {
-    if (field.tag == kPieceText) piece.text = std::string(field.bytes);
-    if (field.tag == kPieceScore) {
-      piece.score = std::bit_cast<float>(static_cast<uint32_t>(field.number));
-    }
-    if (field.tag == kPieceType) type = field.number;
-    return true;
-  });
-  if (type == kControl || type == kUserDefined) model.added.push_back(piece.text);
-  model.pieces.push_back(std::move(piece));
-  return is_message;
-}
-
-bool ReadModel(absl::string_view bytes, SentencePieceModel& model) {
-  return ForEachField(bytes, [&](const Field& field) {
-    if (field.tag == kPiece) {
-      return model.pieces.size() <= SentencePieceModel::kMaxPieces && ReadPiece(field.bytes, model);
-    }
-    if (field.tag != kTrainer && field.tag != kNormalizer) return true;
-    return ForEachField(field.bytes, [&](const Field& inner) {
-      if (field.tag == kNormalizer && inner.tag == kCharsmap) {
-        model.charsmap = std::string(inner.bytes);
-      }
-      if (field.tag == kTrainer && inner.tag == kModelType) {
-        model.is_unigram = inner.number == kUnigram;
-      }
-      if (field.tag == kTrainer && inner.tag == kUnkId) {
-        model.unk_id = static_cast<int32_t>(inner.number);
-      }
-      return true;
-    });
-  });
-}
+constexpr int kControl = 3, kUserDefined = 4;  // types of pieces
+constexpr int kUnigram = 1;                    // of the types of models
 
 absl::Status CheckPieces(const SentencePieceModel& model) {
   for (size_t i = 0; i < model.pieces.size(); ++i) {
@@ -155,13 +56,24 @@ absl::StatusOr<SentencePieceModel> ReadSentencePiece(absl::string_view bytes,
     return Unexpected(file, absl::StrCat("at most ", JsonTree::kMaxBytes, " bytes"),
                       absl::StrCat(bytes.size()));
   }
-  const bool is_model = ReadModel(bytes, model);
-  if (model.pieces.size() > SentencePieceModel::kMaxPieces) {
+  sentence_piece::ModelProto read;
+  if (!read.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Unexpected(file, "a SentencePiece model", "other bytes");
+  }
+  if (read.pieces().empty()) return Unexpected(file, "a SentencePiece model", "no pieces");
+  if (static_cast<size_t>(read.pieces_size()) > SentencePieceModel::kMaxPieces) {
     return Unexpected(file, absl::StrCat("at most ", SentencePieceModel::kMaxPieces, " pieces"),
                       "more");
   }
-  if (!is_model) return Unexpected(file, "a SentencePiece model", "other bytes");
-  if (model.pieces.empty()) return Unexpected(file, "a SentencePiece model", "no pieces");
+  for (sentence_piece::ModelProto::SentencePiece& piece : *read.mutable_pieces()) {
+    if (piece.type() == kControl || piece.type() == kUserDefined) {
+      model.added.push_back(piece.piece());
+    }
+    model.pieces.push_back({std::move(*piece.mutable_piece()), piece.score()});
+  }
+  model.is_unigram = read.trainer_spec().model_type() == kUnigram;
+  model.unk_id = read.trainer_spec().unk_id();
+  model.charsmap = read.normalizer_spec().precompiled_charsmap();
   RETURN_IF_ERROR(CheckPieces(model));
   return model;
 }

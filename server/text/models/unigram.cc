@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/text/models/byte_trie.h"
 #include "server/text/models/model.h"
 #include "server/text/models/score.h"
 
@@ -20,19 +19,18 @@ constexpr uint32_t kUnreached = 0xFFFFFFFF;
 
 class Unigram : public Model {
  public:
-  Unigram(Vocabulary vocabulary, std::vector<double> scores, uint32_t unk_id, bool byte_fallback)
-      : scores_(std::move(scores)),
+  Unigram(const Vocabulary& vocabulary, std::vector<double> scores, uint32_t unk_id,
+          bool byte_fallback)
+      : Model(ByteTrie(vocabulary)),
+        scores_(std::move(scores)),
         unk_id_(unk_id),
-        unk_score_(*std::min_element(scores_.begin(), scores_.end()) - kUnknownPenalty),
-        trie_(std::move(vocabulary)) {
+        unk_score_(*std::min_element(scores_.begin(), scores_.end()) - kUnknownPenalty) {
     byte_ids_.fill(kNoId);
     for (size_t byte = 0; byte < 256 && byte_fallback; ++byte) {
-      byte_ids_[byte] = trie_.Find(absl::StrFormat("<0x%02X>", byte));
+      byte_ids_[byte] = vocabulary_.Find(absl::StrFormat("<0x%02X>", byte));
     }
   }
 
-  uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
-  std::string Text(uint32_t id) const override { return trie_.Text(id); }
   // As the original counts them: equal tokens each.
   uint32_t size() const override { return static_cast<uint32_t>(scores_.size()); }
   bool has_surface_text() const override { return true; }
@@ -77,11 +75,11 @@ class Unigram : public Model {
       const double so_far = steps[begin].score;
       const size_t next = begin + CharacterSize(static_cast<unsigned char>(bytes[begin]));
       bool has_character = false;
-      ByteTrie::Node node = trie_.root();
+      ByteTrie::Node node = vocabulary_.root();
       for (size_t at = begin; at < bytes.size();) {
-        node = trie_.Child(node, static_cast<unsigned char>(bytes[at++]));
+        node = vocabulary_.Child(node, static_cast<unsigned char>(bytes[at++]));
         if (node == ByteTrie::kNone) break;
-        const uint32_t id = trie_.Value(node);
+        const uint32_t id = vocabulary_.Value(node);
         if (id == ByteTrie::kNoValue) continue;
         Improve(scores_[id] + so_far, first, id, steps[at]);
         has_character |= at == next;
@@ -100,7 +98,7 @@ class Unigram : public Model {
   void AddUnknown(const PieceBytes& bytes, uint32_t begin, uint32_t end,
                   std::vector<ModelToken>& tokens) const {
     const absl::string_view surface = bytes.bytes().substr(begin, end - begin);
-    const uint32_t id = trie_.Find(surface);
+    const uint32_t id = vocabulary_.Find(surface);
     const bool falls_back =
         id == kNoId && std::all_of(surface.begin(), surface.end(), [&](char byte) {
           return byte_ids_[static_cast<unsigned char>(byte)] != kNoId;
@@ -114,7 +112,6 @@ class Unigram : public Model {
   const std::vector<double> scores_;
   const uint32_t unk_id_;
   const double unk_score_;
-  const ByteTrie trie_;
   std::array<uint32_t, 256> byte_ids_;
 };
 

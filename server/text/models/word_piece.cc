@@ -1,8 +1,5 @@
 // WordPiece: the longest tokens from the left; and WordLevel: a word is a token, or unknown.
-#include <utility>
-
 #include "absl/strings/str_cat.h"
-#include "server/text/models/byte_trie.h"
 #include "server/text/models/model.h"
 
 namespace attendant::text {
@@ -11,29 +8,16 @@ namespace {
 // Each of a word's bytes may take as many steps as the word is long.
 constexpr uint32_t kMaxWordCharacters = 1000;
 
-// A model that looks up parts of a word.
-class WordModel : public Model {
- public:
-  WordModel(uint32_t unk_id, Vocabulary vocabulary)
-      : unk_id_(unk_id), trie_(std::move(vocabulary)) {}
-
-  uint32_t Find(absl::string_view token) const override { return trie_.Find(token); }
-  std::string Text(uint32_t id) const override { return trie_.Text(id); }
-  uint32_t size() const override { return trie_.size(); }
-  size_t scratch_bytes() const override { return 5; }
-
- protected:
-  const uint32_t unk_id_;
-  const ByteTrie trie_;
-};
-
-class WordPiece : public WordModel {
+class WordPiece : public Model {
  public:
   WordPiece(uint32_t unk_id, absl::string_view continuing_prefix, uint32_t max_characters,
-            Vocabulary vocabulary)
-      : WordModel(unk_id, std::move(vocabulary)),
+            const Vocabulary& vocabulary)
+      : Model(ByteTrie(vocabulary)),
+        unk_id_(unk_id),
         max_characters_(max_characters),
-        continued_(trie_.Walk(trie_.root(), continuing_prefix)) {}
+        continued_(vocabulary_.Walk(vocabulary_.root(), continuing_prefix)) {}
+
+  size_t scratch_bytes() const override { return 5; }
 
   void Tokenize(ItemSpan piece, ModelScratch& scratch,
                 std::vector<ModelToken>& tokens) const override {
@@ -49,14 +33,14 @@ class WordPiece : public WordModel {
     word.Assign(piece);
     const absl::string_view bytes = word.bytes();
     for (size_t begin = 0; begin < bytes.size();) {
-      ByteTrie::Node node = begin == 0 ? trie_.root() : continued_;
+      ByteTrie::Node node = begin == 0 ? vocabulary_.root() : continued_;
       uint32_t id = kNoId;
       size_t end = begin;
       for (size_t at = begin; node != ByteTrie::kNone && at < bytes.size();) {
-        node = trie_.Child(node, static_cast<unsigned char>(bytes[at++]));
+        node = vocabulary_.Child(node, static_cast<unsigned char>(bytes[at++]));
         if (node == ByteTrie::kNone) break;
-        if (trie_.Value(node) != ByteTrie::kNoValue) {
-          id = trie_.Value(node);
+        if (vocabulary_.Value(node) != ByteTrie::kNoValue) {
+          id = vocabulary_.Value(node);
           end = at;
         }
       }
@@ -67,21 +51,27 @@ class WordPiece : public WordModel {
     return true;
   }
 
-  const uint32_t max_characters_;
+  const uint32_t unk_id_, max_characters_;
   const ByteTrie::Node continued_;
 };
 
-class WordLevel : public WordModel {
+class WordLevel : public Model {
  public:
-  using WordModel::WordModel;
+  WordLevel(uint32_t unk_id, const Vocabulary& vocabulary)
+      : Model(ByteTrie(vocabulary)), unk_id_(unk_id) {}
+
+  size_t scratch_bytes() const override { return 5; }
 
   void Tokenize(ItemSpan piece, ModelScratch& scratch,
                 std::vector<ModelToken>& tokens) const override {
     PieceBytes& word = scratch.bytes;
     word.Assign(piece);
-    const uint32_t id = trie_.Find(word.bytes());
+    const uint32_t id = vocabulary_.Find(word.bytes());
     tokens.push_back({id == kNoId ? unk_id_ : id, 0, static_cast<uint32_t>(piece.size())});
   }
+
+ private:
+  const uint32_t unk_id_;
 };
 
 absl::StatusOr<uint32_t> FindUnknown(absl::string_view token, const std::string& field,
