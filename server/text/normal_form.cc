@@ -12,51 +12,40 @@ struct ClassedChange {
   uint8_t combining_class;
 };
 
-class Decomposer {
- public:
-  explicit Decomposer(bool compatible) : compatible_(compatible) {}
-
-  void Add(char32_t code) {
-    if (IsHangulSyllable(code)) {
-      const char32_t index = code - kHangulBase;
-      Push(kHangulL + index / (kHangulVs * kHangulTs), 0);
-      Push(kHangulV + index % (kHangulVs * kHangulTs) / kHangulTs, 1);
-      if (index % kHangulTs != 0) Push(kHangulT + index % kHangulTs, 1);
-      return;
-    }
-    const absl::Span<const int32_t> parts = Decomposition(code, compatible_);
-    if (parts.empty()) return Push(code, 0);
-    for (size_t i = 0; i < parts.size(); ++i) Push(parts[i], i == 0 ? 0 : 1);
-  }
-
-  std::vector<ClassedChange> Finish() {
-    SortMarks();
-    return std::move(changes_);
-  }
-
- private:
-  void Push(char32_t code, int32_t shift) {
-    const uint8_t combining_class = CombiningClass(code);
-    if (combining_class == 0) SortMarks();
-    changes_.push_back({{code, shift}, combining_class});
-    if (combining_class == 0) sorted_ = changes_.size();
-  }
-
+std::vector<ClassedChange> Decompose(const Items& items, bool compatible) {
+  std::vector<ClassedChange> changes;
+  size_t sorted = 0;
   // Puts the marks since the last other character in the order of their classes.
-  void SortMarks() {
-    if (changes_.size() - sorted_ > 1) {
-      std::stable_sort(changes_.begin() + sorted_, changes_.end(),
+  const auto sort_marks = [&] {
+    if (changes.size() - sorted > 1) {
+      std::stable_sort(changes.begin() + sorted, changes.end(),
                        [](const ClassedChange& a, const ClassedChange& b) {
                          return a.combining_class < b.combining_class;
                        });
     }
-    sorted_ = changes_.size();
+    sorted = changes.size();
+  };
+  const auto push = [&](char32_t code, int32_t shift) {
+    const uint8_t combining_class = CombiningClass(code);
+    if (combining_class == 0) sort_marks();
+    changes.push_back({{code, shift}, combining_class});
+    if (combining_class == 0) sorted = changes.size();
+  };
+  for (const Item& item : items) {
+    if (IsHangulSyllable(item.code)) {
+      const char32_t index = item.code - kHangulBase;
+      push(kHangulL + index / (kHangulVs * kHangulTs), 0);
+      push(kHangulV + index % (kHangulVs * kHangulTs) / kHangulTs, 1);
+      if (index % kHangulTs != 0) push(kHangulT + index % kHangulTs, 1);
+      continue;
+    }
+    const absl::Span<const int32_t> parts = Decomposition(item.code, compatible);
+    if (parts.empty()) push(item.code, 0);
+    for (size_t i = 0; i < parts.size(); ++i) push(parts[i], i == 0 ? 0 : 1);
   }
-
-  const bool compatible_;
-  size_t sorted_ = 0;
-  std::vector<ClassedChange> changes_;
-};
+  sort_marks();
+  return changes;
+}
 
 std::vector<Change> ComposeChanges(const std::vector<ClassedChange>& decomposed) {
   std::vector<Change> composed;
@@ -79,9 +68,7 @@ std::vector<Change> ComposeChanges(const std::vector<ClassedChange>& decomposed)
 }
 
 void NormalizeStretch(const NormalForm& form, Items& items) {
-  Decomposer decomposer(form.compatible);
-  for (const Item& item : items) decomposer.Add(item.code);
-  const std::vector<ClassedChange> decomposed = decomposer.Finish();
+  const std::vector<ClassedChange> decomposed = Decompose(items, form.compatible);
   if (form.compose) return ApplyChanges(ComposeChanges(decomposed), items);
   std::vector<Change> changes;
   changes.reserve(decomposed.size());

@@ -5,12 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/text/base/byte_characters.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/unicode.h"
 #include "server/text/charsmap.h"
 #include "server/text/normal_form.h"
-#include "server/text/replace.h"
+#include "server/text/split_pattern.h"
 
 namespace attendant::text {
 namespace {
@@ -146,6 +147,46 @@ NormalizerOr LoadStrip(const Fields& fields) {
   }};
 }
 
+// Loads a replacement text of at most 64 bytes.
+absl::StatusOr<std::u32string> LoadContent(const Fields& fields, absl::string_view key) {
+  constexpr size_t kMaxContent = 64;
+  ASSIGN_OR_RETURN(const std::string content, fields.String(key));
+  if (content.size() > kMaxContent) {
+    return Unexpected(fields.PathOf(key), absl::StrCat("at most ", kMaxContent, " bytes"),
+                      absl::StrCat(content.size()));
+  }
+  return ToCodes(content);
+}
+
+void Replace(const SplitPattern& pattern, const std::u32string& content, Items& items) {
+  std::vector<Match> matches;
+  if (!items.empty()) pattern(items, matches);
+  if (std::none_of(matches.begin(), matches.end(),
+                   [](const Match& match) { return match.is_match; })) {
+    return;
+  }
+  Items result;
+  for (const Match& match : matches) {
+    if (!match.is_match) {
+      result.insert(result.end(), items.begin() + match.first, items.begin() + match.last);
+      continue;
+    }
+    const Item& last = items[match.last - 1];
+    for (const char32_t code : content) result.push_back({code, last.begin, last.end});
+  }
+  items.swap(result);
+}
+
+NormalizerOr LoadReplace(const Fields& fields) {
+  ASSIGN_OR_RETURN(std::u32string content, LoadContent(fields, "content"));
+  ASSIGN_OR_RETURN(SplitPattern pattern, LoadPattern(fields));
+  const auto growth = std::max<uint32_t>(1, static_cast<uint32_t>(content.size()));
+  return Normalizer{[pattern = std::move(pattern), content = std::move(content)](Items& items) {
+                      Replace(pattern, content, items);
+                    },
+                    growth};
+}
+
 NormalizerOr LoadPrepend(const Fields& fields) {
   ASSIGN_OR_RETURN(std::u32string text, LoadContent(fields, "prepend"));
   const auto growth = 1 + static_cast<uint32_t>(text.size());  // of a text of one item
@@ -199,9 +240,9 @@ constexpr ComponentType<Normalizer> kKinds[] = {
 
 }  // namespace
 
-NormalizerOr LoadNormalizer(JsonValue json, const std::string& field) {
-  if (json.is_null()) return Normalizer{};
-  return LoadComponent(kKinds, json, field);
+NormalizerOr LoadNormalizer(const std::optional<JsonValue>& json, const std::string& field) {
+  if (!json || json->is_null()) return Normalizer{};
+  return LoadComponent(kKinds, *json, field);
 }
 
 Normalizer LowercaseBefore(Normalizer next) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,8 @@ class CodeGrowth {
 
 // Loads a normalizer; null loads one that changes nothing. Returns INVALID_ARGUMENT with the
 // invalid key below `field`, and UNIMPLEMENTED for unsupported features.
-absl::StatusOr<Normalizer> LoadNormalizer(JsonValue json, const std::string& field);
+absl::StatusOr<Normalizer> LoadNormalizer(const std::optional<JsonValue>& json,
+                                          const std::string& field);
 
 // Normalizers added by settings outside the file.
 Normalizer LowercaseBefore(Normalizer next);

@@ -145,11 +145,12 @@ size_t PostProcessor::special_tokens(bool is_pair) const {
   return count;
 }
 
-absl::StatusOr<PostProcessor> LoadPostProcessor(JsonValue json, const std::string& field) {
+absl::StatusOr<PostProcessor> LoadPostProcessor(const std::optional<JsonValue>& json,
+                                                const std::string& field) {
   PostProcessor processor;
-  if (json.is_null()) return processor;
+  if (!json || json->is_null()) return processor;
   bool has_template = false;
-  RETURN_IF_ERROR(LoadStep(json, field, has_template, processor));
+  RETURN_IF_ERROR(LoadStep(*json, field, has_template, processor));
   return processor;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +35,8 @@ struct PostProcessor {
 
 // Loads a post-processor; null adds no tokens. Returns INVALID_ARGUMENT with the invalid key below
 // `field`, and UNIMPLEMENTED for unsupported features.
-absl::StatusOr<PostProcessor> LoadPostProcessor(JsonValue json, const std::string& field);
+absl::StatusOr<PostProcessor> LoadPostProcessor(const std::optional<JsonValue>& json,
+                                                const std::string& field);
 
 // Numbers of whitespace characters at the ends of a token's text.
 struct Padding {

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "server/text/base/byte_characters.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/unicode.h"
@@ -81,16 +80,14 @@ void Rewrite(Pieces& pieces, Write write) {
   std::swap(pieces, result);
 }
 
-enum class PrependScheme { kAlways, kFirst, kNever };
-
-PreTokenizer Metaspace(char32_t replacement, PrependScheme scheme, bool split) {
+// Prepends the replacement to all pieces, or if `only_first` to the text's first one.
+PreTokenizer Metaspace(char32_t replacement, bool prepend, bool only_first, bool split) {
   const auto write = [=](ItemSpan piece, Pieces& result) {
     Items& items = result.items;
     uint32_t first = static_cast<uint32_t>(items.size());
     const bool begins_so = piece[0].code == ' ' || piece[0].code == replacement;
-    const bool prepends = !begins_so && (scheme == PrependScheme::kAlways ||
-                                         (scheme == PrependScheme::kFirst && piece[0].begin == 0));
-    if (prepends) items.push_back({replacement, piece[0].begin, piece[0].end});
+    if (prepend && !begins_so && (!only_first || piece[0].begin == 0))
+      items.push_back({replacement, piece[0].begin, piece[0].end});
     for (const Item& item : piece) {
       const uint32_t at = static_cast<uint32_t>(items.size());
       items.push_back(item);
@@ -137,19 +134,6 @@ absl::StatusOr<SplitBehavior> LoadBehavior(const Fields& fields) {
                     *fields.Find("behavior"));
 }
 
-absl::StatusOr<SplitPattern> LoadPattern(const Fields& fields) {
-  ASSIGN_OR_RETURN(const Fields pattern, fields.Object("pattern"));
-  if (pattern.Find("Regex").has_value()) {
-    ASSIGN_OR_RETURN(const std::string regex, pattern.String("Regex"));
-    return KnownPattern(regex, pattern.PathOf("Regex"));
-  }
-  ASSIGN_OR_RETURN(const std::string text, pattern.String("String"));
-  if (text.empty() || text.size() > 64) {
-    return Unexpected(pattern.PathOf("String"), "1..64 bytes", absl::StrCat(text.size()));
-  }
-  return Literal(ToCodes(text));
-}
-
 PreTokenizerOr LoadSplit(const Fields& fields) {
   ASSIGN_OR_RETURN(SplitPattern pattern, LoadPattern(fields));
   if (absl::StatusOr<JsonValue> given = fields.Get("behavior"); !given.ok()) return given.status();
@@ -186,11 +170,7 @@ PreTokenizerOr LoadMetaspace(const Fields& fields) {
   if (!prefix && !never) {
     return Unexpected(fields.PathOf("prepend_scheme"), "never (add_prefix_space is false)", scheme);
   }
-  return Metaspace(codes[0],
-                   never               ? PrependScheme::kNever
-                   : scheme == "first" ? PrependScheme::kFirst
-                                       : PrependScheme::kAlways,
-                   split);
+  return Metaspace(codes[0], !never, scheme == "first", split);
 }
 
 PreTokenizerOr LoadBytes(const Fields& fields) {
@@ -258,9 +238,9 @@ constexpr ComponentType<PreTokenizer> kPreTokenizers[] = {
 
 }  // namespace
 
-PreTokenizerOr LoadPreTokenizer(JsonValue json, const std::string& field) {
-  if (json.is_null()) return PreTokenizer{};
-  return LoadComponent(kPreTokenizers, json, field);
+PreTokenizerOr LoadPreTokenizer(const std::optional<JsonValue>& json, const std::string& field) {
+  if (!json || json->is_null()) return PreTokenizer{};
+  return LoadComponent(kPreTokenizers, *json, field);
 }
 
 }  // namespace attendant::text

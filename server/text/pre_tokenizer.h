@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -22,6 +23,7 @@ struct PreTokenizer {
 
 // Loads a pre-tokenizer; null loads one that splits nothing. Returns INVALID_ARGUMENT with the
 // invalid key below `field`, and UNIMPLEMENTED for unsupported features.
-absl::StatusOr<PreTokenizer> LoadPreTokenizer(JsonValue json, const std::string& field);
+absl::StatusOr<PreTokenizer> LoadPreTokenizer(const std::optional<JsonValue>& json,
+                                              const std::string& field);
 
 }  // namespace attendant::text

@@ -1,5 +1,5 @@
-// Patterns at which tokenizer.json splits texts. Only known regular expressions, scanned by hand in
-// linear time, are supported.
+// Patterns at which tokenizer.json splits texts, or that it replaces. Only known regular
+// expressions, scanned by hand in linear time, are supported.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/text/base/items.h"
+#include "server/text/base/json_fields.h"
 
 namespace attendant::text {
 
@@ -34,8 +35,9 @@ SplitPattern RunsOf(size_t length);
 // A non-empty text.
 SplitPattern Literal(std::u32string text);
 
-// A known regular expression; returns UNIMPLEMENTED with `field` for others.
-absl::StatusOr<SplitPattern> KnownPattern(absl::string_view regex, absl::string_view field);
+// Loads the "pattern" of a component, a String or a Regex. Returns UNIMPLEMENTED for unknown
+// regular expressions.
+absl::StatusOr<SplitPattern> LoadPattern(const Fields& fields);
 
 // Patterns of word-like pieces in GPT-2 and its successors, which try alternatives in turn. The
 // first is GPT-2's; the second is that of a regular expression in tokenizer.json, in which line

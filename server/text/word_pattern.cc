@@ -1,5 +1,6 @@
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "server/text/base/unicode.h"
 #include "server/text/split_pattern.h"
@@ -77,20 +78,36 @@ SplitPattern Scan(MatchAt match_at) {
   };
 }
 
-// How the patterns of GPT-2 and its successors differ.
+// How the patterns of GPT-2 and its successors differ, as read from their expressions.
 struct WordRules {
-  bool ignores_case = false;       // of 's, 't, 're, 've, 'm, 'll and 'd
-  bool ends_follow_words = false;  // these belong to the letters before them
-  bool has_ends = true;            // there are these
-  bool takes_any_before = false;   // one character but a line's end before letters, else a space
-  bool takes_space = true;         // one space before numbers
-  size_t most_digits = SIZE_MAX;
-  bool takes_line_ends = false;   // after symbols; and whitespace up to a line's end is a piece
-  bool takes_slashes = false;     // after symbols, too
-  bool splits_at_space = false;   // whitespace matches nothing (CLIP), nothing takes it
-  bool names_texts_ends = false;  // <|startoftext|> and <|endoftext|> are pieces
-  bool has_marks = false;         // marks are letters
-  bool splits_case = false;       // upper-case letters begin a word, marks are of either case
+  explicit WordRules(absl::string_view regex) {
+    const auto has = [&](absl::string_view part) { return absl::StrContains(regex, part); };
+    has_ends = has("'s|'t");
+    ignores_case = has("(?i:'s");
+    ends_follow_words = has("'d)?");
+    takes_any_before = has(R"([^\r\n\p{L}\p{N}]?)");
+    takes_space = has(R"( ?\p{N}+)");
+    most_digits = takes_space ? SIZE_MAX : has(R"(\p{N}{1,3})") ? 3 : 1;
+    takes_slashes = has(R"([\r\n/]*)");
+    takes_line_ends = takes_slashes || has(R"([\r\n]*)");
+    splits_at_space = !has(R"(\s+(?!\S))");
+    names_texts_ends = has("startoftext");
+    has_marks = has(R"([\p{L}\p{M}]+)");
+    splits_case = has(R"(\p{Lu})");
+  }
+
+  bool has_ends;           // 's, 't, 're, 've, 'm, 'll and 'd are pieces
+  bool ignores_case;       // of these
+  bool ends_follow_words;  // these belong to the letters before them
+  bool takes_any_before;   // one character but a line's end before letters, else a space
+  bool takes_space;        // one space before numbers
+  size_t most_digits;
+  bool takes_line_ends;   // after symbols; and whitespace up to a line's end is a piece
+  bool takes_slashes;     // after symbols, too
+  bool splits_at_space;   // whitespace matches nothing (CLIP), nothing takes it
+  bool names_texts_ends;  // <|startoftext|> and <|endoftext|> are pieces
+  bool has_marks;         // marks are letters
+  bool splits_case;       // upper-case letters begin a word, marks are of either case
 };
 
 class WordMatcher {
@@ -203,67 +220,30 @@ size_t DeepSeekMatchAt(ItemSpan text, const Categories& categories) {
 #define ATTENDANT_SPACES R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"
 #define ATTENDANT_UPPER R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])"
 #define ATTENDANT_LOWER R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])"
-struct KnownWordPattern {
-  absl::string_view regex;
-  WordRules rules;
-};
-
-const KnownWordPattern kKnown[] = {
-    // GPT-2
-    {ATTENDANT_ENDINGS R"(| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", {}},
+constexpr absl::string_view kGpt2 =
+    ATTENDANT_ENDINGS R"(| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr absl::string_view kKnown[] = {
+    kGpt2,
     // Llama 3
-    {"(?i:" ATTENDANT_ENDINGS
-     R"()|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)" ATTENDANT_SPACES,
-     {.ignores_case = true,
-      .takes_any_before = true,
-      .takes_space = false,
-      .most_digits = 3,
-      .takes_line_ends = true}},
+    "(?i:" ATTENDANT_ENDINGS
+    R"()|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)" ATTENDANT_SPACES,
     // Qwen2, Qwen3
-    {"(?i:" ATTENDANT_ENDINGS
-     R"()|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)" ATTENDANT_SPACES,
-     {.ignores_case = true,
-      .takes_any_before = true,
-      .takes_space = false,
-      .most_digits = 1,
-      .takes_line_ends = true}},
+    "(?i:" ATTENDANT_ENDINGS
+    R"()|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)" ATTENDANT_SPACES,
     // Qwen3.5
-    {"(?i:" ATTENDANT_ENDINGS
-     R"()|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*)" ATTENDANT_SPACES,
-     {.ignores_case = true,
-      .takes_any_before = true,
-      .takes_space = false,
-      .most_digits = 1,
-      .takes_line_ends = true,
-      .has_marks = true}},
+    "(?i:" ATTENDANT_ENDINGS
+    R"()|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*)" ATTENDANT_SPACES,
     // GPT-4o (o200k), Llama 4
-    {ATTENDANT_UPPER "*" ATTENDANT_LOWER "+(?i:" ATTENDANT_ENDINGS ")?|" ATTENDANT_UPPER
-                     "+" ATTENDANT_LOWER "*(?i:" ATTENDANT_ENDINGS
-                     R"()?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*)" ATTENDANT_SPACES,
-     {.ignores_case = true,
-      .ends_follow_words = true,
-      .takes_any_before = true,
-      .takes_space = false,
-      .most_digits = 3,
-      .takes_line_ends = true,
-      .takes_slashes = true,
-      .splits_case = true}},
+    ATTENDANT_UPPER "*" ATTENDANT_LOWER "+(?i:" ATTENDANT_ENDINGS ")?|" ATTENDANT_UPPER
+                    "+" ATTENDANT_LOWER "*(?i:" ATTENDANT_ENDINGS
+                    R"()?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*)" ATTENDANT_SPACES,
     // Tekken, of Mistral
-    {ATTENDANT_UPPER "*" ATTENDANT_LOWER "+|" ATTENDANT_UPPER "+" ATTENDANT_LOWER
-                     R"(*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*)" ATTENDANT_SPACES,
-     {.has_ends = false,
-      .takes_any_before = true,
-      .takes_space = false,
-      .most_digits = 1,
-      .takes_line_ends = true,
-      .takes_slashes = true,
-      .splits_case = true}},
+    ATTENDANT_UPPER "*" ATTENDANT_LOWER "+|" ATTENDANT_UPPER "+" ATTENDANT_LOWER
+                    R"(*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*)" ATTENDANT_SPACES,
     // CLIP
-    {ATTENDANT_ENDINGS R"(|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)",
-     {.most_digits = 1, .splits_at_space = true}},
-    {R"(<\|startoftext\|>|<\|endoftext\|>|)" ATTENDANT_ENDINGS
-     R"(|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)",
-     {.most_digits = 1, .splits_at_space = true, .names_texts_ends = true}},
+    ATTENDANT_ENDINGS R"(|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)",
+    R"(<\|startoftext\|>|<\|endoftext\|>|)" ATTENDANT_ENDINGS
+    R"(|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)",
 };
 
 constexpr absl::string_view kDeepSeek =
@@ -276,12 +256,12 @@ constexpr absl::string_view kDeepSeek =
 
 }  // namespace
 
-SplitPattern Gpt2Words() { return Scan(WordMatcher(WordRules{})); }
+SplitPattern Gpt2Words() { return Scan(WordMatcher(WordRules(kGpt2))); }
 
 SplitPattern KnownWords(absl::string_view regex) {
   const std::string escaped = absl::StrReplaceAll(regex, {{"\r", "\\r"}, {"\n", "\\n"}});
-  for (const KnownWordPattern& known : kKnown) {
-    if (known.regex == escaped) return Scan(WordMatcher(known.rules));
+  for (const absl::string_view known : kKnown) {
+    if (known == escaped) return Scan(WordMatcher(WordRules(known)));
   }
   return escaped == kDeepSeek ? Scan(DeepSeekMatchAt) : nullptr;
 }

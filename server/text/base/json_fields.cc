@@ -24,6 +24,13 @@ absl::StatusOr<Fields> Fields::Open(JsonValue json, const std::string& path) {
   return Fields(json, path);
 }
 
+absl::StatusOr<Fields> Fields::Parse(absl::string_view json, absl::string_view file) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const JsonTree> tree, JsonTree::Parse(json, file));
+  ASSIGN_OR_RETURN(Fields fields, Open(tree->root(), std::string(file)));
+  fields.file_ = std::move(tree);
+  return fields;
+}
+
 std::string Fields::PathOf(absl::string_view key) const {
   return path_.empty() ? std::string(key) : absl::StrCat(path_, ".", key);
 }
@@ -47,6 +54,13 @@ absl::StatusOr<Fields> Fields::Object(absl::string_view key) const {
 std::optional<JsonValue> Fields::Find(absl::string_view key) const {
   const std::optional<JsonValue> value = Lookup(key);
   return value.has_value() && value->is_null() ? std::nullopt : value;
+}
+
+std::optional<std::string> Fields::Text(absl::string_view key) const {
+  std::optional<JsonValue> value = Find(key);
+  if (value.has_value() && value->is_object()) value = value->Find("content");
+  if (!value.has_value() || !value->is_string()) return std::nullopt;
+  return std::string(value->text());
 }
 
 absl::StatusOr<bool> Fields::Bool(absl::string_view key) const {

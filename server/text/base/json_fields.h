@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,17 +24,18 @@ absl::Status Unexpected(absl::string_view field, absl::string_view what, JsonVal
 // UNIMPLEMENTED "FIELD: VALUE not supported; use WHAT".
 absl::Status Unsupported(absl::string_view field, absl::string_view value, absl::string_view what);
 
-// An object of tokenizer.json, and its path.
+// An object of tokenizer.json or of a settings file, and its path.
 class Fields {
  public:
   // `json` must be an object; see Open.
   Fields(JsonValue json, std::string path) : json_(json), path_(std::move(path)) {}
   static absl::StatusOr<Fields> Open(JsonValue json, const std::string& path);
+  // Parses a file, which is kept.
+  static absl::StatusOr<Fields> Parse(absl::string_view json, absl::string_view file);
 
   // Makes the values of an object, including null, override existing ones.
   void Override(JsonValue winner) { winner_ = winner; }
 
-  const std::string& path() const { return path_; }
   std::string PathOf(absl::string_view key) const;
   JsonValue json() const { return json_; }
 
@@ -41,6 +43,9 @@ class Fields {
   absl::StatusOr<JsonValue> Get(absl::string_view key) const;
   // Returns the value of a key unless it is absent or null.
   std::optional<JsonValue> Find(absl::string_view key) const;
+
+  // Returns a string, or the content of a token that is an object; nullopt for other values.
+  std::optional<std::string> Text(absl::string_view key) const;
 
   absl::StatusOr<bool> Bool(absl::string_view key) const;
   absl::StatusOr<bool> Bool(absl::string_view key, bool otherwise) const;
@@ -60,6 +65,7 @@ class Fields {
   JsonValue json_;
   std::string path_;
   std::optional<JsonValue> winner_;
+  std::shared_ptr<const JsonTree> file_;
 };
 
 // A component of tokenizer.json: its "type", its other keys, separated by commas, and the function
@@ -88,9 +94,9 @@ absl::StatusOr<Made> LoadComponent(const ComponentType<Made> (&types)[kCount], J
 
 // Loads the array at `key`, each element with `load`.
 template <typename Made>
-absl::StatusOr<std::vector<Made>> LoadEach(const Fields& fields, absl::string_view key,
-                                           absl::StatusOr<Made> (*load)(JsonValue json,
-                                                                        const std::string& field)) {
+absl::StatusOr<std::vector<Made>> LoadEach(
+    const Fields& fields, absl::string_view key,
+    absl::StatusOr<Made> (*load)(const std::optional<JsonValue>& json, const std::string& field)) {
   ASSIGN_OR_RETURN(const std::vector<JsonValue> list, fields.Array(key));
   std::vector<Made> made;
   for (size_t i = 0; i < list.size(); ++i) {

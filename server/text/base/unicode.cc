@@ -80,20 +80,28 @@ absl::Span<const int32_t> Lookup(const std::vector<DecompositionEntry>& entries,
   return absl::MakeConstSpan(kDecompositions + found->begin, found->size);
 }
 
+// Returns the first of `count` ascending rows that is not `less`, or `count`.
+template <typename Less>
+size_t FirstNot(size_t count, Less less) {
+  size_t low = 0;
+  while (low < count) {
+    const size_t middle = (low + count) / 2;
+    if (less(middle)) {
+      low = middle + 1;
+    } else {
+      count = middle;
+    }
+  }
+  return low;
+}
+
 // Returns the row of `width` numbers that starts with a range that may contain `code`, if any.
 template <size_t kSize>
 const int32_t* FindRow(const int32_t (&rows)[kSize], size_t width, char32_t code) {
-  size_t low = 0, high = kSize / width;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (rows[middle * width + 1] < static_cast<int32_t>(code)) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < kSize / width && rows[low * width] <= static_cast<int32_t>(code) ? rows + low * width
-                                                                                : nullptr;
+  const int32_t wanted = static_cast<int32_t>(code);
+  const size_t row =
+      FirstNot(kSize / width, [&](size_t i) { return rows[i * width + 1] < wanted; });
+  return row < kSize / width && rows[row * width] <= wanted ? rows + row * width : nullptr;
 }
 
 }  // namespace
@@ -144,19 +152,14 @@ char32_t Compose(char32_t first, char32_t second) {
       second < kHangulT + kHangulTs) {
     return first + (second - kHangulT);
   }
-  size_t low = 0, high = std::size(kCompositions) / 3;
+  constexpr size_t kRows = std::size(kCompositions) / 3;
   const auto wanted = std::pair(static_cast<int32_t>(first), static_cast<int32_t>(second));
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (std::pair(kCompositions[middle * 3], kCompositions[middle * 3 + 1]) < wanted) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  if (low == std::size(kCompositions) / 3) return 0;
-  const int32_t* row = kCompositions + low * 3;
-  return std::pair(row[0], row[1]) == wanted ? static_cast<char32_t>(row[2]) : 0;
+  const auto pair_of = [](size_t row) {
+    return std::pair(kCompositions[row * 3], kCompositions[row * 3 + 1]);
+  };
+  const size_t row = FirstNot(kRows, [&](size_t i) { return pair_of(i) < wanted; });
+  return row < kRows && pair_of(row) == wanted ? static_cast<char32_t>(kCompositions[row * 3 + 2])
+                                               : 0;
 }
 
 }  // namespace attendant::text

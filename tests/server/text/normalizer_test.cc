@@ -138,10 +138,11 @@ TEST(NormalizerTest, AlternatingMarksTakeLinearTime) {
 
 TEST(NormalizerTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(ShowNormalized(R"({"type":"Replace","pattern":{"Regex":"a+"},"content":""})", ""),
-            "normalizer.pattern.Regex: \"a+\" not supported; use a String, \" {2,}\", "
-            "\"\\\\s+\", \"\\\\s{2,}|[\\\\n\\\\r\\\\t]\" or single characters in brackets");
+            "normalizer.pattern.Regex: \"a+\" not supported; use a String, the pattern of GPT-2, "
+            "GPT-4o, Llama 3, Qwen, DeepSeek, Tekken or CLIP, \" {2,}\", \"\\\\s+\", "
+            "\"\\\\s{2,}|[\\\\n\\\\r\\\\t]\" or single characters in brackets");
   EXPECT_EQ(ShowNormalized(R"({"type":"Replace","pattern":{"String":""},"content":""})", ""),
-            "normalizer.pattern.String: expected a string; got \"\"");
+            "normalizer.pattern.String: expected 1..64 bytes; got 0");
   EXPECT_EQ(ShowNormalized(R"({"type":"NFC","form":1})", ""),
             "normalizer.form: this key is not supported; use type,");
   EXPECT_EQ(

@@ -153,8 +153,9 @@ TEST(PreTokenizerTest, SmallOnes) {
 
 TEST(PreTokenizerTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(ShowPieces(Split(R"({"Regex":"a|b"})", "Isolated"), "x"),
-            "pre_tokenizer.pattern.Regex: \"a|b\" not supported; use a String, or the pattern of "
-            "GPT-2, GPT-4o, Llama 3, Qwen, DeepSeek, Tekken or CLIP");
+            "pre_tokenizer.pattern.Regex: \"a|b\" not supported; use a String, the pattern of "
+            "GPT-2, GPT-4o, Llama 3, Qwen, DeepSeek, Tekken or CLIP, \" {2,}\", \"\\\\s+\", "
+            "\"\\\\s{2,}|[\\\\n\\\\r\\\\t]\" or single characters in brackets");
   EXPECT_EQ(ShowPieces(Split(R"({"String":"a"})", "Odd"), "x"),
             "pre_tokenizer.behavior: expected Removed, Isolated, MergedWithPrevious, "
             "MergedWithNext or Contiguous; got \"Odd\"");
