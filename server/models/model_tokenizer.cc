@@ -1,9 +1,7 @@
 #include "server/models/model_tokenizer.h"
 
-#include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/files/tokenizer_json.h"
 #include "server/text/tokenizer_files.h"
@@ -26,27 +24,6 @@ double TimeTokenizer(const text::Tokenizer& tokenizer, const Clock& clock) {
   return seconds > 0 ? kSampleRuns * static_cast<double>(sizeof(kSample) - 1) / seconds : 0;
 }
 
-text::TokenizerFiles FilesOf(const std::map<std::string, std::string>& files) {
-  const auto file = [&](const char* name) -> std::optional<std::string> {
-    const auto found = files.find(name);
-    return found == files.end() ? std::nullopt : std::optional<std::string>(found->second);
-  };
-  std::map<std::string, std::string> pieces;
-  for (const auto& [name, content] : files) {
-    if (absl::EndsWith(name, ".model")) pieces[name] = content;
-  }
-  return {file("tokenizer.json"),
-          file("vocab.json"),
-          file("merges.txt"),
-          file("vocab.txt"),
-          file("tokenizer_config.json"),
-          file("special_tokens_map.json"),
-          file("added_tokens.json"),
-          file("config.json"),
-          file("sentence_bert_config.json"),
-          std::move(pieces)};
-}
-
 }  // namespace
 
 std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
@@ -57,7 +34,7 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
     made->why_none = "it has no token embeddings";
     return made;
   }
-  absl::StatusOr<text::EffectiveTokenizer> loaded = text::LoadTokenizerFiles(FilesOf(files));
+  absl::StatusOr<text::EffectiveTokenizer> loaded = text::LoadTokenizerFiles(files);
   if (absl::IsNotFound(loaded.status())) {
     if (!files.empty()) {
       made->why_none =
@@ -81,7 +58,7 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
 void ApplyTokenizerClass(const std::map<std::string, std::string>& files,
                          Tokenization& tokenization) {
   if (tokenization.tokenizer_json.empty()) return;
-  for (const auto& [key, part] : text::ReplacedParts(FilesOf(files))) {
+  for (const auto& [key, part] : text::ReplacedParts(files)) {
     if (key == "post_processor" && tokenization.leaves_out_special_tokens) continue;
     SetMember(key, part, tokenization.tokenizer_json);
   }

@@ -1,11 +1,9 @@
 #include "server/text/added_tokens.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/text/base/json_fields.h"
 #include "server/text/base/unicode.h"
 
 namespace attendant::text {
@@ -19,24 +17,24 @@ absl::StatusOr<AddedToken> ReadToken(JsonValue json, const std::string& field) {
   AddedToken token;
   ASSIGN_OR_RETURN(token.id, fields.Id("id"));
   ASSIGN_OR_RETURN(token.content, fields.String("content"));
-  bool is_special = false;  // only matters for decoding
-  const std::pair<absl::string_view, bool*> flags[] = {{"single_word", &token.flags.single_word},
-                                                       {"lstrip", &token.flags.lstrip},
-                                                       {"rstrip", &token.flags.rstrip},
-                                                       {"normalized", &token.flags.normalized},
-                                                       {"special", &is_special}};
-  for (const auto& [key, flag] : flags) {
-    ASSIGN_OR_RETURN(*flag, fields.Bool(key));
-  }
+  RETURN_IF_ERROR(ReadFlags(fields, /*required=*/true, token.flags));
+  const absl::Status special = fields.Bool("special").status();  // only matters for decoding
+  if (!special.ok()) return special;
   return token;
 }
 
-bool operator==(const AddedTokenFlags& a, const AddedTokenFlags& b) {
-  return std::tie(a.single_word, a.lstrip, a.rstrip, a.normalized) ==
-         std::tie(b.single_word, b.lstrip, b.rstrip, b.normalized);
-}
-
 }  // namespace
+
+absl::Status ReadFlags(const Fields& fields, bool required, AddedTokenFlags& flags) {
+  const std::pair<absl::string_view, bool*> all[] = {{"single_word", &flags.single_word},
+                                                     {"lstrip", &flags.lstrip},
+                                                     {"rstrip", &flags.rstrip},
+                                                     {"normalized", &flags.normalized}};
+  for (const auto& [key, flag] : all) {
+    ASSIGN_OR_RETURN(*flag, required ? fields.Bool(key) : fields.Bool(key, *flag));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<bool> AddedTokenList::Add(const AddedTokenSetting& token) {
   if (token.content.size() > kMaxAddedBytes) {
@@ -59,7 +57,6 @@ absl::StatusOr<bool> AddedTokenList::Add(const AddedTokenSetting& token) {
 }
 
 absl::Status AddedTokenList::AddAll(JsonValue json) {
-  if (json.is_null()) return absl::OkStatus();
   if (!json.is_array()) return Unexpected("added_tokens", "an array", json);
   const std::vector<JsonValue> list = json.Elements();
   for (size_t i = 0; i < list.size(); ++i) {
@@ -91,7 +88,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
       content = ToUtf8(items);
     }
     if (content.empty()) continue;
-    first_[tokens_[i].flags.normalized].any[ToCodes(content)[0] % FirstCharacters::kCount] = true;
+    first_[tokens_[i].flags.normalized][ToCodes(content)[0] % kFirsts] = true;
     entries[tokens_[i].flags.normalized].emplace_back(std::move(content), i);
   }
   for (int i = 0; i < 2; ++i) tries_[i] = ByteTrie(std::move(entries[i]));
@@ -132,7 +129,7 @@ void AddedTokens::Find(const Items& items, Piece text, bool normalized,
   const uint16_t* flags = CodeFlags();
   uint32_t rest = text.first;  // where the text after the last token begins
   for (uint32_t at = text.first; at < text.last && trie.size() > 0;) {
-    if (!first_[normalized].Has(items[at].code)) {
+    if (!first_[normalized][items[at].code % kFirsts]) {
       ++at;
       continue;
     }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/text/base/items.h"
+#include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
 #include "server/text/models/byte_trie.h"
 #include "server/text/models/model.h"
@@ -25,14 +26,17 @@ struct AddedToken {
   AddedTokenFlags flags;
 };
 
+// Reads the flags of a token; absent ones stay as they are, or are errors if `required`.
+absl::Status ReadFlags(const Fields& fields, bool required, AddedTokenFlags& flags);
+
 // Assigns ids to added tokens like the original: the vocabulary's, or the next free one.
 class AddedTokenList {
  public:
   // The model must outlive this object.
   explicit AddedTokenList(const Model& model) : model_(model) {}
 
-  // Adds the tokens of a list in tokenizer.json, or of null. Returns INVALID_ARGUMENT if a token
-  // has another id there.
+  // Adds the tokens of a list in tokenizer.json. Returns INVALID_ARGUMENT if a token has another id
+  // there.
   absl::Status AddAll(JsonValue json);
 
   // Adds a token, or changes the flags of one. Returns whether it did either. Returns
@@ -63,23 +67,17 @@ class AddedTokens {
   // there is none.
   std::string Text(uint32_t id) const;
 
-  bool empty(bool normalized) const { return tries_[normalized].size() == 0; }
-
  private:
   // Returns the end and index of the longest token at an item, or kNoValue.
   std::pair<uint32_t, uint32_t> Longest(const Items& items, uint32_t at, uint32_t last,
                                         const ByteTrie& trie) const;
 
-  // The first characters of tokens, by the low bits of their code points; most texts contain none.
-  struct FirstCharacters {
-    static constexpr uint32_t kCount = 1024;
-    std::array<bool, kCount> any = {};
-    bool Has(char32_t code) const { return any[code % kCount]; }
-  };
-
   std::vector<AddedToken> tokens_;  // ascending by id
   ByteTrie tries_[2];
-  FirstCharacters first_[2];
+  // Whether tokens begin with characters, by the low bits of their code points; most texts contain
+  // none.
+  static constexpr uint32_t kFirsts = 1024;
+  std::array<bool, kFirsts> first_[2] = {};
 };
 
 }  // namespace attendant::text

@@ -10,37 +10,8 @@
 namespace attendant::text {
 namespace {
 
-// A part of tokenizer.json, or the text that replaces it.
-class PartJson {
- public:
-  // Adds a note if the two differ.
-  static absl::StatusOr<PartJson> Read(const Fields& file, absl::string_view key,
-                                       const std::optional<std::string>& instead,
-                                       absl::string_view reason, std::vector<std::string>* notes) {
-    PartJson part;
-    ASSIGN_OR_RETURN(
-        part.tree_,
-        JsonTree::Parse(instead.has_value() ? absl::string_view(*instead) : "null", key));
-    const std::optional<JsonValue> own = file.Find(key);
-    if (!instead.has_value()) {
-      part.value_ = own;
-    } else if (notes != nullptr && !Contains(part.tree_->root(), own.value_or(part.Null()), true)) {
-      notes->push_back(absl::StrCat(reason, " replaces the ", key, " of tokenizer.json"));
-    }
-    return part;
-  }
-
-  JsonValue value() const { return value_.value_or(tree_->root()); }
-
- private:
-  static JsonValue Null() {
-    static const JsonTree* const null = JsonTree::Parse("null", "")->release();
-    return null->root();
-  }
-
-  std::unique_ptr<JsonTree> tree_;
-  std::optional<JsonValue> value_;
-};
+// The most characters that normalizing and splitting may make of one.
+constexpr uint64_t kMaxGrowth = 2048;  // ALBERT has 1296
 
 absl::Status CheckVersion(const Fields& file) {
   ASSIGN_OR_RETURN(const std::string version, file.String("version", "1.0"));
@@ -75,69 +46,6 @@ bool Lowercases(JsonValue normalizer) {
   return found;
 }
 
-// Adds a note with some of the tokens.
-void AddNote(absl::string_view what, const std::vector<std::string>& tokens,
-             std::vector<std::string>* notes) {
-  constexpr size_t kShown = 5;
-  if (notes == nullptr || tokens.empty()) return;
-  const std::vector<std::string> shown(tokens.begin(),
-                                       tokens.begin() + std::min(tokens.size(), kShown));
-  notes->push_back(absl::StrCat(
-      what, " ", absl::StrJoin(shown, ", "),
-      tokens.size() > kShown ? absl::StrCat(" and ", tokens.size() - kShown, " more") : ""));
-}
-
-// Adds the tokens of the file and of the settings, which may also change flags.
-absl::Status AddTokens(JsonValue file, const TokenizerOverrides& overrides, AddedTokenList& tokens,
-                       std::vector<std::string>* notes) {
-  if (!overrides.drops_file_tokens) {
-    RETURN_IF_ERROR(tokens.AddAll(file));
-  }
-  std::vector<std::string> added, changed;
-  const auto add = [&](const AddedTokenSetting& token) {
-    const bool is_new = !tokens.Has(token.content);
-    const absl::StatusOr<bool> changes = tokens.Add(token);
-    if (changes.ok() && *changes) (is_new ? added : changed).push_back(token.content);
-    return changes.status();
-  };
-  for (const AddedTokenSetting& token : overrides.added_tokens) {
-    RETURN_IF_ERROR(add(token));
-  }
-  if (overrides.drops_file_tokens) added.clear();
-  AddNote("added_tokens_decoder changes the flags of", changed, notes);
-  AddNote("added_tokens_decoder adds", added, notes);
-  added.clear();
-  for (const AddedTokenSetting& token : overrides.special_tokens) {
-    const bool known = tokens.Has(token.content);
-    if (known && !overrides.resets_special_flags) continue;
-    RETURN_IF_ERROR(add({token.content, known ? AddedTokenFlags() : token.flags}));
-  }
-  AddNote(absl::StrCat(overrides.reason, " adds the special tokens"), added, notes);
-  return absl::OkStatus();
-}
-
-// Replaces {{TOKEN}} by the token's id.
-absl::StatusOr<std::optional<std::string>> WithIds(const std::optional<std::string>& json,
-                                                   const Tokenizer::Parts& parts) {
-  if (!json.has_value()) return json;
-  std::string result;
-  absl::string_view rest = *json;
-  for (size_t at; (at = rest.find("{{")) != absl::string_view::npos;) {
-    const size_t end = rest.find("}}", at);
-    const absl::string_view token = rest.substr(at + 2, end - at - 2);
-    const auto added = parts.added_ids.find(token);
-    const uint32_t id = added == parts.added_ids.end() ? parts.model->Find(token) : added->second;
-    if (id == Model::kNoId) {
-      return Unexpected("tokenizer_config.json", "special tokens of the vocabulary",
-                        absl::StrCat("\"", token, "\""));
-    }
-    absl::StrAppend(&result, rest.substr(0, at), id);
-    rest = rest.substr(end + 2);
-  }
-  absl::StrAppend(&result, rest);
-  return std::optional<std::string>(std::move(result));
-}
-
 uint32_t FindIdLimit(const Vocabulary& vocabulary, const std::vector<AddedToken>& tokens,
                      const PostProcessor& processor) {
   uint32_t limit = 0;
@@ -152,44 +60,134 @@ uint32_t FindIdLimit(const Vocabulary& vocabulary, const std::vector<AddedToken>
   return limit;
 }
 
-// The most characters that normalizing and splitting may make of one.
-constexpr uint64_t kMaxGrowth = 2048;  // ALBERT has 1296
+// Loads the parts of a file, or those that replace them.
+class PartLoader {
+ public:
+  PartLoader(const Fields& file, const TokenizerOverrides& overrides,
+             std::vector<std::string>* notes)
+      : file_(file), overrides_(overrides), notes_(notes) {}
+
+  absl::Status Load(Tokenizer::Parts& parts) const {
+    ASSIGN_OR_RETURN(const std::unique_ptr<JsonTree> instead,
+                     JsonTree::Parse(overrides_.parts, overrides_.reason));
+    Vocabulary vocabulary;
+    ASSIGN_OR_RETURN(const Fields model, ModelFields(instead->root()));
+    ASSIGN_OR_RETURN(parts.model, LoadModel(model, overrides_.scores, vocabulary));
+    RETURN_IF_ERROR(LoadSteps(instead->root(), parts));
+    AddedTokenList tokens(*parts.model);
+    RETURN_IF_ERROR(AddTokens(tokens));
+    for (const AddedToken& token : tokens.tokens()) parts.added_ids[token.content] = token.id;
+    RETURN_IF_ERROR(LoadEnds(parts));
+    parts.id_limit = FindIdLimit(vocabulary, tokens.tokens(), parts.post_processor);
+    parts.added = AddedTokens(tokens.tokens(), parts.normalizer);
+    if (!parts.post_processor.trims.empty()) parts.padding = FindPadding(vocabulary);
+    return absl::OkStatus();
+  }
+
+ private:
+  void Note(const std::string& note) const {
+    if (notes_ != nullptr) notes_->push_back(note);
+  }
+
+  // Notes some of the tokens.
+  void NoteTokens(absl::string_view what, const std::vector<std::string>& tokens) const {
+    constexpr size_t kShown = 5;
+    if (tokens.empty()) return;
+    const std::vector<std::string> shown(tokens.begin(),
+                                         tokens.begin() + std::min(tokens.size(), kShown));
+    Note(absl::StrCat(
+        what, " ", absl::StrJoin(shown, ", "),
+        tokens.size() > kShown ? absl::StrCat(" and ", tokens.size() - kShown, " more") : ""));
+  }
+
+  // Returns the part of the file, or the one that replaces it, which may be null.
+  std::optional<JsonValue> Part(absl::string_view key, JsonValue instead) const {
+    const std::optional<JsonValue> own = file_.Find(key), other = instead.Find(key);
+    if (!other.has_value()) return own;
+    if (!(own.has_value() ? Contains(*other, *own, true) : other->is_null())) {
+      Note(absl::StrCat(overrides_.reason, " replaces the ", key, " of tokenizer.json"));
+    }
+    return other;
+  }
+
+  absl::StatusOr<Fields> ModelFields(JsonValue instead) const {
+    ASSIGN_OR_RETURN(Fields model, file_.Object("model"));
+    const std::optional<JsonValue> options = instead.Find("model");
+    if (!options.has_value()) return model;
+    if (!Contains(model.json(), *options, true)) {
+      Note(absl::StrCat(overrides_.reason, " replaces options of the model of tokenizer.json"));
+    }
+    model.Override(*options);
+    return model;
+  }
+
+  absl::Status LoadSteps(JsonValue instead, Tokenizer::Parts& parts) const {
+    const std::optional<JsonValue> normalizer = Part("normalizer", instead);
+    ASSIGN_OR_RETURN(parts.normalizer, LoadNormalizer(normalizer, "normalizer"));
+    if (overrides_.lowercase && !(normalizer.has_value() && Lowercases(*normalizer))) {
+      parts.normalizer = LowercaseBefore(std::move(parts.normalizer));
+      Note("do_lower_case lower-cases texts before tokenizer.json");
+    }
+    ASSIGN_OR_RETURN(parts.pre_tokenizer,
+                     LoadPreTokenizer(Part("pre_tokenizer", instead), "pre_tokenizer"));
+    const uint64_t growth = uint64_t{parts.normalizer.growth} * parts.pre_tokenizer.growth;
+    if (growth > kMaxGrowth) {
+      return Unsupported("normalizer", absl::StrCat("a character that may become ", growth, " is"),
+                         absl::StrCat(kMaxGrowth, " or less"));
+    }
+    parts.growth.emplace(parts.normalizer);
+    return absl::OkStatus();
+  }
+
+  // Adds the tokens of the file and of the settings, which may also change flags.
+  absl::Status AddTokens(AddedTokenList& tokens) const {
+    const std::optional<JsonValue> listed = file_.Find("added_tokens");
+    if (listed.has_value() && !overrides_.drops_file_tokens) {
+      RETURN_IF_ERROR(tokens.AddAll(*listed));
+    }
+    std::vector<std::string> added, changed;
+    const auto add = [&](const AddedTokenSetting& token) {
+      const bool is_new = !tokens.Has(token.content);
+      const absl::StatusOr<bool> changes = tokens.Add(token);
+      if (changes.ok() && *changes) (is_new ? added : changed).push_back(token.content);
+      return changes.status();
+    };
+    for (const AddedTokenSetting& token : overrides_.added_tokens) {
+      RETURN_IF_ERROR(add(token));
+    }
+    if (overrides_.drops_file_tokens) added.clear();
+    NoteTokens("added_tokens_decoder changes the flags of", changed);
+    NoteTokens("added_tokens_decoder adds", added);
+    added.clear();
+    for (const AddedTokenSetting& token : overrides_.special_tokens) {
+      const bool known = tokens.Has(token.content);
+      if (known && !overrides_.resets_special_flags) continue;
+      RETURN_IF_ERROR(add({token.content, known ? AddedTokenFlags() : token.flags}));
+    }
+    NoteTokens(absl::StrCat(overrides_.reason, " adds the special tokens"), added);
+    return absl::OkStatus();
+  }
+
+  absl::Status LoadEnds(Tokenizer::Parts& parts) const {
+    std::string own;
+    if (overrides_.post_processor != nullptr) {
+      const auto find = [&](absl::string_view token) { return parts.TokenId(token); };
+      ASSIGN_OR_RETURN(own, overrides_.post_processor(find));
+    }
+    if (!own.empty()) own = absl::StrCat(R"("post_processor":)", own);
+    ASSIGN_OR_RETURN(const std::unique_ptr<JsonTree> instead,
+                     JsonTree::Parse(absl::StrCat("{", own, "}"), overrides_.reason));
+    ASSIGN_OR_RETURN(parts.post_processor,
+                     LoadPostProcessor(Part("post_processor", instead->root()), "post_processor"));
+    return absl::OkStatus();
+  }
+
+  const Fields& file_;
+  const TokenizerOverrides& overrides_;
+  std::vector<std::string>* const notes_;
+};
 
 }  // namespace
-
-absl::Status Tokenizer::Assemble(const TokenizerOverrides& overrides, const Fields& file,
-                                 const Vocabulary& vocabulary, Parts& parts,
-                                 std::vector<std::string>* notes) {
-  const auto read = [&](absl::string_view key, const std::optional<std::string>& instead) {
-    return PartJson::Read(file, key, instead, overrides.reason, notes);
-  };
-  ASSIGN_OR_RETURN(const PartJson normalizer, read("normalizer", overrides.normalizer));
-  ASSIGN_OR_RETURN(parts.normalizer, LoadNormalizer(normalizer.value(), "normalizer"));
-  if (overrides.lowercase && !Lowercases(normalizer.value())) {
-    parts.normalizer = LowercaseBefore(std::move(parts.normalizer));
-    if (notes != nullptr) notes->push_back("do_lower_case lower-cases texts before tokenizer.json");
-  }
-  ASSIGN_OR_RETURN(const PartJson pre, read("pre_tokenizer", overrides.pre_tokenizer));
-  ASSIGN_OR_RETURN(parts.pre_tokenizer, LoadPreTokenizer(pre.value(), "pre_tokenizer"));
-  const uint64_t growth = uint64_t{parts.normalizer.growth} * parts.pre_tokenizer.growth;
-  if (growth > kMaxGrowth) {
-    return Unsupported("normalizer", absl::StrCat("a character that may become ", growth, " is"),
-                       absl::StrCat(kMaxGrowth, " or less"));
-  }
-  parts.growth.emplace(parts.normalizer);
-  ASSIGN_OR_RETURN(const PartJson added, read("added_tokens", std::nullopt));
-  AddedTokenList tokens(*parts.model);
-  RETURN_IF_ERROR(AddTokens(added.value(), overrides, tokens, notes));
-  for (const AddedToken& token : tokens.tokens()) parts.added_ids[token.content] = token.id;
-  ASSIGN_OR_RETURN(const std::optional<std::string> processor,
-                   WithIds(overrides.post_processor, parts));
-  ASSIGN_OR_RETURN(const PartJson post, read("post_processor", processor));
-  ASSIGN_OR_RETURN(parts.post_processor, LoadPostProcessor(post.value(), "post_processor"));
-  parts.id_limit = FindIdLimit(vocabulary, tokens.tokens(), parts.post_processor);
-  parts.added = AddedTokens(tokens.tokens(), parts.normalizer);
-  if (!parts.post_processor.trims.empty()) parts.padding = FindPadding(vocabulary);
-  return absl::OkStatus();
-}
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(absl::string_view tokenizer_json,
                                                            const TokenizerOverrides& overrides,
@@ -207,19 +205,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(JsonValue tokenizer_j
   }
   const Fields file(tokenizer_json, "");
   RETURN_IF_ERROR(CheckVersion(file));
-  ASSIGN_OR_RETURN(const JsonValue json, file.Get("model"));
-  ASSIGN_OR_RETURN(Fields fields, Fields::Open(json, "model"));
-  ASSIGN_OR_RETURN(const std::unique_ptr<JsonTree> options,
-                   JsonTree::Parse(overrides.model.value_or("{}"), "model"));
-  fields.Override(options->root());
-  if (notes != nullptr && !Contains(json, options->root(), true)) {
-    notes->push_back(
-        absl::StrCat(overrides.reason, " replaces options of the model of tokenizer.json"));
-  }
   auto parts = std::make_unique<Parts>();
-  Vocabulary vocabulary;
-  ASSIGN_OR_RETURN(parts->model, LoadModel(fields, overrides.scores, vocabulary));
-  RETURN_IF_ERROR(Assemble(overrides, file, vocabulary, *parts, notes));
+  RETURN_IF_ERROR(PartLoader(file, overrides, notes).Load(*parts));
   return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(parts)));
 }
 

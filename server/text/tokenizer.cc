@@ -195,16 +195,6 @@ Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(part
 }
 Tokenizer::~Tokenizer() = default;
 
-absl::StatusOr<Encoding> Tokenizer::Encode(absl::string_view text,
-                                           const EncodeOptions& options) const {
-  return EncodeAll({text}, options);
-}
-
-absl::StatusOr<Encoding> Tokenizer::EncodePair(absl::string_view first, absl::string_view second,
-                                               const EncodeOptions& options) const {
-  return EncodeAll({first, second}, options);
-}
-
 absl::StatusOr<Encoding> Tokenizer::EncodeAll(absl::Span<const absl::string_view> texts,
                                               const EncodeOptions& options) const {
   const bool is_pair = texts.size() == 2;
@@ -265,10 +255,12 @@ size_t Tokenizer::special_tokens(bool is_pair) const {
   return parts_->post_processor.special_tokens(is_pair);
 }
 
-uint32_t Tokenizer::TokenId(absl::string_view token) const {
-  const auto added = parts_->added_ids.find(token);
-  return added == parts_->added_ids.end() ? parts_->model->Find(token) : added->second;
+uint32_t Tokenizer::Parts::TokenId(absl::string_view token) const {
+  const auto found = added_ids.find(token);
+  return found == added_ids.end() ? model->Find(token) : found->second;
 }
+
+uint32_t Tokenizer::TokenId(absl::string_view token) const { return parts_->TokenId(token); }
 
 std::string Tokenizer::TokenText(uint32_t id) const {
   std::string added = parts_->added.Text(id);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +15,6 @@
 
 namespace attendant::text {
 
-class Fields;
 class JsonValue;
 
 enum class TruncationSide { kRight, kLeft };
@@ -54,6 +54,8 @@ struct Encoding {
 
 struct AddedTokenFlags {
   bool single_word = false, lstrip = false, rstrip = false, normalized = false;
+
+  bool operator==(const AddedTokenFlags&) const = default;
 };
 
 struct AddedTokenSetting {
@@ -61,12 +63,15 @@ struct AddedTokenSetting {
   AddedTokenFlags flags;
 };
 
-// Settings that replace parts of tokenizer.json, each as the JSON of its part. In the
-// post-processor, {{TOKEN}} stands for the id of a token.
+// Returns the id of a token, or Tokenizer::kNoId.
+using FindTokenId = std::function<uint32_t(absl::string_view token)>;
+
+// Settings that replace parts of tokenizer.json.
 struct TokenizerOverrides {
-  std::optional<std::string> normalizer, pre_tokenizer, post_processor;
-  // An object with options of the model, excluding its vocabulary.
-  std::optional<std::string> model;
+  // An object that may have a normalizer, a pre_tokenizer and options of the model.
+  std::string parts = "{}";
+  // Returns a post_processor, or "" to keep the file's, as without this function.
+  std::function<absl::StatusOr<std::string>(const FindTokenId& find)> post_processor = nullptr;
   // The exact scores of all of a Unigram's tokens; empty: the decimals of the file.
   std::vector<double> scores;
   // Added after those of tokenizer.json, or instead of them. Known tokens get these flags.
@@ -102,9 +107,13 @@ class Tokenizer {
   // Tokenizes a text or a pair of texts, in time proportional to their bytes, at most times the
   // length of the longest token. Returns INVALID_ARGUMENT if a text is not UTF-8 or is longer than
   // kMaxTextBytes, or if max_length leaves no room for special tokens.
-  absl::StatusOr<Encoding> Encode(absl::string_view text, const EncodeOptions& options) const;
+  absl::StatusOr<Encoding> Encode(absl::string_view text, const EncodeOptions& options) const {
+    return EncodeAll({text}, options);
+  }
   absl::StatusOr<Encoding> EncodePair(absl::string_view first, absl::string_view second,
-                                      const EncodeOptions& options) const;
+                                      const EncodeOptions& options) const {
+    return EncodeAll({first, second}, options);
+  }
 
   // Returns the maximum memory for encoding a text, including the result.
   size_t MaxEncodeBytes(absl::string_view text) const;
@@ -129,10 +138,6 @@ class Tokenizer {
 
   explicit Tokenizer(std::unique_ptr<const Parts> parts);
 
-  // Loads everything but the model, which must be set.
-  static absl::Status Assemble(const TokenizerOverrides& overrides, const Fields& file,
-                               const std::vector<std::pair<std::string, uint32_t>>& vocabulary,
-                               Parts& parts, std::vector<std::string>* notes);
   absl::StatusOr<Encoding> EncodeAll(absl::Span<const absl::string_view> texts,
                                      const EncodeOptions& options) const;
 

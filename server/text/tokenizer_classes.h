@@ -1,36 +1,27 @@
 // Classes of transformers that take the vocabulary from tokenizer.json but build the rest of the
-// tokenizer themselves, from other settings files.
+// tokenizer themselves, from other settings files. tokenizer_classes.json describes them.
 #pragma once
+
+#include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/text/base/json_fields.h"
+#include "server/text/base/json_tree.h"
 #include "server/text/tokenizer.h"
 #include "server/text/tokenizer_settings.h"
 
 namespace attendant::text {
 
 struct TokenizerClass {
-  absl::string_view name;         // without "Fast"
-  absl::string_view model;        // the type of the model that it builds
-  absl::string_view model_types;  // its model types in config.json, separated by commas
-  absl::string_view special;      // its special tokens: "cls_token=[CLS] …"
-  // Sets all parts except the vocabulary and the added tokens.
-  absl::Status (*parts)(const TokenizerSettings& settings, const Fields& file,
-                        TokenizerOverrides& parts);
-  // Changes TokenizerSettings::AdditionalTokens; null leaves them.
-  void (*change_tokens)(const TokenizerSettings& settings,
-                        std::optional<std::vector<AddedTokenSetting>>& tokens) = nullptr;
-  // Special tokens lose the flags given by the settings.
-  bool resets_special_flags = false;
-  // The flags of its mask token unless the settings give any.
-  AddedTokenFlags mask_flags = {};
-  // The model reads which tokens are of the second text, unless model_input_names says otherwise.
-  bool has_types = false;
-  // The SentencePiece model that it reads without tokenizer.json; empty if none.
-  absl::string_view sentence_piece = "";
-  // Turns the pieces of that model into its vocabulary; null leaves them.
-  absl::Status (*pieces)(const TokenizerSettings& settings, SentencePieceModel& model) = nullptr;
+  std::string name;  // without "Fast"
+  JsonValue own;
+  std::optional<JsonValue> base;  // of the class that it is like
+
+  // Returns the class's value of a key, which may be null, or else that of `base`.
+  std::optional<JsonValue> Find(absl::string_view key) const;
+  std::string Text(absl::string_view key) const;  // "" if absent
+  bool Flag(absl::string_view key) const;         // false if absent
 };
 
 // Returns the class that AutoTokenizer of transformers chooses for a checkpoint; null if it uses
@@ -46,6 +37,9 @@ absl::Status CheckNeedsNoOwnCode(const TokenizerSettings& settings);
 
 // Returns the class of BERT, the default for vocab.txt.
 const TokenizerClass& BertClass();
+
+// Returns a form that several classes have, by its name.
+std::optional<JsonValue> SharedForm(absl::string_view name);
 
 // Returns a special token of the settings or of a class.
 std::optional<AddedTokenSetting> SpecialTokenOf(const TokenizerSettings& settings,

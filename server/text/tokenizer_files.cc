@@ -1,15 +1,16 @@
 #include "server/text/tokenizer_files.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
 #include "server/text/models/vocabulary_files.h"
+#include "server/text/tokenizer_class_forms.h"
 #include "server/text/tokenizer_classes.h"
 #include "server/text/tokenizer_settings.h"
 
@@ -18,40 +19,11 @@ namespace {
 
 constexpr char kSavedFile[] = "tokenizer.json, which AutoTokenizer's save_pretrained writes";
 
-absl::StatusOr<TokenizerSettings> ReadSettings(const TokenizerFiles& files) {
-  ASSIGN_OR_RETURN(auto tokenizer,
-                   Settings::Read(files.tokenizer_config_json, "tokenizer_config.json"));
-  ASSIGN_OR_RETURN(auto special,
-                   Settings::Read(files.special_tokens_map_json, "special_tokens_map.json"));
-  ASSIGN_OR_RETURN(auto added, Settings::Read(files.added_tokens_json, "added_tokens.json"));
-  ASSIGN_OR_RETURN(auto model, Settings::Read(files.config_json, "config.json"));
-  ASSIGN_OR_RETURN(auto sentence,
-                   Settings::Read(files.sentence_bert_config_json, "sentence_bert_config.json"));
-  return TokenizerSettings{std::move(tokenizer), std::move(special), std::move(added),
-                           std::move(model), std::move(sentence)};
-}
-
-// Special tokens in the order of their ids. Of equal ones, the flags of the last count.
-class SpecialTokens {
- public:
-  void Add(AddedTokenSetting token) {
-    const auto [place, is_new] = places_.try_emplace(token.content, tokens_.size());
-    if (is_new) {
-      tokens_.push_back(std::move(token));
-    } else {
-      tokens_[place->second].flags = token.flags;
-    }
-  }
-
-  void AddAll(std::vector<AddedTokenSetting> tokens) {
-    for (AddedTokenSetting& token : tokens) Add(std::move(token));
-  }
-
-  const std::vector<AddedTokenSetting>& tokens() const { return tokens_; }
-
- private:
-  std::vector<AddedTokenSetting> tokens_;
-  absl::flat_hash_map<std::string, size_t> places_;
+// A tokenizer.json, as published or made of other files.
+struct Source {
+  std::string name;  // of the files
+  Fields file;
+  const TokenizerClass* known;  // null: the file is used unchanged
 };
 
 // Sets the tokens that transformers adds to a vocabulary.
@@ -61,20 +33,31 @@ absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerCl
   // Such a class builds a tokenizer from the vocabulary only.
   overrides.drops_file_tokens = known != nullptr && listed.has_value();
   if (listed.has_value()) overrides.added_tokens = *std::move(listed);
-  SpecialTokens special;
+  // In the order of their ids. Of equal ones, the flags of the last count.
+  std::vector<AddedTokenSetting> tokens;
+  absl::flat_hash_map<std::string, size_t> places;
+  const auto add = [&](AddedTokenSetting token) {
+    const auto [place, is_new] = places.try_emplace(token.content, tokens.size());
+    if (is_new) {
+      tokens.push_back(std::move(token));
+    } else {
+      tokens[place->second].flags = token.flags;
+    }
+  };
   for (const absl::string_view key : kSpecialTokenKeys) {
-    if (auto token = SpecialTokenOf(settings, known, key)) special.Add(*std::move(token));
+    if (auto token = SpecialTokenOf(settings, known, key)) add(*std::move(token));
   }
-  special.AddAll(settings.MoreSpecialTokens());
-  ASSIGN_OR_RETURN(overrides.special_tokens, settings.OlderAddedTokens(special.tokens()));
+  for (AddedTokenSetting& token : settings.MoreSpecialTokens()) add(std::move(token));
+  ASSIGN_OR_RETURN(overrides.special_tokens, settings.OlderAddedTokens(tokens));
   if (!settings.lists_more_tokens()) {
-    std::optional<std::vector<AddedTokenSetting>> tokens = settings.AdditionalTokens();
-    if (known != nullptr && known->change_tokens != nullptr) known->change_tokens(settings, tokens);
-    if (tokens.has_value()) special.AddAll(*std::move(tokens));
+    for (AddedTokenSetting& token : known != nullptr ? ClassTokens(*known, settings)
+                                                     : settings.AdditionalTokens().value_or(
+                                                           std::vector<AddedTokenSetting>())) {
+      add(std::move(token));
+    }
   }
-  overrides.special_tokens.insert(overrides.special_tokens.end(), special.tokens().begin(),
-                                  special.tokens().end());
-  if (known != nullptr) overrides.resets_special_flags = known->resets_special_flags;
+  overrides.special_tokens.insert(overrides.special_tokens.end(), tokens.begin(), tokens.end());
+  overrides.resets_special_flags = known != nullptr && known->Flag("resets_special_flags");
   return absl::OkStatus();
 }
 
@@ -82,190 +65,177 @@ absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerCl
 const TokenizerClass* ClassFor(const TokenizerSettings& settings, const std::string& json,
                                absl::string_view type) {
   const TokenizerClass* known = FindTokenizerClass(settings, json);
-  return known != nullptr && known->model == type ? known : nullptr;
+  return known != nullptr && known->Text("type") == type ? known : nullptr;
 }
 
 // Reads whether models get the types of tokens: model_input_names says so, or else the class.
 absl::StatusOr<bool> ReadHasTypes(const TokenizerSettings& settings, const TokenizerClass* known) {
   constexpr char kKey[] = "model_input_names";
-  const Fields fields = settings.tokenizer.fields();
-  if (!fields.Find(kKey).has_value()) return known != nullptr && known->has_types;
+  const Fields& fields = settings.tokenizer;
+  if (!fields.Find(kKey).has_value()) return known != nullptr && known->Flag("has_types");
   ASSIGN_OR_RETURN(const std::vector<JsonValue> names, fields.Array(kKey));
   return std::any_of(names.begin(), names.end(), [](const JsonValue& name) {
     return name.is_string() && name.text() == "token_type_ids";
   });
 }
 
-// Returns the exact scores of a model's pieces.
-std::vector<double> ScoresOf(const SentencePieceModel& model) {
-  std::vector<double> scores;
-  scores.reserve(model.pieces.size());
-  for (const SentencePiece& piece : model.pieces) scores.push_back(piece.score);
-  return scores;
+absl::StatusOr<Source> ReadTokenizerJson(const std::string& json,
+                                         const TokenizerSettings& settings) {
+  ASSIGN_OR_RETURN(Fields file, Fields::Parse(json, "tokenizer.json"));
+  const std::optional<JsonValue> model = file.Find("model");
+  const std::optional<JsonValue> type = model.has_value() ? model->Find("type") : std::nullopt;
+  const TokenizerClass* known =
+      ClassFor(settings, json, type.has_value() ? type->text() : absl::string_view());
+  return Source{"tokenizer.json", std::move(file), known};
 }
 
-// Loads the file with the changes made by its class; null changes nothing.
-absl::Status LoadAs(const TokenizerClass* known, const Fields& file,
-                    const TokenizerSettings& settings, std::vector<std::string>* notes,
-                    EffectiveTokenizer& effective) {
+absl::StatusOr<Source> ReadPieces(const std::string& name, const std::string& bytes,
+                                  const TokenizerClass* known, TokenizerSettings& settings) {
+  ASSIGN_OR_RETURN(settings.sentence_piece, ReadSentencePiece(bytes, name));
+  RETURN_IF_ERROR(ChangePieces(*known, settings));
+  const bool is_bpe = known->Text("type") == "BPE";
+  ASSIGN_OR_RETURN(Fields file, Fields::Parse(is_bpe ? BpeJson(*settings.sentence_piece)
+                                                     : UnigramJson(*settings.sentence_piece),
+                                              name));
+  return Source{name, std::move(file), known};
+}
+
+// Reads vocab.json and merges.txt, or vocab.txt.
+absl::StatusOr<Source> ReadVocabulary(const TokenizerFiles& files, bool is_bpe,
+                                      const TokenizerSettings& settings) {
+  const char* name = is_bpe ? "vocab.json and merges.txt" : "vocab.txt";
+  const TokenizerClass* known = ClassFor(settings, "", is_bpe ? "BPE" : "WordPiece");
+  const std::optional<std::string> class_name = ClassName(settings);
+  if (known == nullptr && (is_bpe || class_name.has_value())) {
+    return Unsupported(
+        name,
+        absl::StrCat("a vocabulary of ", is_bpe ? "this tokenizer_class" : *class_name, " is"),
+        kSavedFile);
+  }
+  if (known == nullptr) known = &BertClass();
+  ASSIGN_OR_RETURN(const std::string json,
+                   is_bpe ? BpeJson(files.at("vocab.json"), files.at("merges.txt"))
+                          : WordPieceJson(files.at("vocab.txt")));
+  ASSIGN_OR_RETURN(Fields file, Fields::Parse(json, name));
+  return Source{name, std::move(file), known};
+}
+
+absl::Status RefuseSentencePiece(const std::string& file, const TokenizerSettings& settings,
+                                 const TokenizerClass* known) {
+  std::string name =
+      ClassName(settings).value_or(settings.model.Text("model_type").value_or("an unknown class"));
+  if (known != nullptr) name = known->name;
+  const std::string own = known == nullptr ? "" : known->Text("sentence_piece");
+  return Unsupported(file, absl::StrCat("a SentencePiece model of ", name, " is"),
+                     own.empty() ? kSavedFile : absl::StrCat("the name ", own));
+}
+
+absl::StatusOr<Source> ReadSource(const TokenizerFiles& files, TokenizerSettings& settings) {
+  if (const auto file = files.find("tokenizer.json"); file != files.end()) {
+    return ReadTokenizerJson(file->second, settings);
+  }
+  const TokenizerClass* known = FindTokenizerClass(settings, "");
+  if (const std::string own = known == nullptr ? "" : known->Text("sentence_piece"); !own.empty()) {
+    for (const std::string& name : {std::string("tokenizer.model"), own}) {
+      const auto file = files.find(name);
+      if (file != files.end()) return ReadPieces(name, file->second, known, settings);
+    }
+  }
+  const bool is_bpe = files.contains("vocab.json") && files.contains("merges.txt");
+  if (is_bpe || files.contains("vocab.txt")) return ReadVocabulary(files, is_bpe, settings);
+  for (const auto& [name, bytes] : files) {
+    if (absl::EndsWith(name, ".model")) return RefuseSentencePiece(name, settings, known);
+  }
+  return absl::NotFoundError(
+      "tokenizer.json: not found; add it, vocab.txt, vocab.json with merges.txt, or the "
+      "SentencePiece model");
+}
+
+// Loads a source with the changes made by its class.
+absl::StatusOr<EffectiveTokenizer> LoadSource(const Source& source,
+                                              const TokenizerSettings& settings) {
+  const auto& [name, file, known] = source;
+  EffectiveTokenizer effective;
   TokenizerOverrides overrides;
   overrides.reason =
       absl::StrCat("transformers' ", known == nullptr ? "TokenizersBackend" : known->name);
   if (known != nullptr) {
-    RETURN_IF_ERROR(known->parts(settings, file, overrides));
+    const auto part = [&](absl::string_view key, const FindTokenId& find) {
+      return ClassPart(*source.known, settings, source.file, key, find);
+    };
+    ASSIGN_OR_RETURN(const std::string model, part("model", nullptr));
+    ASSIGN_OR_RETURN(const std::string normalizer, part("normalizer", nullptr));
+    ASSIGN_OR_RETURN(const std::string pre_tokenizer, part("pre_tokenizer", nullptr));
+    overrides.parts = absl::StrCat(R"({"model":)", model, R"(,"normalizer":)", normalizer,
+                                   R"(,"pre_tokenizer":)", pre_tokenizer, "}");
+    overrides.post_processor = [part](const FindTokenId& find) {
+      return part("post_processor", find);
+    };
   }
-  if (settings.sentence_piece.has_value()) overrides.scores = ScoresOf(*settings.sentence_piece);
-  RETURN_IF_ERROR(SetAddedTokens(settings, known, overrides));
-  ASSIGN_OR_RETURN(effective.has_types, ReadHasTypes(settings, known));
-  ASSIGN_OR_RETURN(overrides.lowercase, settings.sentence.fields().Bool("do_lower_case", false));
-  ASSIGN_OR_RETURN(effective.tokenizer, Tokenizer::Load(file.json(), overrides, notes));
-  return absl::OkStatus();
-}
-
-// Returns the class of a tokenizer.json; null if the file is used unchanged.
-const TokenizerClass* ClassOf(const std::string& json, const Settings& file,
-                              const TokenizerSettings& settings) {
-  const std::optional<JsonValue> model = file.Find("model");
-  const std::optional<JsonValue> type = model.has_value() ? model->Find("type") : std::nullopt;
-  return ClassFor(settings, json, type.has_value() ? type->text() : absl::string_view());
-}
-
-// Replaces each {{TOKEN}} in the JSON of a part by the id of that added token of the file. Returns
-// nullopt if there is no such token.
-std::optional<std::string> WithAddedIds(const std::string& part, const Settings& file) {
-  std::vector<std::pair<std::string, std::string>> ids;
-  if (const std::optional<JsonValue> added = file.Find("added_tokens")) {
-    for (const JsonValue& token : added->Elements()) {
-      const auto content = token.Find("content"), id = token.Find("id");
-      if (!content || !id) continue;
-      ids.emplace_back(absl::StrCat("{{", content->text(), "}}"), id->text());
+  if (settings.sentence_piece.has_value()) {
+    for (const SentencePiece& piece : settings.sentence_piece->pieces) {
+      overrides.scores.push_back(piece.score);  // exact
     }
   }
-  std::string json = absl::StrReplaceAll(part, ids);
-  if (absl::StrContains(json, "{{")) return std::nullopt;
-  return json;
-}
-
-absl::Status LoadFile(const std::string& json, const TokenizerSettings& settings,
-                      EffectiveTokenizer& effective) {
-  ASSIGN_OR_RETURN(const Settings file, Settings::Read(json, "tokenizer.json"));
-  const TokenizerClass* known = ClassOf(json, file, settings);
-  return LoadAs(known, file.fields(), settings, &effective.notes, effective);
-}
-
-// Returns the SentencePiece model that a class reads: tokenizer.model for every class.
-const std::pair<const std::string, std::string>* SentencePieceFor(const TokenizerFiles& files,
-                                                                  const TokenizerClass* known) {
-  if (known == nullptr || known->sentence_piece.empty()) return nullptr;
-  auto found = files.sentence_pieces.find("tokenizer.model");
-  if (found == files.sentence_pieces.end()) {
-    found = files.sentence_pieces.find(std::string(known->sentence_piece));
+  RETURN_IF_ERROR(SetAddedTokens(settings, known, overrides));
+  ASSIGN_OR_RETURN(effective.has_types, ReadHasTypes(settings, known));
+  ASSIGN_OR_RETURN(overrides.lowercase, settings.sentence.Bool("do_lower_case", false));
+  const bool is_made = name != "tokenizer.json";
+  if (is_made) {
+    effective.notes.push_back(
+        absl::StrCat("no tokenizer.json: ", overrides.reason, " is built from ", name));
   }
-  return found == files.sentence_pieces.end() ? nullptr : &*found;
-}
-
-absl::Status RefuseSentencePiece(const TokenizerFiles& files, const TokenizerSettings& settings,
-                                 const TokenizerClass* known) {
-  std::string name =
-      ClassName(settings).value_or(settings.model.Text("model_type").value_or("an unknown class"));
-  if (known != nullptr) name = std::string(known->name);
-  const bool is_misnamed = known != nullptr && !known->sentence_piece.empty();
-  return Unsupported(files.sentence_pieces.begin()->first,
-                     absl::StrCat("a SentencePiece model of ", name, " is"),
-                     is_misnamed ? absl::StrCat("the name ", known->sentence_piece) : kSavedFile);
-}
-
-// Of a SentencePiece model.
-absl::Status LoadSentencePiece(const std::pair<const std::string, std::string>& model,
-                               const TokenizerClass& known, TokenizerSettings& settings,
-                               EffectiveTokenizer& effective) {
-  const auto& [name, bytes] = model;
-  ASSIGN_OR_RETURN(settings.sentence_piece, ReadSentencePiece(bytes, name));
-  SentencePieceModel& pieces = *settings.sentence_piece;
-  if (known.pieces != nullptr) {
-    RETURN_IF_ERROR(known.pieces(settings, pieces));
-  }
-  ASSIGN_OR_RETURN(
-      const Settings file,
-      Settings::Read(known.model == "BPE" ? BpeJson(pieces) : UnigramJson(pieces), name));
-  effective.notes.push_back(
-      absl::StrCat("no tokenizer.json: transformers' ", known.name, " is built from ", name));
-  return LoadAs(&known, file.fields(), settings, nullptr, effective);
-}
-
-// Of vocab.json and merges.txt, or of vocab.txt.
-absl::Status LoadVocabulary(const TokenizerFiles& files, const TokenizerSettings& settings,
-                            EffectiveTokenizer& effective) {
-  const bool is_bpe = files.vocab_json.has_value() && files.merges_txt.has_value();
-  const char* name = is_bpe ? "vocab.json and merges.txt" : "vocab.txt";
-  const TokenizerClass* known = ClassFor(settings, "", is_bpe ? "BPE" : "WordPiece");
-  if (known == nullptr && is_bpe) {
-    return Unsupported(name, "a vocabulary of this tokenizer_class is", kSavedFile);
-  }
-  if (const std::optional<std::string> class_name = ClassName(settings);
-      known == nullptr && class_name.has_value()) {
-    return Unsupported(name, absl::StrCat("a vocabulary of ", *class_name, " is"), kSavedFile);
-  }
-  if (known == nullptr) known = &BertClass();
-  ASSIGN_OR_RETURN(const std::string json, is_bpe ? BpeJson(*files.vocab_json, *files.merges_txt)
-                                                  : WordPieceJson(*files.vocab_txt));
-  ASSIGN_OR_RETURN(const Settings file, Settings::Read(json, name));
-  effective.notes.push_back(
-      absl::StrCat("no tokenizer.json: transformers' ", known->name, " is built from ", name));
-  return LoadAs(known, file.fields(), settings, nullptr, effective);
+  ASSIGN_OR_RETURN(effective.tokenizer,
+                   Tokenizer::Load(file.json(), overrides, is_made ? nullptr : &effective.notes));
+  return effective;
 }
 
 absl::Status CheckFindsSpecialTokens(const TokenizerSettings& settings) {
   constexpr char kKey[] = "split_special_tokens";
-  ASSIGN_OR_RETURN(const bool splits, settings.tokenizer.fields().Bool(kKey, false));
+  ASSIGN_OR_RETURN(const bool splits, settings.tokenizer.Bool(kKey, false));
   return splits ? Unsupported(absl::StrCat("tokenizer_config.json.", kKey), "true", "false")
                 : absl::OkStatus();
+}
+
+// Returns the id of an added token of the file.
+uint32_t AddedId(const Fields& file, absl::string_view token) {
+  uint32_t id = Tokenizer::kNoId;
+  const std::optional<JsonValue> added = file.Find("added_tokens");
+  if (!added.has_value()) return id;
+  added->ForEach([&](absl::string_view, JsonValue one) {
+    const auto content = one.Find("content"), own = one.Find("id");
+    if (content && own && content->text() == token) id = own->AsId().value_or(id);
+  });
+  return id;
 }
 
 }  // namespace
 
 absl::StatusOr<EffectiveTokenizer> LoadTokenizerFiles(const TokenizerFiles& files) {
-  ASSIGN_OR_RETURN(TokenizerSettings settings, ReadSettings(files));
+  ASSIGN_OR_RETURN(TokenizerSettings settings, TokenizerSettings::Read(files));
   RETURN_IF_ERROR(CheckNeedsNoOwnCode(settings));
   RETURN_IF_ERROR(CheckFindsSpecialTokens(settings));
-  EffectiveTokenizer effective;
-  absl::Status status = absl::NotFoundError(
-      "tokenizer.json: not found; add it, vocab.txt, vocab.json with merges.txt, or the "
-      "SentencePiece model");
-  const TokenizerClass* known = FindTokenizerClass(settings, "");
-  if (files.tokenizer_json.has_value()) {
-    status = LoadFile(*files.tokenizer_json, settings, effective);
-  } else if (const auto* pieces = SentencePieceFor(files, known)) {
-    status = LoadSentencePiece(*pieces, *known, settings, effective);
-  } else if (files.vocab_txt.has_value() ||
-             (files.vocab_json.has_value() && files.merges_txt.has_value())) {
-    status = LoadVocabulary(files, settings, effective);
-  } else if (!files.sentence_pieces.empty()) {
-    status = RefuseSentencePiece(files, settings, known);
-  }
-  if (!status.ok()) return status;
-  return effective;
+  ASSIGN_OR_RETURN(const Source source, ReadSource(files, settings));
+  return LoadSource(source, settings);
 }
 
 std::map<std::string, std::string> ReplacedParts(const TokenizerFiles& files) {
   std::map<std::string, std::string> replaced;
-  if (!files.tokenizer_json.has_value()) return replaced;
-  const absl::StatusOr<TokenizerSettings> settings = ReadSettings(files);
-  const absl::StatusOr<Settings> file = Settings::Read(files.tokenizer_json, "tokenizer.json");
-  if (!settings.ok() || !file.ok()) return replaced;
-  const TokenizerClass* known = ClassOf(*files.tokenizer_json, *file, *settings);
-  TokenizerOverrides parts;
-  if (known == nullptr || !known->parts(*settings, file->fields(), parts).ok()) return replaced;
-  for (const auto& [key, part] :
-       {std::pair{"normalizer", parts.normalizer}, std::pair{"pre_tokenizer", parts.pre_tokenizer},
-        std::pair{"post_processor", parts.post_processor}}) {
-    const std::optional<std::string> json = part ? WithAddedIds(*part, *file) : std::nullopt;
-    const auto wanted = JsonTree::Parse(json.value_or(""), key);
-    if (!wanted.ok()) continue;
-    const std::optional<JsonValue> found = file->Find(key);
+  const auto json = files.find("tokenizer.json");
+  const absl::StatusOr<TokenizerSettings> settings = TokenizerSettings::Read(files);
+  if (json == files.end() || !settings.ok()) return replaced;
+  const absl::StatusOr<Source> source = ReadTokenizerJson(json->second, *settings);
+  if (!source.ok() || source->known == nullptr) return replaced;
+  const auto find = [&](absl::string_view token) { return AddedId(source->file, token); };
+  for (const char* key : {"normalizer", "pre_tokenizer", "post_processor"}) {
+    const absl::StatusOr<std::string> part =
+        ClassPart(*source->known, *settings, source->file, key, find);
+    if (!part.ok() || part->empty()) continue;
+    const absl::StatusOr<std::unique_ptr<JsonTree>> wanted = JsonTree::Parse(*part, key);
+    const std::optional<JsonValue> found = source->file.Find(key);
     const bool is_same =
         found ? Contains(*found, (*wanted)->root(), false) : (*wanted)->root().is_null();
-    if (!is_same) replaced[key] = *json;
+    if (!is_same) replaced[key] = *part;
   }
   return replaced;
 }

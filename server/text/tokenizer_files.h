@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,21 +12,11 @@
 
 namespace attendant::text {
 
-// Contents of a checkpoint's files; nullopt for missing files.
-struct TokenizerFiles {
-  std::optional<std::string> tokenizer_json = std::nullopt;
-  std::optional<std::string> vocab_json = std::nullopt;  // these three only without tokenizer.json
-  std::optional<std::string> merges_txt = std::nullopt;
-  std::optional<std::string> vocab_txt = std::nullopt;
-  std::optional<std::string> tokenizer_config_json = std::nullopt;  // of transformers
-  // Of older versions of transformers.
-  std::optional<std::string> special_tokens_map_json = std::nullopt;
-  std::optional<std::string> added_tokens_json = std::nullopt;
-  std::optional<std::string> config_json = std::nullopt;                // the model's
-  std::optional<std::string> sentence_bert_config_json = std::nullopt;  // of sentence-transformers
-  // SentencePiece models by their names, such as spm.model; only without tokenizer.json.
-  std::map<std::string, std::string> sentence_pieces = {};
-};
+// Contents of a checkpoint's files by their names: tokenizer.json; without it vocab.txt, vocab.json
+// and merges.txt, or SentencePiece models such as spm.model; tokenizer_config.json of transformers,
+// special_tokens_map.json and added_tokens.json of its older versions; the model's config.json; and
+// sentence_bert_config.json of sentence-transformers.
+using TokenizerFiles = std::map<std::string, std::string>;
 
 struct EffectiveTokenizer {
   std::unique_ptr<Tokenizer> tokenizer;

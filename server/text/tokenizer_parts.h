@@ -26,6 +26,8 @@ struct Tokenizer::Parts {
   // For vocabulary tokens that begin or end with whitespace, if places are trimmed.
   absl::flat_hash_map<uint32_t, Padding> padding;
   uint32_t id_limit = 0;
+
+  uint32_t TokenId(absl::string_view token) const;  // see Tokenizer::TokenId
 };
 
 // Returns the whitespace at the ends of a text.

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "absl/strings/match.h"
+#include "server/text/added_tokens.h"
 
 namespace attendant::text {
 namespace {
@@ -19,13 +20,7 @@ absl::StatusOr<AddedTokenSetting> ReadAdded(JsonValue json, const std::string& f
   ASSIGN_OR_RETURN(const bool special, fields.Bool("special", false));
   AddedTokenSetting token = {std::move(content), {}};
   token.flags.normalized = !(is_special || special);
-  const std::pair<absl::string_view, bool*> all[] = {{"single_word", &token.flags.single_word},
-                                                     {"lstrip", &token.flags.lstrip},
-                                                     {"rstrip", &token.flags.rstrip},
-                                                     {"normalized", &token.flags.normalized}};
-  for (const auto& [key, flag] : all) {
-    ASSIGN_OR_RETURN(*flag, fields.Bool(key, *flag));
-  }
+  RETURN_IF_ERROR(ReadFlags(fields, /*required=*/false, token.flags));
   return token;
 }
 
@@ -45,48 +40,14 @@ void AddSpecial(const std::optional<JsonValue>& list, std::vector<AddedTokenSett
   }
 }
 
-bool IsObject(const std::optional<JsonValue>& value) {
-  return value.has_value() && value->is_object();
-}
-
 // Whether a list or an object has any.
 bool HasTokens(const std::optional<JsonValue>& value) {
   return value.has_value() && value->size() > 0;
 }
 
-bool IsFilled(const std::optional<JsonValue>& list) {
-  return list.has_value() && list->is_array() && list->size() > 0;
-}
+using TokensById = std::vector<std::pair<int64_t, AddedTokenSetting>>;
 
-}  // namespace
-
-absl::StatusOr<Settings> Settings::Read(const std::optional<std::string>& json,
-                                        absl::string_view file) {
-  ASSIGN_OR_RETURN(auto tree,
-                   JsonTree::Parse(json.has_value() ? absl::string_view(*json) : "{}", file));
-  if (!tree->root().is_object()) return Unexpected(file, "an object", tree->root());
-  return Settings(std::move(tree), std::string(file));
-}
-
-std::optional<std::string> Settings::Text(absl::string_view key) const {
-  std::optional<JsonValue> value = Find(key);
-  if (value.has_value() && value->is_object()) value = value->Find("content");
-  if (!value.has_value() || !value->is_string()) return std::nullopt;
-  return std::string(value->text());
-}
-
-absl::StatusOr<std::optional<std::vector<AddedTokenSetting>>> TokenizerSettings::AddedTokens()
-    const {
-  constexpr char kField[] = "tokenizer_config.json.added_tokens_decoder";
-  const std::optional<JsonValue> decoder = tokenizer.Find("added_tokens_decoder");
-  if (!decoder.has_value()) return std::nullopt;
-  std::vector<std::pair<long, AddedTokenSetting>> by_id;
-  const std::vector<absl::string_view> keys = decoder->Keys();
-  const std::vector<JsonValue> values = decoder->Elements();
-  for (size_t i = 0; i < values.size(); ++i) {
-    ASSIGN_OR_RETURN(AddedTokenSetting token, ReadAdded(values[i], kField, false));
-    by_id.emplace_back(std::strtol(std::string(keys[i]).c_str(), nullptr, 10), std::move(token));
-  }
+std::vector<AddedTokenSetting> InOrder(TokensById by_id) {
   std::stable_sort(by_id.begin(), by_id.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<AddedTokenSetting> tokens;
@@ -94,27 +55,54 @@ absl::StatusOr<std::optional<std::vector<AddedTokenSetting>>> TokenizerSettings:
   return tokens;
 }
 
+}  // namespace
+
+absl::StatusOr<TokenizerSettings> TokenizerSettings::Read(
+    const std::map<std::string, std::string>& files) {
+  const auto read = [&](const char* name) {
+    const auto file = files.find(name);
+    return Fields::Parse(file == files.end() ? "{}" : absl::string_view(file->second), name);
+  };
+  ASSIGN_OR_RETURN(Fields tokenizer, read("tokenizer_config.json"));
+  ASSIGN_OR_RETURN(Fields special, read("special_tokens_map.json"));
+  ASSIGN_OR_RETURN(Fields added, read("added_tokens.json"));
+  ASSIGN_OR_RETURN(Fields model, read("config.json"));
+  ASSIGN_OR_RETURN(Fields sentence, read("sentence_bert_config.json"));
+  return TokenizerSettings{std::move(tokenizer), std::move(special), std::move(added),
+                           std::move(model), std::move(sentence)};
+}
+
+absl::StatusOr<std::optional<std::vector<AddedTokenSetting>>> TokenizerSettings::AddedTokens()
+    const {
+  constexpr char kField[] = "tokenizer_config.json.added_tokens_decoder";
+  const std::optional<JsonValue> decoder = tokenizer.Find("added_tokens_decoder");
+  if (!decoder.has_value()) return std::nullopt;
+  TokensById by_id;
+  const std::vector<absl::string_view> keys = decoder->Keys();
+  const std::vector<JsonValue> values = decoder->Elements();
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSIGN_OR_RETURN(AddedTokenSetting token, ReadAdded(values[i], kField, false));
+    by_id.emplace_back(std::strtol(std::string(keys[i]).c_str(), nullptr, 10), std::move(token));
+  }
+  return InOrder(std::move(by_id));
+}
+
 std::optional<AddedTokenSetting> TokenizerSettings::SpecialToken(
     absl::string_view key, const std::optional<std::string>& otherwise,
     const AddedTokenFlags& flags) const {
   std::optional<JsonValue> value;
-  if (reads_older_files()) value = special.fields().json().Find(key);
-  if (!value.has_value()) value = tokenizer.fields().json().Find(key);
+  if (reads_older_files()) value = special.json().Find(key);
+  if (!value.has_value()) value = tokenizer.json().Find(key);
   if (value.has_value()) return value->is_null() ? std::nullopt : AsSpecial(*value, flags);
   if (!otherwise.has_value()) return std::nullopt;
   return AddedTokenSetting{*otherwise, flags};
 }
 
-std::string TokenizerSettings::Token(absl::string_view key, absl::string_view otherwise) const {
-  const std::optional<AddedTokenSetting> token = SpecialToken(key);
-  return token.has_value() ? token->content : std::string(otherwise);
-}
-
 // Returns the tokens under the file's keys that not every model has. tokenizer_config.json counts
 // more.
-std::vector<AddedTokenSetting> TokenizerSettings::NamedTokens(const Settings& file) const {
+std::vector<AddedTokenSetting> TokenizerSettings::NamedTokens(const Fields& file) const {
   std::vector<AddedTokenSetting> tokens;
-  file.fields().json().ForEach([&](absl::string_view key, JsonValue value) {
+  file.json().ForEach([&](absl::string_view key, JsonValue value) {
     const bool is_known = std::find(std::begin(kSpecialTokenKeys), std::end(kSpecialTokenKeys),
                                     key) != std::end(kSpecialTokenKeys);
     if (is_known || !absl::EndsWith(key, "_token")) return;
@@ -125,7 +113,7 @@ std::vector<AddedTokenSetting> TokenizerSettings::NamedTokens(const Settings& fi
 }
 
 bool TokenizerSettings::lists_more_tokens() const {
-  const JsonValue given = tokenizer.fields().json();
+  const JsonValue given = tokenizer.json();
   const std::optional<JsonValue> extra = given.Find(kExtra);
   if (given.Find(kAdditional) && !HasTokens(extra)) return true;
   if (extra.has_value() && !extra->is_object()) return true;
@@ -136,18 +124,17 @@ bool TokenizerSettings::lists_more_tokens() const {
 std::vector<AddedTokenSetting> TokenizerSettings::MoreSpecialTokens() const {
   std::vector<AddedTokenSetting> tokens = NamedTokens(tokenizer);
   const std::optional<JsonValue> extra = tokenizer.Find(kExtra);
-  if (IsObject(extra)) AddSpecial(extra, tokens);
+  const bool is_object = extra.has_value() && extra->is_object();
+  if (is_object) AddSpecial(extra, tokens);
   if (tokens.empty()) AddSpecial(tokenizer.Find("model_specific_special_tokens"), tokens);
-  if (IsFilled(extra)) AddSpecial(extra, tokens);
+  if (!is_object) AddSpecial(extra, tokens);
   // The older key is taken for the newer one unless that has tokens.
   if (!HasTokens(extra)) AddSpecial(tokenizer.Find(kAdditional), tokens);
   if (!reads_older_files()) return tokens;
   // Tokens under keys of the older file get the lower ids.
   const std::vector<AddedTokenSetting> named = NamedTokens(special);
   tokens.insert(tokens.begin(), named.begin(), named.end());
-  const std::optional<JsonValue> older = special.Find(kExtra);
-  if (IsObject(older)) AddSpecial(older, tokens);
-  if (IsFilled(older)) AddSpecial(older, tokens);
+  AddSpecial(special.Find(kExtra), tokens);
   return tokens;
 }
 
@@ -167,10 +154,9 @@ std::optional<std::vector<AddedTokenSetting>> TokenizerSettings::AdditionalToken
 
 absl::StatusOr<std::vector<AddedTokenSetting>> TokenizerSettings::OlderAddedTokens(
     const std::vector<AddedTokenSetting>& special_tokens) const {
-  std::vector<AddedTokenSetting> tokens;
-  if (!reads_older_files()) return tokens;
-  std::vector<std::pair<uint32_t, AddedTokenSetting>> by_id;
-  const JsonValue all = added.fields().json();
+  TokensById by_id;
+  if (!reads_older_files()) return std::vector<AddedTokenSetting>();
+  const JsonValue all = added.json();
   const std::vector<absl::string_view> keys = all.Keys();
   const std::vector<JsonValue> ids = all.Elements();
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -181,10 +167,7 @@ absl::StatusOr<std::vector<AddedTokenSetting>> TokenizerSettings::OlderAddedToke
                     [&](const AddedTokenSetting& token) { return token.content == keys[i]; });
     by_id.emplace_back(*id, AddedTokenSetting{std::string(keys[i]), {.normalized = !is_special}});
   }
-  std::stable_sort(by_id.begin(), by_id.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (auto& [id, token] : by_id) tokens.push_back(std::move(token));
-  return tokens;
+  return InOrder(std::move(by_id));
 }
 
 }  // namespace attendant::text

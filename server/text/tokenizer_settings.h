@@ -1,16 +1,14 @@
 // The settings files that change the meaning of tokenizer.json.
 #pragma once
 
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/text/base/json_fields.h"
-#include "server/text/base/json_tree.h"
 #include "server/text/models/sentence_piece.h"
 #include "server/text/tokenizer.h"
 
@@ -20,28 +18,11 @@ namespace attendant::text {
 inline constexpr absl::string_view kSpecialTokenKeys[] = {
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 
-// A settings file; a missing file has no keys. Movable.
-class Settings {
- public:
-  static absl::StatusOr<Settings> Read(const std::optional<std::string>& json,
-                                       absl::string_view file);
-
-  Fields fields() const { return Fields(tree_->root(), file_); }
-  std::optional<JsonValue> Find(absl::string_view key) const { return fields().Find(key); }
-
-  // Returns a string, or the content of a token that is an object.
-  std::optional<std::string> Text(absl::string_view key) const;
-
- private:
-  Settings(std::unique_ptr<JsonTree> tree, std::string file)
-      : tree_(std::move(tree)), file_(std::move(file)) {}
-
-  std::unique_ptr<JsonTree> tree_;
-  std::string file_;
-};
-
 struct TokenizerSettings {
-  Settings tokenizer, special, added, model, sentence;
+  // A missing file has no keys.
+  static absl::StatusOr<TokenizerSettings> Read(const std::map<std::string, std::string>& files);
+
+  Fields tokenizer, special, added, model, sentence;
   // The vocabulary, if it is a SentencePiece model.
   std::optional<SentencePieceModel> sentence_piece = std::nullopt;
 
@@ -53,9 +34,6 @@ struct TokenizerSettings {
   std::optional<AddedTokenSetting> SpecialToken(
       absl::string_view key, const std::optional<std::string>& otherwise = std::nullopt,
       const AddedTokenFlags& flags = {}) const;
-
-  // Returns the text of a special token.
-  std::string Token(absl::string_view key, absl::string_view otherwise) const;
 
   // Whether a file has a list of special tokens, even null, which replaces that of the class and of
   // the SentencePiece model.
@@ -78,7 +56,7 @@ struct TokenizerSettings {
   // Whether special_tokens_map.json and added_tokens.json count: only without added_tokens_decoder.
   bool reads_older_files() const { return !tokenizer.Find("added_tokens_decoder").has_value(); }
 
-  std::vector<AddedTokenSetting> NamedTokens(const Settings& file) const;
+  std::vector<AddedTokenSetting> NamedTokens(const Fields& file) const;
 };
 
 }  // namespace attendant::text

@@ -110,8 +110,8 @@ std::string FuzzTexts(const Tokenizer& tokenizer, absl::string_view first,
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadModel(uint8_t choice, absl::string_view model) {
   const char* name = kClasses[choice % std::size(kClasses)];
   auto loaded = text::LoadTokenizerFiles(
-      {.tokenizer_config_json = absl::StrCat(R"({"tokenizer_class":")", name, "\"}"),
-       .sentence_pieces = {{"tokenizer.model", std::string(model)}}});
+      {{"tokenizer_config.json", absl::StrCat(R"({"tokenizer_class":")", name, "\"}")},
+       {"tokenizer.model", std::string(model)}});
   if (!loaded.ok()) return loaded.status();
   return std::move(loaded->tokenizer);
 }

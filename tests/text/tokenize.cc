@@ -13,7 +13,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,13 +72,15 @@ std::optional<std::string> ReadFile(const std::string& path) {
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
-std::map<std::string, std::string> ReadSentencePieces(const std::string& folder) {
-  std::map<std::string, std::string> models;
+// Reads the files of a folder that tokenizers are loaded from.
+attendant::text::TokenizerFiles ReadFiles(const std::string& folder) {
+  attendant::text::TokenizerFiles files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".model") continue;
-    models[entry.path().filename().string()] = ReadFile(entry.path().string()).value_or("");
+    const std::string kind = entry.path().extension().string();
+    if (kind != ".model" && kind != ".json" && kind != ".txt") continue;
+    files[entry.path().filename().string()] = ReadFile(entry.path().string()).value_or("");
   }
-  return models;
+  return files;
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Load(
@@ -87,13 +88,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Load(
   if (!std::filesystem::is_directory(path)) {
     return Tokenizer::Load(ReadFile(path).value_or(""), overrides);
   }
-  const auto read = [&](const char* name) { return ReadFile(path + "/" + name); };
   absl::StatusOr<attendant::text::EffectiveTokenizer> effective =
-      attendant::text::LoadTokenizerFiles(
-          {read("tokenizer.json"), read("vocab.json"), read("merges.txt"), read("vocab.txt"),
-           read("tokenizer_config.json"), read("special_tokens_map.json"),
-           read("added_tokens.json"), read("config.json"), read("sentence_bert_config.json"),
-           ReadSentencePieces(path)});
+      attendant::text::LoadTokenizerFiles(ReadFiles(path));
   if (!effective.ok()) return effective.status();
   for (const std::string& note : effective->notes) std::cerr << note << "\n";
   return std::move(effective->tokenizer);

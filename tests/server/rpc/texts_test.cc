@@ -98,8 +98,8 @@ TEST(TypesOfTextsTest, AreZeroIfTheTokenizerGivesNone) {
   auto model = std::make_shared<ServedModel>(*options.models.at("tiny"));
   auto tokenizer = std::make_shared<ModelTokenizer>();
   auto loaded = text::LoadTokenizerFiles(
-      {.vocab_txt = absl::StrJoin(kTextWords, "\n"),
-       .tokenizer_config_json = R"({"model_input_names":["input_ids","attention_mask"]})"});
+      {{"vocab.txt", absl::StrJoin(kTextWords, "\n")},
+       {"tokenizer_config.json", R"({"model_input_names":["input_ids","attention_mask"]})"}});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   tokenizer->tokenizer = std::move(loaded->tokenizer);
   tokenizer->has_types = loaded->has_types;

@@ -9,7 +9,7 @@ namespace attendant::server {
 
 std::shared_ptr<const ModelTokenizer> TextTokenizer() {
   static const auto made = [] {
-    auto loaded = text::LoadTokenizerFiles({.vocab_txt = absl::StrJoin(kTextWords, "\n")});
+    auto loaded = text::LoadTokenizerFiles({{"vocab.txt", absl::StrJoin(kTextWords, "\n")}});
     if (!loaded.ok()) throw std::runtime_error(std::string(loaded.status().message()));
     auto model_tokenizer = std::make_shared<ModelTokenizer>();
     model_tokenizer->tokenizer = std::move(loaded->tokenizer);

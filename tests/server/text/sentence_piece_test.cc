@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/text/models/model.h"
-#include "server/text/tokenizer_files.h"
+#include "tests/server/text/test_files.h"
 
 namespace attendant::text {
 namespace sentence_piece_test {
@@ -91,14 +91,14 @@ std::string Config(const std::string& name, const std::string& more = "") {
   return absl::StrCat(R"({"tokenizer_class":")", name, "\"", more, "}");
 }
 
-std::vector<uint32_t> Ids(const TokenizerFiles& files, const std::string& text) {
-  const auto effective = LoadTokenizerFiles(files);
+std::vector<uint32_t> Ids(const TestFiles& files, const std::string& text) {
+  const auto effective = LoadFiles(files);
   EXPECT_TRUE(effective.ok()) << effective.status();
   return effective.ok() ? effective->tokenizer->Encode(text, {})->ids : std::vector<uint32_t>();
 }
 
-std::string Error(const TokenizerFiles& files, absl::StatusCode code) {
-  const auto effective = LoadTokenizerFiles(files);
+std::string Error(const TestFiles& files, absl::StatusCode code) {
+  const auto effective = LoadFiles(files);
   EXPECT_EQ(effective.status().code(), code);
   return std::string(effective.status().message());
 }
@@ -161,13 +161,13 @@ TEST(SentencePieceTest, MergesAreAllPairsThatMakeAPiece) {
 }
 
 TEST(SentencePieceTest, FilesOfXlmRobertaHaveFairseqsTokens) {
-  const TokenizerFiles files = {
+  const TestFiles files = {
       .tokenizer_config_json = Config("XLMRobertaTokenizer"),
       .sentence_pieces = {{"sentencepiece.bpe.model", WithPieces(FairseqPieces()).bytes()}}};
   // "▁a" is the fourth piece, and the fifth token; the user's symbol is found in any text.
   EXPECT_THAT(Ids(files, "a bx<u>"), ElementsAre(0, 4, 5, 6, 3, 8, 2));
   EXPECT_THAT(Ids(files, "<mask>"), ElementsAre(0, 9, 2));
-  EXPECT_THAT(LoadTokenizerFiles(files)->notes,
+  EXPECT_THAT(LoadFiles(files)->notes,
               ElementsAre("no tokenizer.json: transformers' XLMRobertaTokenizer is built from "
                           "sentencepiece.bpe.model"));
 }

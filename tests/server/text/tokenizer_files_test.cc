@@ -1,5 +1,3 @@
-#include "server/text/tokenizer_files.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/server/text/test_files.h"
 
 namespace attendant::text {
 namespace {
@@ -37,8 +36,8 @@ std::string CasedBert() {
       R"("max_input_chars_per_word":100,"vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"A":3,"a":4,"é":5}}})");
 }
 
-EffectiveTokenizer Load(const TokenizerFiles& files) {
-  auto effective = LoadTokenizerFiles(files);
+EffectiveTokenizer Load(const TestFiles& files) {
+  auto effective = LoadFiles(files);
   EXPECT_TRUE(effective.ok()) << effective.status();
   return *std::move(effective);
 }
@@ -50,8 +49,8 @@ TEST(TokenizerFilesTest, AFileOfNoKnownClassIsUsedAsItIs) {
 }
 
 TEST(TokenizerFilesTest, BertsClassLowercasesUnlessToldNotTo) {
-  TokenizerFiles files = {.tokenizer_json = CasedBert(),
-                          .tokenizer_config_json = R"({"tokenizer_class":"BertTokenizerFast"})"};
+  TestFiles files = {.tokenizer_json = CasedBert(),
+                     .tokenizer_config_json = R"({"tokenizer_class":"BertTokenizerFast"})"};
   const EffectiveTokenizer lower = Load(files);
   EXPECT_THAT(lower.tokenizer->Encode("A é", {})->ids, ElementsAre(1, 4, 0, 2));
   EXPECT_THAT(lower.notes,
@@ -85,10 +84,6 @@ TEST(TokenizerFilesTest, SpecialTokensOfTheClassAreFoundInTheVocabulary) {
             .tokenizer_config_json =
                 R"({"tokenizer_class":"BertTokenizer","cls_token":{"content":"A"}})"});
   EXPECT_THAT(effective.tokenizer->Encode("a", {})->ids, ElementsAre(3, 4, 2));
-  TokenizerOverrides overrides;
-  overrides.post_processor = R"({"cls":["x",{{x}}]})";
-  EXPECT_EQ(Tokenizer::Load(CasedBert(), overrides).status().message(),
-            "tokenizer_config.json: expected special tokens of the vocabulary; got \"x\"");
 }
 
 // As transformers 5.23 with these files; [PAD], <s> and [MASK] come after the vocabulary.
@@ -165,9 +160,9 @@ TEST(TokenizerFilesTest, NamedTokensOfTheMapComeBeforeThoseOfTheConfig) {
 }
 
 TEST(TokenizerFilesTest, AddedTokensOfOlderFilesFollowTheVocabulary) {
-  TokenizerFiles files = {.tokenizer_json = CasedBert(),
-                          .tokenizer_config_json = R"({"pad_token":"<b>"})",
-                          .added_tokens_json = R"({"<b>":9,"<é>":7,"A":3})"};
+  TestFiles files = {.tokenizer_json = CasedBert(),
+                     .tokenizer_config_json = R"({"pad_token":"<b>"})",
+                     .added_tokens_json = R"({"<b>":9,"<é>":7,"A":3})"};
   EXPECT_THAT(Load(files).tokenizer->Encode("<b> É<é> A", {})->ids, ElementsAre(1, 7, 0, 6, 3, 2));
   files.tokenizer_config_json = R"({"tokenizer_class":"BertTokenizer","pad_token":"<b>"})";
   files.added_tokens_json = R"({"<b>":9,"<É>":7,"A":3})";
@@ -381,9 +376,9 @@ TEST(TokenizerFilesTest, PairsAreAVocabularyOfTheirClass) {
 
 // The ids are those of transformers 5.23 with the same files.
 TEST(TokenizerFilesTest, PairsOfGpt2HaveNoEnds) {
-  TokenizerFiles files = {.vocab_json = R"({"a":0,"b":1,"ab":2,"Ġ":3,"Ġab":4,"1":5,"<s>":6})",
-                          .merges_txt = "#version: 0.2\na b\nĠ ab\n",
-                          .tokenizer_config_json = R"({"tokenizer_class":"GPT2TokenizerFast"})"};
+  TestFiles files = {.vocab_json = R"({"a":0,"b":1,"ab":2,"Ġ":3,"Ġab":4,"1":5,"<s>":6})",
+                     .merges_txt = "#version: 0.2\na b\nĠ ab\n",
+                     .tokenizer_config_json = R"({"tokenizer_class":"GPT2TokenizerFast"})"};
   EXPECT_THAT(Load(files).tokenizer->Encode("ab ab11<|endoftext|>a", {})->ids,
               ElementsAre(2, 4, 5, 5, 7, 0));
   files.tokenizer_config_json =
@@ -393,12 +388,12 @@ TEST(TokenizerFilesTest, PairsOfGpt2HaveNoEnds) {
 }
 
 TEST(TokenizerFilesTest, RefusesVocabulariesThatAreNone) {
-  const auto error = [](const TokenizerFiles& files) {
-    return std::string(LoadTokenizerFiles(files).status().message());
+  const auto error = [](const TestFiles& files) {
+    return std::string(LoadFiles(files).status().message());
   };
   EXPECT_EQ(error({.vocab_txt = "[UNK]\n\xff"}),
             "vocab.txt: expected UTF-8; got something else at byte 6");
-  TokenizerFiles pairs = {.vocab_json = "[]", .merges_txt = ""};
+  TestFiles pairs = {.vocab_json = "[]", .merges_txt = ""};
   EXPECT_EQ(error(pairs),
             "vocab.json and merges.txt: a vocabulary of this tokenizer_class is not supported; use "
             "tokenizer.json, which AutoTokenizer's save_pretrained writes");
@@ -412,9 +407,9 @@ TEST(TokenizerFilesTest, RefusesVocabulariesThatAreNone) {
 }
 
 TEST(TokenizerFilesTest, RefusesClassesWithCodeOfTheirOwn) {
-  const auto refusal = [](TokenizerFiles files) {
+  const auto refusal = [](TestFiles files) {
     files.vocab_txt = "[UNK]\n[CLS]\n[SEP]\n";
-    return LoadTokenizerFiles(files).status();
+    return LoadFiles(files).status();
   };
   const absl::Status named =
       refusal({.tokenizer_json = CasedBert(),
@@ -455,8 +450,8 @@ TEST(TokenizerFilesTest, ModelsGetTypesOfTokensIfTheSettingsOrTheClassSaySo) {
 
 TEST(TokenizerFilesTest, RefusesLinesOfAnUnknownClass) {
   const absl::Status refusal =
-      LoadTokenizerFiles({.vocab_txt = kLines,
-                          .tokenizer_config_json = R"({"tokenizer_class":"FunnelTokenizer"})"})
+      LoadFiles({.vocab_txt = kLines,
+                 .tokenizer_config_json = R"({"tokenizer_class":"FunnelTokenizer"})"})
           .status();
   EXPECT_EQ(refusal.code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(
@@ -467,8 +462,8 @@ TEST(TokenizerFilesTest, RefusesLinesOfAnUnknownClass) {
 
 TEST(TokenizerFilesTest, RefusesToSplitSpecialTokens) {
   const absl::Status refusal =
-      LoadTokenizerFiles({.tokenizer_json = CasedBert(),
-                          .tokenizer_config_json = R"({"split_special_tokens":true})"})
+      LoadFiles({.tokenizer_json = CasedBert(),
+                 .tokenizer_config_json = R"({"split_special_tokens":true})"})
           .status();
   EXPECT_EQ(refusal.code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(refusal.message(),
@@ -476,19 +471,17 @@ TEST(TokenizerFilesTest, RefusesToSplitSpecialTokens) {
 }
 
 TEST(TokenizerFilesTest, RefusesMissingAndWrongFiles) {
-  EXPECT_EQ(LoadTokenizerFiles({.vocab_txt = kLines, .added_tokens_json = R"({"a":"b"})"})
-                .status()
-                .message(),
-            "added_tokens.json: expected ids of tokens; got \"b\"");
-  EXPECT_EQ(LoadTokenizerFiles({}).status().message(),
+  EXPECT_EQ(
+      LoadFiles({.vocab_txt = kLines, .added_tokens_json = R"({"a":"b"})"}).status().message(),
+      "added_tokens.json: expected ids of tokens; got \"b\"");
+  EXPECT_EQ(LoadFiles({}).status().message(),
             "tokenizer.json: not found; add it, vocab.txt, vocab.json with merges.txt, or the "
             "SentencePiece model");
-  EXPECT_EQ(
-      LoadTokenizerFiles({.tokenizer_json = CasedBert(), .config_json = "[]"}).status().message(),
-      "config.json: expected an object; got an array");
-  EXPECT_EQ(LoadTokenizerFiles({.tokenizer_json = CasedBert(),
-                                .tokenizer_config_json =
-                                    R"({"tokenizer_class":"BertTokenizer","do_lower_case":"yes"})"})
+  EXPECT_EQ(LoadFiles({.tokenizer_json = CasedBert(), .config_json = "[]"}).status().message(),
+            "config.json: expected an object; got an array");
+  EXPECT_EQ(LoadFiles({.tokenizer_json = CasedBert(),
+                       .tokenizer_config_json =
+                           R"({"tokenizer_class":"BertTokenizer","do_lower_case":"yes"})"})
                 .status()
                 .message(),
             "tokenizer_config.json.do_lower_case: expected true or false; got \"yes\"");

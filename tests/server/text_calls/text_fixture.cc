@@ -24,7 +24,7 @@ std::shared_ptr<const ModelTokenizer> WordsTokenizer() {
     for (int i = 5; i < 100; ++i) absl::StrAppend(&words, "w", i, "\n");
     auto tokenizer = std::make_shared<ModelTokenizer>();
     tokenizer->bytes_per_second = 1e6;
-    tokenizer->tokenizer = text::LoadTokenizerFiles({.vocab_txt = words}).value().tokenizer;
+    tokenizer->tokenizer = text::LoadTokenizerFiles({{"vocab.txt", words}}).value().tokenizer;
     return tokenizer;
   }();
   return made;
