@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "server/http/json_answer.h"
 #include "server/text/base/json_tree.h"
+#include "server/text_api/json_body.h"
 #include "server/text_api/json_form.h"
 
 namespace attendant::server {
@@ -55,7 +56,7 @@ TextWriter ReadEmbedByType(const char* version, Members& members, TextTask& task
     if (absl::c_linear_search(kVectorForms, types[i])) continue;
     members.Refuse(absl::StrCat("embedding_types[", i, "]"),
                    absl::StrCat("\"", absl::StrJoin(kVectorForms, "\" or \""), "\""),
-                   Describe({types[i]}));
+                   DescribeText(types[i]));
   }
   std::sort(types.begin(), types.end());
   types.erase(std::unique(types.begin(), types.end()), types.end());

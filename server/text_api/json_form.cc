@@ -9,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/http/json_answer.h"
+#include "server/text_api/json_body.h"
 
 namespace attendant::server {
 namespace {
@@ -73,7 +74,7 @@ void ReadPurpose(Members& members, const char* name, TextTask& task) {
                    "\"query\", \"document\" or \"passage\", also after a word as in "
                    "\"search_query\" and \"retrieval.passage\", or \"classification\", "
                    "\"clustering\", \"separation\" or \"text-matching\"",
-                   Describe({given}));
+                   DescribeText(given));
   }
 }
 

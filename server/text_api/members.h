@@ -6,20 +6,18 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/text_api/json_value.h"
+#include "server/text/base/json_tree.h"
 #include "server/text_api/text_form.h"
 #include "server/text_api/text_task.h"
 
 namespace attendant::server {
 
 // Null members count as absent, and unknown members are ignored. After an error, results are
-// arbitrary: check `status` before using them. Functions that return texts may be called once for
-// each member. Not thread-safe.
+// arbitrary: check `status` before using them. Not thread-safe.
 class Members {
  public:
   // Reads a request's body. Options missing from it are taken from its member "parameters", where
@@ -28,10 +26,9 @@ class Members {
 
   // The first error, which names its member.
   const absl::Status& status() const { return *status_; }
-  const TextLimits& limits() const { return limits_; }
 
-  bool Has(const char* name) { return Find(name).value != nullptr; }
-  bool HasObject(const char* name);
+  bool Has(const char* name) const { return Find(name).value.has_value(); }
+  bool HasObject(const char* name) const;
   bool Flag(const char* name, bool otherwise);
   std::optional<int64_t> Count(const char* name);  // at least 1
   std::string Name(const char* name);              // empty if absent
@@ -65,27 +62,32 @@ class Members {
 
  private:
   struct Member {
-    JsonValue* value;  // null if absent
+    std::optional<text::JsonValue> value;  // nullopt if absent
     std::string field;
+
+    bool is_string() const { return value.has_value() && value->is_string(); }
   };
+  using Take = TextInput (Members::*)(const Member& value);
 
-  Members(JsonValue::Object object, const std::string& prefix, const Members& outer);
+  Members(const Member& object, const Members& outer);
 
-  Member Find(const char* name);
+  Member Find(const char* name) const;
   Member Given(const char* name);  // absence is an error
-  // Returns a list's elements, at least one; null after an error.
-  JsonValue::List* ListOf(const Member& member, const char* expected);
-  std::string TakeText(const std::string& field, JsonValue* value);
-  TextInput TakeIds(const std::string& field, JsonValue* value);  // of a list
-  TextInput TakePair(const std::string& field, JsonValue* value);
-  TextInput TakeDocument(const std::string& field, JsonValue* value);
-  TextInput TakeContent(const std::string& field, JsonValue* value);
+  // Reads a list, which has at least one element and as many as the limit at most.
+  std::vector<TextInput> Each(const Member& list, const char* expected, Take take);
+  TextInput TakeText(const Member& value);
+  TextInput TakeIds(const Member& value);
+  TextInput TakePair(const Member& value);
+  TextInput TakeDocument(const Member& value);  // a text, or an object with a text
+  TextInput TakeContent(const Member& value);
+  TextInput TakeInput(const Member& value);  // ids or a document
+  void Refuse(const Member& value, const std::string& expected);
 
   TextLimits limits_;
   std::shared_ptr<absl::Status> status_;  // shared with nested objects
+  std::shared_ptr<const text::JsonTree> tree_;
   std::string prefix_;
-  JsonValue::Object object_;
-  JsonValue::Object parameters_;
+  std::optional<text::JsonValue> object_, parameters_;
 };
 
 }  // namespace attendant::server

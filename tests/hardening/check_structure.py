@@ -88,7 +88,7 @@ USES = {"proto": {"proto"}, "engine": {"engine"}, "server": {"server", "engine",
 HEAVY = {
     "CLI/": ({"client/flags", "server/settings"}, False),
     "hwy/": ({"engine/kernels/"}, True),
-    "nlohmann/json.hpp": ({"engine/checkpoint/files", "proto", "server/describe", "server/rest", "server/text/base", "server/text_api",
+    "nlohmann/json.hpp": ({"engine/checkpoint/files", "proto", "server/describe", "server/rest", "server/text/base",
                            "client/cli", "client/files", "client/inspect", "client/json", "client/load_report", "client/load_requests"},
                           {"engine/checkpoint/files/json.h", "server/rest/infer_json_reader.h"}),
     "grpcpp/": ({"server/wire", "server/tensors", "server/request", "server/execution", "server/inference", "server/rpc/",

@@ -3,16 +3,23 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace attendant::text {
+namespace {
+
+constexpr size_t kMostOfKey = 40;  // bytes, in a path
+
+}  // namespace
 
 // Receives the parser's events. The parser's own document would take several times as much memory,
 // and would round numbers in its own way.
 class JsonTreeBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit JsonTreeBuilder(JsonTree* tree) : tree_(tree) {}
+  JsonTreeBuilder(const JsonLimits& limits, JsonTree* tree, JsonFault* fault)
+      : limits_(limits), tree_(tree), fault_(fault) {}
 
   bool null() override { return Add(JsonValue::Kind::kNull, {}); }
   bool boolean(bool value) override {
@@ -37,13 +44,16 @@ class JsonTreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     key_ = value;
     return true;
   }
-  bool parse_error(size_t position, const std::string&,
-                   const nlohmann::detail::exception&) override {
-    error_ = absl::StrCat("expected JSON; got something else at byte ", position);
-    return false;
+  bool parse_error(size_t position, const std::string& token,
+                   const nlohmann::detail::exception& error) override {
+    constexpr int kOutOfRange = 406;  // the library's number for a float that is too large
+    if (error.id == kOutOfRange) return Fail(JsonFault::Kind::kNumber, position, token);
+    if (absl::StrContains(error.what(), "invalid string: surrogate U+")) {
+      return Fail(JsonFault::Kind::kSurrogate, position);
+    }
+    const bool is_utf8 = !absl::StrContains(error.what(), "invalid string: ill-formed UTF-8");
+    return Fail(is_utf8 ? JsonFault::Kind::kSyntax : JsonFault::Kind::kUtf8, position);
   }
-
-  const std::string& error() const { return error_; }
 
  private:
   uint32_t Store(absl::string_view text) {
@@ -53,9 +63,9 @@ class JsonTreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool Add(JsonValue::Kind kind, absl::string_view text) {
-    if (tree_->nodes_.size() >= JsonTree::kMaxValues) {
-      error_ = absl::StrCat("expected at most ", JsonTree::kMaxValues, " values; got more");
-      return false;
+    if (kind != JsonValue::Kind::kNumber || limits_.counts_numbers) {
+      if (values_ == limits_.values) return Fail(JsonFault::Kind::kValues, 0);
+      ++values_;
     }
     if (!open_.empty()) ++tree_->nodes_[open_.back()].size;
     JsonTree::Node node = {};
@@ -71,10 +81,7 @@ class JsonTreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool Open(JsonValue::Kind kind) {
-    if (open_.size() >= JsonTree::kMaxDepth) {
-      error_ = absl::StrCat("expected at most ", JsonTree::kMaxDepth, " nested values; got more");
-      return false;
-    }
+    if (open_.size() == limits_.depth) return Fail(JsonFault::Kind::kDepth, 0);
     if (!Add(kind, {})) return false;
     open_.push_back(static_cast<uint32_t>(tree_->nodes_.size()) - 1);
     return true;
@@ -86,23 +93,68 @@ class JsonTreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
+  bool Fail(JsonFault::Kind kind, size_t byte, const std::string& got = "") {
+    *fault_ = {kind, byte, Path(), got};
+    return false;
+  }
+
+  std::string Path() const {
+    std::string path;
+    for (size_t i = 0; i < open_.size(); ++i) {
+      const JsonTree::Node& node = tree_->nodes_[open_[i]];
+      const bool is_innermost = i + 1 == open_.size();
+      if (node.kind == JsonValue::Kind::kArray) {
+        absl::StrAppend(&path, "[", is_innermost ? node.size : node.size - 1, "]");
+        continue;
+      }
+      absl::string_view key = key_;
+      if (!is_innermost) {
+        const JsonTree::Node& inner = tree_->nodes_[open_[i + 1]];
+        key = absl::string_view(tree_->text_).substr(inner.key_begin, inner.key_size);
+      }
+      if (!key.empty()) {
+        absl::StrAppend(&path, path.empty() ? "" : ".", key.substr(0, kMostOfKey));
+      }
+    }
+    return path;
+  }
+
+  const JsonLimits limits_;
   JsonTree* const tree_;
+  JsonFault* const fault_;
   std::vector<uint32_t> open_;
-  std::string key_, error_;
+  std::string key_;
+  size_t values_ = 0;
 };
+
+std::unique_ptr<JsonTree> JsonTree::Parse(absl::string_view json, const JsonLimits& limits,
+                                          JsonFault& fault) {
+  auto tree = std::make_unique<JsonTree>();
+  tree->text_.reserve(json.size());
+  JsonTreeBuilder builder(limits, tree.get(), &fault);
+  if (!nlohmann::json::sax_parse(json.begin(), json.end(), &builder)) return nullptr;
+  return tree;
+}
 
 absl::StatusOr<std::unique_ptr<JsonTree>> JsonTree::Parse(absl::string_view json,
                                                           absl::string_view file) {
+  const auto refuse = [&](absl::string_view expected, absl::string_view got) {
+    return absl::InvalidArgumentError(absl::StrCat(file, ": expected ", expected, "; got ", got));
+  };
   if (json.size() > kMaxBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, ": expected at most ", kMaxBytes, " bytes; got ", json.size()));
+    return refuse(absl::StrCat("at most ", kMaxBytes, " bytes"), absl::StrCat(json.size()));
   }
-  auto tree = std::make_unique<JsonTree>();
-  JsonTreeBuilder builder(tree.get());
-  if (!nlohmann::json::sax_parse(json.begin(), json.end(), &builder)) {
-    return absl::InvalidArgumentError(absl::StrCat(file, ": ", builder.error()));
+  const JsonLimits limits;
+  JsonFault fault;
+  if (auto tree = Parse(json, limits, fault)) return tree;
+  switch (fault.kind) {
+    case JsonFault::Kind::kValues:
+      return refuse(absl::StrCat("at most ", limits.values, " values"), "more");
+    case JsonFault::Kind::kDepth:
+      return refuse(absl::StrCat("at most ", limits.depth, " nested values"), "more");
+    default:
+      return refuse("JSON", absl::StrCat("something else at byte ", fault.byte));
   }
-  return tree;
 }
 
 JsonValue::Kind JsonValue::kind() const { return tree_->nodes_[node_].kind; }
@@ -119,12 +171,16 @@ std::optional<bool> JsonValue::AsBool() const {
   return std::nullopt;
 }
 
+std::optional<int64_t> JsonValue::AsInteger() const {
+  int64_t integer = 0;
+  if (kind() != Kind::kNumber || !absl::SimpleAtoi(text(), &integer)) return std::nullopt;
+  return integer;
+}
+
 std::optional<uint32_t> JsonValue::AsId() const {
-  uint32_t id = 0;
-  if (kind() != Kind::kNumber || text().front() == '-' || !absl::SimpleAtoi(text(), &id)) {
-    return std::nullopt;
-  }
-  return id;
+  const std::optional<int64_t> integer = AsInteger();
+  if (!integer || *integer < 0 || *integer > 0xFFFFFFFF) return std::nullopt;
+  return static_cast<uint32_t>(*integer);
 }
 
 std::vector<JsonValue> JsonValue::Elements() const {

@@ -34,6 +34,8 @@ class JsonValue {
   absl::string_view text() const;
   // Returns nullopt unless the value is true or false.
   std::optional<bool> AsBool() const;
+  // Returns nullopt unless the value is an integer of 64 bits.
+  std::optional<int64_t> AsInteger() const;
   // Returns nullopt unless the value is an integer in 0..2^32-1.
   std::optional<uint32_t> AsId() const;
 
@@ -58,16 +60,32 @@ class JsonValue {
   uint32_t node_;
 };
 
+struct JsonLimits {
+  size_t values = size_t{1} << 24;
+  size_t depth = 64;
+  bool counts_numbers = true;  // otherwise they do not count as values
+};
+
+// The first error in a text.
+struct JsonFault {
+  enum class Kind { kSyntax, kUtf8, kSurrogate, kNumber, kValues, kDepth };
+  Kind kind;
+  size_t byte;       // the place after which the text is wrong
+  std::string path;  // of the value, such as "inputs[1].text"; "" if it is the whole text
+  std::string got;   // kNumber
+};
+
 // Immutable after Parse; thread-safe.
 class JsonTree {
  public:
   static constexpr size_t kMaxBytes = size_t{1} << 28;
-  static constexpr size_t kMaxValues = size_t{1} << 24;
-  static constexpr int kMaxDepth = 64;
 
   // Parses strict UTF-8 JSON. Returns INVALID_ARGUMENT with `file` and the byte.
   static absl::StatusOr<std::unique_ptr<JsonTree>> Parse(absl::string_view json,
                                                          absl::string_view file);
+  // Returns null after an error.
+  static std::unique_ptr<JsonTree> Parse(absl::string_view json, const JsonLimits& limits,
+                                         JsonFault& fault);
 
   JsonValue root() const { return JsonValue(this, 0); }
 
