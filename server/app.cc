@@ -43,8 +43,8 @@
 #include "server/security/reloaded.h"
 #include "server/security/tokens.h"
 #include "server/settings/read_settings.h"
-#include "server/text_calls/http_apis.h"
 #include "server/text_calls/text_models.h"
+#include "server/text_calls/text_server.h"
 #include "server/transport/connection_listener.h"
 #include "server/work_gauges.h"
 
@@ -74,7 +74,6 @@ class App::Impl {
   ~Impl() {
     if (grpc_ != nullptr && !admission_.closed()) Drain();
     http_.reset();  // its calls are the service's
-    apis_.reset();
     workers_.reset();
     queue_.Close();  // so that the threads of instances_ end
   }
@@ -100,14 +99,14 @@ class App::Impl {
     models_.SetAliases(settings_.aliases);
     models_.Replace(PrepareModels(models, RunTokens(settings_), plan_, clock_));
     RETURN_IF_ERROR(Serve());
-    if (apis_ != nullptr) apis_->Open(dispatcher_->method_context());
+    method_context_ = &dispatcher_->method_context();
     ready_ = true;
     RETURN_IF_ERROR(WritePortFile(settings_.port_file, port(), http_port()));
     const std::string url = PageUrl(HttpAddress(), http_port(), certificates_ != nullptr);
     spdlog::info("ready: gRPC on {}, HTTP on {} port {}, page {}", listener_->name(), HttpAddress(),
                  http_port(), settings_.page ? url : "off");
     const std::string text = ExampleOfTexts(models_, url, !settings_.token_file.empty());
-    if (apis_ != nullptr && !text.empty()) spdlog::info("try: {}", text);
+    if (settings_.rest && !text.empty()) spdlog::info("try: {}", text);
     return absl::OkStatus();
   }
 
@@ -193,9 +192,8 @@ class App::Impl {
     handlers.cors_origins = settings_.cors_origins;
     if (settings_.page) handlers.routes = PageRoutes({settings_.rest, tokens_ != nullptr});
     if (settings_.rest) {
-      apis_ = std::make_unique<HttpApis>(Secrets(), ATTENDANT_VERSION);
       handlers.call = [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
-        return apis_->Begin(request, reply);
+        return StartHttpCall(request, reply, Secrets(), ATTENDANT_VERSION, method_context_);
       };
     }
     ASSIGN_OR_RETURN(http_,
@@ -342,7 +340,7 @@ class App::Impl {
   std::unique_ptr<Reloaded<Tokens>> tokens_;              // null: calls need none
   FreedMemory freed_memory_{ResidentBytes};
   std::unique_ptr<ConnectionListener> listener_;
-  std::unique_ptr<HttpApis> apis_;  // null: --rest off
+  std::atomic<const MethodContext*> method_context_ = nullptr;  // null until models are served
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<CallDispatcher> dispatcher_;
   std::optional<VersionLoader> loader_;

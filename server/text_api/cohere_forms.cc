@@ -48,8 +48,8 @@ void FillEmbed(Members& members, TextTask& task) {
   ReadPurpose(members, "input_type", task);
 }
 
-// Lists of vectors by type, followed by the texts.
-TextWriter ReadEmbedByType(const char* version, Members& members, TextTask& task) {
+// Lists of vectors by type, or one list of numbers, followed by the texts.
+TextWriter ReadEmbed(const char* version, bool by_type, Members& members, TextTask& task) {
   FillEmbed(members, task);
   auto types = members.Names("embedding_types").value_or(std::vector<std::string>{"float"});
   for (size_t i = 0; i < types.size(); ++i) {
@@ -61,20 +61,22 @@ TextWriter ReadEmbedByType(const char* version, Members& members, TextTask& task
   std::sort(types.begin(), types.end());
   types.erase(std::unique(types.begin(), types.end()), types.end());
   if (types.empty()) types = {"float"};
-  return [types, version](const std::shared_ptr<const DoneText>& done) {
-    const auto append = [done, types](size_t at, std::string* to) {
+  return [types, version, by_type](const std::shared_ptr<const DoneText>& done) {
+    const auto append = [done, types, by_type](size_t at, std::string* to) {
       const size_t list = at / done->inputs(), index = at % done->inputs();
       const bool text = list == types.size();
-      if (index == 0) absl::StrAppend(to, "\"", text ? "texts" : types[list], "\":[");
+      if (index == 0 && text) *to += "\"texts\":[";
+      if (index == 0 && !text && by_type) absl::StrAppend(to, "\"", types[list], "\":[");
       if (text) {
         *to += text::QuoteJson(done->task.inputs[index].text);
       } else {
         AppendVector(VectorFormOf(types[list]), done->Row(index), to);
       }
       if (index + 1 < done->inputs()) return;
-      *to += list + 1 == types.size() ? "]}" : "]";
+      *to += by_type && list + 1 == types.size() ? "]}" : "]";
     };
-    return ListAnswer(EmbedHead(*done, version, "embeddings_by_type") + "{",
+    const char* type = by_type ? "embeddings_by_type" : "embeddings_floats";
+    return ListAnswer(EmbedHead(*done, version, type) + (by_type ? "{" : "["),
                       done->inputs() * (types.size() + 1), append, "}");
   };
 }
@@ -82,27 +84,11 @@ TextWriter ReadEmbedByType(const char* version, Members& members, TextTask& task
 }  // namespace
 
 TextWriter ReadCohereEmbed(Members& members, TextTask& task) {
-  return ReadEmbedByType("2", members, task);
+  return ReadEmbed("2", /*by_type=*/true, members, task);
 }
 
-// One list of vectors, unless types are asked for.
 TextWriter ReadFirstCohereEmbed(Members& members, TextTask& task) {
-  if (members.Has("embedding_types")) return ReadEmbedByType("1", members, task);
-  FillEmbed(members, task);
-  return [](const std::shared_ptr<const DoneText>& done) {
-    const auto append = [done](size_t at, std::string* to) {
-      const size_t inputs = done->inputs(), index = at % inputs;
-      if (at == inputs) *to += "\"texts\":[";
-      if (at < inputs) {
-        AppendNumbers(done->Row(index), to);
-      } else {
-        *to += text::QuoteJson(done->task.inputs[index].text);
-      }
-      if (index + 1 == inputs) *to += ']';
-    };
-    return ListAnswer(EmbedHead(*done, "1", "embeddings_floats") + "[", 2 * done->inputs(), append,
-                      "}");
-  };
+  return ReadEmbed("1", members.Has("embedding_types"), members, task);
 }
 
 // The answer has the members of Cohere's and Jina's APIs. Voyage's requests, recognized by `top_k`
@@ -110,7 +96,6 @@ TextWriter ReadFirstCohereEmbed(Members& members, TextTask& task) {
 // Documents are cut where the model's longest sequence ends, whatever max_tokens_per_doc says.
 TextWriter ReadRerank(Members& members, TextTask& task) {
   task.wish = TextWish::kScores;
-  task.scores = ScoresFor::kRanking;
   task.field = "documents";
   task.query = members.Text("query", /*object=*/true);
   task.inputs = members.Texts("documents", true);

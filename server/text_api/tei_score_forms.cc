@@ -43,11 +43,9 @@ TextWriter ReadTeiPredict(Members& members, TextTask& task) {
   const std::string function = members.Has("function_to_apply")
                                    ? members.Choice("function_to_apply", kFunctions)
                                    : std::string();
-  const bool raw = members.Flag("raw_scores", function == "none");
-  task.scores = raw                     ? ScoresFor::kRaw
-                : function == "softmax" ? ScoresFor::kSoftmax
-                : function == "sigmoid" ? ScoresFor::kSigmoid
-                                        : ScoresFor::kClasses;
+  if (function == "softmax") task.scores = ScoreFunction::kSoftmax;
+  if (function == "sigmoid") task.scores = ScoreFunction::kSigmoid;
+  if (members.Flag("raw_scores", function == "none")) task.scores = ScoreFunction::kPlain;
   const int64_t top_k = members.Count("top_k").value_or(std::numeric_limits<int64_t>::max());
   // Clients of Hugging Face's Inference API send `parameters`, and expect a list for each text.
   const bool lists = batch || members.Has("parameters");
@@ -75,7 +73,7 @@ TextWriter ReadTeiRerank(Members& members, TextTask& task) {
   task.query = members.Text("query");
   task.inputs = members.Texts("texts");
   task.truncation = members.Truncation();
-  task.scores = members.Flag("raw_scores", false) ? ScoresFor::kRaw : ScoresFor::kRanking;
+  if (members.Flag("raw_scores", false)) task.scores = ScoreFunction::kPlain;
   const bool with_text = members.Flag("return_text", false);
   return [with_text](const std::shared_ptr<const DoneText>& done) {
     const auto order = BestFirst(done->result.numbers, done->inputs());

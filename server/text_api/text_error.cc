@@ -51,7 +51,6 @@ constexpr KindRow kKinds[] = {
     {Kind::kBusy, Code::kResourceExhausted, 429, "rate_limit_error", "rate_limit_exceeded", 429,
      "Overloaded"},
     {Kind::kTimeout, Code::kDeadlineExceeded, 504, kApi, "timeout", 504, "Backend"},
-    {Kind::kSlowBody, Code::kDeadlineExceeded, 408, kRequest, "", 408, "Validation"},
     {Kind::kUnavailable, Code::kUnavailable, 503, kApi, "service_unavailable", 503, "Unhealthy"},
     {Kind::kGone, Code::kCancelled, 499, kApi, "cancelled", 499, "Backend"},
     {Kind::kBroken, Code::kInternal, 500, kApi, "internal_error", 500, "Backend"},

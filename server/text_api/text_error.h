@@ -37,7 +37,6 @@ enum class TextErrorKind {
   kUnfit,  // the model does not support the task
   kBusy,
   kTimeout,
-  kSlowBody,  // the body did not arrive in time
   kUnavailable,
   kGone,  // the client disconnected
   kBroken,

@@ -21,8 +21,6 @@ struct TextLimits {
   size_t texts = 2048;  // per request
   // Code points of a text, or ids of an input, including those that truncation removes.
   size_t text_characters = 200'000;
-  // Truncate inputs that are too long for the model unless the request says otherwise.
-  bool truncate = true;
 };
 
 struct TextRequest {
@@ -80,28 +78,10 @@ absl::StatusOr<TextForm> ReadText(const TextRoute& route, const TextRequest& req
 // known size. Returns kFailed if the result contains numbers that JSON cannot represent.
 absl::StatusOr<HttpAnswer> WriteText(TextForm form, TextResult result);
 
-// A model as described by /info and /v1/models.
-struct TextModelFacts {
-  std::string name;
-  std::string dtype;  // compute type, such as "f32"
-  TextWish main = TextWish::kVectors;
-  std::string pooling = {};              // for kVectors, such as "mean"
-  std::vector<std::string> labels = {};  // for kScores (a single one: a reranker) and kEntities
-  int64_t max_input_length = 0;          // tokens
-  int64_t max_batch_tokens = 0;
-};
-
-struct TextServerFacts {
-  std::string version;
-  int64_t max_concurrent_requests = 0;
-};
-
 HttpAnswer ModelListAnswer(const std::vector<std::string>& names);     // GET /v1/models
 HttpAnswer ModelAnswer(const std::string& name);                       // GET /v1/models/NAME
 HttpAnswer OllamaModelsAnswer(const std::vector<std::string>& names);  // GET /api/tags
 HttpAnswer OllamaVersionAnswer(const std::string& version);            // GET /api/version
-HttpAnswer InfoAnswer(const TextModelFacts& model, const TextServerFacts& server,
-                      const TextLimits& limits);  // GET /info
-HttpAnswer OpenApiAnswer();                       // GET /openapi.json
+HttpAnswer OpenApiAnswer();                                            // GET /openapi.json
 
 }  // namespace attendant::server

@@ -36,32 +36,6 @@ absl::StatusOr<decltype(TextRoute::read)> ReaderByModel(const TextRequest& reque
   }
 }
 
-// {"id2label": …, "label2id": …}.
-std::string LabelsJson(const std::vector<std::string>& labels) {
-  std::vector<std::string> by_id, by_label;
-  for (const std::string& label : labels) {
-    const std::string name = text::QuoteJson(label);
-    by_label.push_back(absl::StrCat(name, ":", by_id.size()));
-    by_id.push_back(absl::StrCat("\"", by_id.size(), "\":", name));
-  }
-  return absl::StrCat("{\"id2label\":{", absl::StrJoin(by_id, ","), "},\"label2id\":{",
-                      absl::StrJoin(by_label, ","), "}}");
-}
-
-std::string TypeJson(const TextModelFacts& model) {
-  switch (model.main) {
-    case TextWish::kScores:
-      return absl::StrCat(model.labels.size() == 1 ? "{\"reranker\":" : "{\"classifier\":",
-                          LabelsJson(model.labels), "}");
-    case TextWish::kEntities:
-      return absl::StrCat("{\"token_classifier\":", LabelsJson(model.labels), "}");
-    case TextWish::kSparse:
-      return "{\"embedding\":{\"pooling\":\"splade\"}}";
-    default:
-      return absl::StrCat("{\"embedding\":{\"pooling\":", text::QuoteJson(model.pooling), "}}");
-  }
-}
-
 // A model has no time of its own here; OpenAI's clients want a number.
 std::string ModelJson(const std::string& name) {
   return absl::StrCat("{\"id\":", text::QuoteJson(name),
@@ -127,20 +101,6 @@ HttpAnswer ModelListAnswer(const std::vector<std::string>& names) {
 }
 
 HttpAnswer ModelAnswer(const std::string& name) { return JsonBody(ModelJson(name)); }
-
-HttpAnswer InfoAnswer(const TextModelFacts& model, const TextServerFacts& server,
-                      const TextLimits& limits) {
-  const std::string name = text::QuoteJson(model.name);
-  return JsonBody(absl::StrCat(
-      "{\"model_id\":", name, ",\"model_sha\":null,\"model_dtype\":", text::QuoteJson(model.dtype),
-      ",\"served_model_name\":", name, ",\"model_type\":", TypeJson(model),
-      ",\"max_concurrent_requests\":", server.max_concurrent_requests, ",\"max_input_length\":",
-      model.max_input_length, ",\"max_batch_tokens\":", model.max_batch_tokens,
-      ",\"max_batch_requests\":null,\"max_client_batch_size\":", limits.texts,
-      ",\"auto_truncate\":", limits.truncate ? "true" : "false",
-      ",\"tokenization_workers\":1,\"version\":", text::QuoteJson(server.version),
-      ",\"sha\":null,\"docker_label\":null}"));
-}
 
 HttpAnswer OpenApiAnswer() { return JsonBody(kOpenApiDocument); }
 

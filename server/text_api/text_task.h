@@ -29,10 +29,6 @@ enum class TextWish {
   kTokens,        // only the tokens
 };
 
-// The conversion of the outputs of a classification head to scores: as the model was trained for
-// classes or ranking, or as the request says.
-enum class ScoresFor { kClasses, kRanking, kRaw, kSoftmax, kSigmoid };
-
 struct TextTask {
   std::string model;  // empty: the only suitable model
   TextWish wish = TextWish::kVectors;
@@ -43,19 +39,19 @@ struct TextTask {
   // The query is read by itself and documents are scored by late interaction. Set once the model is
   // known.
   bool interacts = false;
-  std::string field;  // the request's name for its inputs, for messages
-  std::optional<std::string> prompt = {};
+  std::string field;             // the request's name for its inputs, for messages
   std::string prompt_name = {};  // must exist in the model unless empty
-  // Without `prompt` and `prompt_name`, the first of these that the model has precedes the texts;
+  // Without `prompt_name`, the first of these that the model has precedes the texts;
   // if it has none, its default prompt.
   std::vector<std::string> preferred_prompts = {};
   // Not set: texts are truncated on the side of the model's tokenizer, ids on the right.
   std::optional<v1::Truncation> truncation = {};
   bool normalize = false;                  // scale vectors to length 1
   std::optional<int64_t> dimensions = {};  // truncate each vector to these, then scale it again
-  ScoresFor scores = ScoresFor::kClasses;  // for kScores
-  bool add_special_tokens = true;          // for kTokens
-  bool checks_ids = false;                 // refuse ids without the tokenizer's special tokens
+  // For kScores. Not set: as the model was trained for classes or, with a query, for ranking.
+  std::optional<ScoreFunction> scores = {};
+  bool add_special_tokens = true;  // for kTokens
+  bool checks_ids = false;         // refuse ids without the tokenizer's special tokens
 };
 
 struct SparseEntry {

@@ -16,27 +16,11 @@ namespace attendant::server {
 namespace {
 
 // Memory per JSON value while a body is parsed, in addition to its text.
-constexpr int64_t kValueBytes = 64;
+constexpr int64_t kValueBytes = 72;
 
-// A body in one piece.
-class WholeBody {
- public:
-  explicit WholeBody(MessageSlices slices) : slices_(std::move(slices)) {
-    if (slices_.size() < 2) return;
-    joined_.reserve(static_cast<size_t>(ByteSize(slices_)));
-    for (const grpc::Slice& slice : slices_) joined_.append(View(slice));
-    slices_.clear();
-  }
-  std::string_view text() const { return slices_.empty() ? joined_ : View(slices_.front()); }
-
- private:
-  static std::string_view View(const grpc::Slice& slice) {
-    return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
-  }
-
-  MessageSlices slices_;
-  std::string joined_;
-};
+std::string_view View(const grpc::Slice& slice) {
+  return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
+}
 
 // The most memory that reading the body takes: one piece, its texts twice, and its values.
 int64_t ReadingBytes(const MessageSlices& body) {
@@ -67,13 +51,15 @@ int64_t BytesOf(const PartMessage& message) {
 
 }  // namespace
 
-TextCall::TextCall(BodyCallArgs entry, TextTarget target)
+TextCall::TextCall(BodyCallArgs entry, const TextRoute& route, std::string model,
+                   absl::Duration timeout)
     : BodyCall(std::move(entry)),
-      target_(std::move(target)),
-      deadline_(started_ + target_.timeout) {}
+      route_(route),
+      model_name_(std::move(model)),
+      deadline_(started_ + timeout) {}
 
 HttpAnswer TextCall::AnswerOf(const absl::Status& error) const {
-  return TextErrorAnswer(target_.route.errors, error, RetryAfter(context_));
+  return TextErrorAnswer(route_.errors, error, RetryAfter(context_));
 }
 
 absl::Status TextCall::OnMessage(MessageSlices body) {
@@ -86,13 +72,18 @@ absl::Status TextCall::OnMessage(MessageSlices body) {
 
 absl::Status TextCall::ReadTask(MessageSlices slices) {
   RETURN_IF_ERROR(Charge(memory_.amount() + ReadingBytes(slices), HeldFor::kReceiving));
-  const WholeBody body(std::move(slices));
-  TextRequest request = {body.text(), target_.model};
+  std::string joined;
+  if (slices.size() > 1) {
+    joined.reserve(static_cast<size_t>(ByteSize(slices)));
+    for (const grpc::Slice& slice : slices) joined.append(View(slice));
+    slices.clear();
+  }
+  TextRequest request = {slices.empty() ? joined : View(slices.front()), model_name_};
   request.main_wish = [this](const std::string& name) -> absl::StatusOr<TextWish> {
     ASSIGN_OR_RETURN(const auto model, ChooseTextModel(context_.models, name, {TextWish::kTokens}));
     return MainWish(*model);
   };
-  ASSIGN_OR_RETURN(TextForm form, ReadText(target_.route, request));
+  ASSIGN_OR_RETURN(TextForm form, ReadText(route_, request));
   task_ = std::move(form.task);
   write_ = std::move(form.write);
   task_bytes_ = BytesOf(task_);
@@ -189,14 +180,13 @@ absl::Status TextCall::Work() {
 
 absl::Status TextCall::Turn() {
   std::vector<Computed> computed;
-  bool goes_on;
   {
     absl::MutexLock lock(&mutex_);
     computed.swap(computed_);
-    in_flight_ -= static_cast<int64_t>(computed.size());
-    if (!computed.empty()) held_back_ = false;
-    goes_on = MayGoOn();
   }
+  in_flight_ -= static_cast<int64_t>(computed.size());
+  if (!computed.empty()) held_back_ = false;
+  const bool goes_on = MayGoOn();
   absl::Status status = CheckAwaited();
   for (Computed& one : computed) {
     if (status.ok()) status = TakeComputed(std::move(one));
@@ -209,9 +199,9 @@ absl::Status TextCall::Turn() {
   {
     absl::MutexLock lock(&mutex_);
     working_ = !computed_.empty() || MayGoOn();
-    goes_on = working_;
+    if (!working_) return absl::OkStatus();
   }
-  if (goes_on) RunOnWorker([this] { return Work(); });
+  RunOnWorker([this] { return Work(); });
   return absl::OkStatus();
 }
 
@@ -235,37 +225,32 @@ absl::Status TextCall::TakeComputed(Computed computed) {
 }
 
 absl::Status TextCall::TokenizeNext() {
-  const size_t next = TakeNext();
-  const TextFields fields = MakeTextFields(task_, parts_[next], *model_);
+  const TextPart& part = parts_[next_];
+  const PartMessage message = MakePartMessage(task_, part, *model_);
+  TextFields fields = ReadTextFields(message.request, RequestPayloads(message.payloads, {}));
+  fields.add_special_tokens = task_.add_special_tokens;
+  fields.places = true;
+  fields.most_tokens = int64_t{1} << 40;
   Budget::Reservation memory;
   RETURN_IF_ERROR(context_.admission.Charge(
       {entry_.peer, 2 * TokenizingBytes(fields, *model_), HeldFor::kRequest}, memory));
   const auto made = TokenizeTexts(fields, *model_, context_.clock);
-  if (!made.ok() && parts_[next].size() == 1) {
-    return NameInput(made.status(), task_, parts_[next].front());
-  }
-  if (!made.ok()) return Split(next);
-  for (size_t i = 0; i < parts_[next].size(); ++i) {
-    collector_->TakeTokens(parts_[next][i], made->Describe(i));
-  }
+  if (!made.ok()) return SplitNext(made.status());
+  for (size_t i = 0; i < part.size(); ++i) collector_->TakeTokens(part[i], made->Describe(i));
+  ++next_;
   ++taken_;
   return ChargeResult();
 }
 
-PartMessage TextCall::MessageOf(size_t part) const {
-  if (parts_[part].empty()) return MakeQueryMessage(task_, *model_);
-  PartMessage message = MakePartMessage(task_, parts_[part], *model_);
+PartMessage TextCall::MessageOf(const TextPart& part) const {
+  if (part.empty()) return MakeQueryMessage(task_, *model_);
+  PartMessage message = MakePartMessage(task_, part, *model_);
   if (task_.interacts) ScoreBy(collector_->query(), message);
   return message;
 }
 
-absl::Status TextCall::NameError(const absl::Status& error, size_t part) const {
-  return parts_[part].empty() ? NameQuery(error) : NameInput(error, task_, parts_[part].front());
-}
-
 absl::Status TextCall::SubmitNext() {
-  const size_t next = TakeNext();
-  const PartMessage message = MessageOf(next);
+  const PartMessage message = MessageOf(parts_[next_]);
   const RequestPayloads payloads(message.payloads, {});
   Held held;
   absl::Status status = context_.admission.Charge(
@@ -274,11 +259,7 @@ absl::Status TextCall::SubmitNext() {
   if (!status.ok()) return HoldBack(status);
   absl::StatusOr<PreparedCompute> prepared = PrepareRequest(
       ParseRequest(message.request, payloads, context_, entry_.peer), BytesOf(message), context_);
-  if (absl::IsInvalidArgument(prepared.status())) {
-    // It may be too large, or the error is about one of its inputs.
-    if (parts_[next].size() > 1) return Split(next);
-    return NameError(prepared.status(), next);
-  }
+  if (absl::IsInvalidArgument(prepared.status())) return SplitNext(prepared.status());
   if (!prepared.ok()) return prepared.status();
   if (prepared->request.span.model != model_) {
     return absl::UnavailableError(
@@ -286,47 +267,35 @@ absl::Status TextCall::SubmitNext() {
   }
   status =
       context_.admission.Charge({entry_.peer, prepared->bytes, HeldFor::kRequest}, held.memory);
-  return status.ok() ? Submit(std::move(prepared->request), std::move(held), next)
-                     : HoldBack(status);
+  return status.ok() ? Submit(std::move(prepared->request), std::move(held)) : HoldBack(status);
 }
 
-absl::Status TextCall::Submit(ComputeRequest request, Held held, size_t next) {
+absl::Status TextCall::Submit(ComputeRequest request, Held held) {
   entry_.account.Describe(request);
-  JobTerms terms = {entry_.peer, deadline_, /*patient=*/next > 0, gone_, std::move(held)};
-  const absl::Status status =
+  JobTerms terms = {entry_.peer, deadline_, /*patient=*/next_ > 0, gone_, std::move(held)};
+  RETURN_IF_ERROR(
       SubmitJob(context_, std::move(request), std::move(terms),
-                [this, self = shared_from_this(), part = parts_[next]](ComputeJob::End end) {
+                [this, self = shared_from_this(), part = parts_[next_]](ComputeJob::End end) {
                   OnComputed({part, std::move(end)});
-                });
-  if (status.ok()) return status;
-  absl::MutexLock lock(&mutex_);
-  --in_flight_;
-  return status;
-}
-
-size_t TextCall::TakeNext() {
-  absl::MutexLock lock(&mutex_);
-  if (task_.wish != TextWish::kTokens) ++in_flight_;
-  return next_++;
+                }));
+  ++next_;
+  ++in_flight_;
+  return absl::OkStatus();
 }
 
 absl::Status TextCall::HoldBack(const absl::Status& status) {
-  absl::MutexLock lock(&mutex_);
-  --next_;
-  --in_flight_;
   held_back_ = absl::IsResourceExhausted(status) && in_flight_ > 0;
   return held_back_ ? absl::OkStatus() : status;
 }
 
-absl::Status TextCall::Split(size_t next) {
-  absl::MutexLock lock(&mutex_);
-  TextPart& part = parts_[next];
+absl::Status TextCall::SplitNext(const absl::Status& error) {
+  TextPart& part = parts_[next_];
+  if (part.empty()) return NameQuery(error);
+  if (part.size() == 1) return NameInput(error, task_, part.front());
   const auto half = part.begin() + static_cast<std::ptrdiff_t>(part.size() / 2);
   TextPart second(half, part.end());
   part.erase(half, part.end());
-  parts_.insert(parts_.begin() + static_cast<std::ptrdiff_t>(next) + 1, std::move(second));
-  --next_;
-  if (task_.wish != TextWish::kTokens) --in_flight_;
+  parts_.insert(parts_.begin() + static_cast<std::ptrdiff_t>(next_) + 1, std::move(second));
   return absl::OkStatus();
 }
 

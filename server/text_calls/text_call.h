@@ -20,12 +20,6 @@
 
 namespace attendant::server {
 
-struct TextTarget {
-  const TextRoute& route;  // outlives the call
-  std::string model;       // from the path, or empty
-  absl::Duration timeout;  // from the head of the request to the completed response
-};
-
 // Body -> task -> parts -> jobs -> result -> response.
 //
 // The query of late interaction is a part of its own; its vectors are sent with the other parts.
@@ -38,7 +32,9 @@ struct TextTarget {
 // Workers do all the work, one at a time; jobs only store their results and resume it.
 class TextCall final : public BodyCall {
  public:
-  TextCall(BodyCallArgs entry, TextTarget target);
+  // `route` outlives the call. `model` is from the path, or empty. `timeout` is from the head of
+  // the request to the completed response.
+  TextCall(BodyCallArgs entry, const TextRoute& route, std::string model, absl::Duration timeout);
 
  private:
   struct Computed {
@@ -68,24 +64,23 @@ class TextCall final : public BodyCall {
   absl::Status TokenizeNext();
   absl::Status SubmitNext();
   // Returns the request for a part, or for the query.
-  PartMessage MessageOf(size_t part) const;
-  // Returns the error of an indivisible part in terms of the task.
-  absl::Status NameError(const absl::Status& error, size_t part) const;
-  absl::Status Submit(ComputeRequest request, Held held, size_t next);
-  size_t TakeNext();
-  // Holds the current part back until another one ends; returns `status` if none is in flight.
+  PartMessage MessageOf(const TextPart& part) const;
+  absl::Status Submit(ComputeRequest request, Held held);
+  // Holds the next part back until another one ends; returns `status` if none is in flight.
   absl::Status HoldBack(const absl::Status& status);
-  // Splits the current part in two.
-  absl::Status Split(size_t next);
+  // Splits the next part in two: it may be too large, or the error is about one of its inputs.
+  // Returns the error in terms of the task if the part is indivisible.
+  absl::Status SplitNext(const absl::Status& error);
   void OnComputed(Computed computed);
   absl::Status Answer();
 
-  bool MayGoOn() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayGoOn() const;
   absl::Status CheckAwaited() const;
   // Charges the task and the result so far, which must be within the limit for responses.
   absl::Status ChargeResult();
 
-  const TextTarget target_;
+  const TextRoute& route_;
+  const std::string model_name_;
   const absl::Time deadline_;
 
   // Used by the worker that has the call.
@@ -96,13 +91,13 @@ class TextCall final : public BodyCall {
   std::optional<TextCollector> collector_;
   // If the task interacts, the first part is its query, without inputs.
   std::vector<TextPart> parts_;
+  size_t next_ = 0;   // index of the next part
   size_t taken_ = 0;  // parts with results
+  int64_t in_flight_ = 0;
+  bool held_back_ = false;  // the next part waits for another one to end
   absl::Duration queued_ = {};
 
   absl::Mutex mutex_;
-  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;  // index of the next part
-  int64_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool held_back_ ABSL_GUARDED_BY(mutex_) = false;  // the next part waits for another one to end
   bool working_ ABSL_GUARDED_BY(mutex_) = true;
   bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;  // the jobs' results are no longer needed
   std::vector<Computed> computed_ ABSL_GUARDED_BY(mutex_);

@@ -17,33 +17,23 @@ constexpr int64_t kNumberBytes = 16, kInputBytes = 128, kTokenBytes = 160;
 
 ScoreFunction FunctionFor(const TextTask& task, const Tokenization& tokenization) {
   if (task.wish == TextWish::kEntities) return ScoreFunction::kSoftmax;
-  if (task.wish != TextWish::kScores || task.scores == ScoresFor::kRaw || task.interacts) {
-    return ScoreFunction::kPlain;
-  }
-  if (task.scores == ScoresFor::kSoftmax) return ScoreFunction::kSoftmax;
-  if (task.scores == ScoresFor::kSigmoid) return ScoreFunction::kSigmoid;
-  return task.scores == ScoresFor::kRanking ? tokenization.rank_scores : tokenization.class_scores;
+  if (task.wish != TextWish::kScores || task.interacts) return ScoreFunction::kPlain;
+  return task.scores.value_or(task.query ? tokenization.rank_scores : tokenization.class_scores);
 }
 
 // Of a vector in the result: the first `dimensions` numbers if the task says so.
 int64_t WidthOf(const TextTask& task, const ServedModel& model) {
   const ModelDescription& description = model.encoder->description();
   const int64_t hidden_size = description.layer.hidden_size;
-  switch (task.wish) {
-    case TextWish::kVectors:
-      return task.dimensions.value_or(TextVectorWidth(model));
-    case TextWish::kTokenVectors:
-      return IsMultiVector(model) ? description.token_head->width(hidden_size) : hidden_size;
-    case TextWish::kScores:
-      if (task.interacts) return 1;
-      return description.classifier->width(hidden_size);
-    case TextWish::kEntities:
-      return description.token_head->width(hidden_size);
-    case TextWish::kSparse:
-    case TextWish::kTokens:
-      break;
+  const bool is_tokens = task.wish == TextWish::kTokenVectors;
+  if (task.wish == TextWish::kVectors) return task.dimensions.value_or(TextVectorWidth(model));
+  if (task.wish == TextWish::kScores) {
+    return task.interacts ? 1 : description.classifier->width(hidden_size);
   }
-  return 0;
+  if (task.wish == TextWish::kEntities || (is_tokens && IsMultiVector(model))) {
+    return description.token_head->width(hidden_size);
+  }
+  return is_tokens ? hidden_size : 0;
 }
 
 std::vector<std::string> LabelsOf(const TextTask& task, const ServedModel& model, int64_t width) {
@@ -55,23 +45,14 @@ std::vector<std::string> LabelsOf(const TextTask& task, const ServedModel& model
   return labels;
 }
 
-// Elements of 4 bytes.
+// Returns elements of 4 bytes.
 template <typename T>
-class Elements {
- public:
-  explicit Elements(ResponseTensor& tensor) : data_(tensor.TakeData()) {}
-  void CopyTo(int64_t first, int64_t count, T* to) const {
-    std::memcpy(to, data_.begin() + first * sizeof(T), count * sizeof(T));
-  }
-  T at(int64_t i) const {
-    T value;
-    CopyTo(i, 1, &value);
-    return value;
-  }
-
- private:
-  const grpc::Slice data_;
-};
+std::vector<T> ElementsOf(const ResponseTensor& tensor, int64_t first, int64_t count) {
+  const absl::string_view bytes = tensor.BytesAt(first, count);
+  std::vector<T> elements(static_cast<size_t>(count));
+  std::memcpy(elements.data(), bytes.data(), bytes.size());
+  return elements;
+}
 
 // A vector that had length 1 before it was cut has it again.
 void Shorten(const std::vector<float>& vector, absl::Span<float> to) {
@@ -127,26 +108,14 @@ void TextCollector::Grow(int64_t bytes, int64_t answer_bytes) {
 
 void TextCollector::Begin() {
   const size_t inputs = task_.inputs.size();
+  const TextWish wish = task_.wish;
   result_.tokens.resize(inputs);
-  switch (task_.wish) {
-    case TextWish::kVectors:
-    case TextWish::kScores:
-      result_.numbers.resize(inputs * static_cast<size_t>(result_.width));
-      break;
-    case TextWish::kTokenVectors:
-      token_rows_.resize(inputs);
-      break;
-    case TextWish::kSparse:
-      result_.sparse.resize(inputs);
-      break;
-    case TextWish::kEntities:
-      token_rows_.resize(inputs);
-      result_.texts.resize(inputs);
-      break;
-    case TextWish::kTokens:
-      result_.texts.resize(inputs);
-      break;
+  if (wish == TextWish::kVectors || wish == TextWish::kScores) {
+    result_.numbers.resize(inputs * static_cast<size_t>(result_.width));
   }
+  if (wish == TextWish::kTokenVectors || wish == TextWish::kEntities) token_rows_.resize(inputs);
+  if (wish == TextWish::kSparse) result_.sparse.resize(inputs);
+  if (wish == TextWish::kEntities || wish == TextWish::kTokens) result_.texts.resize(inputs);
 }
 
 void TextCollector::Take(const TextPart& part, Response response) {
@@ -156,22 +125,13 @@ void TextCollector::Take(const TextPart& part, Response response) {
     result_.tokens[part[i]] = static_cast<int64_t>(tokens);
     if (task_.wish == TextWish::kEntities) TakeTokens(part[i], response.texts->Describe(i));
   }
-  switch (task_.wish) {
-    case TextWish::kScores:
-      if (task_.interacts) return TakeScores(part, *response.Find(OutputKind::kScores));
-      return TakeRows(part, *response.Find(OutputKind::kPooled));
-    case TextWish::kVectors:
-      return TakeRows(part, *response.Find(OutputKind::kPooled));
-    case TextWish::kSparse:
-      return TakeSparse(part, *response.sparse);
-    case TextWish::kTokenVectors:
-      return TakeTokenRows(part, *response.Find(is_multi_vector_ ? OutputKind::kTokenVectors
-                                                                 : OutputKind::kHiddenStates));
-    case TextWish::kEntities:
-      return TakeTokenRows(part, *response.Find(OutputKind::kTokenVectors));
-    case TextWish::kTokens:
-      break;
+  if (task_.wish == TextWish::kSparse) return TakeSparse(part, *response.sparse);
+  if (task_.wish == TextWish::kTokenVectors || task_.wish == TextWish::kEntities) {
+    const bool takes_states = task_.wish == TextWish::kTokenVectors && !is_multi_vector_;
+    return TakeTokenRows(part, *response.Find(takes_states ? OutputKind::kHiddenStates
+                                                           : OutputKind::kTokenVectors));
   }
+  TakeRows(part, *response.Find(task_.interacts ? OutputKind::kScores : OutputKind::kPooled));
 }
 
 void TextCollector::TakeTokens(size_t input, v1::TextTokens tokens) {
@@ -181,12 +141,11 @@ void TextCollector::TakeTokens(size_t input, v1::TextTokens tokens) {
   result_.texts[input] = std::move(tokens);
 }
 
-void TextCollector::TakeRows(const TextPart& part, ResponseTensor& tensor) {
-  const int64_t width = tensor.dim(1);
-  const Elements<float> rows(tensor);
-  std::vector<float> row(static_cast<size_t>(width));
+void TextCollector::TakeRows(const TextPart& part, const ResponseTensor& tensor) {
+  const int64_t width = tensor.elements() / static_cast<int64_t>(part.size());
   for (size_t i = 0; i < part.size(); ++i) {
-    rows.CopyTo(static_cast<int64_t>(i) * width, width, row.data());
+    const std::vector<float> row =
+        ElementsOf<float>(tensor, static_cast<int64_t>(i) * width, width);
     const absl::Span<float> to(
         result_.numbers.data() + part[i] * static_cast<size_t>(result_.width),
         static_cast<size_t>(result_.width));
@@ -199,15 +158,13 @@ void TextCollector::TakeRows(const TextPart& part, ResponseTensor& tensor) {
   }
 }
 
-void TextCollector::TakeTokenRows(const TextPart& part, ResponseTensor& tensor) {
+void TextCollector::TakeTokenRows(const TextPart& part, const ResponseTensor& tensor) {
   const auto width = static_cast<size_t>(result_.width);
-  const Elements<float> rows(tensor);
   int64_t first = 0;
   for (const size_t input : part) {
     const auto count = static_cast<int64_t>(width) * result_.tokens[input];
     std::vector<float>& own = token_rows_[input];
-    own.resize(static_cast<size_t>(count));
-    rows.CopyTo(first, count, own.data());
+    own = ElementsOf<float>(tensor, first, count);
     first += count;
     for (size_t row = 0; row < own.size(); row += width) {
       ApplyScores(function_, absl::Span<float>(own).subspan(row, width));
@@ -241,24 +198,16 @@ void TextCollector::TakeQuery(Response response) {
   Grow(query_.data.size(), 0);
 }
 
-void TextCollector::TakeScores(const TextPart& part, ResponseTensor& tensor) {
-  const Elements<float> scores(tensor);
-  for (size_t i = 0; i < part.size(); ++i) {
-    result_.numbers[part[i]] = scores.at(static_cast<int64_t>(i));
-  }
-}
-
 void TextCollector::TakeSparse(const TextPart& part, SparseResponse& sparse) {
   const std::vector<int64_t> counts = sparse.counts();
-  const Elements<int32_t> words(sparse.indices());
-  const Elements<float> weights(sparse.weights());
-  int64_t at = 0;
+  int64_t first = 0;
   for (size_t i = 0; i < part.size(); ++i) {
+    const std::vector<int32_t> words = ElementsOf<int32_t>(sparse.indices(), first, counts[i]);
+    const std::vector<float> weights = ElementsOf<float>(sparse.weights(), first, counts[i]);
     std::vector<SparseEntry>& own = result_.sparse[part[i]];
-    own.reserve(static_cast<size_t>(counts[i]));
-    for (const int64_t end = at + counts[i]; at < end; ++at) {
-      own.push_back({words.at(at), weights.at(at)});
-    }
+    own.reserve(words.size());
+    for (size_t j = 0; j < words.size(); ++j) own.push_back({words[j], weights[j]});
+    first += counts[i];
     // {"index":12345,"value":…},
     Grow(counts[i] * static_cast<int64_t>(sizeof(SparseEntry)), counts[i] * 3 * kNumberBytes);
   }

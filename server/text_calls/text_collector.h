@@ -35,16 +35,15 @@ class TextCollector {
   void Take(const TextPart& part, Response response);
   // Takes the vectors of a separate query, before any part of documents.
   void TakeQuery(Response response);
-  const QueryTensor& query() const { return query_; }
+  const CheckedTensor& query() const { return query_; }
   // For kTokens; call once for each input.
   void TakeTokens(size_t input, v1::TextTokens tokens);
   // Call after all inputs.
   TextResult Finish();
 
  private:
-  void TakeRows(const TextPart& part, ResponseTensor& tensor);
-  void TakeTokenRows(const TextPart& part, ResponseTensor& tensor);
-  void TakeScores(const TextPart& part, ResponseTensor& tensor);
+  void TakeRows(const TextPart& part, const ResponseTensor& tensor);
+  void TakeTokenRows(const TextPart& part, const ResponseTensor& tensor);
   // Removes the tokens with zero vectors.
   void DropEmptyRows(size_t input);
   void TakeSparse(const TextPart& part, SparseResponse& sparse);
@@ -53,7 +52,7 @@ class TextCollector {
   const TextTask& task_;
   ScoreFunction function_ = ScoreFunction::kPlain;
   const bool is_multi_vector_;
-  QueryTensor query_;
+  CheckedTensor query_;
   TextResult result_;
   // kTokenVectors, kEntities: rows per input, until all are present.
   std::vector<std::vector<float>> token_rows_;

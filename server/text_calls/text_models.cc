@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/model/model_facts.h"
+#include "server/http/json_answer.h"
 #include "server/models/model_lookup.h"
 #include "server/tensors/status_mapping.h"
 #include "server/text/base/json_tree.h"
@@ -82,6 +83,42 @@ FoundModel FindTextModel(const ModelTable& models, const std::string& name) {
   if (found.ok() || !absl::ConsumeSuffix(&untagged, kOllamaTag) || untagged.empty()) return found;
   FoundModel other = FindModel(models, std::string(untagged));
   return other.ok() ? other : found;
+}
+
+// {"id2label": …, "label2id": …}.
+std::string LabelsJson(const std::vector<std::string>& labels) {
+  std::vector<std::string> by_id, by_label;
+  for (const std::string& label : labels) {
+    const std::string name = text::QuoteJson(label);
+    by_label.push_back(absl::StrCat(name, ":", by_id.size()));
+    by_id.push_back(absl::StrCat("\"", by_id.size(), "\":", name));
+  }
+  return absl::StrCat("{\"id2label\":{", absl::StrJoin(by_id, ","), "},\"label2id\":{",
+                      absl::StrJoin(by_label, ","), "}}");
+}
+
+// The purpose in the form of text-embeddings-inference.
+std::string TypeJson(const ServedModel& model) {
+  const std::vector<std::string>& labels = model.tokenization->labels;
+  const std::optional<PoolingDescription>& pooling = model.encoder->description().pooling;
+  switch (MainWish(model)) {
+    case TextWish::kScores:
+      return absl::StrCat(
+          labels.size() == 1 ? "{\"reranker\":" : "{\"classifier\":", LabelsJson(labels), "}");
+    case TextWish::kEntities:
+      return absl::StrCat("{\"token_classifier\":", LabelsJson(labels), "}");
+    case TextWish::kSparse:
+      return "{\"embedding\":{\"pooling\":\"splade\"}}";
+    default:
+      break;
+  }
+  std::string modes = "mean";
+  if (!model.tokenization->texts_take_mean && pooling) {
+    modes = absl::StrJoin(pooling->modes, "_", [](std::string* out, PoolingMode mode) {
+      absl::StrAppend(out, Name(mode));
+    });
+  }
+  return absl::StrCat("{\"embedding\":{\"pooling\":\"", modes, "\"}}");
 }
 
 }  // namespace
@@ -165,28 +202,20 @@ std::string ExampleOfTexts(const ModelTable& models, const std::string& url, boo
   return "";
 }
 
-TextModelFacts FactsOf(const ServedModel& model, const std::string& name,
-                       int64_t max_batch_tokens) {
-  const ModelDescription& description = model.encoder->description();
-  TextModelFacts facts;
-  facts.name = name;
-  facts.dtype = Name(model.encoder->mode().type);
-  facts.main = MainWish(model);
-  if (facts.main == TextWish::kVectors) {
-    facts.pooling = model.tokenization->texts_take_mean || !description.pooling
-                        ? "mean"
-                        : absl::StrJoin(description.pooling->modes, "_",
-                                        [](std::string* out, PoolingMode mode) {
-                                          absl::StrAppend(out, Name(mode));
-                                        });
-  } else {
-    facts.labels = model.tokenization->labels;
-  }
-  if (description.embeddings) {
-    facts.max_input_length = MaxSequenceLength(*description.embeddings, *model.tokenization);
-  }
-  facts.max_batch_tokens = max_batch_tokens;
-  return facts;
+HttpAnswer InfoAnswer(const ServedModel& model, const std::string& name,
+                      const ServiceLimits& limits, const std::string& version) {
+  const std::optional<EmbeddingShape>& embeddings = model.encoder->description().embeddings;
+  const std::string quoted = text::QuoteJson(name);
+  return JsonBody(absl::StrCat(
+      "{\"model_id\":", quoted, ",\"model_sha\":null,\"model_dtype\":\"",
+      Name(model.encoder->mode().type), "\",\"served_model_name\":", quoted,
+      ",\"model_type\":", TypeJson(model), ",\"max_concurrent_requests\":", limits.max_inflight,
+      ",\"max_input_length\":",
+      embeddings ? MaxSequenceLength(*embeddings, *model.tokenization) : 0,
+      ",\"max_batch_tokens\":", limits.max_batch_tokens,
+      ",\"max_batch_requests\":null,\"max_client_batch_size\":", TextLimits().texts,
+      ",\"auto_truncate\":true,\"tokenization_workers\":1,\"version\":", text::QuoteJson(version),
+      ",\"sha\":null,\"docker_label\":null}"));
 }
 
 }  // namespace attendant::server

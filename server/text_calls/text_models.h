@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/models/model_table.h"
+#include "server/request/service_context.h"
 #include "server/text_api/text_form.h"
 
 namespace attendant::server {
@@ -37,8 +38,9 @@ int64_t TextVectorWidth(const ServedModel& model);
 // Returns the names and aliases of models that take texts, in ascending order.
 std::vector<std::string> TextModelNames(const ModelTable& models);
 
-// Returns the facts in /info about the model that the client calls `name`.
-TextModelFacts FactsOf(const ServedModel& model, const std::string& name, int64_t max_batch_tokens);
+// Returns the response to GET /info about the model that the client calls `name`.
+HttpAnswer InfoAnswer(const ServedModel& model, const std::string& name,
+                      const ServiceLimits& limits, const std::string& version);
 
 // Returns a command that sends a text to the first model with text vectors at the HTTP port's
 // `url`, which ends with a slash; "" without such a model.

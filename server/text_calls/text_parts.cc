@@ -31,54 +31,30 @@ std::string FieldOf(const TextTask& task, size_t input) {
   return only ? task.field : absl::StrCat(task.field, "[", input, "]");
 }
 
-int64_t BytesOf(const TextTask& task, const TextInput& input) {
-  if (input.ids) return static_cast<int64_t>(input.ids->size()) * kBytesPerToken;
-  const size_t first = input.text.size() + (PairsQuery(task) ? task.query->size() : 0);
-  return static_cast<int64_t>(first + (input.pair ? input.pair->size() : 0));
-}
-
 // The tasks by which models of late interaction tell texts apart.
 constexpr char kQueryTask[] = "query", kDocumentTask[] = "document";
 
-enum class InputKind { kText, kPair, kIds };
-
-InputKind KindOf(const TextInput& input) {
-  if (input.ids) return InputKind::kIds;
-  return input.pair ? InputKind::kPair : InputKind::kText;
-}
-
-class PartSize {
- public:
-  explicit PartSize(const PartLimits& limits) : limits_(limits) {}
-
-  // Adds an input, unless it is of another kind or the part has enough without it.
-  bool Add(int64_t bytes, InputKind kind) {
-    const auto cut = [&](int64_t tokens) {
-      return limits_.input_tokens == 0 ? tokens : std::min(tokens, limits_.input_tokens);
-    };
-    const int64_t least = kind == InputKind::kIds ? 0 : limits_.padded_tokens;
-    const int64_t expected = std::max(least, cut(bytes / kBytesPerToken + kAddedTokens));
-    const int64_t most =
-        kind == InputKind::kIds ? expected : std::max(least, cut(bytes + kAddedTokens));
-    if (inputs_ > 0 &&
-        (kind != kind_ || inputs_ == limits_.inputs || bytes_ + bytes > kMostBytes ||
-         expected_ + expected > limits_.batch_tokens || most_ + most > limits_.request_tokens)) {
-      return false;
-    }
-    ++inputs_;
-    bytes_ += bytes;
-    expected_ += expected;
-    most_ += most;
-    kind_ = kind;
-    return true;
-  }
-
- private:
-  PartLimits limits_;
-  size_t inputs_ = 0;
-  int64_t bytes_ = 0, expected_ = 0, most_ = 0;
-  InputKind kind_ = InputKind::kText;
+// What an input, or a part, counts for.
+struct PartSize {
+  int kind = 0;                               // texts, pairs and ids are apart
+  int64_t bytes = 0, expected = 0, most = 0;  // the last two: tokens
 };
+
+PartSize SizeOf(const TextTask& task, const TextInput& input, const PartLimits& limits) {
+  const auto cut = [&](int64_t tokens) {
+    return limits.input_tokens == 0 ? tokens : std::min(tokens, limits.input_tokens);
+  };
+  if (input.ids) {
+    const auto ids = static_cast<int64_t>(input.ids->size()), tokens = cut(ids + kAddedTokens);
+    return {2, ids * kBytesPerToken, tokens, tokens};
+  }
+  const auto bytes =
+      static_cast<int64_t>(input.text.size() + (PairsQuery(task) ? task.query->size() : 0) +
+                           (input.pair ? input.pair->size() : 0));
+  return {input.pair ? 1 : 0, bytes,
+          std::max(limits.padded_tokens, cut(bytes / kBytesPerToken + kAddedTokens)),
+          std::max(limits.padded_tokens, cut(bytes + kAddedTokens))};
+}
 
 Payload PayloadOf(const std::string& text) {
   return Payload(MessageSlices{grpc::Slice(text.data(), text.size(), grpc::Slice::STATIC_SLICE)});
@@ -127,43 +103,27 @@ void AddIds(const TextTask& task, const TextPart& part, PartMessage& message) {
 }
 
 void SetOutputs(const TextTask& task, const ServedModel& model, v1::EncodeRequest& request) {
-  request.set_omit_hidden_states(task.wish != TextWish::kTokenVectors);
-  switch (task.wish) {
-    case TextWish::kVectors:
-      request.set_return_pooled(true);
-      request.set_pooling(model.tokenization->texts_take_mean ? v1::MEAN : v1::MODEL_POOLING);
-      request.set_normalize_pooled(task.normalize);
-      break;
-    case TextWish::kScores:
-      if (task.interacts) {
-        request.set_task(TaskOf(task, model));
-        break;
-      }
-      request.set_return_pooled(true);
-      request.set_pooling(v1::CLASSIFIER);
-      break;
-    case TextWish::kSparse:
-      request.set_return_sparse(true);
-      break;
-    case TextWish::kEntities:
-      request.set_return_token_vectors(true);
-      request.set_return_tokens(true);
-      break;
-    case TextWish::kTokenVectors:
-      if (!IsMultiVector(model)) break;
-      request.set_omit_hidden_states(true);
-      request.set_return_token_vectors(true);
-      request.set_task(TaskOf(task, model));
-      break;
-    case TextWish::kTokens:
-      break;
+  const bool is_entities = task.wish == TextWish::kEntities;
+  const bool is_tokens = task.wish == TextWish::kTokenVectors;
+  const bool is_vectors = task.wish == TextWish::kVectors;
+  const bool is_classes = task.wish == TextWish::kScores && !task.interacts;
+  request.set_task(TaskOf(task, model));
+  request.set_omit_hidden_states(!is_tokens || IsMultiVector(model));
+  request.set_return_token_vectors(is_entities || (is_tokens && IsMultiVector(model)));
+  request.set_return_tokens(is_entities);
+  request.set_return_sparse(task.wish == TextWish::kSparse);
+  request.set_return_pooled(is_vectors || is_classes);
+  request.set_normalize_pooled(is_vectors && task.normalize);
+  if (is_classes) request.set_pooling(v1::CLASSIFIER);
+  if (is_vectors) {
+    request.set_pooling(model.tokenization->texts_take_mean ? v1::MEAN : v1::MODEL_POOLING);
   }
 }
 
 // Returns an empty string for the default.
 std::string PromptName(const TextTask& task, const TextPart& part,
                        const Tokenization& tokenization) {
-  if (task.prompt || !task.prompt_name.empty() || HasPairs(task, part)) return task.prompt_name;
+  if (!task.prompt_name.empty() || HasPairs(task, part)) return task.prompt_name;
   for (const std::string& name : task.preferred_prompts) {
     if (tokenization.prompts.count(name) > 0) return name;
   }
@@ -179,24 +139,29 @@ std::string TaskOf(const TextTask& task, const ServedModel& model) {
 }
 
 std::vector<TextPart> DivideInputs(const TextTask& task, const PartLimits& limits) {
+  std::vector<PartSize> sizes;
+  for (const TextInput& input : task.inputs) sizes.push_back(SizeOf(task, input, limits));
   std::vector<size_t> order(task.inputs.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const TextInput &left = task.inputs[a], &right = task.inputs[b];
-    return std::pair(KindOf(left), -BytesOf(task, left)) <
-           std::pair(KindOf(right), -BytesOf(task, right));
+    return std::pair(sizes[a].kind, -sizes[a].bytes) < std::pair(sizes[b].kind, -sizes[b].bytes);
   });
   std::vector<TextPart> parts;
-  PartSize size(limits);
+  PartSize last;
   for (const size_t input : order) {
-    const int64_t bytes = BytesOf(task, task.inputs[input]);
-    const InputKind kind = KindOf(task.inputs[input]);
-    if (parts.empty() || !size.Add(bytes, kind)) {
+    const PartSize& size = sizes[input];
+    const bool fits = !parts.empty() && size.kind == last.kind &&
+                      parts.back().size() < limits.inputs &&
+                      last.bytes + size.bytes <= kMostBytes &&
+                      last.expected + size.expected <= limits.batch_tokens &&
+                      last.most + size.most <= limits.request_tokens;
+    if (!fits) {
       parts.emplace_back();
-      size = PartSize(limits);
-      size.Add(bytes, kind);
+      last = {size.kind};
     }
     parts.back().push_back(input);
+    last = {size.kind, last.bytes + size.bytes, last.expected + size.expected,
+            last.most + size.most};
   }
   return parts;
 }
@@ -212,7 +177,6 @@ PartMessage MakePartMessage(const TextTask& task, const TextPart& part, const Se
     return message;
   }
   AddTexts(task, part, message);
-  if (task.prompt) request.set_prompt(*task.prompt);
   request.set_prompt_name(PromptName(task, part, *model.tokenization));
   return message;
 }
@@ -228,28 +192,11 @@ PartMessage MakeQueryMessage(const TextTask& task, const ServedModel& model) {
   return message;
 }
 
-void ScoreBy(const QueryTensor& query, PartMessage& message) {
+void ScoreBy(const CheckedTensor& query, PartMessage& message) {
   v1::Tensor& tensor = *message.request.mutable_query_vectors();
   tensor.set_dtype(v1::FLOAT32);
   tensor.mutable_shape()->Add(query.shape.begin(), query.shape.end());
   message.payloads[{v1::EncodeRequest::kQueryVectorsFieldNumber}] = query.data;
-}
-
-TextFields MakeTextFields(const TextTask& task, const TextPart& part, const ServedModel& model) {
-  TextFields fields;
-  for (const size_t input : part) {
-    fields.texts.push_back(PayloadOf(FirstText(task, input)));
-    if (const std::string* second = SecondText(task, input)) {
-      fields.pairs.push_back(PayloadOf(*second));
-    }
-  }
-  fields.prompt = task.prompt;
-  fields.prompt_name = PromptName(task, part, *model.tokenization);
-  fields.truncation = task.truncation.value();
-  fields.add_special_tokens = task.add_special_tokens;
-  fields.places = true;
-  fields.most_tokens = int64_t{1} << 40;
-  return fields;
 }
 
 absl::Status CheckIds(const TextTask& task, const ServedModel& model) {

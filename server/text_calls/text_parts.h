@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "server/models/served_model.h"
-#include "server/request/tokenized_texts.h"
+#include "server/tensors/tensor_check.h"
 #include "server/text_api/text_task.h"
 #include "server/wire/request_codec.h"
 
@@ -39,21 +39,14 @@ struct PartMessage {
   PayloadsByPath payloads;  // of texts; point into the task
 };
 
-// Returns the texts of a part for TokenizeTexts, with places. They point into the task.
-TextFields MakeTextFields(const TextTask& task, const TextPart& part, const ServedModel& model);
-
-// Returns the request for a part of a task other than kTokens.
+// Returns the request for a part.
 PartMessage MakePartMessage(const TextTask& task, const TextPart& part, const ServedModel& model);
 
 // Returns the request for the query vectors of a task that interacts.
 PartMessage MakeQueryMessage(const TextTask& task, const ServedModel& model);
 
-// Makes a part's request score its texts against these query vectors.
-struct QueryTensor {
-  std::vector<int64_t> shape;  // [Q, P]
-  Payload data;                // FLOAT32
-};
-void ScoreBy(const QueryTensor& query, PartMessage& message);
+// Makes a part's request score its texts against these query vectors, FLOAT32 [Q, P].
+void ScoreBy(const CheckedTensor& query, PartMessage& message);
 
 // Refuses ids of another tokenizer, if the task says so: they lack a special token with which
 // this model's ids begin or end. Ids that the client may have truncated or padded need none at the

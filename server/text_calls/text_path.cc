@@ -1,8 +1,7 @@
 #include "server/text_calls/text_path.h"
 
+#include <tuple>
 #include <utility>
-
-#include "engine/base/names.h"
 
 namespace attendant::server {
 namespace {
@@ -21,13 +20,14 @@ constexpr std::string_view kOpenVino = "/v3/";
 // Lists models at a base URL without /v1. Not below /models/NAME, since names may end with it.
 constexpr std::string_view kModelList = "/models";
 
-constexpr Named<TextPage> kPages[] = {{"/v1/models", TextPage::kModels},
-                                      {"/info", TextPage::kInfo},
-                                      {"/health", TextPage::kHealth},
-                                      {"/ping", TextPage::kHealth},
-                                      {"/openapi.json", TextPage::kOpenApi},
-                                      {"/api/tags", TextPage::kOllamaModels},
-                                      {"/api/version", TextPage::kOllamaVersion}};
+constexpr std::tuple<std::string_view, TextPage, ErrorStyle> kPages[] = {
+    {"/v1/models", TextPage::kModels, ErrorStyle::kOpenAi},
+    {"/info", TextPage::kInfo, ErrorStyle::kTei},
+    {"/health", TextPage::kHealth, ErrorStyle::kTei},
+    {"/ping", TextPage::kHealth, ErrorStyle::kTei},
+    {"/openapi.json", TextPage::kOpenApi, ErrorStyle::kTei},
+    {"/api/tags", TextPage::kOllamaModels, ErrorStyle::kOllama},
+    {"/api/version", TextPage::kOllamaVersion, ErrorStyle::kOllama}};
 
 bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() > end.size() && text.substr(text.size() - end.size()) == end;
@@ -35,8 +35,8 @@ bool EndsWith(std::string_view text, std::string_view end) {
 
 // Calls `found` with each path that there is.
 void ForEachPath(const std::function<void(std::string_view, TextPath)>& found) {
-  for (const TextRoute& route : TextRoutes()) found(route.path, {&route});
-  for (const Named<TextPage>& page : kPages) found(page.name, {nullptr, page.value});
+  for (const TextRoute& route : TextRoutes()) found(route.path, {&route, {}, route.errors});
+  for (const auto& [path, page, errors] : kPages) found(path, {nullptr, page, errors});
 }
 
 // `rest` is a name and a path, or a name. Among several readings, the one with a served model wins;
@@ -73,8 +73,8 @@ std::optional<TextPath> ParseTextPath(std::string_view path,
   if (path.starts_with(kDeployments)) {
     path.remove_prefix(kDeployments.size());
     std::optional<TextPath> read = ParseOfModel(path, is_served);
-    const TextRoute* route = read ? read->route : nullptr;
-    return route != nullptr && route->errors == ErrorStyle::kOpenAi ? read : std::nullopt;
+    const bool is_openai = read && read->route != nullptr && read->errors == ErrorStyle::kOpenAi;
+    return is_openai ? read : std::nullopt;
   }
   if (path.starts_with(kOpenAiPrefix)) path.remove_prefix(kOpenAi.size());
   std::string renamed;
@@ -87,7 +87,8 @@ std::optional<TextPath> ParseTextPath(std::string_view path,
   if (exact) return exact;
   if (EndsWith(path, kPredict)) return std::nullopt;
   if (path.size() > kModelPage.size() && path.substr(0, kModelPage.size()) == kModelPage) {
-    return TextPath{nullptr, TextPage::kModel, std::string(path.substr(kModelPage.size()))};
+    return TextPath{nullptr, TextPage::kModel, ErrorStyle::kOpenAi,
+                    std::string(path.substr(kModelPage.size()))};
   }
   if (path.substr(0, kOfModel.size()) != kOfModel) return std::nullopt;
   return ParseOfModel(path.substr(kOfModel.size()), is_served);

@@ -16,6 +16,7 @@ enum class TextPage { kModels, kModel, kInfo, kHealth, kOpenApi, kOllamaModels, 
 struct TextPath {
   const TextRoute* route = nullptr;  // for POST; null for `page`
   TextPage page = TextPage::kHealth;
+  ErrorStyle errors = ErrorStyle::kOpenAi;
   std::string model = {};  // from the path, or empty
 
   std::string_view verb() const { return route == nullptr ? "GET" : "POST"; }

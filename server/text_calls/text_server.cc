@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "server/models/model_lookup.h"
 #include "server/rest/call_start.h"
+#include "server/rest/rest_server.h"
 #include "server/tensors/status_mapping.h"
 #include "server/text_calls/text_call.h"
 #include "server/text_calls/text_models.h"
@@ -63,24 +64,10 @@ absl::Status UnknownPath(std::string_view path) {
                                    : "check the base URL, or see /openapi.json for all paths"));
 }
 
-ErrorStyle StyleOf(const TextPath& path) {
-  if (path.route != nullptr) return path.route->errors;
-  switch (path.page) {
-    case TextPage::kModels:
-    case TextPage::kModel:
-      return ErrorStyle::kOpenAi;
-    case TextPage::kOllamaModels:
-    case TextPage::kOllamaVersion:
-      return ErrorStyle::kOllama;
-    default:
-      return ErrorStyle::kTei;
-  }
-}
-
 HttpAnswer RefusedVerb(const TextPath& path, std::string_view method) {
   const std::string allow = path.route == nullptr ? "GET, HEAD" : "POST";
   HttpAnswer answer = TextErrorAnswer(
-      StyleOf(path),
+      path.errors,
       TextError(TextErrorKind::kNoMethod,
                 absl::StrCat("expected the method ", allow, "; got ", Quote(std::string(method)))));
   answer.allow = allow;
@@ -96,16 +83,15 @@ HttpAnswer AnswerPage(const TextPath& path, const std::string& version,
   if (path.page == TextPage::kOllamaVersion) return OllamaVersionAnswer(version);
   const bool lists = path.page == TextPage::kModel;
   const auto model = ChooseTextModel(service.models, path.model, {TextWish::kTokens});
-  if (!model.ok()) return TextErrorAnswer(StyleOf(path), model.status());
+  if (!model.ok()) return TextErrorAnswer(path.errors, model.status());
   const std::string name = path.model.empty() ? (*model)->name : path.model;
   if (lists) return ModelAnswer(name);
-  return InfoAnswer(FactsOf(**model, name, service.limits.max_batch_tokens),
-                    {version, service.limits.max_inflight}, TextLimits());
+  return InfoAnswer(**model, name, service.limits, version);
 }
 
 }  // namespace
 
-HttpStart StartTextCall(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply,
+HttpStart StartHttpCall(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply,
                         const ServerSecrets& secrets, const std::string& version,
                         const MethodContext* context) {
   const bool reads = request.method == "GET" || request.method == "HEAD";
@@ -116,22 +102,22 @@ HttpStart StartTextCall(const HttpRequest& request, const std::shared_ptr<HttpRe
       });
   if (!path) {
     const std::optional<ErrorStyle> api = ApiOf(request.path);
-    if (!api) return std::monostate();
+    if (!api) return StartRestCall(request, reply, secrets, context);
     return Refuse(TextErrorAnswer(*api, UnknownPath(request.path)), request);
   }
   if (path->route == nullptr ? !reads : request.method != "POST") {
     return Refuse(RefusedVerb(*path, request.method), request);
   }
-  const auto error_answer = [style = StyleOf(*path)](const absl::Status& error,
-                                                     absl::Duration retry_after) {
+  const auto error_answer = [style = path->errors](const absl::Status& error,
+                                                   absl::Duration retry_after) {
     return TextErrorAnswer(style, error, retry_after);
   };
   if (reads && request.has_body) {
-    return TextErrorAnswer(StyleOf(*path),
+    return TextErrorAnswer(path->errors,
                            absl::OutOfRangeError("expected a request without a body"));
   }
   const auto refuse = [&](const absl::Status& status) {
-    return Refuse(TextErrorAnswer(StyleOf(*path), status), request);
+    return Refuse(TextErrorAnswer(path->errors, status), request);
   };
   if (path->route == nullptr && path->page == TextPage::kOpenApi) return OpenApiAnswer();
   const bool ready = context != nullptr && context->health.Find("").value_or(false);
@@ -147,8 +133,8 @@ HttpStart StartTextCall(const HttpRequest& request, const std::shared_ptr<HttpRe
   if (!timeout.ok()) return refuse(timeout.status());
   return StartCall({request, context->service, path->route->name, *token, error_answer}, reply,
                    [&](BodyCallArgs entry) {
-                     return std::make_shared<TextCall>(
-                         std::move(entry), TextTarget{*path->route, path->model, *timeout});
+                     return std::make_shared<TextCall>(std::move(entry), *path->route, path->model,
+                                                       *timeout);
                    });
 }
 

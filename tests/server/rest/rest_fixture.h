@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/http/http_server.h"
-#include "server/text_calls/http_apis.h"
+#include "server/text_calls/text_server.h"
 #include "tests/server/support/test_server.h"
 #include "tests/support/tcp_client.h"
 
@@ -62,9 +62,8 @@ class RestFixture {
 
   explicit RestFixture(TestServerOptions options = {}, const HttpLimits& limits = Limits(),
                        const ServerSecrets& secrets = {})
-      : server_(std::move(options)), apis_(secrets, "1.0") {
-    apis_.Open(server_.service().method_context());
-    Serve(limits, secrets);
+      : server_(std::move(options)), secrets_(secrets) {
+    Serve(limits);
   }
   ~RestFixture() {
     server_.gate().Open();
@@ -91,18 +90,18 @@ class RestFixture {
   }
 
  private:
-  void Serve(const HttpLimits& limits, const ServerSecrets& secrets) {
+  void Serve(const HttpLimits& limits) {
     HttpHandlers handlers;
     handlers.metrics = [this] { return server_.Scrape(); };
     handlers.ready = [] { return true; };
     handlers.call = [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
-      return apis_.Begin(request, reply);
+      return StartHttpCall(request, reply, secrets_, "1.0", &server_.service().method_context());
     };
-    http_ = HttpServer::Start("127.0.0.1", 0, std::move(handlers), limits, secrets).value();
+    http_ = HttpServer::Start("127.0.0.1", 0, std::move(handlers), limits, secrets_).value();
   }
 
   TestServer server_;
-  HttpApis apis_;
+  const ServerSecrets secrets_;
   std::unique_ptr<HttpServer> http_;
 };
 

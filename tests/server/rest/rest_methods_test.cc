@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "server/rest/rest_server.h"
 #include "tests/server/rest/rest_fixture.h"
 
 namespace attendant::server {

@@ -298,31 +298,5 @@ TEST(TextAnswersTest, Models) {
   EXPECT_EQ(ModelListAnswer({}).body, R"({"object":"list","data":[]})");
 }
 
-TEST(TextAnswersTest, Info) {
-  TextModelFacts model = {.name = "m", .dtype = "f32"};
-  model.pooling = "mean";
-  model.max_input_length = 256;
-  model.max_batch_tokens = 4096;
-  const TextServerFacts server = {.version = "1.2.3", .max_concurrent_requests = 100};
-  EXPECT_EQ(InfoAnswer(model, server, {}).body,
-            R"({"model_id":"m","model_sha":null,"model_dtype":"f32","served_model_name":"m",)"
-            R"("model_type":{"embedding":{"pooling":"mean"}},"max_concurrent_requests":100,)"
-            R"("max_input_length":256,"max_batch_tokens":4096,"max_batch_requests":null,)"
-            R"("max_client_batch_size":2048,"auto_truncate":true,"tokenization_workers":1,)"
-            R"("version":"1.2.3","sha":null,"docker_label":null})");
-  const auto type = [&](TextWish main, const std::vector<std::string>& labels) {
-    model.main = main;
-    model.labels = labels;
-    return Json::parse(InfoAnswer(model, server, {}).body)["model_type"].dump();
-  };
-  EXPECT_EQ(type(TextWish::kScores, {"x", "y"}),
-            R"({"classifier":{"id2label":{"0":"x","1":"y"},"label2id":{"x":0,"y":1}}})");
-  EXPECT_EQ(type(TextWish::kScores, {"x"}),
-            R"({"reranker":{"id2label":{"0":"x"},"label2id":{"x":0}}})");
-  EXPECT_EQ(type(TextWish::kEntities, {"O"}),
-            R"({"token_classifier":{"id2label":{"0":"O"},"label2id":{"O":0}}})");
-  EXPECT_EQ(type(TextWish::kSparse, {}), R"({"embedding":{"pooling":"splade"}})");
-}
-
 }  // namespace answers_test
 }  // namespace attendant::server

@@ -61,7 +61,6 @@ TEST(TextErrorsTest, HaveAStatusATypeAndACodeForEachKind) {
       {Kind::kUnfit, "400 invalid_request_error \"model_not_supported\"", "424 Backend"},
       {Kind::kBusy, "429 rate_limit_error \"rate_limit_exceeded\"", "429 Overloaded"},
       {Kind::kTimeout, "504 api_error \"timeout\"", "504 Backend"},
-      {Kind::kSlowBody, "408 invalid_request_error null", "408 Validation"},
       {Kind::kUnavailable, "503 api_error \"service_unavailable\"", "503 Unhealthy"},
       {Kind::kGone, "499 api_error \"cancelled\"", "499 Backend"},
       {Kind::kBroken, "500 api_error \"internal_error\"", "500 Backend"},

@@ -35,10 +35,9 @@ std::string Show(const TextTask& task) {
   if (task.truncation) parts.push_back(v1::Truncation_Name(*task.truncation));
   if (task.normalize) parts.push_back("normalize");
   if (task.dimensions) parts.push_back(absl::StrCat("dimensions=", *task.dimensions));
-  if (task.scores != ScoresFor::kClasses) {
-    const char* functions[] = {"", "ranking", "raw", "softmax", "sigmoid"};
-    parts.push_back(functions[static_cast<int>(task.scores)]);
-  }
+  const char* functions[] = {"", "softmax", "sigmoid", "raw"};
+  if (task.scores) parts.push_back(functions[static_cast<int>(*task.scores)]);
+  if (task.query && !task.scores) parts.push_back("ranking");
   if (!task.add_special_tokens) parts.push_back("plain");
   return absl::StrJoin(parts, " ");
 }
@@ -206,19 +205,15 @@ TEST(TextTasksTest, NullIsAbsentAndTheLastOfANameCounts) {
             "inputs: expected a value; got null");
 }
 
-TEST(TextTasksTest, TheServerSaysWhetherTextsAreCut) {
-  const char kBody[] = R"({"query": "q", "documents": ["b"], "texts": ["c"]})";
-  const char kInputs[] = R"({"inputs": "a"})";
-  for (const char* path : {"/v1/rerank", "/v2/embed", "/rerank"}) {
-    FormCall call(path, kBody);
-    call.request.limits.truncate = false;
-    EXPECT_EQ(call.Read()->truncation, v1::NO_TRUNCATION) << path;
+TEST(TextTasksTest, EveryRouteTakesWhetherTextsAreCut) {
+  const char kBody[] =
+      R"({"query": "q", "documents": ["b"], "texts": ["c"], "inputs": "a", "truncate": false})";
+  for (const char* path :
+       {"/v1/rerank", "/rerank", "/embed", "/embed_all", "/predict", "/entities"}) {
+    EXPECT_EQ(FormCall(path, kBody).Read()->truncation, v1::NO_TRUNCATION) << path;
   }
-  for (const char* path : {"/embed", "/embed_all", "/predict", "/entities"}) {
-    FormCall call(path, kInputs);
-    call.request.limits.truncate = false;
-    EXPECT_EQ(call.Read()->truncation, v1::NO_TRUNCATION) << path;
-  }
+  EXPECT_EQ(FormCall("/v2/embed", R"({"texts": ["c"], "truncate": "NONE"})").Read()->truncation,
+            v1::NO_TRUNCATION);
 }
 
 TEST(TextTasksTest, TextsAreTakenAsTheyAre) {

@@ -342,11 +342,38 @@ TEST_F(TextRoutesTest, ModelsAndInfo) {
   EXPECT_EQ(Good(rest_->Get("/v1/models/tiny"))["id"], "tiny");
   EXPECT_EQ(rest_->Get("/v1/models/none").status, 404);
   EXPECT_EQ(rest_->Get("/v1/models/bare").status, 400);
-  const Json info = Good(rest_->Get("/models/tiny/info"));
-  EXPECT_EQ(info["model_id"], "tiny");
-  EXPECT_EQ(info["max_input_length"], 64);
-  EXPECT_EQ(rest_->Get("/info").status, 422);  // of which model
   EXPECT_TRUE(Good(rest_->Get("/openapi.json")).contains("paths"));
+}
+
+TEST_F(TextRoutesTest, InfoIsThatOfTextEmbeddingsInference) {
+  const auto info = [](const std::string& model) {
+    return Good(rest_->Get("/models/" + model + "/info"));
+  };
+  const ServiceLimits& limits = rest_->server().service().method_context().service.limits;
+  EXPECT_EQ(info("tiny"), Json({{"model_id", "tiny"},
+                                {"model_sha", nullptr},
+                                {"model_dtype", "f32"},
+                                {"served_model_name", "tiny"},
+                                {"model_type", {{"embedding", {{"pooling", "mean"}}}}},
+                                {"max_concurrent_requests", limits.max_inflight},
+                                {"max_input_length", 64},
+                                {"max_batch_tokens", limits.max_batch_tokens},
+                                {"max_batch_requests", nullptr},
+                                {"max_client_batch_size", 2048},
+                                {"auto_truncate", true},
+                                {"tokenization_workers", 1},
+                                {"version", "1.0"},
+                                {"sha", nullptr},
+                                {"docker_label", nullptr}}));
+  EXPECT_EQ(info("classes")["model_type"],
+            Json::parse(R"({"classifier": {"id2label": {"0": "one", "1": "two", "2": "three"},
+                                           "label2id": {"one": 0, "two": 1, "three": 2}}})"));
+  EXPECT_EQ(
+      info("ranker")["model_type"],
+      Json::parse(R"({"reranker": {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}})"));
+  EXPECT_EQ(info("labels")["model_type"]["token_classifier"]["label2id"]["B-PER"], 1);
+  EXPECT_EQ(info("words")["model_type"], Json({{"embedding", {{"pooling", "splade"}}}}));
+  EXPECT_EQ(rest_->Get("/info").status, 422);  // of which model
 }
 
 TEST_F(TextRoutesTest, HealthIsThatOfTheServer) {
