@@ -14,6 +14,7 @@
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/attention/attention.h"
+#include "engine/kernels/attention/relative_positions.h"
 #include "engine/kernels/gemm/compute_support.h"
 #include "engine/kernels/gemm/gemm.h"
 
