@@ -60,7 +60,7 @@ void ReadWindow(const Family& family, ConfigReader& config, ModelDescription& mo
   const std::vector<bool> windowed = ReadWindowed(keys, model.layers, config);
   const bool has_any = absl::c_linear_search(windowed, true);
   if (!in_use || is_none) {
-    // Layers are listed as windowed for nothing; without a list they are not.
+    // A list of windowed layers needs the size of their window. Without a list, no layer has one.
     if (has_any && config.Has(keys.layer_kinds)) {
       config.Refuse(keys.causal_window.front(), ": missing; ", keys.layer_kinds.front(),
                     " lists layers with a window");

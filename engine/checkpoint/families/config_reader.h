@@ -114,7 +114,7 @@ absl::Status ReadConfig(const std::string& path, const Read& read, bool optional
   return problems.ToStatus();
 }
 
-// Does so with a reader of an empty object if the file is absent.
+// Likewise, but if the file is absent, reads an empty object.
 template <class Read>
 absl::Status ReadConfigOrDefaults(const std::string& path, const Read& read) {
   return ReadConfig(path, read, /*optional=*/true);

@@ -218,7 +218,7 @@ const char* ReasonToRefuse(const std::string& model_type,
 // one too many, missing, wrong, or swapped with its neighbour. Empty if there is none.
 std::string MisspelledModelType(const std::string& model_type);
 
-// Does as the function of the same name does with all patterns of a family.
+// Calls PlacesInFile (name_patterns.h) with all patterns of the family.
 std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& prefix,
                                      const std::string& canonical);
 

@@ -33,7 +33,7 @@ struct ModelConfig {
 // there is no such file.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder, Tower tower = Tower::kOnly);
 
-// Does so for the content of such a file, which messages name as `path`.
+// Likewise for the content of a config.json. Messages call it `path`.
 absl::StatusOr<ModelConfig> ReadModelConfig(const Json& file, const std::string& path,
                                             Tower tower = Tower::kOnly);
 

@@ -15,8 +15,8 @@ constexpr float kHighestFactor = 1e4f;
 // Whether layers with a window have a rotation of their own.
 bool HasKinds(const Family& family) { return !family.keys.local_rotary_theta.empty(); }
 
-// Computes the frequencies that an object with parameters states. The library scales angles to give
-// sequences longer than in training similar angles.
+// Computes the frequencies from an object with rotary parameters. The library scales angles so that
+// sequences longer than in training get similar angles.
 class Parameters {
  public:
   // `config` has the values that the object leaves out; `is_of_kind` if the object is about one

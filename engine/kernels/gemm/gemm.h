@@ -41,7 +41,7 @@ class PackedLinear {
                                            const ThreadTeam& team = ThreadTeam(1),
                                            PageArena arena = {});
 
-  // Creates an empty layer, which only operator bool may be asked about.
+  // Creates an empty layer. Only operator bool may be called.
   PackedLinear() = default;
   explicit operator bool() const { return weight_ != nullptr; }
 
