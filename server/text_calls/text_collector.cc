@@ -50,7 +50,7 @@ template <typename T>
 std::vector<T> ElementsOf(const ResponseTensor& tensor, int64_t first, int64_t count) {
   const absl::string_view bytes = tensor.BytesAt(first, count);
   std::vector<T> elements(static_cast<size_t>(count));
-  std::memcpy(elements.data(), bytes.data(), bytes.size());
+  if (count > 0) std::memcpy(elements.data(), bytes.data(), bytes.size());
   return elements;
 }
 
