@@ -135,8 +135,8 @@ class Benchmark:
             self.results.machine = {"cpu": cpu_name(), "isa": facts["isa"], "threads": facts["threads"],
                                     "thread_plan": facts["threads_reason"], "onednn": facts["onednn"]}
             if self._options.peers and self._options.isa != "best":
-                self.results.note(f"--isa {self._options.isa}: without ONNX Runtime and llama.cpp, which cannot be "
-                                  "capped")
+                self.results.note(f"--isa {self._options.isa}: without OpenVINO, ONNX Runtime and llama.cpp, which "
+                                  "cannot be capped")
             if self._options.peers:
                 self.results.machine["peers"] = peer_versions(self._options.peers)
 
