@@ -18,7 +18,7 @@ void Add(int number, ResponseTensor& tensor, MessageWriter& message) {
   message.Add(number, std::move(writer));
 }
 
-// Adds all tensors of a kind; with their layers in a repeated LayerTensor, alone as fields.
+// Adds all tensors of a kind: each with its layer to a repeated LayerTensor, or each as a field.
 void AddAll(OutputKind kind, int number, bool with_layers, Response& response,
             MessageWriter& message) {
   for (OutputTensor& output : response.outputs) {

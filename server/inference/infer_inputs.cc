@@ -91,7 +91,7 @@ absl::StatusOr<Payload> ReadContents(const Tensor& tensor, const Datatype& datat
   if (contents.bytes_contents_size() > 0) return InvalidField(field, "numbers", "bytes_contents");
   const auto width = static_cast<size_t>(ByteWidth(*FromWire(datatype.wire)));
   std::string bytes;
-  // Packs the elements of a list, if it has any; `value` makes an InferValue of one.
+  // Packs the elements of a list unless it is empty; `value` converts an element to an InferValue.
   const auto take = [&](const auto& list, auto value) -> absl::Status {
     if (!list.empty()) bytes.assign(static_cast<size_t>(list.size()) * width, '\0');
     for (int i = 0; i < list.size(); ++i) {

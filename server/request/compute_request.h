@@ -116,8 +116,7 @@ struct Outputs {
   bool tokens = false;  // tokens of `texts`
 };
 
-// Kinds of tensors in a response. Those of layers and their attention are there once for each
-// layer.
+// Kinds of tensors in a response. Tensors of layers and of their attention occur once per layer.
 enum class OutputKind {
   kHiddenStates,
   kIntermediate,
@@ -217,7 +216,7 @@ struct ComputeRequest {
 
   // The tensors of the response, except for sparse vectors, without memory.
   std::vector<OutputTensor> output_tensors() const;
-  // Widths of the vectors that it asks for.
+  // Widths of the requested vectors.
   int64_t pooled_width() const;
   int64_t token_vectors_width() const;
   // Upper bound of non-zero elements in the sparse vectors. A lexical head gives weight only to the

@@ -51,7 +51,7 @@ absl::Status CheckMixedPositions(const ComputeRequest& compute) {
   return absl::OkStatus();
 }
 
-// Fills bias. The layout and the keys are there.
+// Fills bias. Requires the layout and the keys.
 absl::Status ParseBias(const std::optional<WireTensor>& bias, ComputeRequest& compute) {
   RETURN_IF_ERROR(CheckMixedPositions(compute));
   const AttentionKind kind = compute.description().layer.attention.kind;
@@ -71,7 +71,7 @@ absl::Status ParseBias(const std::optional<WireTensor>& bias, ComputeRequest& co
   return absl::OkStatus();
 }
 
-// Fills head_gates. The span is there.
+// Fills head_gates. Requires the span.
 absl::Status ParseGates(absl::Span<const float> gates, ComputeRequest& compute) {
   const int64_t heads = compute.description().layer.attention.heads;
   const int64_t count = static_cast<int64_t>(gates.size());
@@ -93,7 +93,7 @@ absl::Status ParseGates(absl::Span<const float> gates, ComputeRequest& compute) 
   return absl::OkStatus();
 }
 
-// Fills the rows of hidden states to return. The layout is there.
+// Fills the rows of hidden states to return. Requires the layout.
 absl::Status ParseQueryRows(absl::Span<const int64_t> rows, ComputeRequest& compute) {
   if (rows.empty()) return absl::OkStatus();
   if (!compute.outputs.hidden_states) {
@@ -109,7 +109,7 @@ absl::Status ParseQueryRows(absl::Span<const int64_t> rows, ComputeRequest& comp
   return absl::OkStatus();
 }
 
-// Fills the form of the attention probabilities. The layers and the layout are there.
+// Fills the form of the attention probabilities. Requires the layers and the layout.
 absl::Status ParseAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeRequest& compute) {
   if (!v1::AttentionForm_IsValid(form)) {
     return InvalidField("attention_form", "an AttentionForm value",
@@ -155,7 +155,7 @@ FoundModel MakerOf(const v1::EncodeRequest&, const ComputeRequest& compute, cons
   return compute.sequence()->model();
 }
 
-// Fills `compute`, which has the client and the keys of a chunk.
+// Fills `compute`, in which the client and, for a chunk, the keys are set.
 template <typename Request>
 absl::StatusOr<ComputeRequest> ParseEither(const Request& request, const RequestPayloads& payloads,
                                            const ServiceContext& context,

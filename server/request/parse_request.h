@@ -23,7 +23,7 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
                                             const ServiceContext& context, std::string client = "",
                                             std::shared_ptr<StreamSequence> sequence = nullptr);
 // Upper bound of the memory that ParseRequest needs to tokenize the request's texts, which should
-// run on a worker. 0 if it has no texts and parsing is quick.
+// run on a worker. 0 if the request has no texts; parsing it is quick.
 int64_t TokenizingBytes(const v1::EncodeRequest& request, const RequestPayloads& payloads,
                         const ServiceContext& context);
 // Also returns RESOURCE_EXHAUSTED if there is no room for the keys and values.

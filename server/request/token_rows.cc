@@ -11,7 +11,8 @@
 namespace attendant::server {
 namespace {
 
-// Checks that `values` has the rows of hidden_states and the columns that values are made of.
+// Checks that `values` has as many rows as hidden_states, and the width of the value projection's
+// input.
 absl::StatusOr<CheckedTensor> CheckValues(const WireTensor& tensor, const CrossKvRows& rows,
                                           int64_t width) {
   std::vector<int64_t> shape = rows.hidden_states.shape;

@@ -32,7 +32,7 @@ struct TextFields {
   bool add_special_tokens = true;
   bool places = false;      // return the tokens' positions in the texts
   int64_t most_tokens = 0;  // for all texts together
-  // May hold the tokens of texts that the client has sent before; null: it may not.
+  // A cache with the tokens of texts that the client has sent before, or null.
   ResultCache* cache = nullptr;
   std::string client = {};  // see ComputeRequest::client
 };

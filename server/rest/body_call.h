@@ -76,8 +76,8 @@ class BodyCall : public HttpCall, public std::enable_shared_from_this<BodyCall> 
   bool requested_ = false;
 
   std::atomic<bool> ended_ = false;
-  // The slot, and the memory of the response: until the call is reported, and until its connection
-  // is done with it.
+  // The slot, held until the call is reported, and the memory of the response, held until the
+  // connection releases it.
   std::shared_ptr<Held> until_reported_ = std::make_shared<Held>();
   std::shared_ptr<Held> until_done_ = until_reported_;
 };

@@ -81,7 +81,7 @@ HttpAnswer MakeInferContent(InferAnswer answer, const std::vector<bool>& binary)
   std::vector<Part> parts = PartsOf(std::move(answer), binary);
   const auto first_binary =
       parts.size() - static_cast<size_t>(std::count(binary.begin(), binary.end(), true));
-  // Of each piece, the part and the first byte of its tensor.
+  // The part of each piece, and the first byte in its tensor.
   std::vector<std::pair<size_t, size_t>> pieces;
   size_t json_pieces = 0;
   int64_t binary_bytes = 0;

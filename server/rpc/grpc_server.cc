@@ -59,8 +59,8 @@ void LimitMemory(const ServiceLimits& limits, int64_t receive_quota_bytes,
   builder.SetResourceQuota(quota);
 }
 
-// gRPC's C++ interface of this version reloads certificates only from files, and takes whatever is
-// in them; the C interface asks at each handshake. Each handshake uses the newest certificates.
+// The C++ interface of this version of gRPC reloads certificates only from files, without checks;
+// the C interface asks for them at each handshake. Each handshake uses the newest certificates.
 // With a client CA, clients may present a certificate; the handshake fails if the CA has not signed
 // it or it has expired. CallDispatcher decides whether a client may call without one.
 class Credentials final : public grpc::ServerCredentials {
@@ -77,8 +77,8 @@ class Credentials final : public grpc::ServerCredentials {
   }
 
   grpc_server_credentials* MakeTls(bool needs_certificate) {
-    // A certificate that is shown has to be good, or the handshake fails. Calls that need one and
-    // have none are refused later, since health checks need none.
+    // The handshake fails if a client presents an invalid certificate. Calls that require a
+    // certificate are refused later, because health checks do not.
     const auto request_type = needs_certificate ? GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY
                                                 : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
     return grpc_ssl_server_credentials_create_with_options(
@@ -96,7 +96,7 @@ class Credentials final : public grpc::ServerCredentials {
     if (current == in_use_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     in_use_ = current;
     const grpc_ssl_pem_key_cert_pair pair = {current->key.c_str(), current->chain.c_str()};
-    // gRPC wants certificates of clients' authorities even if it does not ask clients for any.
+    // gRPC requires certificates of client CAs even if it does not request client certificates.
     const std::string& roots = current->client_ca.empty() ? current->chain : current->client_ca;
     config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;

@@ -68,7 +68,7 @@ class JobCall final : public Call {
     context_.queue.FailExpired();
   }
 
-  // Goes on with a request or an answer, by the deadline of the caller.
+  // Continues with a request or a response, until the client's deadline.
   absl::Status Proceed(absl::StatusOr<Prepared> prepared, Budget::Reservation memory,
                        absl::Time deadline) {
     if (!prepared.ok()) return prepared.status();

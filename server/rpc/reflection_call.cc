@@ -168,7 +168,7 @@ class ReflectionCall final : public Call {
     if (status.ok()) status = context_.admission.TakeSlot(peer_, slot_);
     if (!status.ok()) return status;
     grpc::ByteBuffer response = SerializeResponse(AnswerReflection(request));
-    // Descriptors take little; if even that has no room, the permit stays as it is.
+    // Descriptors are small; if there is no memory even for them, the permit stays unchanged.
     memory.Change(static_cast<int64_t>(response.Length()), HeldFor::kAnswer);
     absl::MutexLock lock(&mutex_);
     if (ended_) return absl::OkStatus();

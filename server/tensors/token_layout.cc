@@ -39,7 +39,8 @@ TokenLayout WithoutTokens(const TokenLayout& layout) {
           .leading = layout.leading};
 }
 
-// The row of a position of the sequence that is not ended yet, if a packed layout keeps all tokens.
+// Returns the row of a position in the sequence being appended. A packed layout must keep all
+// tokens.
 int64_t RowAt(const TokenLayout& layout, int64_t position) {
   const int64_t sequence = std::ssize(layout.cu_seqlens) - 1;
   if (layout.packed) return layout.cu_seqlens.back() + position;
@@ -47,8 +48,7 @@ int64_t RowAt(const TokenLayout& layout, int64_t position) {
   return sequence * layout.padded_length + position;
 }
 
-// Appends a token of the sequence that is not ended yet, merging its row with the run before if
-// they touch.
+// Appends a token to that sequence. Merges its row with the previous run if they are adjacent.
 void AddToken(TokenLayout& layout, int64_t row, int64_t position) {
   if (!layout.runs.empty() && layout.runs.back().first + layout.runs.back().count == row) {
     ++layout.runs.back().count;

@@ -88,8 +88,8 @@ std::string Varint(uint64_t value) {
   return std::string(reinterpret_cast<const char*>(bytes), static_cast<size_t>(end - bytes));
 }
 
-// Whether the field holds what a request keeps outside its head: the data of a tensor, or bytes or
-// strings of a list.
+// Whether the field is kept outside the head of the request: the data of a tensor, or a repeated
+// bytes or string field.
 bool HoldsPayload(const FieldDescriptor& field) {
   if (field.is_repeated()) return field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
   return field.containing_type() == v1::Tensor::descriptor() &&

@@ -16,8 +16,8 @@ namespace attendant::server {
 // generated protobuf parser can read the result. Move-only.
 class MessageWriter {
  public:
-  // Begins with the fields of `message`; those to be added must be absent there. Elements of a
-  // repeated field must all be here or all be added.
+  // Begins with the fields of `message`, none of which may be added later. The elements of a
+  // repeated field must either all be in `message` or all be added.
   explicit MessageWriter(const google::protobuf::Message& message) {
     message.AppendPartialToString(&text_);
   }
