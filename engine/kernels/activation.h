@@ -8,9 +8,8 @@
 
 namespace attendant {
 
-// The parameters that convert the sums of an int8 product to float32: sum * row scale * column
-// scale
-// + bias. Does not own the arrays.
+// The parameters that convert the sums of an int8 product to float32, as in
+// `sum * row scale * column scale + bias`. Does not own the arrays.
 struct Dequantization {
   const float* row_scales = nullptr;     // one per row of the block; null if nothing is converted
   const float* column_scales = nullptr;  // one per column

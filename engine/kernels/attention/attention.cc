@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/rounding.h"
 #include "engine/kernels/attention/attention_block.h"
 #include "engine/kernels/attention/linear_attention.h"
 #include "engine/kernels/isa.h"
@@ -154,15 +155,6 @@ int64_t DivideScratch(const AttentionShape& shape, int64_t max_length, float* me
 
 class AttentionWorkspace::Impl {
  public:
-  // Some queries of a sequence, for heads that share keys and values.
-  struct Item {
-    int64_t sequence;
-    int64_t first_head;
-    int64_t heads;
-    int64_t first_query;
-    int64_t queries;
-  };
-
   Impl(int workers, const AttentionShape& shape, int64_t max_length)
       : operands(OperandsOf(shape)), scratch(workers) {
     AttentionScratch counted;
@@ -175,8 +167,10 @@ class AttentionWorkspace::Impl {
 
   const AttentionOperands operands;
   std::vector<AttentionScratch> scratch;  // one per worker
-  std::vector<int64_t> order;  // of a run's sequences: indices, in descending order of keys
-  std::vector<Item> items;     // of a run
+  // The indices of a run's sequences in descending order of keys, and the first item of each in
+  // this order.
+  std::vector<int64_t> order;
+  std::vector<int64_t> first_item;
 
  private:
   std::vector<AlignedBuffer<float>> memory_;
@@ -262,37 +256,54 @@ int64_t MostSharing(const AttentionShape& shape) {
   return heads;
 }
 
-// Lists the items with this number of heads and at most this number of queries, and returns their
-// number.
-int64_t ListItems(const AttentionCall& call, int64_t heads, int64_t most_queries) {
-  call.workspace.items.clear();
+// The items of a call. An item is some queries of a sequence, for heads that share keys and values.
+struct ItemPlan {
+  int64_t heads;
+  int64_t queries;  // at most
+};
+
+struct Item {
+  int64_t first_head;
+  int64_t heads;
+  int64_t first_query;
+  int64_t queries;
+};
+
+// Sets the first item of each sequence, and returns the number of items.
+int64_t CountItems(const AttentionCall& call, const ItemPlan& plan) {
+  std::vector<int64_t>& first_item = call.workspace.first_item;
+  first_item.assign(1, 0);
   for (const int64_t i : call.workspace.order) {
-    const AttentionSequence& sequence = call.sequences[i];
-    const int64_t end = sequence.first_query + sequence.queries;
-    for (int64_t head = 0; head < call.shape.heads; head += heads) {
-      for (int64_t query = sequence.first_query; query < end; query += most_queries) {
-        call.workspace.items.push_back(
-            {i, head, heads, query, std::min(most_queries, end - query)});
-      }
-    }
+    first_item.push_back(first_item.back() +
+                         call.shape.heads / plan.heads *
+                             CeilDivide(call.sequences[i].queries, plan.queries));
   }
-  return static_cast<int64_t>(call.workspace.items.size());
+  return first_item.back();
 }
 
-// Lists large items, which pack keys and values rarely, unless there would be too few.
-void ChooseItems(const AttentionCall& call, int threads) {
-  const int64_t sharing = MostSharing(call.shape), enough = kItemsPerThread * threads;
+// Chooses large items, which pack keys and values rarely, unless there would be too few.
+ItemPlan ChooseItems(const AttentionCall& call, int threads) {
+  const int64_t sharing = MostSharing(call.shape);
   const int64_t most = kMaxQueries / sharing / kMaxPanelWidth * kMaxPanelWidth;
-  if (ListItems(call, sharing, most) >= enough) return;
-  if (ListItems(call, sharing, std::min(most, kFewQueries)) >= enough) return;
-  ListItems(call, 1, kFewQueries);
+  for (const ItemPlan& plan : {ItemPlan{sharing, most}, {sharing, std::min(most, kFewQueries)}}) {
+    if (CountItems(call, plan) >= kItemsPerThread * threads) return plan;
+  }
+  return {1, kFewQueries};
+}
+
+Item ItemOf(const AttentionCall& call, const ItemPlan& plan, int64_t number, int64_t rank) {
+  const AttentionSequence& sequence = call.sequences[call.workspace.order[rank]];
+  const int64_t blocks = CeilDivide(sequence.queries, plan.queries);
+  const int64_t in_sequence = number - call.workspace.first_item[rank];
+  const int64_t begin = in_sequence % blocks * plan.queries;
+  return {in_sequence / blocks * plan.heads, plan.heads, sequence.first_query + begin,
+          std::min(plan.queries, sequence.queries - begin)};
 }
 
 // Returns the number of fully masked rows.
-int64_t AttendItem(const AttentionCall& call, const AttentionWorkspace::Impl::Item& item,
+int64_t AttendItem(const AttentionCall& call, const AttentionSequence& sequence, const Item& item,
                    int worker) {
   const auto& [shape, input, sequences, context, workspace] = call;
-  const AttentionSequence& sequence = sequences[item.sequence];
   AttentionBlock blocks[kMostSharing];
   size_t attended = 0;
   const int64_t end = item.first_head + item.heads;
@@ -340,11 +351,16 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     const int64_t keys_a = sequences[a].keys(), keys_b = sequences[b].keys();
     return keys_a != keys_b ? keys_a > keys_b : a < b;
   });
-  ChooseItems(call, team.size());
-  const auto& items = call.workspace.items;
+  const ItemPlan plan = ChooseItems(call, team.size());
+  const int64_t items = CountItems(call, plan);
   std::atomic<int64_t> fully_masked = 0;
-  team.ParallelFor(static_cast<int64_t>(items.size()), [&](int worker, int64_t i) {
-    fully_masked.fetch_add(AttendItem(call, items[i], worker), std::memory_order_relaxed);
+  team.ParallelFor(items, [&](int worker, int64_t item) {
+    const std::vector<int64_t>& first_item = call.workspace.first_item;
+    const auto after = std::upper_bound(first_item.begin(), first_item.end(), item);
+    const int64_t rank = after - first_item.begin() - 1;
+    fully_masked.fetch_add(
+        AttendItem(call, sequences[order[rank]], ItemOf(call, plan, item, rank), worker),
+        std::memory_order_relaxed);
   });
   return fully_masked.load();
 }

@@ -24,6 +24,9 @@ struct AttentionShape : AttentionBlockShape {
   // are rounded to bfloat16 if the CPU has bf16 units or the mode is emulated; otherwise they are
   // float32. Sums and the softmax are always float32.
   ComputeMode mode = {};
+
+  // The comparison of the base class would ignore the members above.
+  bool operator==(const AttentionShape&) const = delete;
 };
 
 // A bias that is added to the scaled scores. The element for head number h, query position s and

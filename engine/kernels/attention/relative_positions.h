@@ -1,4 +1,4 @@
-// Tables of relative positions: of biases that are added to scores, and of the rows of distances.
+// Tables of relative positions: the biases that are added to scores, and the row of each distance.
 #pragma once
 
 #include <cstdint>
