@@ -42,8 +42,8 @@ struct WeightBlock {
 // Large enough for full speed, and small enough for sums as accurate as oneDNN's.
 inline constexpr int64_t kVectorSumBlock = 384;
 
-// y[rows, width] = x[rows, in] W + bias. Elements of int8 x are in [-127, 127], and so are those of
-// int8 weights, but see LargestInt8VectorWeight.
+// y[rows, width] = x[rows, in] W + bias. Elements of int8 x and weights are in [-127, 127]. The
+// vector GEMM requires weights of at most LargestInt8VectorWeight in magnitude.
 struct BlockGemm {
   GemmElement element;
   int64_t in;     // for AMX, must pass FillsAmxTiles

@@ -110,7 +110,7 @@ struct Epilogue {
   Activation activation;
 
   // Returns the conversion of the sums of a panel, from `row` on.
-  Dequantization Of(const Panel& panel, int64_t row) const {
+  Dequantization DequantizationOf(const Panel& panel, int64_t row) const {
     if (linear.mode.type != ComputeType::kInt8) return {};
     return {.row_scales = x.scales + row,
             .column_scales = linear.column_scales.data() + panel.begin,
@@ -134,7 +134,7 @@ void FinishInCache(int worker, const Epilogue& epilogue, const Panel& panel, int
   constexpr int64_t kRowsInCache = 16;
   for (int64_t begin = 0; begin < sums.rows; begin += kRowsInCache) {
     const MatrixView<float> rows = sums.Rows(begin, std::min(kRowsInCache, sums.rows - begin));
-    Activate(epilogue.activation, rows, rows, epilogue.Of(panel, first_row + begin));
+    Activate(epilogue.activation, rows, rows, epilogue.DequantizationOf(panel, first_row + begin));
     packed.WriteRows(worker, first_row + begin, rows, panel.begin);
   }
 }
@@ -143,13 +143,14 @@ void FinishInCache(int worker, const Epilogue& epilogue, const Panel& panel, int
 void Finish(int worker, const Epilogue& epilogue, const Panel& panel, int64_t first_row,
             MatrixView<float> sums, const PreparedRows& y) {
   if (const auto rounded = NativePlace(y, first_row, panel.begin, sums.cols)) {
-    ActivateToBf16(epilogue.activation, sums, *rounded, epilogue.Of(panel, first_row));
+    ActivateToBf16(epilogue.activation, sums, *rounded,
+                   epilogue.DequantizationOf(panel, first_row));
   } else if (y.packed.TakesColumns()) {
     FinishInCache(worker, epilogue, panel, first_row, sums, y.packed);
   } else {
     Activate(epilogue.activation, sums,
              y.rows.Rows(first_row, sums.rows).Columns(panel.begin, sums.cols),
-             epilogue.Of(panel, first_row));
+             epilogue.DequantizationOf(panel, first_row));
   }
 }
 

@@ -113,8 +113,8 @@ class GemmWorkspace {
   void ShareRowsFrom(int64_t rows);
 
   // Computes y = activation(x W^T + b). x is [T, in], and memory for PaddedRows(T) rows, all of
-  // which may be read. y is [T, out] and must not overlap x. If it has a packed input, of the next
-  // layer, writes that: directly, while a block of y is in cache, if it TakesColumns, otherwise
+  // which may be read. y is [T, out] and must not overlap x. If y has a packed input, that of the
+  // next layer, writes it: directly, while a block of y is in cache, if it TakesColumns; otherwise
   // from y.rows, which are written first. It must not be in the same memory as the packed input of
   // x (Prepare and PrepareInner). Unless x has a valid packed input of this workspace, its rows are
   // first rounded or quantised to the number format of the compute type. In int8, rows that are not

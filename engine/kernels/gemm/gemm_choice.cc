@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -158,7 +157,13 @@ class Trials {
   }
 
  private:
-  using Key = std::tuple<ComputeType, int64_t, int64_t, int64_t>;
+  struct Key {
+    ComputeType type;
+    int64_t in;
+    int64_t out;
+    int64_t k_block;
+    auto operator<=>(const Key&) const = default;
+  };
 
   absl::Mutex mutex_;
   std::map<Key, double> speedups_ ABSL_GUARDED_BY(mutex_);

@@ -24,9 +24,9 @@ namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A tile of x: up to kInt8TileRows rows of a stretch of the depth. Small enough for the L1 cache,
-// beside the same stretch of a stripe; large enough that preparing it costs little beside the
-// products with all stripes of a panel.
+// A tile of x: up to kInt8TileRows rows of a stretch of the depth. Small enough to fit into the L1
+// cache together with the same stretch of a stripe; large enough that preparing it costs little
+// compared with its products with all stripes of a panel.
 constexpr int64_t kInt8TileRows = 16;
 constexpr int64_t kInt8TileDepth = 512;
 
@@ -187,9 +187,9 @@ struct DotsOfAvx2 {
   }
 };
 
-// Weights of 7 bits are what lets the products of two steps be added in 16 bits: at least
-// -4 * 127 * 64 = -32512. With 8 bits, each step would be widened to 32 bits, which was measured to
-// take 1.15 times as long.
+// Weights have 7 bits so that the products of two steps can be added in 16 bits: their sum is at
+// least -4 * 127 * 64 = -32512. With 8 bits, each step would have to be widened to 32 bits, which
+// was measured to take 1.15 times as long.
 struct PairDots : DotsOfAvx2 {
   static constexpr int8_t kLargestWeight = 63;
   static constexpr int kSteps = 2;
@@ -292,10 +292,9 @@ HWY_NOINLINE void MultiplyInt8Rows(const Int8Tile& tile, const Int8Stretch& stre
 }
 
 template <class Dots, int kVectors>
-HWY_INLINE void MultiplyInt8Stretch(const Int8Tile& tile, Int8Stretch stretch, int64_t rows,
+HWY_INLINE void MultiplyInt8Stretch(const Int8Tile& tile, const Int8Stretch& stretch, int64_t rows,
                                     int64_t stripe_bytes) {
   const int64_t steps = CeilDivide(stretch.depth, kInt8Step);
-  stretch.bytes_ahead = kVectors * kInt8VectorBytes / std::max(int64_t{1}, rows / Dots::kRows);
   const char* ahead = stretch.weights + stripe_bytes;
   int64_t row = 0;
   for (; row + Dots::kRows <= rows; row += Dots::kRows) {
@@ -314,6 +313,7 @@ HWY_INLINE void MultiplyInt8Tile(const BlockGemm& product, int64_t first_row, in
                       depth);
   int32_t* const y = reinterpret_cast<int32_t*>(product.y) + first_row * product.y_stride;
   const int64_t column_bytes = RoundUp(product.in, kDepthMultiple);
+  const int64_t row_groups = std::max(int64_t{1}, rows / Dots::kRows);
   for (int64_t first = 0; first < product.width; first += kInt8Columns) {
     const int64_t columns = std::min(kInt8Columns, product.width - first);
     const int64_t vectors = CeilDivide(columns, kInt8VectorColumns);
@@ -324,7 +324,7 @@ HWY_INLINE void MultiplyInt8Tile(const BlockGemm& product, int64_t first_row, in
                                  .y = y + first,
                                  .y_stride = product.y_stride,
                                  .last_columns = columns - (padded - kInt8VectorColumns),
-                                 .bytes_ahead = 0};
+                                 .bytes_ahead = vectors * kInt8VectorBytes / row_groups};
     const int64_t stripe_bytes = column_bytes * padded;
     switch (vectors) {
       case 1:

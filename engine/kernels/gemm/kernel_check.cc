@@ -34,6 +34,12 @@ AlignedBuffer<char> RandomElements(onednn::DataType type, int64_t count, uint32_
   return elements;
 }
 
+AlignedBuffer<char> LargestElements(int64_t count) {
+  AlignedBuffer<char> elements(count);
+  std::fill_n(elements.data(), count, kLargestInt8);
+  return elements;
+}
+
 // The inputs that all kernels in a comparison read.
 struct Probe {
   AlignedBuffer<char> x;       // kProbes rows of each block of the shape
@@ -42,15 +48,23 @@ struct Probe {
   int64_t columns;
 };
 
+int64_t ElementsOfX(const PanelShape& shape) { return shape.blocks() * kProbes * shape.k_block; }
+
 // Returns random inputs for a layer with this number of columns.
 Probe RandomProbe(const PanelShape& shape, int64_t columns) {
-  Probe probe = {RandomElements(shape.element, shape.blocks() * kProbes * shape.k_block, 1),
+  Probe probe = {RandomElements(shape.element, ElementsOfX(shape), 1),
                  RandomElements(shape.element, shape.parts * columns * shape.in, 2),
                  AlignedBuffer<float>(columns), columns};
   std::minstd_rand random(3);
   std::uniform_real_distribution<float> distribution(-1.0f, 1.0f);
   for (int64_t i = 0; i < columns; ++i) probe.bias[i] = distribution(random);
   return probe;
+}
+
+// Returns int8 inputs whose elements are all the largest.
+Probe LargestProbe(const PanelShape& shape) {
+  return {LargestElements(ElementsOfX(shape)), LargestElements(shape.width * shape.in),
+          AlignedBuffer<float>(shape.width), shape.width};
 }
 
 // The columns of `probe` from `first` on that the kernels compute.
@@ -126,10 +140,7 @@ std::vector<size_t> AgreeingCandidates(const std::vector<TileCandidate>& candida
 
 bool SumsAreExact(const PanelKernels& kernels) {
   const auto sum = static_cast<int32_t>(kernels.shape.in * kLargestInt8 * kLargestInt8);
-  Probe probe = RandomProbe(kernels.shape, kernels.shape.width);
-  for (AlignedBuffer<char>* elements : {&probe.x, &probe.weight}) {
-    std::fill_n(elements->data(), elements->size(), kLargestInt8);
-  }
+  Probe probe = LargestProbe(kernels.shape);
   ProbePanel panel(kernels, probe);
   return std::all_of(kernels.tiles.begin(), kernels.tiles.end(), [&](const TileKernel& tile) {
     const TileCandidate candidate = panel.Run(tile);

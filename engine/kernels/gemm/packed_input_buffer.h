@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/linear_rows.h"
 
 namespace attendant {

@@ -20,7 +20,6 @@
 #include "engine/kernels/isa.h"
 
 namespace attendant {
-
 namespace {
 
 static_assert(kPanelWidth <= kMostAmxColumns && kPanelWidth % kPanelWidthMultiple == 0);
@@ -101,8 +100,9 @@ absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
   const onednn::SingleThreaded single_threaded;
   auto packed = std::make_shared<PackedWeight>();
   packed->mode = mode;
-  packed->plan = {.in = weight.cols, .out = weight.rows, .k_block = weight.cols};
   try {
+    packed->plan = {
+        .in = weight.cols, .out = weight.rows, .k_block = FindKBlock(mode, weight.cols)};
     RETURN_IF_ERROR(packed->Choose(weight, team.size()));
     packed->FindKernels();
     packed->LayOut(arena);
@@ -124,7 +124,6 @@ const PanelKernels& PackedWeight::KernelsOf(int64_t columns) const {
 }
 
 absl::Status PackedWeight::Choose(MatrixView<const float> weight, int threads) {
-  plan.k_block = FindKBlock(mode, plan.in);
   panel_width = PanelWidth(plan.out, 1);
   RETURN_IF_ERROR(ChooseGemm(mode, plan));
   Narrow(PanelWidth(plan.out, threads));
@@ -174,7 +173,7 @@ void PackedWeight::FindKernels() {
       implementations.insert({tile.first.implementation, tile.next.implementation});
     }
   }
-  implementations.erase("");  // of GEMMs without a name, and of products that there are not
+  implementations.erase("");  // of GEMMs without a name and of absent products
   plan.implementations.assign(implementations.begin(), implementations.end());
   for (const TileKernel& tile : panels.front().kernels->tiles) plan.tile_rows.push_back(tile.rows);
 }

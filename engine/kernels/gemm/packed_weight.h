@@ -37,8 +37,8 @@ class PackedWeight {
   friend class PackedLinear;
 
   const PanelKernels& KernelsOf(int64_t columns) const;
-  // Chooses the properties that all panels share: the K block, the implementation, the width and
-  // the weight type.
+  // Chooses the properties that all panels share: the implementation, the width and the weight
+  // type.
   absl::Status Choose(MatrixView<const float> weight, int threads);
   void Narrow(int64_t narrower);
   // Chooses the weight type. If oneDNN computes float32, the vector GEMM computes products of

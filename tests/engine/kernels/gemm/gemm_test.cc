@@ -549,6 +549,14 @@ void RoundTo(DataType type, std::vector<float>& values) {
   ToFloat(type, narrow.data(), count, values.data());
 }
 
+TEST(GemmTest, ReportsErrorsOfOneDnn) {
+  const absl::Status status =
+      PackedLinear::Pack({nullptr, 16, -1, -1}, {}, {.gemm = Gemm::kOneDnn}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()),
+              testing::HasSubstr("oneDNN could not pack a weight of [16, -1]: "));
+}
+
 class StoredWeightsTest : public testing::TestWithParam<std::pair<WeightType, DataType>> {
  protected:
   PackedLinear Pack(const Layer& layer, WeightType weights) {
