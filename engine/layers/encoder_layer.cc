@@ -1,6 +1,7 @@
 #include "engine/layers/encoder_layer.h"
 
 #include "engine/kernels/norm/norm.h"
+#include "engine/layers/extras/bottleneck.h"
 #include "engine/layers/extras/token_convolution.h"
 #include "engine/layers/feed_forward.h"
 #include "engine/layers/state/rows.h"
@@ -76,14 +77,19 @@ PreparedRows BlockNorms::Join(MatrixView<float> x, MatrixView<float> branch,
 
 EncoderLayer::EncoderLayer(const std::string& prefix, const LayerShape& shape, WeightLoader& loader,
                            const AlignedBuffer<float>& distances)
-    : bottleneck_(shape.extras.bottleneck.width > 0
-                      ? std::make_shared<Bottleneck>(prefix, shape, loader)
-                      : nullptr),
-      attention_(prefix, shape, loader, distances),
+    : EncoderLayer(prefix, shape, loader, distances,
+                   shape.extras.bottleneck.width > 0
+                       ? std::make_shared<Bottleneck>(prefix, shape, loader)
+                       : nullptr) {}
+
+EncoderLayer::EncoderLayer(const std::string& prefix, const LayerShape& shape, WeightLoader& loader,
+                           const AlignedBuffer<float>& distances,
+                           const std::shared_ptr<Bottleneck>& bottleneck)
+    : attention_(prefix, shape, loader, distances),
       attention_norms_(prefix, ListBlocks(shape).front(), shape.norms.kind, loader) {
   const std::vector<ResidualBlockShape> blocks = ListBlocks(shape);
   for (auto block = blocks.begin() + 1; block != blocks.end(); ++block) {
-    blocks_.push_back({LoadBody(*block, prefix, shape, bottleneck_, loader),
+    blocks_.push_back({LoadBody(*block, prefix, shape, bottleneck, loader),
                        BlockNorms(prefix, *block, shape.norms.kind, loader)});
   }
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "engine/base/matrix_view.h"
-#include "engine/layers/extras/bottleneck.h"
 #include "engine/layers/multi_head_attention.h"
 #include "engine/layers/state/batch.h"
 #include "engine/layers/state/layer_run.h"
@@ -18,6 +17,8 @@
 #include "engine/model/residual_blocks.h"
 
 namespace attendant {
+
+class Bottleneck;
 
 // The steps before and after the body of a block: after(x + on_branch(body(before(x)))). Blocks
 // without one of these norms skip it.
@@ -75,6 +76,11 @@ class EncoderLayer {
   }
 
  private:
+  // `bottleneck`, whose input layers are already loaded, is null if the layer has none.
+  EncoderLayer(const std::string& prefix, const LayerShape& shape, WeightLoader& loader,
+               const AlignedBuffer<float>& distances,
+               const std::shared_ptr<Bottleneck>& bottleneck);
+
   // Computes the rest of the layer from the context.
   PreparedRows AfterContext(MatrixView<float> residual, const PreparedRows& context,
                             const LayerRun& run) const;
@@ -82,8 +88,7 @@ class EncoderLayer {
   PreparedRows AfterSelectedContext(MatrixView<float> residual, MatrixView<float> context,
                                     const LayerRun& run) const;
 
-  std::shared_ptr<Bottleneck> bottleneck_;  // also the last block; null if there is none
-  MultiHeadAttention attention_;            // the body of the first block
+  MultiHeadAttention attention_;  // the body of the first block
   BlockNorms attention_norms_;
   std::vector<ResidualBlock> blocks_;  // the blocks after the attention
 };
