@@ -179,7 +179,11 @@ void Workspace::Reserve(absl::Span<const ProductUse> uses) {
     int64_t rows = all;
     if (is_inner || use == ProductRows::kChunk) rows = std::min(kFeedForwardRows, all);
     if (use == ProductRows::kHead) rows = std::min(kHeadRows, all);
-    is_inner ? gemm.ReserveInner(needs, rows) : gemm.Reserve(needs, rows);
+    if (is_inner) {
+      gemm.ReserveInner(needs, rows);
+    } else {
+      gemm.Reserve(needs, rows);
+    }
   }
 }
 
