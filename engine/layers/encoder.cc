@@ -17,41 +17,51 @@
 namespace attendant {
 namespace {
 
-void LoadLayers(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
+absl::Status LoadLayers(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
   impl.layers.reserve(model.weight_sets());
   AlignedBuffer<float> distances;
   if (model.layer.relative_positions.kind == RelativePositions::kDisentangled) {
     distances = ReadDistanceTable(model.layer, loader);
   }
-  for (int64_t i = 0; i < model.weight_sets() && loader.status().ok(); ++i) {
+  for (int64_t i = 0; i < model.weight_sets(); ++i) {
+    RETURN_IF_ERROR(loader.status());
     impl.layers.emplace_back(absl::StrCat("layer.", i, "."), model.layer_shape(i), loader,
                              distances);
   }
+  return loader.status();
 }
 
-void LoadHeads(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
+absl::Status LoadHeads(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
   impl.heads.emplace_back(model.layer.layer_width());
   for (const DenseHeadShape& head : model.dense_heads()) {
     if (head.shape->attends()) impl.attention_pooling.emplace(Name(head.kind), model.layer, loader);
+    RETURN_IF_ERROR(loader.status());
     impl.heads.emplace_back(head, model.layer, loader);
+    RETURN_IF_ERROR(loader.status());
   }
   if (model.vocabulary_head) impl.vocabulary_head.emplace(model, loader);
+  return loader.status();
 }
 
-void LoadAll(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
+// Stops at the first error of the loader, and returns it.
+absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
   const LayerShape& layer = model.layer;
   if (model.embeddings) impl.embeddings.emplace(*model.embeddings, layer, loader);
+  RETURN_IF_ERROR(loader.status());
   if (model.patch_embedding) impl.patch_embedding.emplace(*model.patch_embedding, layer, loader);
+  RETURN_IF_ERROR(loader.status());
   if (const RelativePositionShape& shape = layer.relative_positions;
       shape.kind == RelativePositions::kBuckets) {
     impl.relative_positions =
         loader.Keep(loader.ReadTable("relative_positions", shape.buckets * layer.attention.heads));
+    RETURN_IF_ERROR(loader.status());
   }
-  LoadLayers(model, loader, impl);
+  RETURN_IF_ERROR(LoadLayers(model, loader, impl));
   if (model.has_exit_norm) {
     impl.exit_norm = loader.AddNorm("exit_norm", layer.hidden_size, layer.norms);
+    RETURN_IF_ERROR(loader.status());
   }
-  LoadHeads(model, loader, impl);
+  return LoadHeads(model, loader, impl);
 }
 
 int64_t BytesToRead(const ModelDescription& model, const WeightSource& source) {
@@ -78,14 +88,17 @@ absl::Status CheckOverlay(const ModelDescription& base, const ModelDescription& 
 }
 
 // Replaces the attention of the layers that have fewer heads in `pruned`, which becomes the
-// description.
-void ReplaceAttention(const ModelDescription& pruned, WeightLoader& loader, Encoder::Impl& impl) {
+// description. Stops at the first error of the loader, and returns it.
+absl::Status ReplaceAttention(const ModelDescription& pruned, WeightLoader& loader,
+                              Encoder::Impl& impl) {
   for (int64_t i = 0; i < pruned.weight_sets(); ++i) {
     const LayerShape& shape = pruned.layer_shape(i);
     if (shape == impl.description.layer_shape(i)) continue;
     impl.layers[i].ReplaceAttention(absl::StrCat("layer.", i, "."), shape, loader);
+    RETURN_IF_ERROR(loader.status());
   }
   impl.description = pruned;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -107,8 +120,7 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
   auto impl = std::make_unique<Impl>();
   impl->description = description;
   impl->mode = mode;
-  LoadAll(description, loader, *impl);
-  RETURN_IF_ERROR(loader.status());
+  RETURN_IF_ERROR(LoadAll(description, loader, *impl));
   impl->Take(loader);
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }
@@ -127,8 +139,7 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(
   const auto no_progress = [](int64_t, int64_t) {};
   WeightLoader loader(weights, /*total_bytes=*/0, no_progress, base.mode());
   loader.norms() = impl->norms;
-  ReplaceAttention(description, loader, *impl);
-  RETURN_IF_ERROR(loader.status());
+  RETURN_IF_ERROR(ReplaceAttention(description, loader, *impl));
   if (loader.Has("relative_positions_norm.weight") || loader.Has("relative_positions_norm.bias")) {
     return absl::InvalidArgumentError(
         "relative_positions_norm: not supported in an overlay: the base's relative position "

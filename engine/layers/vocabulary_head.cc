@@ -22,6 +22,7 @@ VocabularyHead::VocabularyHead(const ModelDescription& model, WeightLoader& load
   dense_ = loader.ReadLinear("vocabulary_head.dense", width, model.layer.hidden_size,
                              ProductRows::kHead);
   norm_ = loader.AddNorm("vocabulary_head.dense_norm", width, model.layer.norms);
+  if (!loader.status().ok()) return;  // the table is large
   const AlignedBuffer<float> weight =
       loader.ReadTable("vocabulary_head.output.weight", words * width);
   const AlignedBuffer<float> bias = loader.ReadOptional("vocabulary_head.output.bias", words);

@@ -48,6 +48,7 @@ void WeightLoader::CountRead(int64_t elements) {
 
 PackedLinear WeightLoader::ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in,
                                            ProductRows use) {
+  if (!status_.ok()) return {};
   int64_t out = 0;
   for (const LinearPart& part : parts) out += part.out;
   AlignedBuffer<float> weight(out * in);
@@ -125,8 +126,10 @@ int WeightLoader::AddNorm(const std::string& name, int64_t width, NormKind kind,
 void WeightLoader::ReplaceNorms() {
   for (NormParameters& norm : norms_) {
     const int64_t width = norm.gamma.size();
-    if (source_.Has(norm.name + ".weight"))
+    if (!status_.ok()) return;
+    if (source_.Has(norm.name + ".weight")) {
       norm.gamma = Keep(ReadGamma(norm.name, width, norm.kind));
+    }
     if (source_.Has(norm.name + ".bias")) norm.beta = Keep(ReadTable(norm.name + ".bias", width));
   }
 }
@@ -151,16 +154,20 @@ AlignedBuffer<char> WeightLoader::ReadStoredTable(const std::string& name, int64
     Read(name, {reinterpret_cast<float*>(table.data()), static_cast<size_t>(elements)});
     return table;
   }
+  bool is_read = false;
   if (status_.ok()) {
-    const absl::StatusOr<bool> is_read =
+    const absl::StatusOr<bool> stored =
         source_.ReadStored(name, type, {table.data(), static_cast<size_t>(table.size())});
-    status_ = is_read.status();
-    if (is_read.ok() && *is_read) {
-      CountRead(elements);
-      return table;
-    }
+    status_ = stored.status();
+    is_read = stored.ok() && *stored;
   }
-  FromFloat(ReadTable(name, elements).data(), elements, type, table.data());
+  if (!status_.ok()) {
+    std::fill_n(table.data(), table.size(), '\0');
+  } else if (is_read) {
+    CountRead(elements);
+  } else {
+    FromFloat(ReadTable(name, elements).data(), elements, type, table.data());
+  }
   return table;
 }
 

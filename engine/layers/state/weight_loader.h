@@ -107,6 +107,7 @@ class WeightLoader {
 
   // Returns the index in norms() of the norm `name`. Reads it unless it is already there.
   int AddNorm(const std::string& name, int64_t width, NormKind kind, float epsilon);
+
   int AddNorm(const std::string& name, int64_t width, const NormShape& of_layer) {
     return AddNorm(name, width, of_layer.kind, of_layer.epsilon);
   }

@@ -12,12 +12,15 @@
 #include "engine/kernels/convert.h"
 #include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder.h"
+#include "engine/layers/state/weight_loader.h"
+#include "tests/support/allocation_counter.h"
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::test_support {
 namespace encoder_load_test {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
@@ -117,6 +120,122 @@ TEST(LoadTest, PassesOnWhatTheSourceSays) {
     EXPECT_EQ(encoder.status().code(), absl::StatusCode::kNotFound);
     EXPECT_THAT(std::string(encoder.status().message()), HasSubstr(spec.name));
   }
+}
+
+// Fails to read one weight.
+class FailingWeights : public MemoryWeights {
+ public:
+  FailingWeights(const MemoryWeights& weights, const std::string& failing)
+      : MemoryWeights(weights), failing_(failing), error_(absl::DataLossError(failing)) {}
+
+  absl::Status Read(absl::string_view name, absl::Span<float> target) override {
+    asked_.emplace_back(name);
+    return name == failing_ ? error_ : MemoryWeights::Read(name, target);
+  }
+
+  absl::StatusOr<bool> ReadStored(absl::string_view name, DataType /*type*/,
+                                  absl::Span<char> /*target*/) override {
+    if (name != failing_) return false;
+    asked_.emplace_back(name);
+    return error_;
+  }
+
+  // The names of the weights that were asked for, in this order.
+  const std::vector<std::string>& asked() const { return asked_; }
+
+ private:
+  std::string failing_;
+  absl::Status error_;
+  std::vector<std::string> asked_;
+};
+
+// Returns models that together have every kind of weight, by name.
+std::vector<std::pair<std::string, ModelDescription>> ModelsWithEveryWeight() {
+  const ModelDescription small = SmallModel(2, 2, 8);
+  std::vector<std::pair<std::string, ModelDescription>> models = {{"full", FullModel()}};
+  const auto add = [&](const std::string& name) -> ModelDescription& {
+    return models.emplace_back(name, small).second;
+  };
+  for (const bool shares : {false, true}) {
+    add(shares ? "disentangled with shared projections" : "disentangled")
+        .layer.relative_positions = {.kind = RelativePositions::kDisentangled,
+                                     .buckets = 8,
+                                     .max_distance = 30,
+                                     .scores_queries = true,
+                                     .scores_keys = true,
+                                     .shares_projections = shares,
+                                     .has_norm = true};
+  }
+  add("mixture").layer.feed_forward.mixture = {3, 2};
+  LayerShape& inside = add("bottleneck").layer;
+  inside.extras.bottleneck = {.width = 8, .values_from_outside = true};
+  inside.attention.key_width = inside.attention.value_width = 4;
+  inside.feed_forward.blocks = 2;
+  AttentionBlockShape& linformer = add("linformer").layer.attention;
+  linformer.kind = AttentionKind::kLinformer;
+  linformer.linformer = {.keys = 3, .positions = 10};
+  add("additive").layer.attention.kind = AttentionKind::kAdditive;
+  ModelDescription& mlm = add("MLM head");
+  mlm.embeddings = {.width = 16, .vocabulary = 20, .token_types = 2, .task_types = 3};
+  mlm.vocabulary_head = VocabularyHeadShape{.width = 12};
+  add("attention pooling").pooling = {.modes = {PoolingMode::kAttention},
+                                      .dense_width = 16,
+                                      .dense_residual = Residual::kProjection,
+                                      .block = {24, Activation::kGelu}};
+  ModelDescription& lexical = add("lexical head");
+  lexical.embeddings = {.width = 16, .vocabulary = 20};
+  lexical.lexical_head = {.modes = {}, .dense_width = 1, .dense_activation = Activation::kRelu};
+  lexical.token_head = {.modes = {}, .dense_width = 5};
+  ModelDescription& stored = add("bfloat16 tables");
+  stored.embeddings = {.width = 12, .vocabulary = 20, .positions = 10, .token_types = 2};
+  stored.embeddings->table_type = DataType::kBFloat16;
+  return models;
+}
+
+TEST(LoadTest, StopsAtTheFirstErrorOfTheSource) {
+  for (const auto& [name, model] : ModelsWithEveryWeight()) {
+    const MemoryWeights weights = RandomWeights(model, 1);
+    {
+      MemoryWeights readable = weights;
+      const auto encoder = Encoder::Load(model, readable, IgnoreProgress);
+      ASSERT_TRUE(encoder.ok()) << name << ": " << encoder.status();
+    }
+    std::vector<std::string> asked;
+    for (const WeightSpec& spec : ListWeights(model)) {
+      asked.push_back(spec.name);
+      FailingWeights failing(weights, spec.name);
+      const absl::Status status = Encoder::Load(model, failing, IgnoreProgress).status();
+      EXPECT_EQ(status, absl::DataLossError(spec.name)) << name;
+      EXPECT_THAT(failing.asked(), ElementsAreArray(asked)) << name;
+    }
+  }
+}
+
+TEST(LoadTest, KeepsErrorsOfOneDnn) {
+  MemoryWeights weights({{"bias", {1, 2}}});
+  WeightLoader loader(weights, 0, IgnoreProgress, {.gemm = Gemm::kOneDnn});
+  EXPECT_FALSE(loader.Pack({nullptr, 16, -1, -1}, {}, ProductRows::kBatch));
+  const absl::Status status = loader.status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("oneDNN could not pack a weight of [16, -1]: "));
+  loader.ReadTable("bias", 2);
+  EXPECT_FALSE(loader.ReadLinear("layer", 2, 2));
+  EXPECT_EQ(loader.status(), status);
+  EXPECT_THAT(weights.reads(), IsEmpty());
+}
+
+TEST(LoadTest, MakesNoOtherCopyOfATableThatCannotBeRead) {
+  FailingWeights weights(MemoryWeights({}), "word");
+  WeightLoader loader(weights, 0, IgnoreProgress);
+  for (const std::string name : {"word", "position"}) {
+    const AllocationCounter allocations;
+    const AlignedBuffer<char> table = loader.ReadStoredTable(name, 1000, DataType::kBFloat16);
+    EXPECT_EQ(allocations.count(), name == "word" ? 2 : 1);  // of the name and the table
+    EXPECT_THAT(absl::MakeSpan(table.data(), static_cast<size_t>(table.size())), Each(0)) << name;
+  }
+  EXPECT_EQ(loader.status(), absl::DataLossError("word"));
+  EXPECT_THAT(weights.asked(), ElementsAre("word"));
 }
 
 TEST(LoadTest, KeepsTheDescription) {

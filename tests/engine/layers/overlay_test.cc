@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 
 namespace attendant::test_support {
 namespace overlay_test {
+
+using ::testing::ElementsAre;
 
 bool IsOfNorm(const std::string& name) { return name.find("norm.") != std::string::npos; }
 
@@ -271,6 +274,19 @@ TEST(OverlayTest, OutlivesItsBase) {
   base.reset();
   EncoderRun run(overlay, 16, 1);
   EXPECT_TRUE(BitEqual(Encode(run, *overlay, sequences)[0], expected[0]));
+}
+
+TEST(OverlayTest, StopsAtTheFirstErrorOfTheSource) {
+  const ModelDescription model = PrunableModel();
+  MemoryWeights base_weights = RandomWeights(model, 1);
+  const auto base = LoadEncoder(model, base_weights);
+  Checkpoint pruned = Pruned(model, R"({"0": [0], "1": [0]})");
+  MemoryWeights weights = NormsAndAttention(pruned, {"layer.0.", "layer.1."});
+  weights.tensors().erase("layer.0.value.weight");
+  const auto overlay = Encoder::LoadOverlay(*base, pruned.description, weights);
+  EXPECT_EQ(overlay.status(), absl::NotFoundError("layer.0.value.weight: no such tensor"));
+  EXPECT_THAT(weights.reads(), ElementsAre("layer.0.query.weight", "layer.0.query.bias",
+                                           "layer.0.key.weight", "layer.0.key.bias"));
 }
 
 TEST(OverlayTest, PassesOnWhatReadingRefuses) {
