@@ -33,9 +33,13 @@ constexpr absl::string_view kOtherKinds =
     "modules_to_save monteclora_config target_parameters use_bdlora use_dora use_qalora "
     "velora_config trainable_token_indices";
 
-// The ends of the names of a module's matrices A and B: of a linear layer, and of a table.
-constexpr const char* kEnds[2][2] = {{".lora_A.weight", ".lora_B.weight"},
-                                     {".lora_embedding_A", ".lora_embedding_B"}};
+// The ends of the names of a module's two matrices.
+struct Ends {
+  const char *a, *b;
+};
+
+constexpr Ends kLinearEnds = {".lora_A.weight", ".lora_B.weight"};
+constexpr Ends kTableEnds = {".lora_embedding_A", ".lora_embedding_B"};
 
 bool IsSet(const Json& value) {
   if (value.is_boolean()) return value.get<bool>();
@@ -109,11 +113,10 @@ std::map<std::string, bool> ListModules(WeightBinder& binder) {
   std::map<std::string, bool> modules;
   for (const std::string& name : binder.Unbound()) {
     absl::string_view stem = name;
-    const auto is_of = [&](bool table) {
-      return absl::ConsumeSuffix(&stem, kEnds[table][0]) ||
-             absl::ConsumeSuffix(&stem, kEnds[table][1]);
+    const auto take = [&](const Ends& ends) {
+      return absl::ConsumeSuffix(&stem, ends.a) || absl::ConsumeSuffix(&stem, ends.b);
     };
-    if (const bool is_linear = is_of(false); is_linear || is_of(true)) {
+    if (const bool is_linear = take(kLinearEnds); is_linear || take(kTableEnds)) {
       modules[std::string(stem)] = !is_linear;
     } else {
       binder.Refuse("tensor ", Quoted(name), ": expected a LoRA matrix", kMergeIt);
@@ -141,10 +144,13 @@ const CheckpointTensor* FindTensor(const std::string& module, const Checkpoint& 
 }
 
 // Returns the products of the module whose matrices' names begin with `stem`, and binds them.
+// `shapes` are the model's.
 LowRankProducts ReadModule(const std::string& stem, bool is_table, const AdapterConfig& config,
-                           const Checkpoint& checkpoint, WeightBinder& binder) {
+                           const Checkpoint& checkpoint, const WeightShapes& shapes,
+                           WeightBinder& binder) {
   const std::string name(absl::StripPrefix(stem, "base_model.model."));
-  const std::string a_name = stem + kEnds[is_table][0], b_name = stem + kEnds[is_table][1];
+  const Ends& ends = is_table ? kTableEnds : kLinearEnds;
+  const std::string a_name = stem + ends.a, b_name = stem + ends.b;
   const CheckpointTensor* tensor = FindTensor(name, checkpoint, binder.problems());
   const FileTensor* a = binder.Find(a_name);
   if (a == nullptr || binder.Find(b_name) == nullptr || a->shape.size() != 2 || a->shape[0] < 1) {
@@ -157,7 +163,7 @@ LowRankProducts ReadModule(const std::string& stem, bool is_table, const Adapter
   const std::string& left = is_table ? a_name : b_name;
   const std::string& right = is_table ? b_name : a_name;
   LowRankProducts of_tensor =
-      OfTensor(*tensor, checkpoint.description,
+      OfTensor(*tensor, shapes,
                {.left = left, .right = right, .rank = rank, .scale = config.ScaleOf(name, rank)});
   if (of_tensor.empty()) {
     binder.Refuse("module ", Quoted(name), ": the layout of the tensor ", Quoted(tensor->name),
@@ -178,9 +184,10 @@ absl::Status MergeAdapter(const std::string& folder, const CheckpointOptions& op
   WeightBinder binder(absl::StrCat(folder, "/", kWeightsFile));
   RETURN_IF_ERROR(binder.AddFiles("", OpenWeightFile(folder, kWeightsFile, options)));
   const std::map<std::string, bool> modules = ListModules(binder);
+  const WeightShapes shapes = ShapesOf(checkpoint.description);
   LowRankProducts products;
   for (const auto& [stem, is_table] : modules) {
-    products.merge(ReadModule(stem, is_table, config, checkpoint, binder));
+    products.merge(ReadModule(stem, is_table, config, checkpoint, shapes, binder));
   }
   if (modules.empty()) binder.Refuse("no LoRA matrices");
   CheckpointOptions of_adapter = options;

@@ -1,6 +1,7 @@
 #include "engine/checkpoint/embedded.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/shape.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/computed_weights.h"
@@ -56,8 +58,7 @@ ComputedWeights MakeWeights(const ModelDescription& description, bool has_biases
   for (const WeightSpec& spec : ListWeights(description)) {
     if (spec.optional && (!has_biases || IsOfMixture(spec.name))) continue;
     const bool is_norm_weight = absl::EndsWith(spec.name, "norm.weight");
-    weights[spec.name] = [=, key = KeyOf(seed, spec.name)](WeightSource&,
-                                                           absl::Span<float> target) {
+    const auto fill = [=, key = KeyOf(seed, spec.name)](WeightSource&, absl::Span<float> target) {
       uint64_t counter = key;
       for (float& value : target) {
         const float x = CentredSum(Mix(counter += kGolden));
@@ -65,6 +66,7 @@ ComputedWeights MakeWeights(const ModelDescription& description, bool has_biases
       }
       return absl::OkStatus();
     };
+    weights[spec.name] = {*ElementCount(spec.shape), fill};
   }
   return weights;
 }
@@ -172,10 +174,11 @@ Checkpoint OpenWorkedExample() {
   };
   ComputedWeights weights;
   for (const auto& [name, values] : tensors) {
-    weights[name] = [values = values](WeightSource&, absl::Span<float> target) {
+    const auto copy = [values = values](WeightSource&, absl::Span<float> target) {
       std::copy(values.begin(), values.end(), target.begin());
       return absl::OkStatus();
     };
+    weights[name] = {std::ssize(values), copy};
   }
   checkpoint.weights = WithComputed(std::move(weights), nullptr);
   return checkpoint;

@@ -19,8 +19,7 @@ absl::Status Add(const LowRankProduct& product, WeightSource& factors, absl::Spa
   RETURN_IF_ERROR(factors.Read(product.left, absl::MakeSpan(left)));
   RETURN_IF_ERROR(factors.Read(product.right, absl::MakeSpan(right)));
   std::vector<float> sum(columns);
-  const int64_t rows = static_cast<int64_t>(target.size()) / columns;
-  for (int64_t r = 0; r < rows; ++r) {
+  for (int64_t r = 0; r < product.weight_rows; ++r) {
     std::fill(sum.begin(), sum.end(), 0.0f);
     for (int64_t k = 0; k < rank; ++k) {
       const float factor = left[(product.first_row + r) * rank + k];
@@ -35,11 +34,15 @@ absl::Status Add(const LowRankProduct& product, WeightSource& factors, absl::Spa
 
 }  // namespace
 
-LowRankProducts OfTensor(const CheckpointTensor& tensor, const ModelDescription& model,
+WeightShapes ShapesOf(const ModelDescription& model) {
+  WeightShapes shapes;
+  for (WeightSpec& spec : ListWeights(model)) shapes[spec.name] = std::move(spec.shape);
+  return shapes;
+}
+
+LowRankProducts OfTensor(const CheckpointTensor& tensor, const WeightShapes& shapes,
                          LowRankProduct product) {
   LowRankProducts products;
-  std::map<std::string, std::vector<int64_t>> shapes;
-  for (const WeightSpec& spec : ListWeights(model)) shapes[spec.name] = spec.shape;
   if (tensor.shape.size() != 2 || tensor.is_interleaved) return products;
   product.rows = tensor.shape[0];
   product.columns = tensor.shape[1];
@@ -50,7 +53,8 @@ LowRankProducts OfTensor(const CheckpointTensor& tensor, const ModelDescription&
       return {};
     }
     product.first_row = shape->second == tensor.shape ? 0 : row;  // a tied table is two weights
-    row = product.first_row + shape->second[0];
+    product.weight_rows = shape->second[0];
+    row = product.first_row + product.weight_rows;
     products.emplace(weight, product);
   }
   return row == product.rows ? products : LowRankProducts();
@@ -65,10 +69,12 @@ void AddProducts(const LowRankProducts& products, std::shared_ptr<WeightSource> 
     if (absl::StartsWith(name, "embeddings.") && checkpoint.description.embeddings) {
       checkpoint.description.embeddings->table_type = DataType::kFloat32;
     }
-    sums[name] = [=, name = name, product = product](WeightSource& base, absl::Span<float> target) {
+    const auto add = [=, name = name, product = product](WeightSource& base,
+                                                         absl::Span<float> target) {
       RETURN_IF_ERROR(base.Read(name, target));
       return Add(product, factors == nullptr ? base : *factors, target);
     };
+    sums[name] = {product.weight_rows * product.columns, add};
   }
   checkpoint.weights = WithComputed(std::move(sums), std::move(checkpoint.weights));
 }

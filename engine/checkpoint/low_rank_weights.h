@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/checkpoint/files/opened_checkpoint.h"
 
@@ -16,16 +17,20 @@ struct LowRankProduct {
   std::string left, right;  // names of the matrices
   int64_t rank = 0;
   float scale = 0;
-  int64_t rows = 0, columns = 0;  // of the tensor that it is added to; see OfTensor
-  int64_t first_row = 0;          // of the weight that is made of the tensor
+  int64_t rows = 0, columns = 0;           // of the tensor that it is added to; see OfTensor
+  int64_t first_row = 0, weight_rows = 0;  // the rows of the tensor that make the weight
 };
 
 // By the canonical names of the weights.
 using LowRankProducts = std::map<std::string, LowRankProduct>;
 
-// Returns the product for each weight of `model` that a tensor of the files holds: its rows, or all
-// of them. Nothing if the tensor is not a matrix of whole weights, one after the other.
-LowRankProducts OfTensor(const CheckpointTensor& tensor, const ModelDescription& model,
+// The shapes of a model's weights, by their canonical names.
+using WeightShapes = std::map<std::string, std::vector<int64_t>>;
+WeightShapes ShapesOf(const ModelDescription& model);
+
+// Returns the product for each weight that a tensor of the files holds: its rows, or all of them.
+// Nothing if the tensor is not a matrix of whole weights, one after the other.
+LowRankProducts OfTensor(const CheckpointTensor& tensor, const WeightShapes& shapes,
                          LowRankProduct product);
 
 // Adds the products to the checkpoint's weights as they are read. `factors` has the matrices; null:

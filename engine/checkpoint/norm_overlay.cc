@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "engine/base/shape.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/computed_weights.h"
 #include "engine/checkpoint/files/problems.h"
@@ -66,9 +67,10 @@ absl::StatusOr<Checkpoint> OpenPrunedOverlay(const std::string& path, Checkpoint
   ComputedWeights others;
   for (const WeightSpec& spec : ListWeights(pruned.description)) {
     if (IsOfNorm(spec.name) || !source->Has(spec.name)) continue;
-    others[spec.name] = [source, name = spec.name](WeightSource&, absl::Span<float> target) {
-      return source->Read(name, target);
-    };
+    others[spec.name] = {*ElementCount(spec.shape),
+                         [source, name = spec.name](WeightSource&, absl::Span<float> target) {
+                           return source->Read(name, target);
+                         }};
   }
   overlay.weights = WithComputed(std::move(others), std::move(overlay.weights));
   return overlay;

@@ -1,6 +1,7 @@
 #include "engine/checkpoint/pruning.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +25,7 @@ struct KeptHeads {
   absl::Status operator()(WeightSource& whole, absl::Span<float> target) const {
     std::vector<float> all(rows * columns);
     RETURN_IF_ERROR(whole.Read(name, absl::MakeSpan(all)));
-    const int64_t width = columns / all_heads;
+    const int64_t width = head_width();
     float* to = target.data();
     for (int64_t r = 0; r < rows; ++r) {
       for (const int64_t head : heads) {
@@ -33,6 +34,9 @@ struct KeptHeads {
     }
     return absl::OkStatus();
   }
+
+  int64_t head_width() const { return columns / all_heads; }
+  int64_t elements() const { return rows * std::ssize(heads) * head_width(); }
 
   std::string name;
   std::vector<int64_t> heads;
@@ -51,7 +55,8 @@ ComputedWeights CutWeights(const ModelDescription& pruned, const WeightSource& w
     const auto add = [&](absl::string_view weight, int64_t rows, int64_t columns) {
       const std::string name = absl::StrCat("layer.", set, ".", weight);
       if (!whole.Has(name)) return;
-      cut[name] = KeptHeads{name, heads, layer.attention.heads, rows, columns};
+      const KeptHeads kept = {name, heads, layer.attention.heads, rows, columns};
+      cut[name] = {kept.elements(), kept};
     };
     add("output.weight", layer.projected_width(), layer.context_width());
     for (const ModelPart& part : InputProjections(layer)) {

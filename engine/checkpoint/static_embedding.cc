@@ -197,17 +197,19 @@ absl::Status OpenStaticEmbedding(const std::string& folder,
   binder.Bind({kWords, {table.rows, table.width}}, {{table.name}});
   if (table.has_weights) binder.Bind({kTokenWeights, {table.tokens}}, {{kWeights}});
   for (std::string& name : binder.Unbound()) {
-    if (name != kMapping || table.row_of.empty())
-      checkpoint.unused_tensors.push_back(std::move(name));
+    if (name == kMapping && !table.row_of.empty()) continue;
+    checkpoint.unused_tensors.push_back(std::move(name));
   }
   RETURN_IF_ERROR(binder.Finish(options, checkpoint));
   if (table.row_of.empty() && !table.has_weights) return absl::OkStatus();
   // Rows times their weights are not rounded to the type of the file.
   checkpoint.description.embeddings->table_type = DataType::kFloat32;
   ComputedWeights folded;
-  folded[kWords] = [table = std::move(table)](WeightSource& source, absl::Span<float> target) {
+  const int64_t elements = table.tokens * table.width;
+  auto fold = [table = std::move(table)](WeightSource& source, absl::Span<float> target) {
     return Fold(table, source, target);
   };
+  folded[kWords] = {elements, std::move(fold)};
   checkpoint.weights = WithComputed(std::move(folded), std::move(checkpoint.weights));
   return absl::OkStatus();
 }

@@ -83,11 +83,12 @@ absl::StatusOr<TaskProducts> BindTaskAdapter(const std::string& folder, const st
 absl::Status AddTaskAdapter(TaskProducts adapter, Checkpoint& checkpoint) {
   std::map<std::string, const CheckpointTensor*> tensors;
   for (const CheckpointTensor& tensor : checkpoint.tensors) tensors[tensor.name] = &tensor;
+  const WeightShapes shapes = ShapesOf(checkpoint.description);
   LowRankProducts products;
   for (auto& [original, product] : adapter) {
     const CheckpointTensor& tensor = *tensors.at(original);
     if (tensor.weights.empty()) continue;  // of a pooler that is not used, for example
-    LowRankProducts of_tensor = OfTensor(tensor, checkpoint.description, std::move(product));
+    LowRankProducts of_tensor = OfTensor(tensor, shapes, std::move(product));
     if (of_tensor.empty()) {
       return InvalidArgument(
           tensor.file, ": tensor ", Quoted(original),

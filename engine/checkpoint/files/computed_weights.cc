@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/checkpoint/files/file_weights.h"
+#include "engine/checkpoint/files/problems.h"
 
 namespace attendant {
 namespace {
@@ -18,7 +19,13 @@ class ComputedSource : public WeightSource {
   }
   absl::Status Read(absl::string_view name, absl::Span<float> target) override {
     const auto found = computed_.find(name);
-    return found == computed_.end() ? source_->Read(name, target) : found->second(*source_, target);
+    if (found == computed_.end()) return source_->Read(name, target);
+    const auto& [elements, compute] = found->second;
+    if (static_cast<int64_t>(target.size()) != elements) {
+      return InvalidArgument("tensor '", name, "' has ", elements, " elements, the target ",
+                             target.size());
+    }
+    return compute(*source_, target);
   }
   absl::StatusOr<bool> ReadStored(absl::string_view name, DataType type,
                                   absl::Span<char> target) override {

@@ -24,14 +24,16 @@ void FillSinusoids(const SinusoidTable& table, absl::Span<float> target) {
   }
 }
 
-std::unique_ptr<WeightSource> WithSinusoids(std::string name, const SinusoidTable& table,
+std::unique_ptr<WeightSource> WithSinusoids(const std::string& name, const SinusoidTable& table,
                                             std::unique_ptr<WeightSource> weights) {
   if (table.kind == Sinusoids::kNone) return weights;
-  const auto fill = [table](WeightSource&, absl::Span<float> target) {
-    FillSinusoids(table, target);
-    return absl::OkStatus();
-  };
-  return WithComputed({{std::move(name), fill}}, std::move(weights));
+  ComputedWeights computed;
+  computed[name] = {table.positions * table.width,
+                    [table](WeightSource&, absl::Span<float> target) {
+                      FillSinusoids(table, target);
+                      return absl::OkStatus();
+                    }};
+  return WithComputed(std::move(computed), std::move(weights));
 }
 
 }  // namespace attendant

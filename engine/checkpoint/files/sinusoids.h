@@ -33,7 +33,7 @@ void FillSinusoids(const SinusoidTable& table, absl::Span<float> target);
 
 // Returns `weights` with the table as the tensor `name`, computed at each read. Without a kind of
 // sinusoids, returns `weights` as they are.
-std::unique_ptr<WeightSource> WithSinusoids(std::string name, const SinusoidTable& table,
+std::unique_ptr<WeightSource> WithSinusoids(const std::string& name, const SinusoidTable& table,
                                             std::unique_ptr<WeightSource> weights);
 
 }  // namespace attendant

@@ -23,11 +23,16 @@ struct SharedWeight {
   }
 };
 
+// Returns the number of elements per output: the row length of a weight, or 1 for a bias.
+int64_t Stride(const SharedWeight& weight, const LayerShape& layer) {
+  return weight.is_bias ? 1 : layer.hidden_size;
+}
+
 // Writes the rows of each head: the shared ones, for queries times its row of the mixing; and with
 // a content bias one more.
 absl::Status SplitWeight(const SharedWeight& weight, const LayerShape& layer, bool has_content_bias,
                          WeightSource& source, absl::Span<float> target) {
-  const int64_t heads = layer.attention.heads, stride = weight.is_bias ? 1 : layer.hidden_size;
+  const int64_t heads = layer.attention.heads, stride = Stride(weight, layer);
   const int64_t width = layer.attention.key_width - (has_content_bias ? 1 : 0);
   std::vector<float> shared(width * stride), mixing(heads * width, 1.0f);
   std::vector<float> content(heads * stride, weight.is_query && weight.is_bias ? 1.0f : 0.0f);
@@ -60,10 +65,13 @@ std::unique_ptr<WeightSource> SplitCollaborativeHeads(const ModelDescription& mo
       const SharedWeight weight = {absl::StrCat("layer.", i, "."), kind % 2 == 0, kind / 2 == 1};
       const bool is_added = weight.is_query && weight.is_bias && has_content_bias;
       if (!is_added && !shared->Has(weight.name())) continue;
-      split[weight.name()] = [=, layer = model.layer](WeightSource& source,
-                                                      absl::Span<float> target) {
-        return SplitWeight(weight, layer, has_content_bias, source, target);
-      };
+      const AttentionBlockShape& attention = model.layer.attention;
+      const int64_t stride = Stride(weight, model.layer);
+      split[weight.name()] = {
+          attention.heads * attention.key_width * stride,
+          [=, layer = model.layer](WeightSource& source, absl::Span<float> target) {
+            return SplitWeight(weight, layer, has_content_bias, source, target);
+          }};
     }
   }
   return WithComputed(std::move(split), std::move(shared));

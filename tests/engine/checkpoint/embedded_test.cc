@@ -76,9 +76,12 @@ TEST(WorkedExample, IsTheArticle) {
   EXPECT_THAT(project("value"), ElementsAre(1, 2, 3, 2, 8, 0, 2, 6, 3));
 }
 
-TEST(WorkedExample, RefusesOtherTensors) {
+TEST(WorkedExample, RefusesOtherTensorsAndSizes) {
   Checkpoint checkpoint = OpenWorkedExample();
-  std::vector<float> values(12);
+  std::vector<float> values(11);
+  const absl::Status size = checkpoint.weights->Read("layer.0.key.weight", absl::MakeSpan(values));
+  EXPECT_EQ(size.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(size.ToString(), HasSubstr("'layer.0.key.weight' has 12 elements, the target 11"));
   const absl::Status name = checkpoint.weights->Read("layer.1.key.weight", absl::MakeSpan(values));
   EXPECT_EQ(name.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(name.ToString(), HasSubstr("no tensor 'layer.1.key.weight'"));
@@ -209,9 +212,12 @@ TEST(Synthetic, RefusesUnknownNamesAndSeeds) {
   }
 }
 
-TEST(Synthetic, RefusesOtherTensors) {
+TEST(Synthetic, RefusesOtherTensorsAndSizes) {
   Checkpoint checkpoint = Open("synthetic:tiny");
-  std::vector<float> values(32);
+  std::vector<float> values(3);
+  const absl::Status size = checkpoint.weights->Read("layer.0.key.bias", absl::MakeSpan(values));
+  EXPECT_EQ(size.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(size.ToString(), HasSubstr("'layer.0.key.bias' has 32 elements, the target 3"));
   EXPECT_EQ(checkpoint.weights->Read("layer.2.key.bias", absl::MakeSpan(values)).code(),
             absl::StatusCode::kNotFound);
 }

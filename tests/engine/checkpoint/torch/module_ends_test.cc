@@ -79,6 +79,9 @@ TEST(ModuleEndsTest, PutLayersBeforeAndBehindTheModule) {
   FillSinusoids({.kind = Sinusoids::kInterleaved, .positions = 6, .width = 4},
                 absl::MakeSpan(sinusoids));
   EXPECT_EQ(ReadTensor(*checkpoint, "front.positions"), sinusoids);
+  std::vector<float> other(5);
+  EXPECT_EQ(checkpoint->weights->Read("front.positions", absl::MakeSpan(other)).code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST(ModuleEndsTest, RefuseWhatDoesNotFit) {
