@@ -35,8 +35,7 @@ int64_t IntegerAt(const char* bytes, DataType type) {
 struct Table {
   std::string name;
   int64_t rows = 1, width = 1, tokens = 1;
-  std::vector<int64_t> row_of =
-      {};  // [tokens], the rows by a mapping; empty: each token has its own
+  std::vector<int32_t> row_of = {};  // [tokens], by a mapping; empty: each token has its own row
   bool has_weights = false;
 };
 
@@ -57,17 +56,22 @@ absl::Status Fold(const Table& table, WeightSource& source, absl::Span<float> ta
   return absl::OkStatus();
 }
 
-// Reads the row of each token. Adds a problem if the file cannot be read or names another row.
-std::vector<int64_t> ReadMapping(const FileTensor& mapping, int64_t rows, WeightBinder& binder) {
+// Reads the row of each token. If the file cannot be read or names another row, adds a problem and
+// returns an empty list.
+std::vector<int32_t> ReadMapping(const FileTensor& mapping, int64_t rows, WeightBinder& binder) {
   std::vector<char> bytes(mapping.bytes);
-  binder.problems().AddError(binder.ReadBytes(kMapping, absl::MakeSpan(bytes)));
-  std::vector<int64_t> row_of(mapping.shape[0]);
+  const absl::Status read = binder.ReadBytes(kMapping, absl::MakeSpan(bytes));
+  binder.problems().AddError(read);
+  if (!read.ok()) return {};
+  std::vector<int32_t> row_of(mapping.shape[0]);
   const int64_t width = ByteWidth(*mapping.data_type);
   for (int64_t i = 0; i < mapping.shape[0]; ++i) {
-    row_of[i] = IntegerAt(bytes.data() + i * width, *mapping.data_type);
-    if (row_of[i] >= 0 && row_of[i] < rows) continue;
-    binder.RefuseTensor(kMapping, "0..", rows - 1, "; got ", row_of[i], " for token ", i);
-    break;
+    const int64_t row = IntegerAt(bytes.data() + i * width, *mapping.data_type);
+    if (row < 0 || row >= rows) {
+      binder.RefuseTensor(kMapping, "0..", rows - 1, "; got ", row, " for token ", i);
+      return {};
+    }
+    row_of[i] = static_cast<int32_t>(row);
   }
   return row_of;
 }
