@@ -1,7 +1,9 @@
 #include "engine/checkpoint/checkpoint.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/shape.h"
@@ -16,6 +18,18 @@
 
 namespace attendant {
 namespace {
+
+constexpr size_t kDigestDigits = 64;
+
+absl::Status CheckDigestText(const std::string& digest) {
+  const bool is_digest = digest.size() == kDigestDigits &&
+                         std::all_of(digest.begin(), digest.end(), [](unsigned char c) {
+                           return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
+                         });
+  if (digest.empty() || is_digest) return absl::OkStatus();
+  return InvalidArgument("weights SHA-256: expected ", kDigestDigits,
+                         " lower-case hexadecimal digits; got '", digest, "'");
+}
 
 // Refuses options that belong to folders of Hugging Face's.
 absl::Status RefuseOptions(const std::string& source, const CheckpointOptions& options) {
@@ -71,6 +85,7 @@ absl::Status InspectSource(const std::string& source, const CheckpointOptions& o
 
 absl::Status InspectCheckpoint(const std::string& source, const CheckpointOptions& options,
                                Checkpoint& found) {
+  RETURN_IF_ERROR(CheckDigestText(options.weights_sha256));
   RETURN_IF_ERROR(InspectSource(source, options, found));
   if (!options.adapter.empty()) {
     RETURN_IF_ERROR(MergeAdapter(options.adapter, options, found));

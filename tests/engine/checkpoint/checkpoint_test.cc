@@ -129,7 +129,8 @@ TEST(OpenCheckpoint, W15ComparesTheDigest) {
   for (const std::string& text : {std::string("abc"), std::string(64, 'A'), std::string(63, '0')}) {
     EXPECT_EQ(OpenWithDigest(folder, text).code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(OpenWithDigest(folder, text).ToString(),
-                HasSubstr(absl::StrCat("expected SHA-256 '", text, "'; got ", digest)));
+                HasSubstr("expected 64 lower-case hexadecimal digits; got '" + text + "'"));
+    EXPECT_THAT(OpenWithDigest(TempFolder(), text).ToString(), HasSubstr("weights SHA-256: "));
   }
 }
 
