@@ -23,12 +23,12 @@ using WeightMap = std::map<std::string, std::string>;  // from tensors to files
 // Adds a problem if the index has no map, or places a tensor elsewhere.
 WeightMap ReadWeightMap(const Json& index, Problems& problems) {
   WeightMap map;
-  const Json entries = index.is_object() ? index.value("weight_map", Json()) : Json();
-  if (!entries.is_object()) {
+  const auto entries = index.find("weight_map");
+  if (!index.is_object() || entries == index.end() || !entries->is_object()) {
     problems.Add("weight_map: expected an object");
     return map;
   }
-  for (const auto& [tensor, file] : entries.items()) {
+  for (const auto& [tensor, file] : entries->items()) {
     if (file.is_string() && IsPlainName(file.get_ref<const std::string&>())) {
       map.emplace(tensor, file.get<std::string>());
       continue;
