@@ -108,13 +108,14 @@ bool IsPlainName(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
+void CheckFileName(const std::string& name, Problems& problems) {
+  if (IsPlainName(name) || (name.empty() && !problems.empty())) return;
+  problems.Add("file: expected the plain name of a file in this directory; got ", Quoted(name));
+}
+
 absl::StatusOr<WeightFiles> OpenWeightFile(const std::string& folder, const std::string& name,
                                            const CheckpointOptions& options) {
   const std::string path = absl::StrCat(folder, "/", name);
-  if (!IsPlainName(name)) {
-    return InvalidArgument(
-        folder, ": file: expected the plain name of a file in this directory; got ", Quoted(name));
-  }
   if (IsPickle(name)) return RefusePickle(folder, name);
   ASSIGN_OR_RETURN(SafetensorsFile file,
                    OpenSafetensors(path, options.max_model_bytes, options.max_header_bytes));

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/checkpoint/files/opened_checkpoint.h"
+#include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/safetensors.h"
 
 namespace attendant {
@@ -28,5 +29,9 @@ absl::StatusOr<WeightFiles> OpenWeightFile(const std::string& folder, const std:
 
 // Returns true if `name` can only be a file in the same folder: it has no "/" and is not "..".
 bool IsPlainName(const std::string& name);
+
+// Adds a problem if `name`, which the key "file" of a description gives, is not plain. An empty
+// name is not a further problem: it stands for one that could not be read.
+void CheckFileName(const std::string& name, Problems& problems);
 
 }  // namespace attendant

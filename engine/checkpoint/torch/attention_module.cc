@@ -79,6 +79,7 @@ absl::StatusOr<AttentionModule> ReadModule(const std::string& path, const Json& 
   if (read.has_input_projection() || !read.output.empty()) {
     read.transposed = config.Choice<bool>({"weight_layout"}, kLayouts);
     read.file = config.Text({"file"});
+    CheckFileName(read.file, problems);
   }
   if (absl::StrContains(read.output, kHead)) {
     problems.Add("output: expected one linear layer for all heads; got ", Quoted(read.output));

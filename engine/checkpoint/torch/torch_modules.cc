@@ -52,6 +52,7 @@ absl::StatusOr<TorchDescription> ReadDescription(const std::string& path, const 
   read.module = config.Choice<Module>({"module"}, kModules);
   if (read.module == Module::kNamed) return read;
   read.file = config.Text({"file"});
+  CheckFileName(read.file, problems);
   read.layer.attention.heads = config.Integer({"num_heads"}, kHiddenSizeRange);
   NormShape& norms = read.layer.norms;
   norms.placement = NormPlacement::kNone;

@@ -163,6 +163,12 @@ TEST_F(AttentionModuleTest, RefusesDescriptionsThatSayTooLittleOrTooMuch) {
   description = Description();
   description["file"] = "../m.safetensors";
   EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("file: expected the plain name"));
+  description["num_heads"] = 0;
+  EXPECT_THAT(
+      Refusal(description, ThreeMatrices()),
+      AllOf(HasSubstr("attendant.json: 2 problems: "),
+            HasSubstr("file: expected the plain name of a file in this directory; got '../"),
+            HasSubstr("num_heads: expected an integer in 1..65536; got 0")));
   description = Description();
   description["norm_first"] = true;
   EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("got 'norm_first'"));

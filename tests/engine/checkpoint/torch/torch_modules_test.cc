@@ -218,6 +218,16 @@ TEST(TorchRefusals, RefusesFilesElsewhereAndPickles) {
       Refusal(description, AttentionTensors("")),
       HasSubstr(
           "file: expected the plain name of a file in this directory; got '../m.safetensors'"));
+  description["num_heads"] = 0;
+  EXPECT_THAT(
+      Refusal(description, AttentionTensors("")),
+      AllOf(HasSubstr("attendant.json: 2 problems: "),
+            HasSubstr("file: expected the plain name of a file in this directory; got '../"),
+            HasSubstr("num_heads: expected an integer in 1..65536; got 0")));
+  description = Description("nn.MultiheadAttention");
+  description["file"] = "";
+  EXPECT_THAT(Refusal(description, AttentionTensors("")),
+              HasSubstr("file: expected the plain name of a file in this directory; got ''"));
   for (const char* name : {"m.pt", "m.pth", "m.bin"}) {
     description["file"] = name;
     EXPECT_THAT(Refusal(description, {}),
