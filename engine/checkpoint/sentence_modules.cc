@@ -219,8 +219,10 @@ class ModuleList {
 
   // Whether the Transformer that is being added makes pooled vectors by its configuration.
   bool MakesVectors() {
-    const Json config = ReadObjectOrEmpty(absl::StrCat(path_, "/sentence_bert_config.json"));
-    return TextAt(config, "module_output_name") == kPooledVectors;
+    const std::string path = absl::StrCat(path_, "/sentence_bert_config.json");
+    const absl::StatusOr<Json> json = PathExists(path) ? ReadJsonFile(path) : Json::object();
+    problems_.AddError(json.status());
+    return json.ok() && json->is_object() && TextAt(*json, "module_output_name") == kPooledVectors;
   }
 
   void AddDense() {

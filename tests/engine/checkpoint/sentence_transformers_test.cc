@@ -528,6 +528,11 @@ TEST_F(SentenceTransformers, RefusesBadLists) {
       HasSubstr("path: expected the plain name of a directory in this one; got '../elsewhere'"));
   folder_.Write("modules.json", "[5]");
   EXPECT_THAT(Refusal(), HasSubstr("expected an object; got 5"));
+  WriteModules({Module("Transformer", ""), Module("Unknown", "")});
+  folder_.Write("sentence_bert_config.json", "{");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("modules.json: 2 problems: "),
+                               HasSubstr("sentence_bert_config.json: "),
+                               HasSubstr("type: expected Transformer, ")));
 }
 
 TEST_F(SentenceTransformers, RefusesBadPooling) {
