@@ -89,7 +89,7 @@ absl::Status ReadHeadsOfModules(const FoundFiles& found, ModelConfig& config,
   RETURN_IF_ERROR(ReadSentenceHeads(modules, found.options, model, found.tensors.binder));
   checkpoint.tokenization.is_multi_vector = model.token_head.has_value();
   if (modules.mask.empty()) return absl::OkStatus();
-  return ReadMultiVectorMask(modules.mask, modules.skips_punctuation, checkpoint.tokenization,
+  return ReadMultiVectorMask(modules.mask, modules.mask_kind, checkpoint.tokenization,
                              checkpoint.warnings);
 }
 

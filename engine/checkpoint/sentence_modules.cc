@@ -258,7 +258,8 @@ absl::Status AddModulesOfPylate(const std::string& folder, SentenceModules& modu
   return ReadConfigOrDefaults(path, [&](ConfigReader& config) {
     if (!IsPylate(config) || !modules.pooling.empty() || !modules.mask.empty()) return;
     modules.mask = path;
-    modules.skips_punctuation = modules.normalizes_tokens = modules.has_token_head = true;
+    modules.mask_kind = MaskFile::kPylate;
+    modules.normalizes_tokens = modules.has_token_head = true;
   });
 }
 
@@ -269,7 +270,7 @@ SentenceModules ModulesOfStanford(const std::string& folder) {
   modules.transformer = folder;
   modules.has_token_head = modules.normalizes_tokens = modules.is_stanford = true;
   modules.mask = absl::StrCat(folder, "/", kStanfordMetadata);
-  modules.skips_punctuation = true;
+  modules.mask_kind = MaskFile::kStanford;
   return modules;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/weight_binder.h"
+#include "engine/checkpoint/late_interaction/multi_vector_mask.h"
 
 namespace attendant {
 
@@ -40,8 +41,8 @@ struct SentenceModules {
   std::vector<std::string> token_dense;  // in their order
   bool normalizes_tokens = false;
   std::string mask;  // the file of a MultiVectorMask; empty: the vectors of all tokens count
-  bool skips_punctuation = false;  // as in ReadMultiVectorMask
-  bool is_stanford = false;        // its Dense is a tensor of the transformer's files
+  MaskFile mask_kind = MaskFile::kModule;
+  bool is_stanford = false;  // its Dense is a tensor of the transformer's files
   std::string splade_pooling;
   std::string logit_score;
 };

@@ -63,18 +63,28 @@ std::vector<std::string> Punctuation() {
   return words;
 }
 
+// Whether punctuation is skipped, by the file's default or flag, whatever list it has.
+bool SkipsPunctuation(MaskFile kind, ConfigReader& config) {
+  switch (kind) {
+    case MaskFile::kModule:
+      return false;
+    case MaskFile::kPylate:
+      return !config.Has({"skiplist_words"});
+    case MaskFile::kStanford:
+      return config.Boolean({"mask_punctuation"}, true);
+  }
+  return false;
+}
+
 }  // namespace
 
-absl::Status ReadMultiVectorMask(const std::string& path, bool skips_punctuation,
-                                 Tokenization& tokenization, std::vector<std::string>& warnings) {
+absl::Status ReadMultiVectorMask(const std::string& path, MaskFile kind, Tokenization& tokenization,
+                                 std::vector<std::string>& warnings) {
   TokenSelection& selection = tokenization.selection;
   std::vector<std::string> words;
   RETURN_IF_ERROR(ReadConfigOrDefaults(path, [&](ConfigReader& config) {
     words = ReadTexts("skiplist_words", config);
-    if (skips_punctuation && !config.Has({"skiplist_words"}) &&
-        config.Boolean({"mask_punctuation"}, true)) {
-      words = Punctuation();
-    }
+    if (SkipsPunctuation(kind, config)) words = Punctuation();
     selection.skip_tasks = {"document"};
     if (config.Has({"skiplist_tasks"})) selection.skip_tasks = ReadTexts("skiplist_tasks", config);
     for (const int64_t id : config.Integers({"keep_only_token_ids"}, kIdRange, kMostIds)) {

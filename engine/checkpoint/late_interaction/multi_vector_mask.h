@@ -9,11 +9,16 @@
 
 namespace attendant {
 
+// The kinds of files that say which tokens are skipped: those of a list of words, or punctuation.
+enum class MaskFile {
+  kModule,    // the config.json of a MultiVectorMask: the list
+  kPylate,    // config_sentence_transformers.json: the list; without one, punctuation
+  kStanford,  // artifact.metadata: punctuation, unless mask_punctuation is false
+};
+
 // Reads the selection of tokens from the file `path`, if it is there. Looks up words in
-// tokenizer.json; like the library, skips a word that is not a token and adds a warning. With
-// `skips_punctuation`, as in PyLate and Stanford's ColBERT, punctuation is skipped in documents if
-// the file has no list and does not say otherwise.
-absl::Status ReadMultiVectorMask(const std::string& path, bool skips_punctuation,
-                                 Tokenization& tokenization, std::vector<std::string>& warnings);
+// tokenizer.json; like the library, skips a word that is not a token and adds a warning.
+absl::Status ReadMultiVectorMask(const std::string& path, MaskFile kind, Tokenization& tokenization,
+                                 std::vector<std::string>& warnings);
 
 }  // namespace attendant

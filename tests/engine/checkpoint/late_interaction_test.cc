@@ -225,6 +225,8 @@ TEST_F(LateInteraction, StanfordsFolderHasItsLinearLayerAmongTheWeights) {
 
   folder_.Write("artifact.metadata", R"({"query_maxlen": 5, "mask_punctuation": false})");
   EXPECT_THAT(Read().selection.skipped_ids, IsEmpty());
+  folder_.Write("artifact.metadata", R"({"query_maxlen": 5, "skiplist_words": ["a"]})");
+  EXPECT_THAT(Read().selection.skipped_ids, ElementsAre(2));
   folder_.Write("artifact.metadata",
                 R"({"query_maxlen": 5, "similarity": "l2", "interaction": "flipr"})");
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("artifact.metadata: 2 problems: "),

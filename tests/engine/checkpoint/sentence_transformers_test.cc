@@ -379,7 +379,8 @@ TEST_F(Pylate, SkipsPunctuationUnlessItsFileSaysOtherwise) {
   for (const char* config :
        {R"({"model_type": "ColBERT", "skiplist_words": null, "query_length": 6})",
         R"({"query_prefix": "[Q] ", "query_length": 6})",
-        R"({"document_prefix": "[D] ", "query_length": 6})"}) {
+        R"({"document_prefix": "[D] ", "query_length": 6})",
+        R"({"model_type": "ColBERT", "query_length": 6, "mask_punctuation": false})"}) {
     const Checkpoint checkpoint = OpenWith(config);
     EXPECT_THAT(checkpoint.tokenization.selection.skipped_ids, ElementsAre(2, 7, 9));
     EXPECT_THAT(checkpoint.warnings,
