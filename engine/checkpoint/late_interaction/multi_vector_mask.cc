@@ -36,6 +36,7 @@ std::vector<std::string> ReadTexts(const char* key, const ConfigReader& config) 
 
 void SetSkipped(const std::string& path, const std::vector<std::string>& words,
                 Tokenization& tokenization, std::vector<std::string>& warnings) {
+  if (words.empty()) return;
   const std::map<std::string, int32_t> ids = ReadTokenIds(tokenization.tokenizer_json, words);
   std::vector<int32_t>& skipped = tokenization.selection.skipped_ids;
   std::vector<std::string> unknown;
