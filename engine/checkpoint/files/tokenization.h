@@ -31,7 +31,6 @@ struct QueryExpansion {
   int64_t length = 0;
   std::string token;
   bool attended = false;  // false: no token attends to the added ones
-  bool cuts = true;       // longer queries are cut to `length`
 };
 
 // The function that makes scores of the outputs of a head that scores classes of sequences.

@@ -22,15 +22,15 @@ std::optional<int64_t> ReadLength(const char* key, ConfigReader& config) {
 }
 
 // Reads the library's query_expansion: null, or an object.
-std::optional<QueryExpansion> ReadExpansion(ConfigReader& config) {
+std::optional<TextLengths::Expansion> ReadExpansion(ConfigReader& config) {
   const Json* object = config.Object({"query_expansion"});
   if (object == nullptr) return std::nullopt;
   Problems own("query_expansion");
   ConfigReader reader(*object, own);
   constexpr Named<bool> kStrategies[] = {{"fixed", true}, {"min", false}};
-  QueryExpansion expansion;
+  TextLengths::Expansion expansion;
   expansion.cuts = reader.Choice<bool>({"strategy"}, kStrategies);
-  expansion.attended = reader.Boolean({"attend"}, false);
+  expansion.attends = reader.Boolean({"attend"}, false);
   expansion.token = reader.Text({"token"}, "");
   expansion.length = reader.Integer({"length"}, kTextLengthRange);
   reader.AllowOnly();
@@ -105,12 +105,12 @@ TextLengths ReadPylateLengths(ConfigReader& config) {
     read.expansion.emplace();
     return read;
   }
-  QueryExpansion expansion;
+  TextLengths::Expansion expansion;
   expansion.length = std::exchange(read.query, std::nullopt).value_or(kUsualLength);
   // attend_to_mask_tokens is Stanford's name for it.
-  expansion.attended = config.Has({"attend_to_expansion_tokens"})
-                           ? config.Boolean({"attend_to_expansion_tokens"})
-                           : config.Boolean({"attend_to_mask_tokens"}, false);
+  expansion.attends = config.Has({"attend_to_expansion_tokens"})
+                          ? config.Boolean({"attend_to_expansion_tokens"})
+                          : config.Boolean({"attend_to_mask_tokens"}, false);
   read.expansion.emplace(std::move(expansion));
   return read;
 }
@@ -124,9 +124,9 @@ bool IsStanfordColbert(const std::string& folder) {
 TextLengths ReadStanfordLengths(ConfigReader& config) {
   TextLengths read;
   read.document = ReadLength("doc_maxlen", config);
-  QueryExpansion expansion;
+  TextLengths::Expansion expansion;
   expansion.length = config.Integer({"query_maxlen"}, kTextLengthRange, kUsualLength);
-  expansion.attended = config.Boolean({"attend_to_mask_tokens"}, false);
+  expansion.attends = config.Boolean({"attend_to_mask_tokens"}, false);
   read.expansion.emplace(std::move(expansion));
   constexpr Named<bool> kSimilarities[] = {{"cosine", true}};
   config.Choice<bool>({"similarity"}, kSimilarities, true);
@@ -140,7 +140,7 @@ absl::Status SetTextLengths(const TextLengths& lengths, const Json& tokenizer_co
   if (lengths.document) read.task_lengths["document"] = *lengths.document;
   if (lengths.query) read.task_lengths["query"] = *lengths.query;
   if (!lengths.expansion || !*lengths.expansion) return absl::OkStatus();
-  QueryExpansion expansion = **lengths.expansion;
+  const TextLengths::Expansion& expansion = **lengths.expansion;
   if (expansion.cuts) read.task_lengths["query"] = expansion.length;
   const std::optional<std::string> token = FindToken(expansion.token, tokenizer_config, read);
   if (!token) {
@@ -153,8 +153,7 @@ absl::Status SetTextLengths(const TextLengths& lengths, const Json& tokenizer_co
     return InvalidArgument(path, ": query_expansion: not supported with padding_side 'left' in ",
                            "tokenizer_config.json: tokens are added after a query");
   }
-  expansion.token = *token;
-  read.query_expansion = std::move(expansion);
+  read.query_expansion = {expansion.length, *token, expansion.attends};
   return absl::OkStatus();
 }
 

@@ -22,11 +22,18 @@ inline constexpr IntegerRange kTextLengthRange = {1, std::numeric_limits<int32_t
 
 // The settings of one file; another file may have those that are absent.
 struct TextLengths {
+  // Pads queries with a token that is scored.
+  struct Expansion {
+    int64_t length = 0;      // of all shorter queries, special tokens included
+    bool cuts = true;        // longer queries, to the same length
+    bool attends = false;    // whether tokens attend to the added ones
+    std::string token = {};  // empty: the mask token, or else the token at the end of texts
+  };
+
   std::optional<int64_t> query = {};
   std::optional<int64_t> document = {};
-  // Outer nothing: the file does not say. Inner nothing: queries are not expanded. An empty token
-  // is the mask token, or else the token at the end of texts.
-  std::optional<std::optional<QueryExpansion>> expansion = {};
+  // Outer nothing: the file does not say. Inner nothing: queries are not expanded.
+  std::optional<std::optional<Expansion>> expansion = {};
 
   // Takes what this does not say from `other`.
   void FillFrom(const TextLengths& other);
