@@ -257,9 +257,11 @@ absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, Checkpoint&
   const auto count = [&](const std::optional<PoolingDescription>& head) {
     return head ? head->width(model.layer.hidden_size) : 0;
   };
-  RETURN_IF_ERROR(ReadClasses(found.folder, found.transformer, count(model.classifier),
-                              config.has_token_head ? count(model.token_head) : 0,
-                              checkpoint.tokenization));
+  const ClassCounts classes = {
+      .of_sequences = count(model.classifier),
+      .of_tokens = config.has_token_head ? count(model.token_head) : 0,
+  };
+  RETURN_IF_ERROR(ReadClasses(found.folder, found.transformer, classes, checkpoint.tokenization));
   RETURN_IF_ERROR(AddVocabularyHead(config, found.modules, found.tensors, model));
   RETURN_IF_ERROR(
       AddM3Heads(found.folder, found.options, found.modules.has_value(), checkpoint, binder));

@@ -64,12 +64,12 @@ std::optional<ScoreFunction> ReadActivation(const std::string& folder, ConfigRea
 }  // namespace
 
 absl::Status ReadClasses(const std::string& folder, const std::string& transformer,
-                         int64_t of_sequences, int64_t of_tokens, Tokenization& read) {
+                         const ClassCounts& classes, Tokenization& read) {
   return ReadConfig(absl::StrCat(transformer, "/config.json"), [&](ConfigReader& config) {
-    read.labels =
-        ReadLabels(config.Object({"id2label"}), of_sequences > 0 ? of_sequences : of_tokens);
-    if (of_sequences == 0) return;
-    const bool is_alone = of_sequences == 1;
+    const int64_t count = classes.of_sequences > 0 ? classes.of_sequences : classes.of_tokens;
+    read.labels = ReadLabels(config.Object({"id2label"}), count);
+    if (classes.of_sequences == 0) return;
+    const bool is_alone = classes.of_sequences == 1;
     const std::optional<ScoreFunction> activation = ReadActivation(folder, config);
     // As the library's pipelines, and as CrossEncoder.
     const auto of_problem = config.Choice<ScoreFunction>(

@@ -12,20 +12,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-struct Counts {
-  int64_t of_sequences = 0;
-  int64_t of_tokens = 0;
-};
-
 class ReadClassesTest : public ::testing::Test {
  protected:
-  absl::Status Status(const std::string& config, Counts classes, Tokenization& read) {
+  absl::Status Status(const std::string& config, ClassCounts classes, Tokenization& read) {
     folder_.Write("config.json", config);
-    return ReadClasses(folder_.path(), folder_.path(), classes.of_sequences, classes.of_tokens,
-                       read);
+    return ReadClasses(folder_.path(), folder_.path(), classes, read);
   }
 
-  Tokenization Read(const std::string& config, Counts classes = {.of_sequences = 3}) {
+  Tokenization Read(const std::string& config, ClassCounts classes = {.of_sequences = 3}) {
     Tokenization read;
     const absl::Status status = Status(config, classes, read);
     EXPECT_TRUE(status.ok()) << status;
