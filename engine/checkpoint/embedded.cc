@@ -98,7 +98,7 @@ struct SyntheticModel {
 
 constexpr char kBert[] = R"({"model_type": "bert"})";
 
-const std::vector<SyntheticModel>& Models() {
+std::vector<SyntheticModel> ListModels() {
   const auto pooler = [](int64_t width) {
     return PoolingDescription{.modes = {PoolingMode::kFirstToken},
                               .dense_width = width,
@@ -109,7 +109,7 @@ const std::vector<SyntheticModel>& Models() {
   const PoolingDescription unit_last = {.modes = {PoolingMode::kLastToken}, .normalize = true};
   const PoolingDescription unit_projection = {
       .modes = {PoolingMode::kMean}, .dense_width = 3072, .normalize = true, .output_width = 768};
-  static const auto& models = *new std::vector<SyntheticModel>{
+  return {
       {"bert-base", 12, 768, 12, 3072, 30522, 512, kBert, pooler(768)},
       {"bert-large", 24, 1024, 16, 4096, 30522, 512, kBert, pooler(1024)},
       {"minilm-l6", 6, 384, 12, 1536, 30522, 512, kBert, unit_mean},
@@ -134,6 +134,11 @@ const std::vector<SyntheticModel>& Models() {
       {"tiny", 2, 32, 4, 64, 100, 64, kBert, unit_mean},
       {kWordsModel, 2, 16, 2, 32, Words().size(), 64, kBert, unit_mean},
   };
+}
+
+// Thread-safe.
+const std::vector<SyntheticModel>& Models() {
+  static const auto& models = *new std::vector<SyntheticModel>(ListModels());
   return models;
 }
 
