@@ -124,9 +124,10 @@ void MakeSpecial(const std::vector<std::string>& texts, std::string& tokenizer) 
   const Json parsed = ParseTokenizer(tokenizer, wanted);
   const std::map<std::string, int32_t> ids = ReadTokenIds(parsed);
   if (ids.empty()) return;
-  const Json before = parsed.value("added_tokens", Json::array());
-  Json added = before;
+  Json added = parsed.value("added_tokens", Json());
+  if (added.is_null()) added = Json::array();
   if (!added.is_array()) return;
+  const Json before = added;
   for (const std::string& text : texts) {
     auto id = ids.find(text);
     if (id == ids.end()) id = ids.find(FirstWord(text));

@@ -11,16 +11,16 @@
 
 namespace attendant {
 
-// Parses the truncation, the added tokens and the model of a tokenizer.json. Keeps nothing of the
-// model but the `wanted` words of its vocabulary, which may be very large. The result is discarded
-// if the text is not valid.
+// Parses the truncation, the added tokens and the model of a tokenizer.json. Of the model it keeps
+// only the vocabulary, if any words are `wanted`: these words of an object, which may be very
+// large, or all of a list. The result is_discarded() if the text is not valid JSON.
 Json ParseTokenizer(const std::string& tokenizer, const std::vector<std::string>& wanted = {});
 
 // Returns the ids of the added tokens and the words that were kept, by their texts.
 std::map<std::string, int32_t> ReadTokenIds(const Json& parsed);
 
-// Returns the ids of all added tokens and of the `wanted` words in the vocabulary, by their texts.
-// Returns an empty map if `tokenizer` is not valid.
+// Returns the ids of all added tokens and of the words in the vocabulary, by their texts: at least
+// of the `wanted` ones. Returns an empty map if `tokenizer` is not valid.
 std::map<std::string, int32_t> ReadTokenIds(const std::string& tokenizer,
                                             const std::vector<std::string>& wanted);
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/files/tokenizer_json.h"
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
@@ -283,6 +284,14 @@ TEST(MaxSequenceLengthTest, IsTheSmallerOfThoseThatThereAre) {
   EXPECT_EQ(MaxSequenceLength(some, meant), 256);
   meant.max_sequence_length = 1024;
   EXPECT_EQ(MaxSequenceLength(some, meant), 512);
+}
+
+TEST(MakeSpecialTest, TakesNullForAnEmptyListOfAddedTokens) {
+  for (const char* added : {"", R"("added_tokens": null,)", R"("added_tokens": [],)"}) {
+    std::string tokenizer = absl::StrCat("{", added, R"("model": {"vocab": {"[D]": 7}}})");
+    MakeSpecial({"[D] "}, tokenizer);
+    EXPECT_THAT(tokenizer, HasSubstr(R"("content":"[D]","id":7)")) << added;
+  }
 }
 
 }  // namespace read_tokenization_test
