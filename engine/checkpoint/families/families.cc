@@ -139,13 +139,8 @@ std::string MisspelledModelType(const std::string& model_type) {
 
 std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& prefix,
                                      const std::string& canonical) {
-  std::vector<TensorPart> places;
-  for (const NamePatterns* names :
-       {&family.names, &family.token_head_names, &family.vocabulary_head_names}) {
-    const std::vector<TensorPart> more = PlacesInFile(*names, prefix, canonical);
-    places.insert(places.end(), more.begin(), more.end());
-  }
-  return places;
+  return PlacesInFile({&family.names, &family.token_head_names, &family.vocabulary_head_names},
+                      prefix, canonical);
 }
 
 absl::Span<const Named<Activation>> ActivationNames() { return kActivations; }

@@ -29,17 +29,17 @@ int64_t NumberOf(const std::string& digits) {
 
 }  // namespace
 
-std::vector<TensorPart> PlacesInFile(const NamePatterns& names, const std::string& prefix,
-                                     const std::string& canonical) {
+std::vector<TensorPart> PlacesInFile(std::initializer_list<const NamePatterns*> lists,
+                                     const std::string& prefix, const std::string& canonical) {
   std::string layer, block, expert;
   const std::string wanted = TakeNumber(
       TakeNumber(TakeNumber(canonical, "layer.", "{i}", layer), "}.before.", "{j}", block),
       "}.expert.", "{e}", expert);
   std::vector<TensorPart> places;
-  for (const NamePattern& pattern : names) {
+  const auto add = [&](const NamePattern& pattern) {
     absl::string_view suffix = wanted;
-    if (!absl::ConsumePrefix(&suffix, pattern.canonical)) continue;
-    if (!suffix.empty() && suffix != ".weight" && suffix != ".bias") continue;
+    if (!absl::ConsumePrefix(&suffix, pattern.canonical)) return;
+    if (!suffix.empty() && suffix != ".weight" && suffix != ".bias") return;
     absl::string_view in_file = pattern.in_file;
     const bool is_outside = absl::ConsumePrefix(&in_file, "/");
     const std::string stem = absl::StrCat(
@@ -51,6 +51,9 @@ std::vector<TensorPart> PlacesInFile(const NamePatterns& names, const std::strin
       places.push_back(
           {absl::StrCat(stem, suffix == ".weight" ? ".gamma" : ".beta"), pattern.rows});
     }
+  };
+  for (const NamePatterns* names : lists) {
+    for (const NamePattern& pattern : *names) add(pattern);
   }
   return places;
 }

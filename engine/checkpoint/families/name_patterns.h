@@ -25,10 +25,11 @@ struct NamePattern {
 
 using NamePatterns = std::vector<NamePattern>;
 
-// Returns the places where a file may have the tensor `canonical`, with `prefix` before its name.
-// The usual place comes first. The list is empty if there is no pattern for the tensor.
-std::vector<TensorPart> PlacesInFile(const NamePatterns& names, const std::string& prefix,
-                                     const std::string& canonical);
+// Returns the places where a file may have the tensor `canonical`, by the patterns of all lists in
+// their order, with `prefix` before its name. The usual place comes first. The list is empty if
+// there is no pattern for the tensor.
+std::vector<TensorPart> PlacesInFile(std::initializer_list<const NamePatterns*> lists,
+                                     const std::string& prefix, const std::string& canonical);
 
 // Joins the lists. The patterns of each list replace all patterns that earlier lists have for the
 // same weights.

@@ -221,7 +221,7 @@ void BindAll(const ModelDescription& description, const TorchDescription& read,
       if (absl::EndsWith(spec.name, ".bias") && !has_layer_bias) continue;
       spec.optional = false;
     }
-    binder.Bind(spec, PlacesInFile(names, "", spec.name));
+    binder.Bind(spec, PlacesInFile({&names}, "", spec.name));
   }
   for (const std::string& name : binder.Unbound()) {
     binder.Refuse(binder.Show(name), ": unexpected in this module");
