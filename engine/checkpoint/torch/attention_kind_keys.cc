@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "engine/checkpoint/torch/collaborative_heads.h"
 
 namespace attendant {
@@ -14,6 +15,22 @@ namespace {
 
 constexpr float kHighestScoreScale = 1e6f;
 constexpr int64_t kMostListed = 65'536;  // pairs of blocks, or blocks
+
+// A weight, by its name without "layer.<i>.", and the member that holds the name of its tensor.
+struct KindTensor {
+  absl::string_view weight;
+  std::string AttentionKindKeys::*name;
+};
+
+constexpr KindTensor kTensors[] = {{"score", &AttentionKindKeys::score},
+                                   {"key_mixing", &AttentionKindKeys::key_mixing},
+                                   {"value_mixing", &AttentionKindKeys::value_mixing},
+                                   {"mixing", &AttentionKindKeys::mixing},
+                                   {"content_bias", &AttentionKindKeys::content_bias}};
+
+std::string OfLayer(const std::string& name, absl::string_view layer) {
+  return absl::StrReplaceAll(name, {{"{layer}", layer}});
+}
 
 void ReadWindow(ConfigReader& config, AttentionBlockShape& attention) {
   if (!config.Has({"window"})) return;
@@ -35,8 +52,7 @@ void ReadWindow(ConfigReader& config, AttentionBlockShape& attention) {
 // first layer's tensor.
 void DescribeMixing(const AttentionKindKeys& read, LayerShape& layer, WeightBinder& binder) {
   if (layer.attention.kind != AttentionKind::kLinformer) return;
-  const std::string name =
-      PlacesInFile(AttentionKindNames(read), "", "layer.0.key_mixing").front().name;
+  const std::string name = OfLayer(read.key_mixing, "0");
   const FileTensor* tensor = binder.FindMatrix(name);
   if (tensor == nullptr || std::max(tensor->shape[0], tensor->shape[1]) > kPositionRange.highest) {
     binder.RefuseTensor(name, "a matrix of up to ", kPositionRange.highest, " rows and columns");
@@ -112,16 +128,16 @@ std::vector<WeightSpec> ListWeightsInFile(const AttentionKindKeys& read,
   return weights;
 }
 
-NamePatterns AttentionKindNames(const AttentionKindKeys& read) {
-  NamePatterns names;
-  for (const auto& [weight, name] :
-       {std::pair{"score", read.score}, std::pair{"key_mixing", read.key_mixing},
-        std::pair{"value_mixing", read.value_mixing}, std::pair{"mixing", read.mixing},
-        std::pair{"content_bias", read.content_bias}}) {
-    names.push_back({absl::StrCat("layer.{i}.", weight),
-                     "/" + absl::StrReplaceAll(name, {{"{layer}", "{i}"}})});
+bool BindAttentionKind(const AttentionKindKeys& read, const WeightSpec& spec,
+                       WeightBinder& binder) {
+  const std::vector<std::string> parts = absl::StrSplit(spec.name, '.');  // layer, i, what
+  if (parts.size() != 3 || parts[0] != "layer") return false;
+  for (const KindTensor& tensor : kTensors) {
+    if (parts[2] != tensor.weight) continue;
+    binder.Bind(spec, {{OfLayer(read.*tensor.name, parts[1])}});
+    return true;
   }
-  return names;
+  return false;
 }
 
 std::unique_ptr<WeightSource> WithAttentionKind(const AttentionKindKeys& read,

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/checkpoint/families/name_patterns.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/model/model_description.h"
 #include "engine/model/weight_source.h"
@@ -17,7 +16,7 @@ namespace attendant {
 
 // The values of those keys that are not part of an AttentionBlockShape. Names of tensors are empty
 // if there is no such tensor. With {layer} in a name each layer has its own tensor, counted from 0;
-// otherwise all layers share it.
+// otherwise all layers share it. Everything else in a name is literal.
 struct AttentionKindKeys {
   std::optional<float> score_scale;
   std::string score;                     // for additive attention
@@ -56,8 +55,9 @@ void DescribeAttentionKind(const AttentionKindKeys& read, LayerShape& layer, Wei
 std::vector<WeightSpec> ListWeightsInFile(const AttentionKindKeys& read,
                                           const ModelDescription& description);
 
-// Returns the names of the tensors that only some kinds of attention have.
-NamePatterns AttentionKindNames(const AttentionKindKeys& read);
+// Binds the weight and returns true if it is one that only some kinds of attention have; otherwise
+// returns false.
+bool BindAttentionKind(const AttentionKindKeys& read, const WeightSpec& spec, WeightBinder& binder);
 
 // Returns a source of the model's weights, which it computes from those in the file.
 std::unique_ptr<WeightSource> WithAttentionKind(const AttentionKindKeys& read,

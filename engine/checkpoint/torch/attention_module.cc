@@ -183,13 +183,9 @@ LayerShape DescribeLayer(const AttentionModule& module, WeightBinder& binder) {
 
 void BindAll(const AttentionModule& module, const ModelDescription& description,
              WeightBinder& binder) {
-  const NamePatterns of_kind = AttentionKindNames(module.kind);
   for (const WeightSpec& spec : ListWeightsInFile(module.kind, description)) {
+    if (BindAttentionKind(module.kind, spec, binder)) continue;
     const std::vector<std::string> parts = absl::StrSplit(spec.name, '.');  // layer, 0, what, kind
-    if (parts.size() == 3) {
-      binder.Bind(spec, PlacesInFile(of_kind, "", spec.name));
-      continue;
-    }
     const Linear linear = FindLinear(module, parts[2], binder);
     binder.BindStacked(spec, parts[3] == "bias" ? linear.biases : linear.weights);
   }

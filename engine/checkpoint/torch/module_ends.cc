@@ -1,5 +1,8 @@
 #include "engine/checkpoint/torch/module_ends.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
 namespace attendant {
 namespace {
 
@@ -66,9 +69,16 @@ void DescribeModuleEnds(const ModuleEnds& ends, WeightBinder& binder, ModelDescr
   model.classifier = head;
 }
 
-NamePatterns ModuleEndNames(const ModuleEnds& ends) {
-  return {{"front.projection", "/" + ends.input_projection},
-          {"classifier.dense", "/" + ends.output_projection}};
+bool BindModuleEnd(const ModuleEnds& ends, const WeightSpec& spec, WeightBinder& binder) {
+  if (spec.name == kSinusoidsName) return true;
+  absl::string_view kind = spec.name;
+  if (absl::ConsumePrefix(&kind, "front.projection")) {
+    binder.Bind(spec, {{absl::StrCat(ends.input_projection, kind)}});
+    return true;
+  }
+  if (!absl::ConsumePrefix(&kind, "classifier.dense")) return false;
+  binder.Bind(spec, {{absl::StrCat(ends.output_projection, kind)}});
+  return true;
 }
 
 }  // namespace attendant

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/checkpoint/families/name_patterns.h"
 #include "engine/checkpoint/files/sinusoids.h"
 #include "engine/checkpoint/files/weight_binder.h"
 
@@ -29,8 +28,8 @@ ModuleEnds ReadModuleEnds(ConfigReader& config);
 // Adds the patch embedding and the classifier to a description of the layers.
 void DescribeModuleEnds(const ModuleEnds& ends, WeightBinder& binder, ModelDescription& model);
 
-// Returns the names of the tensors of these layers. The table of sinusoids, kSinusoidsName, has
-// none.
-NamePatterns ModuleEndNames(const ModuleEnds& ends);
+// Binds the weight and returns true if it belongs to these layers; otherwise returns false. The
+// table of sinusoids, kSinusoidsName, has no tensor to be bound to.
+bool BindModuleEnd(const ModuleEnds& ends, const WeightSpec& spec, WeightBinder& binder);
 
 }  // namespace attendant

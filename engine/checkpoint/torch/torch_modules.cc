@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/families/name_patterns.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/weight_binder.h"
@@ -181,7 +182,8 @@ LayerShape DescribeLayer(const TorchDescription& read, WeightBinder& binder) {
 }
 
 // Returns the names of the module's tensors. Queries, then as many keys, and values are rows of one
-// tensor; with kdim or vdim only their biases are.
+// tensor; with kdim or vdim only their biases are. The tensors that attendant.json names are not in
+// the list.
 NamePatterns ListNames(const TorchDescription& read, const LayerShape& layer, bool has_own_widths) {
   const std::string prefix = LayerPrefix(read.module, "{i}");
   const std::string attention = prefix + AttentionPrefix(read.module);
@@ -202,7 +204,7 @@ NamePatterns ListNames(const TorchDescription& read, const LayerShape& layer, bo
     if (has_own_widths) continue;
     names.back() = {input.canonical + ".weight", attention + "in_proj_weight", input.rows};
   }
-  return JoinNames({names, AttentionKindNames(read.kind), ModuleEndNames(read.ends)});
+  return names;
 }
 
 // A layer made with bias=False has no biases at all.
@@ -216,7 +218,8 @@ void BindAll(const ModelDescription& description, const TorchDescription& read,
   const bool has_layer_bias = HasLayerBias(read.module, binder);
   const NamePatterns names = ListNames(read, description.layer, HasOwnWidths(read.module, binder));
   for (WeightSpec& spec : ListWeightsInFile(read.kind, description)) {
-    if (spec.name == kSinusoidsName) continue;
+    if (BindModuleEnd(read.ends, spec, binder)) continue;
+    if (BindAttentionKind(read.kind, spec, binder)) continue;
     if (absl::StartsWith(spec.name, "layer.")) {
       if (absl::EndsWith(spec.name, ".bias") && !has_layer_bias) continue;
       spec.optional = false;

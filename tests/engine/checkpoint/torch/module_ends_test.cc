@@ -101,6 +101,27 @@ TEST(ModuleEndsTest, RefuseWhatDoesNotFit) {
   EXPECT_THAT(RefusalWith("pooling", "median"), HasSubstr("pooling: expected"));
 }
 
+TEST(ModuleEndsTest, HaveLiteralNames) {
+  const TempFolder folder;
+  Json json = WithEnds();
+  json["input_projection"] = "{i}.LayerNorm";
+  json["output_projection"] = "/{layer}";
+  std::vector<TestTensor> tensors = Tensors();
+  tensors[12] = MakeTensor("{i}.LayerNorm.weight", {4, 7});
+  tensors[13] = MakeTensor("{i}.LayerNorm.beta", {4});
+  tensors[14] = MakeTensor("/{layer}.weight", {3, 4});
+  folder.Write("attendant.json", json.dump());
+  folder.Write("m.safetensors", MakeSafetensors(tensors));
+  EXPECT_THAT(std::string(OpenCheckpoint(folder.path(), {}).status().message()),
+              HasSubstr("tensor '{i}.LayerNorm.beta' F32 [4]: unexpected in this"));
+  tensors[13] = MakeTensor("{i}.LayerNorm.bias", {4});
+  folder.Write("m.safetensors", MakeSafetensors(tensors));
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(folder.path(), {});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(ReadTensor(*checkpoint, "front.projection.bias"), TestValues("{i}.LayerNorm.bias", 4));
+  EXPECT_EQ(ReadTensor(*checkpoint, "classifier.dense.weight"), TestValues("/{layer}.weight", 12));
+}
+
 TEST(ModuleEndsTest, RefuseHalvesOfAnOddWidth) {
   TempFolder folder;
   Json json = Description();

@@ -90,6 +90,23 @@ TEST_F(TorchKinds, ATensorWithoutLayerInItsNameIsShared) {
   EXPECT_EQ(Weight("layer.1.value_mixing"), TestValues("F", 15));
 }
 
+// Only {layer} stands for something, and no tensor has a second name.
+TEST_F(TorchKinds, TheRestOfANameIsLiteral) {
+  Json description = Description();
+  description["attention"] = "linformer";
+  description["key_mixing"] = "/{i}.{j}.LayerNorm";
+  description["value_mixing"] = "{i}.{layer}.LayerNorm";
+  const TestTensor keys = MakeTensor("/{i}.{j}.LayerNorm", {3, 5});
+  Load(description, And(TwoLayers(), {keys, MakeTensor("{i}.0.LayerNorm", {3, 5}),
+                                      MakeTensor("{i}.1.LayerNorm", {3, 5})}));
+  EXPECT_EQ(Weight("layer.1.key_mixing"), TestValues("/{i}.{j}.LayerNorm", 15));
+  EXPECT_EQ(Weight("layer.1.value_mixing"), TestValues("{i}.1.LayerNorm", 15));
+  EXPECT_THAT(
+      Refusal(description, And(TwoLayers(), {keys, MakeTensor("{i}.0.LayerNorm.beta", {3, 5}),
+                                             MakeTensor("{i}.1.LayerNorm", {3, 5})})),
+      HasSubstr("tensor '{i}.0.LayerNorm': missing; expected [3, 5]"));
+}
+
 TEST_F(TorchKinds, FastWeightsAndScalesNeedNoTensor) {
   Json description = Description("nn.TransformerEncoderLayer");
   description["attention"] = "causal_linear";
