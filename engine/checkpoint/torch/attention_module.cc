@@ -110,7 +110,7 @@ Linear FindLinear(const AttentionModule& module, const std::string& what,
     linear.weights.push_back({.name = of_head(head) + suffix, .transposed = module.transposed});
     linear.biases.push_back({of_head(head) + ".bias"});
   }
-  if (const FileTensor* first = binder.FindMatrix(linear.weights[0].name)) {
+  if (const FileTensor* first = binder.FindMatrix(of_head(0) + suffix)) {
     linear.outputs = first->shape[module.transposed ? 1 : 0] * heads;
     linear.inputs = first->shape[module.transposed ? 0 : 1];
   }
@@ -120,7 +120,7 @@ Linear FindLinear(const AttentionModule& module, const std::string& what,
 // Returns the number of outputs. If it is unknown, adds a problem and returns 0.
 int64_t CountOutputs(const AttentionModule& module, const std::string& what, WeightBinder& binder) {
   const Linear linear = FindLinear(module, what, binder);
-  if (linear.outputs == 0) binder.RefuseTensor(linear.weights[0].name, "a matrix");
+  if (linear.outputs == 0) binder.RefuseTensor(linear.weights.front().name, "a matrix");
   return linear.outputs;
 }
 
