@@ -109,7 +109,7 @@ struct Family {
   bool texts_take_pooler = false;
   bool pads_texts = false;  // texts have as many tokens as there are positions, see TextPadding
   // A classification head pools by these modes, or as the config must say if there are none, and
-  // applies this activation after its first linear layer, or the activation of the encoder's
+  // applies this activation after its first linear layer; if there is none, that of the encoder's
   // layers.
   std::vector<PoolingMode> classifier_modes = {PoolingMode::kFirstToken};
   std::optional<Activation> classifier_activation = Activation::kTanh;
@@ -123,8 +123,8 @@ struct Family {
   // The type in modules.json of a Transformer that the authors wrote themselves and that computes
   // the same as sentence-transformers' own.
   std::string own_transformer = {};
-  // Whether files hold the biases of all linear layers and norms; else those that a file holds for
-  // layer 0, in every layer.
+  // Whether files must hold the biases of all linear layers and norms. Otherwise they must hold in
+  // every layer those that they hold for layer 0.
   bool has_every_bias = true;
   float norm_epsilon = 1e-12f;
   Activation activation = Activation::kGelu;
@@ -164,11 +164,12 @@ struct Family {
   RelativePositionShape relative_positions = {};
   float rotary_theta = 0;        // the default, for kRotary
   float local_rotary_theta = 0;  // the default for layers with a window
-  // Configs may have rope_parameters, an object with the theta and its scaling, or one for each
-  // kind of layer with keys.local_rotary_theta; and rope_scaling, such an object, which replaces
-  // the parameters or overrides them for each kind of layer.
+  // Whether configs may have rope_parameters and rope_scaling. With keys.local_rotary_theta,
+  // rope_parameters has for each kind of layer an object with the theta and its scaling, and
+  // rope_scaling, one such object, overrides both; otherwise each is one such object, and
+  // rope_scaling replaces rope_parameters.
   bool scales_rotary = false;
-  bool scales_local_rotary = true;  // what rotary_scaling says is for layers with a window too
+  bool scales_local_rotary = true;  // what rope_scaling says is for layers with a window too
   NamePatterns names;
   // Names for a head that scores each token.
   NamePatterns token_head_names = {{"token_head.dense", "/classifier"},
