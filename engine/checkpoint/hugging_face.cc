@@ -162,7 +162,7 @@ void AddHeads(const FoundFiles& found, const ModelConfig& config, Checkpoint& ch
   } else if (scores_sequences) {
     model.classifier =
         DescribeHead("classifier", config.classifier_modes, config, found.tensors, model);
-    model.classifier->padding_id = config.classifier_padding_id;
+    if (model.classifier) model.classifier->padding_id = config.classifier_padding_id;
   }
   if (config.has_token_head && model.embeddings && !model.token_head) {
     model.token_head = DescribeHead("token_head", {}, config, found.tensors, model);
