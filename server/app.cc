@@ -6,8 +6,10 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "engine/base/cpu_budget.h"
 #include "engine/base/status_macros.h"
@@ -16,7 +18,6 @@
 #include "server/admission/admission.h"
 #include "server/base/fault.h"
 #include "server/base/listening_socket.h"
-#include "server/base/timer.h"
 #include "server/base/worker_threads.h"
 #include "server/batching/instance_pool.h"
 #include "server/execution/batch_executor.h"
@@ -76,6 +77,8 @@ class App::Impl {
     http_.reset();  // its calls are the service's
     workers_.reset();
     queue_.Close();  // so that the threads of instances_ end
+    stops_housekeeping_.Notify();
+    if (housekeeping_.joinable()) housekeeping_.join();
   }
 
   absl::Status Start() {
@@ -270,8 +273,7 @@ class App::Impl {
 
     ASSIGN_OR_RETURN(grpc_,
                      StartGrpcServer(*dispatcher_, *listener_, TransportQuota(request_budget_)));
-    housekeeping_ = std::make_unique<Timer>(RealClock());
-    ScheduleHousekeeping();
+    housekeeping_ = std::thread([this] { RunHousekeeping(); });
     for (const char* name : kServiceNames) dispatcher_->health().Set(name, true);
     return absl::OkStatus();
   }
@@ -296,12 +298,12 @@ class App::Impl {
     return absl::OkStatus();
   }
 
-  void ScheduleHousekeeping() {
-    constexpr absl::Duration kInterval = absl::Seconds(1);
-    housekeeping_->Set(RealClock().Now() + kInterval, [this] {
+  // Not a Timer, whose callbacks must not block, and which allocates for each of them.
+  void RunHousekeeping() {
+    // An exception, such as std::bad_alloc, only ends that time.
+    while (!stops_housekeeping_.WaitForNotificationWithTimeout(absl::Seconds(1))) {
       Guarded([this] { DoHousekeeping(); }).IgnoreError();
-      while (!Guarded([this] { ScheduleHousekeeping(); }).ok()) absl::SleepFor(kInterval);
-    });
+    }
   }
 
   void DoHousekeeping() {
@@ -309,13 +311,14 @@ class App::Impl {
       freed_memory_.GiveBack();  // all calls are refused meanwhile
     } else {
       const BudgetCounts calls = admission_.slots().counts();
-      freed_memory_.GiveBackIfGrown(calls.all(), calls.taken);
+      freed_memory_.GiveBackIfGrown({calls.all(), calls.taken});
     }
     if (certificates_ != nullptr) {
       ReportReload("certificates", certificates_->Reload(), metrics_);
     }
     if (tokens_ != nullptr) ReportReload("tokens", tokens_->Reload(), metrics_);
   }
+
   const Settings settings_;
   Clock& clock_;
   const CpuBudget cpu_budget_;
@@ -347,7 +350,8 @@ class App::Impl {
   std::optional<ModelRepository> repository_;
   std::unique_ptr<InstancePool> instances_;
   std::unique_ptr<grpc::Server> grpc_;
-  std::unique_ptr<Timer> housekeeping_;
+  absl::Notification stops_housekeeping_;
+  std::thread housekeeping_;
 };
 
 App::App(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -30,12 +30,12 @@ void LimitHeaps() {
 FreedMemory::FreedMemory(std::function<int64_t()> resident, std::function<void()> give_back)
     : resident_(std::move(resident)), give_back_(std::move(give_back)) {}
 
-void FreedMemory::GiveBackIfGrown(int64_t calls, int64_t begun) {
+void FreedMemory::GiveBackIfGrown(Calls calls) {
   const int64_t now = resident_();
   kept_ = std::min(kept_, now);
-  const bool busy = calls > 0;
+  const bool busy = calls.under_way > 0;
   // Between two calls of a busy process none may be under way either.
-  const bool quiet = begun == std::exchange(begun_, begun) && !busy;
+  const bool quiet = calls.begun == std::exchange(begun_, calls.begun) && !busy;
   const bool again = unsettled_ && !busy;
   if (!again && now < kept_ + (busy ? kWorthwhileIfBusy : Worthwhile())) return;
   GiveBack();

@@ -25,12 +25,17 @@ class FreedMemory {
   // Tests replace both. `resident` returns the memory of the process in bytes.
   explicit FreedMemory(std::function<int64_t()> resident, std::function<void()> give_back = Trim);
 
-  // Returns memory if the process has grown since it last did. `calls` are in progress, and `begun`
-  // have begun since the process started. Without calls in progress, it then does so each time until
-  // there is nothing to return and no call has begun in between, because the remaining memory of
-  // calls and connections is freed later, without growth. Returned memory costs page faults when it
-  // is used again, so that with calls in progress the process must have grown by much.
-  void GiveBackIfGrown(int64_t calls, int64_t begun);
+  struct Calls {
+    int64_t under_way = 0;
+    int64_t begun = 0;  // since the process started
+  };
+
+  // Returns memory if the process has grown since it last did. Without calls in progress, it then
+  // does so each time until there is nothing to return and no call has begun in between, because
+  // the remaining memory of calls and connections is freed later, without growth. Returned memory
+  // costs page faults when it is used again, so that with calls in progress the process must have
+  // grown by much.
+  void GiveBackIfGrown(Calls calls);
 
   // Returns memory unconditionally.
   void GiveBack();

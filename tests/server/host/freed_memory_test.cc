@@ -27,7 +27,7 @@ class FreedMemoryTest : public testing::Test {
  protected:
   void Look(int64_t resident, bool busy = false) {
     resident_ = resident;
-    memory_.GiveBackIfGrown(busy ? 1 : 0, begun_);
+    memory_.GiveBackIfGrown({.under_way = busy ? 1 : 0, .begun = begun_});
   }
 
   int64_t resident_ = 0;
@@ -130,7 +130,7 @@ TEST(FreedMemoryOfTheProcessTest, LeavesIt) {
     pin = std::make_unique<std::string>(2000, 'x');  // above them in this thread's heap
   }).join();
   const int64_t before = ResidentBytes();
-  FreedMemory(ResidentBytes).GiveBackIfGrown(0, 0);
+  FreedMemory(ResidentBytes).GiveBackIfGrown({});
   EXPECT_LT(ResidentBytes(), before - 50'000'000);
 }
 
