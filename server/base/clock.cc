@@ -2,20 +2,32 @@
 
 #include <chrono>
 
+#include "absl/time/clock.h"
+
 namespace attendant::server {
+namespace {
 
-absl::Time Clock::Now() const { return origin_ + Steady(); }
-
-void Clock::AwaitUntil(absl::CondVar& changed, absl::Mutex& mutex, absl::Time deadline) {
-  changed.WaitWithTimeout(&mutex, deadline - Now());
-}
-
-absl::Duration Clock::Steady() {
+absl::Duration Steady() {
   return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }
 
+class SteadyClock final : public Clock {
+ public:
+  absl::Time Now() const override { return origin_ + Steady(); }
+
+  void AwaitUntil(absl::CondVar& changed, absl::Mutex& mutex, absl::Time deadline) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    changed.WaitWithTimeout(&mutex, deadline - Now());
+  }
+
+ private:
+  const absl::Time origin_ = absl::Now() - Steady();
+};
+
+}  // namespace
+
 Clock& RealClock() {
-  static Clock clock;
+  static SteadyClock clock;
   return clock;
 }
 
