@@ -3,25 +3,36 @@
 namespace attendant::server {
 
 void HealthStates::Set(const std::string& name, bool serving) {
-  Change([&] {
-    mutex_.AssertHeld();
+  Watchers watchers;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (shut_down_) return;
     states_[name] = serving;
-  });
+    watchers = Watching();
+  }
+  Notify(watchers);
 }
 
 void HealthStates::Remove(const std::string& name) {
-  Change([&] {
-    mutex_.AssertHeld();
+  Watchers watchers;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (shut_down_) return;
     states_.erase(name);
-  });
+    watchers = Watching();
+  }
+  Notify(watchers);
 }
 
 void HealthStates::Shutdown() {
-  Change([&] {
-    mutex_.AssertHeld();
+  Watchers watchers;
+  {
+    absl::MutexLock lock(&mutex_);
     shut_down_ = true;
     for (auto& [name, serving] : states_) serving = false;
-  });
+    watchers.swap(watchers_);  // there is no further change
+  }
+  Notify(watchers);
 }
 
 std::optional<bool> HealthStates::Find(const std::string& name) const {
@@ -30,22 +41,15 @@ std::optional<bool> HealthStates::Find(const std::string& name) const {
   return state == states_.end() ? std::nullopt : std::optional(state->second);
 }
 
-void HealthStates::Watch(const std::shared_ptr<const OnChange>& on_change) {
+void HealthStates::Watch(const std::shared_ptr<HealthWatcher>& watcher) {
   absl::MutexLock lock(&mutex_);
   Watching();  // so that expired watchers do not accumulate
-  watchers_.push_back(on_change);
+  watchers_.push_back(watcher);
 }
 
-void HealthStates::Change(const std::function<void()>& change) {
-  Watchers watchers;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (shut_down_) return;
-    change();
-    watchers = Watching();
-  }
-  for (const auto& weak : watchers) {
-    if (const auto on_change = weak.lock()) (*on_change)();
+void HealthStates::Notify(const Watchers& watchers) {
+  for (const std::weak_ptr<HealthWatcher>& weak : watchers) {
+    if (const auto watcher = weak.lock()) watcher->OnChange();
   }
 }
 

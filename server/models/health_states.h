@@ -1,7 +1,6 @@
 // HealthStates: whether the server, its service and its models are serving.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +12,13 @@
 
 namespace attendant::server {
 
+class HealthWatcher {
+ public:
+  virtual ~HealthWatcher() = default;
+  // Called after a state may have changed, on the thread that changed it, without locks.
+  virtual void OnChange() = 0;
+};
+
 // The name "" is the server as a whole, which serves from the start. Thread-safe.
 class HealthStates {
  public:
@@ -20,23 +26,20 @@ class HealthStates {
   void Set(const std::string& name, bool serving);
   // Forgets the name, which is then unknown. Does nothing after Shutdown.
   void Remove(const std::string& name);
-  // From now on no name serves.
+  // From now on no name serves. Does not allocate, because a server that drains must get on.
   void Shutdown();
 
   // Returns whether the name serves; nothing if it is unknown.
   std::optional<bool> Find(const std::string& name) const;
 
-  // Calls `on_change` after every possible change from now on, on the thread that makes it and
-  // without locks, as long as the function exists.
-  using OnChange = std::function<void()>;
-  void Watch(const std::shared_ptr<const OnChange>& on_change);
+  // Calls OnChange after every change from now on, as long as the watcher exists.
+  void Watch(const std::shared_ptr<HealthWatcher>& watcher);
 
  private:
-  using Watchers = std::vector<std::weak_ptr<const OnChange>>;
+  using Watchers = std::vector<std::weak_ptr<HealthWatcher>>;
 
-  // Changes states and calls the watchers. Does nothing after Shutdown.
-  void Change(const std::function<void()>& change);
-  // Drops those that are gone, and returns the others.
+  static void Notify(const Watchers& watchers);
+  // Drops expired watchers, and returns the others.
   const Watchers& Watching() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;

@@ -28,9 +28,16 @@ grpc::ByteBuffer Serialize(HealthCheckResponse::ServingStatus status) {
 }
 
 // The call of Health.Watch. Changes of states come on threads of their own.
-class HealthWatch final : public Call {
+class HealthWatch final : public Call, public HealthWatcher {
  public:
   explicit HealthWatch(CallArgs entry) : Call(std::move(entry)) {}
+
+  void OnChange() override {
+    React([this] {
+      absl::MutexLock lock(&mutex_);
+      Advance();
+    });
+  }
 
  private:
   absl::Status Begin() override {
@@ -50,9 +57,9 @@ class HealthWatch final : public Call {
                            "the client already has its share of the health watches")
                  : Refused(Refusal::kStreams, "too many health watches are open");
     }
-    method_context_.health.Watch({shared_from_this(), &on_change_});
+    method_context_.health.Watch({shared_from_this(), this});
     absl::MutexLock lock(&mutex_);
-    place_ = std::make_shared<Budget::Reservation>(std::move(watch));
+    std::swap(*place_, watch);  // the place of the call is given back without the mutex
     Advance();
     return absl::OkStatus();
   }
@@ -76,12 +83,6 @@ class HealthWatch final : public Call {
     StartWrite(&response_);
   }
 
-  const HealthStates::OnChange on_change_ = [this] {
-    React([this] {
-      absl::MutexLock lock(&mutex_);
-      Advance();
-    });
-  };
   std::string name_;                                 // constant once the message is read
   std::optional<int> sent_ ABSL_GUARDED_BY(mutex_);  // the state that was sent last
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -11,15 +11,16 @@ constexpr int kPrefixBytes = 5;
 }  // namespace
 
 bool UnfinishedMessages::Begin(uint32_t stream) {
-  if (streams_.size() == most_streams_ && !streams_.contains(stream)) return false;
-  streams_.try_emplace(stream);
+  if (Find(stream) != nullptr) return true;
+  if (streams_.size() == streams_.capacity()) return false;
+  streams_.insert(LowerBound(stream), {.id = stream});
   return true;
 }
 
 void UnfinishedMessages::Receive(uint32_t stream, absl::string_view data) {
-  const auto found = streams_.find(stream);
-  if (found == streams_.end() || found->second.ended_by_server) return;
-  Stream& of_data = found->second;
+  Stream* const found = Find(stream);
+  if (found == nullptr || found->ended_by_server) return;
+  Stream& of_data = *found;
   while (!data.empty()) {
     if (of_data.prefix_bytes < kPrefixBytes) {
       of_data.length = of_data.length << 8 | static_cast<uint8_t>(data[0]);  // drops the flag
@@ -40,30 +41,40 @@ void UnfinishedMessages::Receive(uint32_t stream, absl::string_view data) {
 
 void UnfinishedMessages::EndByClient(uint32_t stream) {
   EndByServer(stream);
-  streams_.erase(stream);
+  if (Find(stream) != nullptr) streams_.erase(LowerBound(stream));
 }
 
 void UnfinishedMessages::EndByServer(uint32_t stream) {
-  const auto found = streams_.find(stream);
-  if (found == streams_.end()) return;
-  SetReceived(found->second, 0);
-  found->second.ended_by_server = true;
+  Stream* const found = Find(stream);
+  if (found == nullptr) return;
+  SetReceived(*found, 0);
+  found->ended_by_server = true;
 }
 
 int64_t UnfinishedMessages::largest() const {
   int64_t most = 0;
-  for (const auto& [id, stream] : streams_) most = std::max(most, stream.received);
+  for (const Stream& stream : streams_) most = std::max(most, stream.received);
   return most;
 }
 
 int64_t UnfinishedMessages::NewestHolding(int64_t bytes) const {
   int64_t count = 0;
   for (auto newest = streams_.rbegin(); newest != streams_.rend() && bytes > 0; ++newest) {
-    if (newest->second.received == 0) continue;
-    bytes -= newest->second.received;
+    if (newest->received == 0) continue;
+    bytes -= newest->received;
     ++count;
   }
   return count;
+}
+
+std::vector<UnfinishedMessages::Stream>::iterator UnfinishedMessages::LowerBound(uint32_t id) {
+  return std::lower_bound(streams_.begin(), streams_.end(), id,
+                          [](const Stream& stream, uint32_t key) { return stream.id < key; });
+}
+
+UnfinishedMessages::Stream* UnfinishedMessages::Find(uint32_t id) {
+  const auto found = LowerBound(id);
+  return found == streams_.end() || found->id != id ? nullptr : &*found;
 }
 
 void UnfinishedMessages::SetReceived(Stream& stream, int64_t bytes) {

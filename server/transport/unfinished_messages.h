@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -19,11 +19,11 @@ class UnfinishedMessages {
   // the server reads a message, the window grows to its announced length.
   static constexpr int64_t kFirstWindow = int64_t{64} << 10;
 
-  // For at most this many open streams.
-  explicit UnfinishedMessages(size_t most_streams) : most_streams_(most_streams) {}
+  // For at most this many open streams. Does not allocate afterwards, because reading must not
+  // fail.
+  explicit UnfinishedMessages(size_t most_streams) { streams_.reserve(most_streams); }
 
-  // The client begins or continues a stream. Returns false if it has too many. Throws
-  // std::bad_alloc.
+  // The client begins or continues a stream. Returns false if it has too many.
   bool Begin(uint32_t stream);
   // The client has sent more of the stream's messages, each with its five-byte prefix.
   void Receive(uint32_t stream, absl::string_view data);
@@ -41,16 +41,18 @@ class UnfinishedMessages {
 
  private:
   struct Stream {
+    uint32_t id = 0;
     bool ended_by_server = false;
     int prefix_bytes = 0;  // received
     uint32_t length = 0;   // of the message, once its prefix is complete
     int64_t received = 0;  // of the message
   };
 
+  std::vector<Stream>::iterator LowerBound(uint32_t id);
+  Stream* Find(uint32_t id);  // null if not open
   void SetReceived(Stream& stream, int64_t bytes);
 
-  const size_t most_streams_;
-  std::map<uint32_t, Stream> streams_;  // begun and not ended by the client, by id
+  std::vector<Stream> streams_;  // begun and not ended by the client, by id
   int64_t beyond_first_windows_ = 0;
 };
 

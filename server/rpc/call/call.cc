@@ -8,17 +8,14 @@
 #include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {
+
 grpc::ServerGenericBidiReactor* Call::Start(const std::shared_ptr<Call>& call) {
   {
     absl::MutexLock lock(&call->mutex_);
     call->self_ = call;
   }
   call->React([&] {
-    if (call->open_streams_ != nullptr) {
-      call->open_streams_->Add(call.get(), [weak = std::weak_ptr<Call>(call)] {
-        if (const auto self = weak.lock()) self->Drain();
-      });
-    }
+    if (call->open_streams_ != nullptr) call->open_streams_->Add(call);
     return call->Begin();
   });
   return call.get();

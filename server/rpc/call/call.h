@@ -56,14 +56,14 @@ struct CallEnd {
 // `mutex_` guards the state. gRPC operations start with the mutex held, so that none follows
 // Finish; gRPC does not run reactions of this class inside them. Budget reservations are released
 // without the mutex, because that runs other calls.
-class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_from_this<Call> {
+class Call : public grpc::ServerGenericBidiReactor,
+             public OpenStream,
+             public std::enable_shared_from_this<Call> {
  public:
   // Starts the call, and returns it for gRPC.
   static grpc::ServerGenericBidiReactor* Start(const std::shared_ptr<Call>& call);
 
-  // Stops reading messages, and ends with UNAVAILABLE once accepted ones are answered.
-  void Drain();
-
+  void Drain() final;
   void OnReadDone(bool ok) final;
   void OnWriteDone(bool ok) final;
   void OnCancel() final;
@@ -95,6 +95,7 @@ class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_fr
   // Starts reading a message unless the call has ended: one with tensors under a permit, or one
   // that holds little more than a name without.
   void Receive(Budget::Reservation permit = {});
+
   // Finishes the call and counts its request, once. Releases the receiver's permit first, so that a
   // client that has the response finds the memory free.
   void End(CallEnd end) noexcept;
@@ -107,6 +108,7 @@ class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_fr
   // Finishes a call that has no write in progress, without counting a request.
   void Finish(const absl::Status& status, grpc::ByteBuffer* response = nullptr) noexcept
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Calls `expired` at `time` (RealClock) with the mutex held, replacing the previous limit. An
   // error ends the call if it is waiting for a message.
   using Expired = absl::Status (Call::*)();
@@ -123,7 +125,8 @@ class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_fr
   const absl::Time started_;
 
   mutable absl::Mutex mutex_;
-  // A slot or a place among the streams, until OnDone and until counted.
+  // A slot or a place among the streams. Shared, so that the later one of End, which counts the
+  // call, and OnDone gives it back. The allocation is small beside that of the call itself.
   std::shared_ptr<Budget::Reservation> place_ ABSL_GUARDED_BY(mutex_);
   Budget::Reservation memory_ ABSL_GUARDED_BY(mutex_);  // of the entry, then of the response
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);    // owned by the read in progress
@@ -140,6 +143,7 @@ class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_fr
   absl::Status OnReceiveTimeout() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OnSendTimeout() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(CallEnd end, bool only_receiving) noexcept;
+
   const bool counted_;
   OpenStreams* const open_streams_;  // null if the call is not a stream
   std::shared_ptr<Call> self_ ABSL_GUARDED_BY(mutex_);

@@ -1,33 +1,31 @@
 #include "server/rpc/call/open_streams.h"
 
-#include <utility>
-
 namespace attendant::server {
 
-void OpenStreams::Add(const void* stream, std::function<void()> drain) {
+void OpenStreams::Add(const std::shared_ptr<OpenStream>& stream) {
   {
     absl::MutexLock lock(&mutex_);
-    if (!draining_) {
-      streams_.emplace(stream, std::move(drain));
-      return;
-    }
+    streams_.emplace(stream.get(), stream);
+    if (!draining_) return;
   }
-  drain();
+  stream->Drain();
 }
 
-void OpenStreams::Remove(const void* stream) {
+void OpenStreams::Remove(const OpenStream* stream) {
   absl::MutexLock lock(&mutex_);
   streams_.erase(stream);
 }
 
 void OpenStreams::Drain() {
-  std::map<const void*, std::function<void()>> open;
+  std::map<const OpenStream*, std::weak_ptr<OpenStream>> open;
   {
     absl::MutexLock lock(&mutex_);
     draining_ = true;
     open.swap(streams_);
   }
-  for (const auto& [stream, drain] : open) drain();
+  for (const auto& [key, weak] : open) {
+    if (const auto stream = weak.lock()) stream->Drain();
+  }
 }
 
 }  // namespace attendant::server

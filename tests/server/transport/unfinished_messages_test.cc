@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "tests/support/allocation_counter.h"
+
 namespace attendant::server {
 namespace unfinished_messages_test {
 
@@ -81,6 +83,17 @@ TEST(UnfinishedMessagesTest, AClientHasSoManyStreams) {
   EXPECT_FALSE(messages.Begin(9));
   messages.EndByClient(1);
   EXPECT_TRUE(messages.Begin(9));
+}
+
+TEST(UnfinishedMessagesTest, DoesNotAllocateOnceItIsMade) {
+  UnfinishedMessages messages(3);
+  const std::string message = Message(500).substr(0, 105);
+  const test_support::AllocationCounter counter;
+  for (const uint32_t stream : {7, 1, 5}) messages.Begin(stream);
+  messages.Receive(5, message);
+  messages.EndByClient(1);
+  messages.Begin(9);
+  EXPECT_EQ(counter.count(), 0);
 }
 
 TEST(UnfinishedMessagesTest, FindsTheNewestThatHoldTheBytes) {

@@ -2,20 +2,30 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 namespace attendant::server {
 namespace open_streams_test {
 
+class FakeStream final : public OpenStream {
+ public:
+  void Drain() override { ++drained; }
+
+  int drained = 0;
+};
+
 TEST(OpenStreamsTest, AllAreDrainedAlsoThoseToCome) {
   OpenStreams open;
-  int now = 0, later = 0, gone = 0;
-  open.Add(&now, [&] { ++now; });
-  open.Add(&gone, [&] { ++gone; });
-  open.Remove(&gone);
+  const auto now = std::make_shared<FakeStream>(), later = std::make_shared<FakeStream>(),
+             gone = std::make_shared<FakeStream>();
+  open.Add(now);
+  open.Add(gone);
+  open.Remove(gone.get());
   open.Drain();
-  open.Add(&later, [&] { ++later; });
-  EXPECT_EQ(now, 1);
-  EXPECT_EQ(later, 1);
-  EXPECT_EQ(gone, 0);
+  open.Add(later);
+  EXPECT_EQ(now->drained, 1);
+  EXPECT_EQ(later->drained, 1);
+  EXPECT_EQ(gone->drained, 0);
 }
 
 }  // namespace open_streams_test
