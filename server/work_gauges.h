@@ -1,4 +1,5 @@
-// Gauges of the work in progress and of the memory that requests use.
+// Gauges of the work in progress and of the memory that requests use. They are read now, for one
+// scrape: numbers of requests, streams, tokens and results, times in seconds and memory in bytes.
 #pragma once
 
 #include "server/admission/admission.h"
@@ -9,8 +10,15 @@
 
 namespace attendant::server {
 
+// Adds the requests in progress, the open streams, and the requests, tokens and predicted seconds
+// in the queue.
 void AddLoad(const Admission& admission, const BatchQueue& queue, Gauges& gauges);
+
+// Adds the bytes held by requests and responses, their limit, and the numbers and bytes of
+// registered memories and of sequences in chunks.
 void AddMemory(const Admission& admission, CrossKvStore& cross_kv, Gauges& gauges);
+
+// Adds the number and bytes of cached results, and the totals of hits and misses since the start.
 void AddCache(const CacheCounts& cache, Gauges& gauges);
 
 }  // namespace attendant::server

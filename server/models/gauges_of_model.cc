@@ -7,13 +7,14 @@
 namespace attendant::server {
 namespace {
 
-// Of all copies, excluding weights shared with a base.
+// Returns the bytes of all copies, excluding weights shared with a base.
 int64_t WeightBytes(const ServedModel& model) {
   int64_t bytes = model.encoder->weight_bytes();
   for (const auto& copy : model.further_copies) bytes += copy->weight_bytes();
   return bytes;
 }
 
+// Returns the bytes of the activations of all instances.
 int64_t ActivationBytes(const ServedModel& model) {
   int64_t bytes = 0;
   if (model.runs == nullptr) return bytes;

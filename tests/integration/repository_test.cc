@@ -310,11 +310,16 @@ TEST_F(RepositoryTest, ModelsComeAndGo) {
   grpc::ClientContext call;
   ASSERT_TRUE(stub_->GetModel(&call, {}, &described).ok());
   EXPECT_EQ(described.model_version(), 2);
+  server_->ExpectMetrics(HasSubstr(R"(model="m",version="2"} 1)"));
   repository_.Remove("m/2");
   AwaitServed(1);
   EXPECT_EQ(Version(), 1);
+  server_->ExpectMetrics(
+      AllOf(HasSubstr(R"(model="m",version="1"} 1)"), Not(HasSubstr(R"(model="m",version="2"})"))));
   repository_.Remove("m");
   AwaitLine("model m: serving no version");
+  server_->ExpectMetrics(
+      AllOf(Not(HasSubstr("attendant_model_info{")), Not(HasSubstr("attendant_model_bytes{"))));
   EXPECT_THAT(Models(), IsEmpty());
   EXPECT_EQ(Encode(response).error_code(), grpc::StatusCode::NOT_FOUND);
 }

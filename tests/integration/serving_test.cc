@@ -28,6 +28,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* kCheck = "/grpc.health.v1.Health/Check";
@@ -262,7 +263,9 @@ TEST(MetricsOfTheServerTest, AgreeWithTheCallersCount) {
     EXPECT_THAT(metrics, HasSubstr(cost));
   }
   EXPECT_THAT(metrics, HasSubstr("attendant_queue_requests 0\n"));
-  EXPECT_THAT(metrics, HasSubstr("attendant_ready 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("# TYPE attendant_ready gauge\nattendant_ready 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("# TYPE attendant_connections gauge\nattendant_connections 1\n"));
+  EXPECT_THAT(metrics, Not(HasSubstr("attendant_certificate_expiry_timestamp_seconds")));
   EXPECT_THAT(metrics, HasSubstr("attendant_build_info{"));
 }
 

@@ -124,8 +124,13 @@ TEST_F(TlsTest, ServesOnlyOverTls) {
     EXPECT_EQ(HttpsGet(server.http_port(), path, {TestCa().certificate()}), "");
     EXPECT_THAT(server.Get(path), Not(HasSubstr("HTTP/1.1")));
   }
-  EXPECT_THAT(HttpsGet(server.http_port(), "/metrics"),
-              HasSubstr("\nattendant_certificate_expiry_timestamp_seconds "));
+  const std::string metrics = HttpsGet(server.http_port(), "/metrics");
+  const std::string expiry = "\nattendant_certificate_expiry_timestamp_seconds ";
+  ASSERT_THAT(metrics, HasSubstr(expiry));
+  const double expires = std::strtod(&metrics[metrics.find(expiry) + expiry.size()], nullptr);
+  const auto now = static_cast<double>(absl::ToUnixSeconds(absl::Now()));
+  EXPECT_GT(expires, now);
+  EXPECT_LE(expires, now + 3600);
 }
 
 TEST_F(TlsTest, AFloodOfFramesIsCutOff) {
