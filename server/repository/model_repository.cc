@@ -211,10 +211,13 @@ void ModelRepository::Serve(const std::string& name, std::shared_ptr<const Serve
   } else {
     models[name] = model;
   }
-  table_.Replace(std::move(models));
   const bool was_served = served != nullptr, is_served = model != nullptr;
-  if (was_served) replaced_.emplace(clock_.Now() + settings_.drain_timeout, served);
   const std::string before = was_served ? absl::StrCat(served->version) : "none";
+  Replaced replaced;
+  if (was_served) replaced.emplace(clock_.Now() + settings_.drain_timeout, served);
+  table_.Replace(std::move(models));
+  // Nothing throws between the two, so that every replaced version is retired.
+  replaced_.merge(replaced);
   served = std::move(model);
   if (was_served != is_served) hooks_.on_change(name, is_served);
   if (is_served) {
@@ -226,24 +229,23 @@ void ModelRepository::Serve(const std::string& name, std::shared_ptr<const Serve
 
 void ModelRepository::RetireDue() {
   const absl::Time now = clock_.Now();
-  std::vector<std::shared_ptr<const ServedModel>> due;
-  for (auto each = replaced_.begin(); each != replaced_.end();) {
-    const auto& [until, model] = *each;
+  bool any = false;
+  for (const auto& [until, model] : replaced_) {
     // No request can find it any more, except those that already use it.
     const bool used = model.use_count() > 1 || model->retired.use_count() > 1;
-    if (used && until > now) {
-      ++each;
-      continue;
-    }
-    due.push_back(model);
-    each = replaced_.erase(each);
+    if (used && until > now) continue;
+    model->retired->store(true);
+    any = true;
   }
-  if (due.empty()) return;
-  for (const auto& model : due) model->retired->store(true);
+  if (!any) return;
+  // An exception leaves them in the list, so that the next time does the rest.
   hooks_.on_retired();
-  for (const auto& model : due) {
-    spdlog::info("model {}: retired version {}", model->name, model->version);
-  }
+  std::erase_if(replaced_, [](const auto& each) {
+    const ServedModel& model = *each.second;
+    if (!model.retired->load()) return false;
+    spdlog::info("model {}: retired version {}", model.name, model.version);
+    return true;
+  });
 }
 
 }  // namespace attendant::server

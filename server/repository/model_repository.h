@@ -80,6 +80,9 @@ class ModelRepository {
     std::map<int64_t, std::string> seen;        // VersionFolder::files at the last poll
     std::map<int64_t, Refused> refused;
   };
+  // Versions that are not served any more, by the time at which they are retired at the latest.
+  using Replaced = std::multimap<absl::Time, std::shared_ptr<const ServedModel>>;
+
   void Run();
   bool IsStopped();
   void Poll();
@@ -93,6 +96,7 @@ class ModelRepository {
   // If `model` is null, stops serving `name`.
   void Serve(const std::string& name, std::shared_ptr<const ServedModel> model);
   void RetireDue();
+
   const Settings& settings_;
   const RepositoryHooks hooks_;
   ModelTable& table_;
@@ -101,8 +105,7 @@ class ModelRepository {
   // Used only by the polling thread.
   std::set<std::string> other_names_;
   std::map<std::string, Model> models_;
-  // Replaced versions that are not retired, by the time at which they will be.
-  std::multimap<absl::Time, std::shared_ptr<const ServedModel>> replaced_;
+  Replaced replaced_;              // not retired yet
   std::set<std::string> ignored_;  // at the last poll
   std::string last_error_;         // of listing the directory; or empty
 

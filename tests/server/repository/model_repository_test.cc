@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -307,6 +308,28 @@ TEST_F(ModelRepositoryTest, AReplacedVersionThatNobodyUsesGoesAtTheNextPoll) {
   EXPECT_EQ(Served("a"), 2);
   EXPECT_FALSE(old.expired());
   Poll();
+  EXPECT_TRUE(old.expired());
+}
+
+TEST_F(ModelRepositoryTest, AVersionWhoseRetirementFailsIsRetiredTheNextTime) {
+  int calls = 0;
+  hooks_.on_retired = [this, &calls] {
+    if (++calls == 1) throw std::bad_alloc();
+    events_.push_back("retired");
+  };
+  Write("a/1");
+  Start();
+  const std::weak_ptr<const ServedModel> old = table_.Snapshot()->at("a");
+  Write("a/2");
+  Settle();
+  retirement_ = clock_.Now() + kKeep;
+  Events();
+  Poll();
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(old.expired());
+  clock_.Advance(*retirement_ - clock_.Now());
+  Await();
+  EXPECT_THAT(Events(), ElementsAre("retired"));
   EXPECT_TRUE(old.expired());
 }
 
