@@ -5,10 +5,10 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
 namespace attendant::server {
+
 int64_t ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
   int64_t size = 0;
@@ -18,10 +18,12 @@ int64_t ResidentBytes() {
 }
 
 int64_t OpenDescriptors() {
-  std::error_code error;
-  const std::filesystem::directory_iterator entries("/proc/self/fd", error);
+  std::error_code error;  // given to each step, so that a vanishing entry does not throw
+  std::filesystem::directory_iterator entry("/proc/self/fd", error);
   if (error) return 0;
-  return std::distance(begin(entries), end(entries)) - 1;  // the folder's own descriptor
+  int64_t entries = 0;
+  for (; !error && entry != end(entry); entry.increment(error)) ++entries;
+  return entries - 1;  // the directory's own descriptor
 }
 
 double ProcessorSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
