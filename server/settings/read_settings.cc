@@ -96,17 +96,22 @@ absl::StatusOr<SettingsRequest> ReadSettings(
     const std::vector<std::pair<std::string, std::string>>& environment) {
   ASSIGN_OR_RETURN(CommandLine line, ReadFlags(arguments));
   SettingsRequest request;
-  request.kind = SettingsRequest::Kind::kPrint;
   if (line.help) {
+    request.kind = SettingsRequest::Kind::kHelp;
     request.text = HelpText();
-  } else if (line.version) {
+    return request;
+  }
+  if (line.version) {
+    request.kind = SettingsRequest::Kind::kVersion;
     request.text = absl::StrCat("attendant-server ", ATTENDANT_VERSION, "\noneDNN ",
                                 OneDnnVersion(), "\ninstruction set ", EffectiveIsa(), "\n");
-  } else if (line.completion) {
-    request.text = BashCompletion();
+    return request;
   }
-  if (!request.text.empty()) return request;
-  request.kind = SettingsRequest::Kind::kServe;
+  if (line.completion) {
+    request.kind = SettingsRequest::Kind::kCompletion;
+    request.text = BashCompletion();
+    return request;
+  }
   ASSIGN_OR_RETURN(request.settings, ReadValues(line, environment));
   if (!line.pull && !line.describe) return request;
   request.kind = line.pull ? SettingsRequest::Kind::kPull : SettingsRequest::Kind::kDescribe;

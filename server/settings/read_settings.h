@@ -18,12 +18,12 @@ struct DescribeOptions {
 
 // The action requested by the command line, and its settings.
 struct SettingsRequest {
-  enum class Kind { kServe, kPull, kDescribe, kPrint } kind = Kind::kServe;
-  // Except for kPrint. For kPull and kDescribe, `models` holds only the model to pull or describe,
-  // named after its source.
+  enum class Kind { kServe, kPull, kDescribe, kHelp, kVersion, kCompletion } kind = Kind::kServe;
+  // For kServe, kPull and kDescribe. For the last two, `models` holds only the model to pull or
+  // describe, named after its source.
   Settings settings;
   DescribeOptions describe;
-  std::string text;  // for kPrint
+  std::string text;  // for the other kinds, the text to print
 };
 
 // Reads the settings from `arguments` (argv without the program's name), the ATTENDANT_* variables

@@ -599,10 +599,10 @@ TEST(SettingsTest, HelpAndVersionComeBeforeEverythingElse) {
   const absl::StatusOr<SettingsRequest> help =
       ReadSettings({"--help", "--nonsense"}, {{"ATTENDANT_X", ""}});
   ASSERT_TRUE(help.ok()) << help.status();
-  EXPECT_EQ(help->kind, SettingsRequest::Kind::kPrint);
+  EXPECT_EQ(help->kind, SettingsRequest::Kind::kHelp);
   const absl::StatusOr<SettingsRequest> version = ReadSettings({"--version"}, {});
   ASSERT_TRUE(version.ok()) << version.status();
-  EXPECT_EQ(version->kind, SettingsRequest::Kind::kPrint);
+  EXPECT_EQ(version->kind, SettingsRequest::Kind::kVersion);
   EXPECT_THAT(version->text, HasSubstr("attendant-server 0."));
   EXPECT_THAT(version->text, HasSubstr("oneDNN " + OneDnnVersion()));
   EXPECT_THAT(version->text, HasSubstr(EffectiveIsa()));
@@ -611,7 +611,7 @@ TEST(SettingsTest, HelpAndVersionComeBeforeEverythingElse) {
 TEST(SettingsTest, CompletionKnowsEveryFlag) {
   const absl::StatusOr<SettingsRequest> request = ReadSettings({"--completion", "bash"}, {});
   ASSERT_TRUE(request.ok()) << request.status();
-  EXPECT_EQ(request->kind, SettingsRequest::Kind::kPrint);
+  EXPECT_EQ(request->kind, SettingsRequest::Kind::kCompletion);
   for (const SettingRow& row : SettingsTable()) {
     EXPECT_THAT(request->text, HasSubstr("--" + row.name));
   }
