@@ -131,16 +131,16 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> StartGrpcServer(CallDispatcher& di
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return absl::InternalError("gRPC failed to start a server");
-  // Keeps the credentials, too, which must outlive the server.
+  // It also keeps the credentials, which must outlive the server.
   const auto take = [acceptor, credentials](int socket, int connection) {
     Acceptor::NewConnectionParameters parameters;
     parameters.listener_fd = socket;
     parameters.fd = connection;
     acceptor->HandleNewConnection(&parameters);
   };
-  const auto on_refused = [&metrics = context.metrics](const char* reason) {
+  const auto on_refused = [&metrics = context.metrics](ConnectionRefusal refusal) {
     // One that cannot be counted is refused nevertheless.
-    Guarded([&] { metrics.RecordRefusedConnection(reason); }).IgnoreError();
+    Guarded([&] { metrics.RecordRefusedConnection(ConnectionRefusalName(refusal)); }).IgnoreError();
   };
   if (absl::Status status = listener.Start(take, on_refused); !status.ok()) return status;
   return server;

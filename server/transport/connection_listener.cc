@@ -114,9 +114,9 @@ bool ConnectionListener::AcceptFrom(int descriptor) {
 }
 
 void ConnectionListener::Forget(int duplicate) {
-  const char* const refusal = connections_.OnHangUp(duplicate);
+  const std::optional<ConnectionRefusal> refusal = connections_.OnHangUp(duplicate);
   absl::MutexLock lock(&mutex_);
-  if (refusal != nullptr) on_refused_(refusal);
+  if (refusal) on_refused_(*refusal);
 }
 
 void ConnectionListener::AcceptOne(const ListeningSocket& socket) {
@@ -128,9 +128,9 @@ void ConnectionListener::AcceptOne(const ListeningSocket& socket) {
     if (errno == EMFILE || errno == ENFILE) CloseOne(socket);
     return;
   }
-  if (const char* const refusal = connections_.Add(connection, peer); refusal != nullptr) {
+  if (const auto refusal = connections_.Add(connection, peer)) {
     close(connection);
-    on_refused_(refusal);
+    on_refused_(*refusal);
     return;
   }
   const int yes = 1;
@@ -143,7 +143,7 @@ void ConnectionListener::CloseOne(const ListeningSocket& socket) {
   const int connection = accept4(socket.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
   if (connection >= 0) {
     close(connection);
-    on_refused_("descriptors");
+    on_refused_(ConnectionRefusal::kDescriptors);
   }
   spare_ = OpenSpare();
   // Another thread was faster: do not spin until it closes something.

@@ -36,8 +36,8 @@ class ConnectionListener {
 
   // Takes ownership of a new connection, a non-blocking descriptor.
   using Take = std::function<void(int listener, int connection)>;
-  // Called when a connection is closed at once or cut later, with the reason from OpenConnections.
-  using OnRefused = std::function<void(const char* reason)>;
+  // Called when a connection is closed at once, or cut later.
+  using OnRefused = std::function<void(ConnectionRefusal refusal)>;
 
   // Starts accepting, and calls both on the listener's thread. Call at most once. Returns
   // UNAVAILABLE like Bind.

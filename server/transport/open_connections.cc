@@ -11,16 +11,22 @@
 #include <algorithm>
 #include <limits>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/names.h"
 #include "server/settings/network.h"
 #include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {
 namespace {
+
+constexpr Named<ConnectionRefusal> kRefusals[] = {{"total", ConnectionRefusal::kTotal},
+                                                  {"address", ConnectionRefusal::kAddress},
+                                                  {"descriptors", ConnectionRefusal::kDescriptors},
+                                                  {"memory", ConnectionRefusal::kMemory},
+                                                  {"frames", ConnectionRefusal::kFrames}};
 
 bool HasSentAll(int connection) {
   int unsent = 0;
@@ -39,6 +45,8 @@ int Watch(int epoll, int connection) {
 }
 
 }  // namespace
+
+const char* ConnectionRefusalName(ConnectionRefusal refusal) { return NameIn(kRefusals, refusal); }
 
 int64_t RaiseDescriptorLimit() {
   rlimit limit;
@@ -61,15 +69,17 @@ OpenConnections::~OpenConnections() {
   }
 }
 
-const char* OpenConnections::Add(int connection, const sockaddr_storage& peer) noexcept {
+std::optional<ConnectionRefusal> OpenConnections::Add(int connection,
+                                                      const sockaddr_storage& peer) noexcept {
   try {
     return TryAdd(connection, peer);
   } catch (const std::bad_alloc&) {
-    return "memory";
+    return ConnectionRefusal::kMemory;
   }
 }
 
-const char* OpenConnections::TryAdd(int connection, const sockaddr_storage& peer) {
+std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
+                                                         const sockaddr_storage& peer) {
   const std::optional<Endpoint> endpoint = EndpointOf(peer);
   const std::string address = endpoint ? FormatAddress(endpoint->address) : "";
   const std::string name = endpoint ? absl::StrCat(address, " port ", endpoint->port) : "";
@@ -79,17 +89,17 @@ const char* OpenConnections::TryAdd(int connection, const sockaddr_storage& peer
   std::map<std::string, int64_t> counted = {{address, 0}};
   absl::MutexLock lock(&mutex_);
   FreePlaces(absl::Now());
-  if (static_cast<int64_t>(connections_.size()) >= limits_.total) return "total";
+  if (static_cast<int64_t>(connections_.size()) >= limits_.total) return ConnectionRefusal::kTotal;
   const auto of_address = per_address_.find(address);
   if (!address.empty() && of_address != per_address_.end() &&
       of_address->second >= limits_.per_address) {
-    return "address";
+    return ConnectionRefusal::kAddress;
   }
   added_peer.connection = MeterTraffic(connection, limits_.encrypted, name);
   const int duplicate = Watch(epoll_, connection);
   if (duplicate < 0) {
     ForgetConnection(*added_peer.connection);
-    return "descriptors";
+    return ConnectionRefusal::kDescriptors;
   }
   auto entry = added.extract(connection);
   entry.key() = duplicate;
@@ -98,7 +108,7 @@ const char* OpenConnections::TryAdd(int connection, const sockaddr_storage& peer
     per_address_.merge(counted);
     ++per_address_.find(address)->second;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 void OpenConnections::FreePlace(const std::string& address) {
@@ -123,12 +133,12 @@ void OpenConnections::FreePlaces(absl::Time now) {
   }
 }
 
-const char* OpenConnections::OnHangUp(int duplicate) {
+std::optional<ConnectionRefusal> OpenConnections::OnHangUp(int duplicate) {
   std::shared_ptr<MeteredConnection> closed;
   {
     absl::MutexLock lock(&mutex_);
     const auto found = connections_.find(duplicate);
-    if (found == connections_.end()) return nullptr;
+    if (found == connections_.end()) return std::nullopt;
     const Peer peer = std::move(found->second);
     closed = peer.connection;
     if (!closed->is_cut() || !KeepPlace(peer.address)) FreePlace(peer.address);
@@ -138,7 +148,7 @@ const char* OpenConnections::OnHangUp(int duplicate) {
     close(duplicate);
   }
   ForgetConnection(*closed);  // without the mutex: it may run calls that wait for memory
-  return closed->is_cut() ? "frames" : nullptr;
+  return closed->is_cut() ? std::optional(ConnectionRefusal::kFrames) : std::nullopt;
 }
 
 int64_t OpenConnections::count() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -33,6 +34,13 @@ struct ConnectionLimits {
   absl::Duration cut_place = absl::Seconds(5);
 };
 
+// Why a connection is closed at once or, for kFrames, cut later.
+enum class ConnectionRefusal { kTotal, kAddress, kDescriptors, kMemory, kFrames };
+
+// Returns the name of a refusal for logs and metric labels: "total", "address", "descriptors",
+// "memory" or "frames".
+const char* ConnectionRefusalName(ConnectionRefusal refusal);
+
 // gRPC owns the descriptors of its connections and does not report closing one. Each connection is
 // therefore duplicated, and an epoll instance watches the duplicate for a hang-up, which occurs
 // when the other end resets the connection, or when gRPC shuts the socket down in both directions
@@ -49,14 +57,14 @@ class OpenConnections {
   OpenConnections& operator=(const OpenConnections&) = delete;
 
   // Counts and meters `connection`, from `peer`, until OnHangUp. Its name (grpc_traffic.h) is
-  // "ADDRESS port PORT" of the other end. Call on the thread that hands it to gRPC. Returns null,
-  // or the reason for refusing the connection, for logs and metric labels: "total", "address",
-  // "descriptors" or "memory". A refused connection is not counted. The caller keeps its descriptor
-  // either way. Does not throw.
-  const char* Add(int connection, const sockaddr_storage& peer) noexcept;
-  // Call for an event of `epoll`: forgets the connection and closes its duplicate. Returns "frames"
-  // if it was cut for a flood, otherwise null.
-  const char* OnHangUp(int duplicate);
+  // "ADDRESS port PORT" of the other end. Call on the thread that hands it to gRPC. A refused
+  // connection is not counted. The caller keeps its descriptor either way. Does not throw.
+  std::optional<ConnectionRefusal> Add(int connection, const sockaddr_storage& peer) noexcept;
+
+  // Call for an event of `epoll`: forgets the connection and closes its duplicate. Returns kFrames
+  // if it was cut for a flood.
+  std::optional<ConnectionRefusal> OnHangUp(int duplicate);
+
   int64_t count() const;
 
   // Waits until each connection has, at some moment since the call, had no unacknowledged data in
@@ -76,7 +84,7 @@ class OpenConnections {
   };
 
   // Like Add, but may throw std::bad_alloc before anything is counted.
-  const char* TryAdd(int connection, const sockaddr_storage& peer);
+  std::optional<ConnectionRefusal> TryAdd(int connection, const sockaddr_storage& peer);
 
   void FreePlaces(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool KeepPlace(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -44,9 +44,9 @@ class Door {
       absl::MutexLock lock(&mutex_);
       taken_.push_back(connection);
     };
-    const auto on_refused = [this](const char* reason) {
+    const auto on_refused = [this](ConnectionRefusal refusal) {
       absl::MutexLock lock(&mutex_);
-      refused_.push_back(reason);
+      refused_.push_back(ConnectionRefusalName(refusal));
     };
     EXPECT_TRUE(listener_->Start(take, on_refused).ok());
   }
