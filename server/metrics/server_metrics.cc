@@ -69,6 +69,11 @@ Family<Counter>& Counters(Registry& registry, const char* name, const char* help
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
 }
 
+Counter& AddCounter(Registry& registry, const char* name, const char* help,
+                    const Labels& labels = {}) {
+  return Counters(registry, name, help).Add(labels);
+}
+
 Histogram& AddHistogram(Registry& registry, const char* name, const char* help,
                         const Labels& labels, const Boundaries& buckets = SecondsBuckets()) {
   return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add(labels, buckets);
@@ -82,23 +87,20 @@ struct ServerMetrics::Series {
   struct ModelSeries {
     Registry& registry;
     Labels labels;
-    Counter& tokens =
-        Counters(registry, "attendant_tokens_total", "Kept tokens of successful requests.")
-            .Add(labels);
-    Counter& padding_avoided = Counters(registry, "attendant_padding_tokens_avoided_total",
-                                        "Padded tokens of successful requests, never computed.")
-                                   .Add(labels);
+    Counter& tokens = AddCounter(registry, "attendant_tokens_total",
+                                 "Kept tokens of successful requests.", labels);
+    Counter& padding_avoided =
+        AddCounter(registry, "attendant_padding_tokens_avoided_total",
+                   "Padded tokens of successful requests, never computed.", labels);
     Counter& fully_masked_rows =
-        Counters(registry, "attendant_keyless_rows_total",
-                 "Query rows, times heads, with all keys masked: their context is zero.")
-            .Add(labels);
-    Counter& dead_rows =
-        Counters(registry, "attendant_dead_rows_total",
-                 "Tokens computed for requests whose deadline had passed before their batch began.")
-            .Add(labels);
-    Counter& nonfinite_requests = Counters(registry, "attendant_nonfinite_requests_total",
-                                           "Requests with NaN or infinity in their input.")
-                                      .Add(labels);
+        AddCounter(registry, "attendant_keyless_rows_total",
+                   "Query rows, times heads, with all keys masked: their context is zero.", labels);
+    Counter& dead_rows = AddCounter(
+        registry, "attendant_dead_rows_total",
+        "Tokens computed for requests whose deadline had passed before their batch began.", labels);
+    Counter& nonfinite_requests =
+        AddCounter(registry, "attendant_nonfinite_requests_total",
+                   "Requests with NaN or infinity in their input.", labels);
     Histogram& queue_seconds =
         AddHistogram(registry, "attendant_queue_seconds",
                      "Time that a successful request waited in the queue.", labels);
@@ -123,9 +125,8 @@ struct ServerMetrics::Series {
   struct EndSeries {
     Registry& registry;
     Labels labels;
-    Counter& requests =
-        Counters(registry, "attendant_requests_total", "Requests that have ended, by status code.")
-            .Add(labels);
+    Counter& requests = AddCounter(registry, "attendant_requests_total",
+                                   "Requests that have ended, by status code.", labels);
     Histogram& seconds = AddHistogram(
         registry, "attendant_request_seconds",
         "Time from the headers of a request, or the arrival of a stream's item, to its end.",
@@ -145,10 +146,6 @@ struct ServerMetrics::Series {
     });
   }
 
-  void Count(const char* name, const char* help, const Labels& labels) {
-    Counters(registry, name, help).Add(labels).Increment();
-  }
-
   const Labels build;
   const std::time_t started = std::time(nullptr);
   std::atomic<int64_t> answered = 0;
@@ -156,11 +153,21 @@ struct ServerMetrics::Series {
   Family<Counter>& refusals =
       Counters(registry, "attendant_refusals_total",
                "Refused requests that might succeed at another time, by reason.");
-  Counter& unsent_answers = Counters(registry, "attendant_unsent_answers_total",
-                                     "Calls ended because their response was not sent in time.")
-                                .Add({});
+  Counter& unsent_answers = AddCounter(registry, "attendant_unsent_answers_total",
+                                       "Calls ended because their response was not sent in time.");
   Family<Counter>& batches = Counters(registry, "attendant_batches_total",
                                       "Computed batches, by the reason for closing them.");
+  Family<Counter>& refused_connections =
+      Counters(registry, "attendant_refused_connections_total",
+               "gRPC connections closed at once, or cut later for a flood of frames.");
+  Family<Counter>& model_loads = Counters(registry, "attendant_model_loads_total",
+                                          "Loads of model repository versions, by result.");
+  Family<Counter>& reloads =
+      Counters(registry, "attendant_reloads_total",
+               "Reloads of changed files; after a failure the last good ones stay in use.");
+  Family<Counter>& token_refusals =
+      Counters(registry, "attendant_token_refusals_total",
+               "Calls with a bearer token that was missing, unknown or of another scope.");
   SeriesCache<std::string, ModelSeries> by_model = {};
   SeriesCache<std::tuple<std::string, std::string, absl::StatusCode>, EndSeries> by_end = {};
   absl::Mutex mutex{};
@@ -237,26 +244,20 @@ ModelFigures ServerMetrics::FiguresOf(const std::string& model) const {
 }
 
 void ServerMetrics::RecordReload(const std::string& what, bool ok) {
-  series_->Count("attendant_reloads_total",
-                 "Reloads of changed files; after a failure the last good ones stay in use.",
-                 {{"what", what}, {"result", ok ? "ok" : "failed"}});
+  series_->reloads.Add({{"what", what}, {"result", ok ? "ok" : "failed"}}).Increment();
 }
 
 void ServerMetrics::RecordModelLoad(const std::string& model, bool ok) {
-  series_->Count("attendant_model_loads_total", "Loads of model repository versions, by result.",
-                 {{"model", model}, {"result", ok ? "ok" : "failed"}});
+  series_->model_loads.Add({{"model", model}, {"result", ok ? "ok" : "failed"}}).Increment();
 }
 
 void ServerMetrics::RecordRefusedConnection(const std::string& reason) {
-  series_->Count("attendant_refused_connections_total",
-                 "gRPC connections closed at once, or cut later for a flood of frames.",
-                 {{"reason", reason}});
+  series_->refused_connections.Add({{"reason", reason}}).Increment();
 }
 
 void ServerMetrics::RecordRefusedToken(const std::string& scope, absl::StatusCode code) {
-  series_->Count("attendant_token_refusals_total",
-                 "Calls with a bearer token that was missing, unknown or of another scope.",
-                 {{"scope", scope}, {"code", absl::StatusCodeToString(code)}});
+  series_->token_refusals.Add({{"scope", scope}, {"code", absl::StatusCodeToString(code)}})
+      .Increment();
 }
 
 void ServerMetrics::CountUnsentAnswer() { series_->unsent_answers.Increment(); }
