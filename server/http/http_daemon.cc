@@ -19,6 +19,7 @@
 
 #include "server/http/cors.h"
 #include "server/http/http_content.h"
+
 namespace attendant::server {
 namespace {
 
@@ -102,13 +103,16 @@ MHD_Response* ResponseOf(HttpAnswer& answer, bool& works) {
   if (answer.content == nullptr) {
     answer.content = std::make_shared<HttpContent>(std::move(answer.body));
   }
-  using Reading = std::pair<std::shared_ptr<HttpContent>, bool&>;  // sets `works`
-  auto reading = std::make_unique<Reading>(answer.content, works);
+  struct Reading {
+    std::shared_ptr<HttpContent> content;
+    bool& works;
+  };
+  auto reading = std::make_unique<Reading>(Reading{answer.content, works});
   const MHD_ContentReaderCallback read = [](void* from, uint64_t, char* to, size_t most) {
-    auto& [content, reads] = *static_cast<Reading*>(from);
-    reads = true;
+    auto& source = *static_cast<Reading*>(from);
+    source.works = true;
     try {
-      return static_cast<ssize_t>(content->Read(to, most));
+      return static_cast<ssize_t>(source.content->Read(to, most));
     } catch (const std::exception&) {
       return static_cast<ssize_t>(MHD_CONTENT_READER_END_WITH_ERROR);
     }

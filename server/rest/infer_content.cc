@@ -27,6 +27,11 @@ struct Part {
   bool as_numbers = false;
 };
 
+// The bytes of a part's tensor from `begin` on; the first piece also has the text.
+struct Piece {
+  size_t part, begin;
+};
+
 // The parts of the document, and after them the tensors that are sent as bytes.
 std::vector<Part> PartsOf(InferAnswer answer, const std::vector<bool>& binary) {
   const inference::ModelInferResponse& message = answer.message;
@@ -81,13 +86,12 @@ HttpAnswer MakeInferContent(InferAnswer answer, const std::vector<bool>& binary)
   std::vector<Part> parts = PartsOf(std::move(answer), binary);
   const auto first_binary =
       parts.size() - static_cast<size_t>(std::count(binary.begin(), binary.end(), true));
-  // The part of each piece, and the first byte in its tensor.
-  std::vector<std::pair<size_t, size_t>> pieces;
+  std::vector<Piece> pieces;
   size_t json_pieces = 0;
   int64_t binary_bytes = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const size_t bytes = parts[i].tensor.size();
-    for (size_t at = 0; at == 0 || at < bytes; at += kPieceBytes) pieces.emplace_back(i, at);
+    for (size_t at = 0; at == 0 || at < bytes; at += kPieceBytes) pieces.push_back({i, at});
     if (i < first_binary) json_pieces = pieces.size();
     if (i >= first_binary) binary_bytes += static_cast<int64_t>(bytes);
   }
@@ -95,8 +99,7 @@ HttpAnswer MakeInferContent(InferAnswer answer, const std::vector<bool>& binary)
   const size_t count = pieces.size();
   const HttpContent::Make make = [parts = std::move(parts), pieces = std::move(pieces)](
                                      size_t index, std::string* to) {
-    const auto [part, begin] = pieces[index];
-    AppendPiece(parts[part], begin, to);
+    AppendPiece(parts[pieces[index].part], pieces[index].begin, to);
   };
   const int64_t json_bytes = HttpContent::Measure(0, json_pieces, make);
   HttpAnswer made = JsonBody("");
