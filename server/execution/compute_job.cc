@@ -60,7 +60,8 @@ bool Fits(const JobSlice& sequence, const JobSlice& slice, const ServiceLimits& 
 
 }  // namespace
 
-ComputeJob::ComputeJob(ComputeRequest request, std::shared_ptr<const std::atomic<bool>> gone,
+ComputeJob::ComputeJob(ComputeRequest request,
+                       std::shared_ptr<const std::atomic<bool>> job_cancelled,
                        std::function<void(End)> done)
     : model(request.span.model),
       request_(std::move(request)),
@@ -68,7 +69,7 @@ ComputeJob::ComputeJob(ComputeRequest request, std::shared_ptr<const std::atomic
       left_(request_->sequences()) {
   key = request_->key();
   tokens = request_->tokens();
-  cancelled = std::move(gone);
+  cancelled = std::move(job_cancelled);
   response_.outputs = request_->output_tensors();
   response_.texts = request_->texts;
   response_.describes_texts = request_->outputs.tokens;
@@ -133,7 +134,7 @@ absl::Status SubmitJob(const ServiceContext& context, ComputeRequest request, Jo
   }
   if (cached != nullptr) LeaveMissing(std::move(cached), request, terms.held, done);
   auto job =
-      std::make_shared<ComputeJob>(std::move(request), std::move(terms.gone), std::move(done));
+      std::make_shared<ComputeJob>(std::move(request), std::move(terms.cancelled), std::move(done));
   job->held = std::move(terms.held);
   job->deadline = terms.deadline;
   job->peer = std::move(terms.peer);

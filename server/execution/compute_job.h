@@ -22,8 +22,10 @@ namespace attendant::server {
 
 // A request's reservations of the admission's budgets.
 struct Held {
-  Budget::Reservation slot;    // of a stream's item; a unary call's reactor holds its own
-  Budget::Reservation memory;  // message, response and scratch
+  // Of a stream's item, or of a call over HTTP until it is over; a unary call over gRPC holds its
+  // own.
+  Budget::Reservation slot;
+  Budget::Reservation memory;  // of the message, the response and the scratch
 };
 
 // Assembles the response of a request from its slices, which may be computed on different threads
@@ -41,8 +43,8 @@ class ComputeJob final : public Job {
 
   // `done` is called exactly once, when the job ends, on the thread that ends it. The request and
   // its resources (payloads, registered keys) are released first, so that a client that has the
-  // response finds their memory free. `gone` is set when the client disconnects.
-  ComputeJob(ComputeRequest request, std::shared_ptr<const std::atomic<bool>> gone,
+  // response finds their memory free. `job_cancelled` is set when the client disconnects.
+  ComputeJob(ComputeRequest request, std::shared_ptr<const std::atomic<bool>> job_cancelled,
              std::function<void(End)> done);
 
   // Valid after the job has ended, unlike the request.
@@ -90,8 +92,8 @@ class ComputeJob final : public Job {
 struct JobTerms {
   std::string peer;  // see Job
   absl::Time deadline = absl::InfiniteFuture();
-  bool patient = false;                                // see Job
-  std::shared_ptr<const std::atomic<bool>> gone = {};  // true once the client disconnects
+  bool patient = false;                                     // see Job
+  std::shared_ptr<const std::atomic<bool>> cancelled = {};  // true once the client disconnects
   Held held = {};
 };
 

@@ -24,9 +24,9 @@ class HttpCall {
   // Called at the end of the body. Returns the response, or nullopt if HttpReply will send it
   // later.
   virtual std::optional<HttpAnswer> OnRequest() = 0;
-  // Called, at most once, if the client no longer waits for the HttpReply, which must be sent
-  // nevertheless.
-  virtual void OnGone() = 0;
+  // Called, at most once, if the client cancels the call by disconnecting, or the server stops,
+  // before the HttpReply, which must be sent nevertheless.
+  virtual void OnCancelled() = 0;
   // Called when the response has been sent, or will never be: the connection is lost, or the time
   // for the body or the response is over.
   enum class End { kSent, kLost, kTooLate };

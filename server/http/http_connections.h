@@ -71,10 +71,10 @@ struct HttpConnection {
   std::string address = {};  // the client's network
   IpAddress peer = {};       // the client
   Phase phase = Phase::kBrief;
-  TimePoint since = {};  // the start of the phase
-  int64_t received = 0;  // bytes of the body
-  bool gone = false;     // the client disconnected while waiting for the response
-  bool closing = false;  // the library closes it in its next run
+  TimePoint since = {};    // the start of the phase
+  int64_t received = 0;    // bytes of the body
+  bool cancelled = false;  // the client disconnected while waiting for the response
+  bool closing = false;    // the library closes it in its next run
   MHD_Connection* library = nullptr;
   std::optional<HttpExchange> exchange = {};                // in progress
   std::shared_ptr<const HttpCredentials> credentials = {};  // of the handshake; null without TLS

@@ -303,7 +303,7 @@ void HttpDaemon::OnCompleted(void* /*self*/, MHD_Connection* library, void** con
   const std::optional<HttpExchange> exchange = std::exchange(connection.exchange, std::nullopt);
   *context = nullptr;
   connection.received = 0;
-  connection.gone = false;
+  connection.cancelled = false;
   connection.Enter(Phase::kIdle);
   if (!exchange || exchange->call == nullptr) return;
   try {

@@ -60,6 +60,7 @@ HttpRoutes RoutesOf(HttpHandlers handlers, const ServerSecrets& secrets) {
   };
   return routes;
 }
+
 bool OutOfResources(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -69,7 +70,8 @@ bool OutOfResources(int error) {
 short EventsOf(const HttpConnection& connection) {
   if (connection.closing) return 0;
   if (connection.phase == HttpConnection::Phase::kIdle) return POLLIN;
-  return connection.phase == HttpConnection::Phase::kWaiting && !connection.gone ? POLLRDHUP : 0;
+  return connection.phase == HttpConnection::Phase::kWaiting && !connection.cancelled ? POLLRDHUP
+                                                                                      : 0;
 }
 
 }  // namespace
@@ -142,15 +144,15 @@ void HttpServer::FollowConnections() {
     if (connection->phase == HttpConnection::Phase::kIdle) {
       connection->Enter(HttpConnection::Phase::kBrief);
     } else {
-      TellGone(*connection);
+      Cancel(*connection);
     }
   }
 }
 
-void HttpServer::TellGone(HttpConnection& connection) {
-  connection.gone = true;
+void HttpServer::Cancel(HttpConnection& connection) {
+  connection.cancelled = true;
   try {
-    connection.exchange->call->OnGone();
+    connection.exchange->call->OnCancelled();
   } catch (const std::exception&) {
     // Its answer comes nevertheless.
   }
@@ -176,7 +178,7 @@ void HttpServer::AbandonCalls() {
   for (const auto& connection : open_.all()) {
     connection->closing = true;
     if (connection->phase != HttpConnection::Phase::kWaiting) continue;
-    if (!connection->gone) TellGone(*connection);
+    if (!connection->cancelled) Cancel(*connection);
     HttpDaemon::Resume(*connection);
   }
 }

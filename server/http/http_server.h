@@ -74,7 +74,7 @@ class HttpServer {
   // places. Everything but the constructor, the destructor and Drain runs on it.
   void Run();
   void FollowConnections();
-  static void TellGone(HttpConnection& connection);
+  static void Cancel(HttpConnection& connection);
   void EndIdleConnections();
   void ResumeAnswered();
   void AbandonCalls();

@@ -97,13 +97,13 @@ void BodyCall::Report(const absl::Status& status, HttpAnswer answer) noexcept {
   until_reported_.reset();
 }
 
-void BodyCall::OnGone() {
-  gone_->store(true, std::memory_order_relaxed);
+void BodyCall::OnCancelled() {
+  cancelled_->store(true, std::memory_order_relaxed);
   context_.queue.FailExpired();
 }
 
 void BodyCall::OnEnd(HttpCall::End end) {
-  gone_->store(true, std::memory_order_relaxed);
+  cancelled_->store(true, std::memory_order_relaxed);
   if (!requested_) {
     Fail(end == HttpCall::End::kTooLate
              ? absl::DeadlineExceededError("the request's body did not arrive in time")

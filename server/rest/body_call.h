@@ -42,7 +42,7 @@ class BodyCall : public HttpCall, public std::enable_shared_from_this<BodyCall> 
  public:
   void OnBody(std::string_view bytes) final;
   std::optional<HttpAnswer> OnRequest() final;
-  void OnGone() final;
+  void OnCancelled() final;
   void OnEnd(HttpCall::End end) final;
 
  protected:
@@ -64,12 +64,13 @@ class BodyCall : public HttpCall, public std::enable_shared_from_this<BodyCall> 
   BodyCallArgs entry_;
   const ServiceContext& context_;
   const absl::Time started_;
-  const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
+  const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   Budget::Reservation memory_;  // used by one thread at a time, in the order above
 
  private:
   absl::Status Receive(std::string_view bytes);
   void Report(const absl::Status& status, HttpAnswer answer) noexcept;
+
   // Used like `memory_`.
   BodyBuffer body_;
   absl::Status received_;  // on error, the rest of the body is dropped

@@ -67,7 +67,7 @@ absl::Status InferCall::Submit(PreparedInfer prepared) {
   to_answer_ = std::move(prepared.to_answer);
   entry_.account.Describe(prepared.compute.request);
   JobTerms terms = {entry_.peer, started_ + prepared.compute.timeout};
-  terms.gone = gone_;
+  terms.cancelled = cancelled_;
   terms.held.memory = std::move(memory_);
   return SubmitJob(
       context_, std::move(prepared.compute.request), std::move(terms),

@@ -97,7 +97,7 @@ class JobCall final : public Call {
       account_->Describe(prepared.request);
     }
     JobTerms terms = {peer_, std::min(deadline, started_ + prepared.timeout)};
-    terms.gone = cancelled_;
+    terms.cancelled = cancelled_;
     terms.held.memory = std::move(memory);
     return SubmitJob(context_, std::move(prepared.request), std::move(terms), std::move(end));
   }

@@ -158,7 +158,7 @@ void TextCall::Divide() {
 }
 
 absl::Status TextCall::CheckAwaited() const {
-  if (gone_->load(std::memory_order_relaxed))
+  if (cancelled_->load(std::memory_order_relaxed))
     return absl::CancelledError("the client has disconnected");
   if (context_.clock.Now() < deadline_) return absl::OkStatus();
   return absl::DeadlineExceededError("the deadline passed before the response was ready");
@@ -173,7 +173,7 @@ absl::Status TextCall::Work() {
     abandoned_ = true;
     computed.swap(computed_);
   }
-  gone_->store(true, std::memory_order_relaxed);
+  cancelled_->store(true, std::memory_order_relaxed);
   context_.queue.FailExpired();
   return status;
 }
@@ -272,7 +272,7 @@ absl::Status TextCall::SubmitNext() {
 
 absl::Status TextCall::Submit(ComputeRequest request, Held held) {
   entry_.account.Describe(request);
-  JobTerms terms = {entry_.peer, deadline_, /*patient=*/next_ > 0, gone_, std::move(held)};
+  JobTerms terms = {entry_.peer, deadline_, /*patient=*/next_ > 0, cancelled_, std::move(held)};
   RETURN_IF_ERROR(
       SubmitJob(context_, std::move(request), std::move(terms),
                 [this, self = shared_from_this(), part = parts_[next_]](ComputeJob::End end) {

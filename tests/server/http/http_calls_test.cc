@@ -35,7 +35,7 @@ class TestCall final : public HttpCall {
     if (body == "now") return HttpAnswer{200, "at once"};
     return std::nullopt;
   }
-  void OnGone() override { gone.Notify(); }
+  void OnCancelled() override { cancelled.Notify(); }
   void OnEnd(End how) override {
     end = how;
     ended.Notify();
@@ -44,7 +44,7 @@ class TestCall final : public HttpCall {
   const std::shared_ptr<HttpReply> reply;
   std::string body;
   End end = End::kLost;
-  absl::Notification requested, gone, ended;
+  absl::Notification requested, cancelled, ended;
 };
 
 class HttpCallTest : public ::testing::Test {
@@ -93,7 +93,7 @@ TEST_F(HttpCallTest, IsAnsweredFromAnotherThread) {
   EXPECT_THAT(answer, EndsWith("\r\n\r\nlater"));
   call->ended.WaitForNotification();
   EXPECT_EQ(call->end, HttpCall::End::kSent);
-  EXPECT_FALSE(call->gone.HasBeenNotified());
+  EXPECT_FALSE(call->cancelled.HasBeenNotified());
 }
 
 TEST_F(HttpCallTest, MayBeAnsweredAtOnce) {
@@ -113,7 +113,7 @@ TEST_F(HttpCallTest, IsToldThatItsCallerHasGone) {
     ASSERT_TRUE(client.Send(Post("x")));
     AwaitCall()->requested.WaitForNotification();
   }
-  AwaitCall()->gone.WaitForNotification();
+  AwaitCall()->cancelled.WaitForNotification();
   EXPECT_FALSE(AwaitCall()->ended.HasBeenNotified());
   AwaitCall()->reply->Send({200, "to nobody"});
   AwaitCall()->ended.WaitForNotification();
@@ -125,7 +125,7 @@ TEST_F(HttpCallTest, AnAnswerAfterTheEndOfTheServerIsDropped) {
   const std::shared_ptr<TestCall> call = AwaitCall();
   call->requested.WaitForNotification();
   server_.reset();
-  EXPECT_TRUE(call->gone.HasBeenNotified());
+  EXPECT_TRUE(call->cancelled.HasBeenNotified());
   EXPECT_TRUE(call->ended.HasBeenNotified());
   EXPECT_EQ(client.ReceiveAll(), "");
   call->reply->Send({200, "to nobody"});

@@ -60,11 +60,11 @@ class HeldCall final : public HttpCall {
     requested.Notify();
     return std::nullopt;
   }
-  void OnGone() override { gone.Notify(); }
+  void OnCancelled() override { cancelled.Notify(); }
   void OnEnd(End) override {}
 
   const std::shared_ptr<HttpReply> reply;
-  absl::Notification requested, gone;
+  absl::Notification requested, cancelled;
 };
 
 class HttpKeepAliveTest : public ::testing::TestWithParam<bool> {
@@ -227,9 +227,9 @@ TEST_P(HttpKeepAliveTest, AHangUpIsSeenWhileAnAnswerIsAwaited) {
     EXPECT_THAT(caller.Ask(kHealthz), EndsWith("alive\n"));
     ASSERT_TRUE(caller.Send(kCall + kHealthz));
     call = AwaitRequest();
-    EXPECT_FALSE(call->gone.HasBeenNotified());
+    EXPECT_FALSE(call->cancelled.HasBeenNotified());
   }
-  call->gone.WaitForNotification();
+  call->cancelled.WaitForNotification();
   call->reply->Send({200, "to nobody"});
   Caller next = Connect();
   EXPECT_THAT(next.Ask(kHealthz), EndsWith("alive\n"));
