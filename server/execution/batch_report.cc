@@ -1,5 +1,7 @@
 #include "server/execution/batch_report.h"
 
+#include <utility>
+
 #include "server/models/compute_dtype.h"
 
 namespace attendant::server {
@@ -23,11 +25,10 @@ void BatchReport::Finish(BatchRecord counts, double predicted_seconds) {
   model_->cost->Observe(predicted_seconds, taken, finished_);
 }
 
-void BatchReport::Record() const {
-  BatchRecord record = record_;
-  record.model = model_->name;
-  for (const absl::Time deadline : deadlines_) record.slacks.push_back(deadline - finished_);
-  context_.metrics.RecordBatch(record);
+void BatchReport::Record() {
+  record_.model = model_->name;
+  for (const absl::Time deadline : deadlines_) record_.slacks.push_back(deadline - finished_);
+  context_.metrics.RecordBatch(record_);
 }
 
 v1::Execution BatchReport::ExecutionOf(const Job& job, int64_t truncated_tokens) const {

@@ -40,9 +40,9 @@ class BatchReport {
   // correction.
   void Finish(BatchRecord counts, double predicted_seconds);
   absl::Time finished() const { return finished_; }
-  // Call when the jobs are completed, which should not wait for it: records the batch in the
+  // Call once, when the jobs are completed, which should not wait for it: records the batch in the
   // metrics.
-  void Record() const;
+  void Record();
 
   // After Finish: the job's queueing time, and the execution to report in its response.
   absl::Duration QueuedOf(const Job& job) const { return started_ - job.enqueued; }
@@ -50,7 +50,7 @@ class BatchReport {
 
  private:
   const ServiceContext& context_;
-  const std::shared_ptr<const ServedModel> model_;
+  std::shared_ptr<const ServedModel> model_;  // not const, so that it can be moved
   const absl::Time free_since_;
   const absl::Time started_;
   absl::Time gathered_;
