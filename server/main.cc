@@ -50,6 +50,7 @@ int Describe(const SettingsRequest& request) {
   if (!pulled.ok()) return Refuse(std::string(pulled.status().message()), 1);
   return DescribeModel(*pulled, request.describe);
 }
+
 int Run(const std::vector<std::string>& arguments) {
   const absl::StatusOr<SettingsRequest> request = ReadSettings(arguments, Environment());
   if (!request.ok()) return Refuse(std::string(request.status().message()));

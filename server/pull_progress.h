@@ -10,9 +10,10 @@
 
 namespace attendant::server {
 
-// Returns whether to show progress by one line that is rewritten: standard error is a terminal and
-// the log is plain text.
+// Returns whether progress can be one line that is rewritten, because standard error is a terminal
+// and the log is plain text.
 bool RewritesLine(bool logs_text);
+
 // Tracks one pull. Not thread-safe.
 class PullProgress {
  public:

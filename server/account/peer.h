@@ -17,9 +17,11 @@ namespace attendant::server {
 // one of them.
 std::string PeerOf(IpAddress address, const std::string& forwarded_for,
                    const std::vector<Network>& trusted);
-// The address is that of gRPC's name of the peer, such as ipv4:10.0.0.1:5000.
+
+// `transport_peer` is gRPC's name of the peer, such as ipv4:10.0.0.1:5000.
 std::string PeerOf(const std::string& transport_peer, const std::string& forwarded_for,
                    const std::vector<Network>& trusted);
+
 // Returns the name of a connection (transport/grpc_traffic.h) from gRPC's name of its peer:
 // "ADDRESS port PORT", or that of a Unix socket.
 std::string ConnectionOf(const std::string& transport_peer);

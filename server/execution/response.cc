@@ -18,7 +18,8 @@ void Add(int number, ResponseTensor& tensor, MessageWriter& message) {
   message.Add(number, std::move(writer));
 }
 
-// Adds all tensors of a kind: each with its layer to a repeated LayerTensor, or each as a field.
+// Adds all tensors of a kind, as elements of a repeated LayerTensor if `with_layers`, otherwise as
+// fields.
 void AddAll(OutputKind kind, int number, bool with_layers, Response& response,
             MessageWriter& message) {
   for (OutputTensor& output : response.outputs) {

@@ -21,4 +21,5 @@ struct NumaNode {
 std::vector<NumaNode> FindNumaNodes(const CpuList& allowed,
                                     const std::string& nodes = "/sys/devices/system/node",
                                     const std::string& status = "/proc/self/status");
+
 }  // namespace attendant

@@ -14,6 +14,7 @@ namespace attendant::server {
 // Returns headers for any response to the request; none if its origin is not allowed.
 std::vector<std::pair<std::string, std::string>> CorsHeaders(
     const std::vector<std::string>& origins, const HttpRequest& request);
+
 // Returns the response to a preflight request, without CorsHeaders; nullopt for other requests or
 // if the origin is not allowed.
 std::optional<HttpAnswer> PreflightAnswer(const std::vector<std::string>& origins,

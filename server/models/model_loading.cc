@@ -33,6 +33,7 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kConnectionBytes = int64_t{64} << 20;  // what gRPC takes besides messages
 constexpr int64_t kMostWithoutLimit = int64_t{2} << 30;
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
+
 absl::Status ForModel(const std::string& name, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("model ", name, ": ", status.message()));
 }

@@ -5,6 +5,7 @@
 
 #include "engine/model/model_description.h"
 #include "engine/model/model_facts.h"
+
 namespace attendant::server {
 
 // Upper bound of the bookkeeping for anything kept between requests, so that an empty memory or a

@@ -71,8 +71,8 @@ absl::Status ProbeModel(const ServedModel& model) {
               {"with others on one thread", one, neighbor}};
   for (int64_t layer = 0; layer < description.layers; ++layer) {
     ASSIGN_OR_RETURN(const auto expected, Compute(all, layer, length, 0));
-    for (const auto& [name, run, beside] : ways) {
-      ASSIGN_OR_RETURN(const auto rows, Compute(run, layer, length, beside));
+    for (const auto& [name, run, neighbors] : ways) {
+      ASSIGN_OR_RETURN(const auto rows, Compute(run, layer, length, neighbors));
       if (SameBits(expected, rows)) continue;
       return absl::InternalError(absl::StrCat("layer ", layer, " of ", description.layers,
                                               " returns different bits when computed ", name));

@@ -116,7 +116,8 @@ struct Outputs {
   bool tokens = false;  // tokens of `texts`
 };
 
-// Kinds of tensors in a response. Tensors of layers and of their attention occur once per layer.
+// Kinds of tensors in a response. Tensors of a layer or its attention occur once for each requested
+// layer.
 enum class OutputKind {
   kHiddenStates,
   kIntermediate,

@@ -16,8 +16,8 @@ namespace attendant::server {
 struct TokenRows {
   TokenLayout layout;
   CheckedTensor tensor;
-  bool are_pixels =
-      false;  // the tensor holds images [B, 3, size, size]; their patches are the rows
+  // The tensor holds images [B, 3, size, size]; their patches are the rows.
+  bool are_pixels = false;
 };
 
 // Returns the fields of an AttendRequest, an EncodeRequest or a Memory, with `limits` for their

@@ -8,6 +8,7 @@
 #include "server/inference/infer.h"
 #include "server/inference/inference_methods.h"
 #include "server/rpc/calls.h"
+
 namespace attendant::server {
 namespace {
 

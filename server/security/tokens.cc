@@ -15,11 +15,13 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "engine/base/names.h"
+
 namespace attendant::server {
 namespace {
 
 constexpr Named<TokenScope> kScopes[] = {{"infer", TokenScope::kInfer},
                                          {"metrics", TokenScope::kMetrics}};
+
 // Returns the bits of the scopes; 0 if one of them is unknown.
 uint8_t ParseScopes(absl::string_view text) {
   uint8_t scopes = 0;
@@ -42,6 +44,7 @@ bool ParseHash(absl::string_view text, absl::Span<unsigned char> hash) {
 }  // namespace
 
 const char* Name(TokenScope scope) { return NameIn(kScopes, scope); }
+
 absl::StatusOr<Tokens> Tokens::Parse(absl::string_view text) {
   Tokens tokens;
   int number = 0;

@@ -22,6 +22,7 @@ constexpr Named<int64_t> kByteUnits[] = {{"TiB", int64_t{1} << 40},
                                          {"MiB", int64_t{1} << 20},
                                          {"KiB", int64_t{1} << 10},
                                          {"", 1}};
+
 // Accepts only digits after an optional minus. absl::SimpleAtoi would accept spaces and a plus,
 // too.
 std::optional<int64_t> ParseInteger(const std::string& text) {

@@ -27,4 +27,5 @@ std::string HelpText();
 
 // Returns a bash script that completes the flags.
 std::string BashCompletion();
+
 }  // namespace attendant::server

@@ -10,6 +10,7 @@
 
 #include "server/http/http_content.h"
 #include "tests/server/support/wire_tensors.h"
+
 namespace attendant::server {
 namespace infer_content_test {
 

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/metrics/server_metrics.h"
+
 namespace attendant::server {
 namespace reloaded_test {
 
