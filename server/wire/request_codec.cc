@@ -26,6 +26,10 @@ constexpr int kLongestVarint = 10;
 constexpr int kLongestTag = 5;
 constexpr int kLongestLength = 5;
 
+struct ByteRange {
+  int64_t offset, size;
+};
+
 // Sequential reader of a message in several slices, which must outlive it. Do not read beyond
 // size().
 class SliceReader {
@@ -115,7 +119,15 @@ class HeadCopier {
   bool CopyMessage(const Descriptor& type) { return CopyFields(type, reader_.size()); }
 
   const std::string& head() const { return head_; }
-  PayloadsByPath TakePayloads() { return std::move(payloads_); }
+  // Makes one payload for each path. Making a payload takes time in proportion to the slices before
+  // it, and a message may repeat the data of a tensor any number of times.
+  PayloadsByPath MakePayloads() const {
+    PayloadsByPath payloads;
+    for (const auto& [path, bytes] : data_) {
+      payloads.emplace(path, Payload(slices_, bytes.offset, bytes.size));
+    }
+    return payloads;
+  }
   std::string error() const { return absl::StrCat("at byte ", reader_.position(), ": ", error_); }
 
  private:
@@ -155,7 +167,7 @@ class HeadCopier {
     } else {
       path.pop_back();  // the path of data is its Tensor's
     }
-    payloads_[std::move(path)] = Payload(slices_, reader_.position(), size);
+    data_[std::move(path)] = {reader_.position(), size};
     reader_.Skip(size);
     return true;
   }
@@ -282,9 +294,9 @@ class HeadCopier {
   const int64_t max_head_bytes_;
   std::string head_;
   int64_t fields_copied_ = 0;
-  std::vector<int> path_;                     // of the current field
-  std::map<std::vector<int>, int> elements_;  // taken of each repeated field
-  PayloadsByPath payloads_;
+  std::vector<int> path_;                       // of the current field
+  std::map<std::vector<int>, int> elements_;    // taken of each repeated field
+  std::map<std::vector<int>, ByteRange> data_;  // the last for each path
   std::string error_;
 };
 
@@ -308,7 +320,7 @@ absl::StatusOr<PayloadsByPath> ParseRequest(const grpc::ByteBuffer& buffer, int6
         "a string is not UTF-8, a packed list or a submessage is cut short, or groups do not match "
         "or nest too deep");
   }
-  return copier.TakePayloads();
+  return copier.MakePayloads();
 }
 
 }  // namespace attendant::server
