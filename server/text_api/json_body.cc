@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<const text::JsonTree>> ParseJsonObject(std::strin
   Fault fault;
   std::unique_ptr<const text::JsonTree> tree = text::JsonTree::Parse(
       absl::string_view(body.data(), body.size()),
-      text::JsonLimits{.values = most_values, .depth = kMostDepth, .counts_numbers = false}, fault);
+      text::JsonLimits{.values = most_values, .depth = kMostDepth, .counts_ids = false}, fault);
   if (tree == nullptr) return ErrorOf(fault);
   if (!tree->root().is_object()) {
     return InvalidMember("the body", "a JSON object", Describe(tree->root()));

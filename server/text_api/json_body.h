@@ -12,10 +12,11 @@
 
 namespace attendant::server {
 
-// Parses the JSON object in a UTF-8 body of at most `most_values` values (not counting numbers),
-// nested at most 32 deep. Uses at most about the body's size and 72 bytes per value. Errors name
-// the member: kUntokenizable for invalid Unicode, kMalformed for invalid JSON, kInvalid for a value
-// other than an object, kOversized beyond the limits.
+// Parses the JSON object in a UTF-8 body of at most `most_values` values (not counting token ids,
+// the 32-bit integers in a list of nothing else), nested at most 32 deep. Uses at most about the
+// body's size and 72 bytes per value or id. Errors name the member: kUntokenizable for invalid
+// Unicode, kMalformed for invalid JSON, kInvalid for a value other than an object, kOversized
+// beyond the limits.
 absl::StatusOr<std::unique_ptr<const text::JsonTree>> ParseJsonObject(std::string_view body,
                                                                       size_t most_values);
 

@@ -24,10 +24,20 @@ std::optional<JsonValue> FindIn(const std::optional<JsonValue>& object, absl::st
   return found && found->is_null() ? std::nullopt : found;
 }
 
-// Returns the first element of a list, if there is one.
 std::optional<JsonValue> FirstOf(const std::optional<JsonValue>& list) {
-  if (!list || !list->is_array() || list->size() == 0) return std::nullopt;
-  return list->Elements().front();
+  return list ? list->First() : std::nullopt;
+}
+
+// Returns whether a value is a non-empty list of token ids.
+bool IsIds(JsonValue value) {
+  const std::optional<JsonValue> first = value.First();
+  if (!first || !first->AsInteger()) return false;
+  bool all = true;
+  value.ForEach([&](absl::string_view, JsonValue each) {
+    const std::optional<int64_t> integer = each.AsInteger();
+    all = all && integer && *integer == static_cast<int32_t>(*integer);
+  });
+  return all;
 }
 
 size_t CodePoints(absl::string_view text) {
@@ -133,13 +143,14 @@ std::string Members::Choice(const char* name, std::initializer_list<absl::string
 std::optional<std::vector<std::string>> Members::Names(const char* name) {
   const Member member = Find(name);
   if (!member.value) return std::nullopt;
-  if (!member.value->is_array()) {
+  if (!member.value->is_array() || IsIds(*member.value)) {
     Refuse(member, "a list of strings");
     return std::nullopt;
   }
   std::vector<std::string> names;
   for (const JsonValue& value : member.value->Elements()) {
     names.push_back(TakeText({value, Element(member.field, names.size())}).text);
+    if (!status_->ok()) break;
   }
   return names;
 }
@@ -198,26 +209,35 @@ std::vector<TextInput> Members::Inputs(const char* name) {
 
 std::vector<TextInput> Members::Pairs(const char* name, bool* batch) {
   const Member member = Given(name);
-  const std::optional<JsonValue> first = FirstOf(member.value);
-  *batch = first && first->is_array();
+  *batch = false;
   if (member.is_string()) return {TakeText(member)};
-  if (first && !*batch) return {TakePair(member)};
-  return Each(member, "a string, a pair of strings, or a list of lists of one or two strings",
-              &Members::TakePair);
+  constexpr char kExpected[] =
+      "a string, a pair of strings, or a list of lists of one or two strings";
+  if (!IsList(member, kExpected)) return {};
+  *batch = !FirstOf(member.value)->is_string();
+  if (!*batch) return {TakePair(member)};
+  return Each(member, kExpected, &Members::TakePair);
+}
+
+bool Members::IsList(const Member& member, const char* expected) {
+  if (!member.value) return false;
+  const size_t size = member.value->size();
+  if (!member.value->is_array()) {
+    Refuse(member, expected);
+  } else if (size == 0) {
+    Refuse(member.field, expected, "an empty list", Kind::kEmpty);
+  } else if (IsIds(*member.value)) {
+    Refuse({FirstOf(member.value), Element(member.field, 0)}, "a string");
+  } else if (size > limits_.texts) {
+    Refuse(member.field, absl::StrCat("at most ", limits_.texts, " elements"), absl::StrCat(size),
+           Kind::kOversized);
+  }
+  return status_->ok();
 }
 
 std::vector<TextInput> Members::Each(const Member& list, const char* expected, Take take) {
   std::vector<TextInput> inputs;
-  if (!list.value) return inputs;
-  if (!list.value->is_array()) {
-    Refuse(list, expected);
-  } else if (list.value->size() == 0) {
-    Refuse(list.field, expected, "an empty list", Kind::kEmpty);
-  } else if (list.value->size() > limits_.texts) {
-    Refuse(list.field, absl::StrCat("at most ", limits_.texts, " elements"),
-           absl::StrCat(list.value->size()), Kind::kOversized);
-  }
-  if (!status_->ok()) return inputs;
+  if (!IsList(list, expected)) return inputs;
   inputs.reserve(list.value->size());
   for (const JsonValue& value : list.value->Elements()) {
     inputs.push_back((this->*take)({value, Element(list.field, inputs.size())}));
@@ -285,7 +305,8 @@ TextInput Members::TakeContent(const Member& value) {
 }
 
 TextInput Members::TakePair(const Member& value) {
-  if (!value.value->is_array() || value.value->size() == 0 || value.value->size() > 2) {
+  const size_t size = value.value->is_array() ? value.value->size() : 0;
+  if (size == 0 || size > 2 || IsIds(*value.value)) {
     Refuse(value, "a list of one or two strings");
     return {};
   }

@@ -1,6 +1,7 @@
 #include "server/text/base/json_tree.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -25,12 +26,8 @@ class JsonTreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override {
     return Add(value ? JsonValue::Kind::kTrue : JsonValue::Kind::kFalse, {});
   }
-  bool number_integer(number_integer_t value) override {
-    return Add(JsonValue::Kind::kNumber, absl::StrCat(value));
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    return Add(JsonValue::Kind::kNumber, absl::StrCat(value));
-  }
+  bool number_integer(number_integer_t value) override { return AddInteger(value); }
+  bool number_unsigned(number_unsigned_t value) override { return AddInteger(value); }
   bool number_float(number_float_t, const string_t& written) override {
     return Add(JsonValue::Kind::kNumber, written);
   }
@@ -56,18 +53,39 @@ class JsonTreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
+  // An array or object whose end has not been read.
+  struct OpenValue {
+    uint32_t node;
+    bool has_only_ids;  // an array, which may be empty
+  };
+
   uint32_t Store(absl::string_view text) {
     const uint32_t begin = static_cast<uint32_t>(tree_->text_.size());
     tree_->text_.append(text.data(), text.size());
     return begin;
   }
 
-  bool Add(JsonValue::Kind kind, absl::string_view text) {
-    if (kind != JsonValue::Kind::kNumber || limits_.counts_numbers) {
-      if (values_ == limits_.values) return Fail(JsonFault::Kind::kValues, 0);
-      ++values_;
+  template <typename Integer>
+  bool AddInteger(Integer value) {
+    return Add(JsonValue::Kind::kNumber, absl::StrCat(value), std::in_range<int32_t>(value));
+  }
+
+  // Counts a value of the innermost array or object. Returns false beyond the limit.
+  bool Count(bool is_id) {
+    size_t count = 1;
+    if (!limits_.counts_ids && !open_.empty() && open_.back().has_only_ids) {
+      if (is_id) return true;
+      open_.back().has_only_ids = false;
+      count += tree_->nodes_[open_.back().node].size;
     }
-    if (!open_.empty()) ++tree_->nodes_[open_.back()].size;
+    if (count > limits_.values - values_) return false;
+    values_ += count;
+    return true;
+  }
+
+  bool Add(JsonValue::Kind kind, absl::string_view text, bool is_id = false) {
+    if (!Count(is_id)) return Fail(JsonFault::Kind::kValues, 0);
+    if (!open_.empty()) ++tree_->nodes_[open_.back().node].size;
     JsonTree::Node node = {};
     node.key_begin = Store(key_);
     node.key_size = static_cast<uint32_t>(key_.size());
@@ -83,12 +101,13 @@ class JsonTreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool Open(JsonValue::Kind kind) {
     if (open_.size() == limits_.depth) return Fail(JsonFault::Kind::kDepth, 0);
     if (!Add(kind, {})) return false;
-    open_.push_back(static_cast<uint32_t>(tree_->nodes_.size()) - 1);
+    open_.push_back({static_cast<uint32_t>(tree_->nodes_.size()) - 1,
+                     /*has_only_ids=*/kind == JsonValue::Kind::kArray});
     return true;
   }
 
   bool Close() {
-    tree_->nodes_[open_.back()].next = static_cast<uint32_t>(tree_->nodes_.size());
+    tree_->nodes_[open_.back().node].next = static_cast<uint32_t>(tree_->nodes_.size());
     open_.pop_back();
     return true;
   }
@@ -101,7 +120,7 @@ class JsonTreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   std::string Path() const {
     std::string path;
     for (size_t i = 0; i < open_.size(); ++i) {
-      const JsonTree::Node& node = tree_->nodes_[open_[i]];
+      const JsonTree::Node& node = tree_->nodes_[open_[i].node];
       const bool is_innermost = i + 1 == open_.size();
       if (node.kind == JsonValue::Kind::kArray) {
         absl::StrAppend(&path, "[", is_innermost ? node.size : node.size - 1, "]");
@@ -109,7 +128,7 @@ class JsonTreeBuilder : public nlohmann::json_sax<nlohmann::json> {
       }
       absl::string_view key = key_;
       if (!is_innermost) {
-        const JsonTree::Node& inner = tree_->nodes_[open_[i + 1]];
+        const JsonTree::Node& inner = tree_->nodes_[open_[i + 1].node];
         key = absl::string_view(tree_->text_).substr(inner.key_begin, inner.key_size);
       }
       if (!key.empty()) {
@@ -122,7 +141,7 @@ class JsonTreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   const JsonLimits limits_;
   JsonTree* const tree_;
   JsonFault* const fault_;
-  std::vector<uint32_t> open_;
+  std::vector<OpenValue> open_;
   std::string key_;
   size_t values_ = 0;
 };
@@ -194,6 +213,11 @@ std::vector<absl::string_view> JsonValue::Keys() const {
   std::vector<absl::string_view> keys;
   ForEach([&](absl::string_view key, JsonValue) { keys.push_back(key); });
   return keys;
+}
+
+std::optional<JsonValue> JsonValue::First() const {
+  if (!is_array() || size() == 0) return std::nullopt;
+  return JsonValue(tree_, node_ + 1);
 }
 
 size_t JsonValue::size() const { return is_array() || is_object() ? tree_->nodes_[node_].size : 0; }

@@ -43,6 +43,8 @@ class JsonValue {
   std::vector<JsonValue> Elements() const;
   // Returns the keys of an object, in the order of Elements().
   std::vector<absl::string_view> Keys() const;
+  // Returns the first element of an array; nullopt if it is empty or the value is not an array.
+  std::optional<JsonValue> First() const;
   size_t size() const;
   // Returns the value of the last `key` of an object, like serde and Python; nullopt if there is
   // none or the value is not an object.
@@ -63,14 +65,15 @@ class JsonValue {
 struct JsonLimits {
   size_t values = size_t{1} << 24;
   size_t depth = 64;
-  bool counts_numbers = true;  // otherwise they do not count as values
+  // If false, 32-bit integers in an array of nothing else do not count as values.
+  bool counts_ids = true;
 };
 
 // The first error in a text.
 struct JsonFault {
   enum class Kind { kSyntax, kUtf8, kSurrogate, kNumber, kValues, kDepth };
-  Kind kind;
-  size_t byte;       // the place after which the text is wrong
+  Kind kind = Kind::kSyntax;
+  size_t byte = 0;   // the place after which the text is wrong
   std::string path;  // of the value, such as "inputs[1].text"; "" if it is the whole text
   std::string got;   // kNumber
 };

@@ -39,10 +39,22 @@ TEST(JsonBoundsTest, Values) {
   EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("{},", 98) + "{}]}"), refused);
   EXPECT_EQ(MessageOf("{" + Repeated("\"a\":null,", 98) + "\"a\":null}"), "");
   EXPECT_EQ(MessageOf("{" + Repeated("\"a\":null,", 99) + "\"a\":null}"), refused);
-  // Numbers are not counted.
+  // Integers in a list of nothing else are not counted.
   EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("1,", 100000) + "1]}"), "");
-  EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("1,true,", 97) + "true]}"), "");
-  EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("1,true,", 98) + "true]}"), refused);
+  EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("1,", 100000) + "true]}"), refused);
+  EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("1,", 50) + "true]}"), "");
+  EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("1,", 97) + "true]}"), "");
+  EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("1,", 98) + "true]}"), refused);
+  EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("1,true,", 48) + "1,1]}"), "");
+  EXPECT_EQ(MessageOf("{\"a\":[" + Repeated("1,true,", 49) + "1]}"), refused);
+  // Other numbers are.
+  for (const std::string number : {"1.5", "2147483648", "-2147483649", "18446744073709551615"}) {
+    EXPECT_EQ(MessageOf("{\"a\":[" + Repeated(number + ",", 97) + number + "]}"), "") << number;
+    EXPECT_EQ(MessageOf("{\"a\":[" + Repeated(number + ",", 98) + number + "]}"), refused)
+        << number;
+  }
+  EXPECT_EQ(MessageOf("{" + Repeated("\"a\":1,", 98) + "\"a\":1}"), "");
+  EXPECT_EQ(MessageOf("{" + Repeated("\"a\":1,", 99) + "\"a\":1}"), refused);
 }
 
 TEST(JsonBoundsTest, ABodyOfMegabytesOfIdsIsRead) {

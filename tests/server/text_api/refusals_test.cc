@@ -127,6 +127,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "422 Validation inputs[1][1]: expected a string; got null"},
         Refused{"/predict", R"({"inputs": [3]})",
                 "422 Validation inputs[0]: expected a string; got 3"},
+        Refused{"/predict", R"({"inputs": [3, "a"]})",
+                "422 Validation inputs[0]: expected a list of one or two strings; got 3"},
+        Refused{"/predict", R"({"inputs": [{"text": "a"}, "b"]})",
+                "422 Validation inputs[0]: expected a list of one or two strings; got an object"},
+        Refused{"/predict", R"({"inputs": [null]})",
+                "422 Validation inputs[0]: expected a list of one or two strings; got null"},
+        Refused{"/predict", R"({"inputs": [["a"], [1, 2]]})",
+                "422 Validation inputs[1]: expected a list of one or two strings; got a list of 2"},
         Refused{"/rerank", R"({"query": "a", "texts": []})",
                 "400 Empty texts: expected a list of strings; got an empty list"},
         Refused{"/rerank", R"({"query": "a"})", "422 Validation texts: expected a value; got none"},
@@ -170,6 +178,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"ubinary\"; got \"int8\""},
         Refused{kC, R"({"texts": ["a"], "embedding_types": "float"})",
                 "400 embedding_types: expected a list of strings; got \"float\""},
+        Refused{kC, R"({"texts": ["a"], "embedding_types": [1, 2]})",
+                "400 embedding_types: expected a list of strings; got a list of 2"},
         Refused{kC, R"({"texts": ["a"], "images": ["data:"]})",
                 "400 images: not supported; only texts are embedded"},
         Refused{kC, R"({"texts": ["a"], "inputs": [{"content": [{"type": "text", "text": "a"}]}]})",
@@ -287,6 +297,8 @@ TEST(TextLimitsTest, AreNamed) {
   EXPECT_EQ(refused("/rerank", R"({"query": "123456", "texts": ["a"]})"),
             "413 Validation query: expected at most 5 characters; got 6");
   EXPECT_EQ(refused("/predict", R"({"inputs": [["a"], ["a"], ["a"], ["a"]]})"),
+            "413 Validation inputs: expected at most 3 elements; got 4");
+  EXPECT_EQ(refused("/predict", R"({"inputs": ["a", "a", "a", "a"]})"),
             "413 Validation inputs: expected at most 3 elements; got 4");
 }
 
