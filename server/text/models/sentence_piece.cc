@@ -1,5 +1,8 @@
 #include "server/text/models/sentence_piece.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
 #include <cmath>
 #include <utility>
 
@@ -18,6 +21,22 @@ namespace {
 
 constexpr int kControl = 3, kUserDefined = 4;  // types of pieces
 constexpr int kUnigram = 1;                    // of the types of models
+
+// Returns whether a serialized ModelProto has at most kMaxPieces. Parsing it takes many times the
+// bytes of a small piece.
+bool HasFewPieces(absl::string_view bytes) {
+  using google::protobuf::internal::WireFormatLite;
+  constexpr uint32_t kPieces = WireFormatLite::MakeTag(
+      sentence_piece::ModelProto::kPiecesFieldNumber, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                                static_cast<int>(bytes.size()));
+  size_t pieces = 0;
+  for (uint32_t tag; (tag = stream.ReadTag()) != 0;) {
+    if (tag == kPieces && ++pieces > SentencePieceModel::kMaxPieces) return false;
+    if (!WireFormatLite::SkipField(&stream, tag)) break;
+  }
+  return true;
+}
 
 absl::Status CheckPieces(const SentencePieceModel& model) {
   for (size_t i = 0; i < model.pieces.size(); ++i) {
@@ -56,15 +75,15 @@ absl::StatusOr<SentencePieceModel> ReadSentencePiece(absl::string_view bytes,
     return Unexpected(file, absl::StrCat("at most ", JsonTree::kMaxBytes, " bytes"),
                       absl::StrCat(bytes.size()));
   }
+  if (!HasFewPieces(bytes)) {
+    return Unexpected(file, absl::StrCat("at most ", SentencePieceModel::kMaxPieces, " pieces"),
+                      "more");
+  }
   sentence_piece::ModelProto read;
   if (!read.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Unexpected(file, "a SentencePiece model", "other bytes");
   }
   if (read.pieces().empty()) return Unexpected(file, "a SentencePiece model", "no pieces");
-  if (static_cast<size_t>(read.pieces_size()) > SentencePieceModel::kMaxPieces) {
-    return Unexpected(file, absl::StrCat("at most ", SentencePieceModel::kMaxPieces, " pieces"),
-                      "more");
-  }
   for (sentence_piece::ModelProto::SentencePiece& piece : *read.mutable_pieces()) {
     if (piece.type() == kControl || piece.type() == kUserDefined) {
       model.added.push_back(piece.piece());

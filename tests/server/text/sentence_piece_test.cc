@@ -148,6 +148,8 @@ TEST(SentencePieceTest, RefusesOtherFiles) {
         "\x0a\x03\x0a\x01"
         "a";
   EXPECT_EQ(ReadError(many), "spm.model: expected at most 4194304 pieces; got more");
+  // They are counted before the file is parsed.
+  EXPECT_EQ(ReadError(many + "{}"), "spm.model: expected at most 4194304 pieces; got more");
 }
 
 TEST(SentencePieceTest, MergesAreAllPairsThatMakeAPiece) {
