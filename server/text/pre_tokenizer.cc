@@ -49,7 +49,9 @@ PreTokenizer Split(SplitPattern pattern, SplitBehavior behavior, bool invert = f
     std::vector<Match> matches;
     SplitPieces(pieces, [&](const Piece& piece, std::vector<Piece>& split) {
       matches.clear();
-      pattern(ItemSpan(pieces.items).subspan(piece.first, piece.last - piece.first), matches);
+      const uint32_t size = piece.last - piece.first;
+      pattern(ItemSpan(pieces.items).subspan(piece.first, size), matches);
+      if (matches.empty()) matches.push_back({0, size, false});
       if (invert) {
         for (Match& match : matches) match.is_match = !match.is_match;
       }

@@ -20,11 +20,13 @@ void Add(size_t first, size_t last, bool is_match, std::vector<Match>& matches) 
 
 constexpr size_t kUnlimited = SIZE_MAX;
 
-bool IsAnyRun(ItemSpan) { return true; }
+struct IsAnyRun {
+  bool operator()(ItemSpan) const { return true; }
+};
 
 // Runs of at most some characters that a predicate holds for, if another one holds for the run.
-template <typename Holds>
-SplitPattern Runs(Holds holds, size_t most, bool (*is_match)(ItemSpan run) = IsAnyRun) {
+template <typename Holds, typename IsMatch = IsAnyRun>
+SplitPattern Runs(Holds holds, size_t most, IsMatch is_match = {}) {
   return [holds = std::move(holds), most, is_match](ItemSpan text, std::vector<Match>& matches) {
     size_t rest = 0;
     for (size_t at = 0; at < text.size();) {
@@ -37,23 +39,27 @@ SplitPattern Runs(Holds holds, size_t most, bool (*is_match)(ItemSpan run) = IsA
       }
       at = std::max(end, at + 1);
     }
-    Add(rest, text.size(), false, matches);
+    if (rest > 0) Add(rest, text.size(), false, matches);
   };
 }
 
-SplitPattern FlaggedRuns(uint16_t any_flag, size_t most,
-                         bool (*is_match)(ItemSpan run) = IsAnyRun) {
+template <typename IsMatch = IsAnyRun>
+SplitPattern FlaggedRuns(uint16_t any_flag, size_t most, IsMatch is_match = {}) {
   return Runs(
       [flags = CodeFlags(), any_flag](char32_t code) { return HasFlag(flags, code, any_flag); },
       most, is_match);
 }
 
-bool IsLong(ItemSpan run) { return run.size() >= 2; }
+struct IsLong {
+  bool operator()(ItemSpan run) const { return run.size() >= 2; }
+};
 
-bool IsLongOrLineOrTab(ItemSpan run) {
-  const char32_t first = run[0].code;
-  return IsLong(run) || first == '\n' || first == '\r' || first == '\t';
-}
+struct IsLongOrLineOrTab {
+  bool operator()(ItemSpan run) const {
+    const char32_t first = run[0].code;
+    return run.size() >= 2 || first == '\n' || first == '\r' || first == '\t';
+  }
+};
 
 // Returns the characters of an expression like "[!\\-.]", which lists them one by one, with special
 // ones escaped by a backslash; nullopt for any other expression.
@@ -82,9 +88,11 @@ SplitPattern KnownPattern(absl::string_view regex) {
   if (regex == "\\s") return FlaggedCharacters(kWhitespace);
   if (regex == "\\s+") return FlaggedRuns(kWhitespace, kUnlimited);
   if (regex == "\\s{2,}|[\\n\\r\\t]") {
-    return FlaggedRuns(kWhitespace, kUnlimited, IsLongOrLineOrTab);
+    return FlaggedRuns(kWhitespace, kUnlimited, IsLongOrLineOrTab());
   }
-  if (regex == " {2,}") return Runs([](char32_t code) { return code == ' '; }, kUnlimited, IsLong);
+  if (regex == " {2,}") {
+    return Runs([](char32_t code) { return code == ' '; }, kUnlimited, IsLong());
+  }
   if (regex == "\\p{N}") return FlaggedCharacters(kNumber);
   if (regex == "\\p{L}") return FlaggedCharacters(kLetter);
   if (regex == "\\p{N}{1,3}") return FlaggedRuns(kNumber, 3);
@@ -130,6 +138,7 @@ SplitPattern Literal(std::u32string literal) {
       const auto found =
           std::search(text.begin() + at, text.end(), literal.begin(), literal.end(), equals);
       const size_t first = found - text.begin();
+      if (at == 0 && first == text.size()) return;
       Add(at, first, false, matches);
       at = std::min(first + literal.size(), text.size());
       Add(first, at, true, matches);
@@ -143,7 +152,7 @@ absl::StatusOr<SplitPattern> LoadPattern(const Fields& fields) {
     ASSIGN_OR_RETURN(const std::string regex, pattern.String("Regex"));
     if (SplitPattern known = KnownPattern(regex)) return known;
     return Unsupported(
-        pattern.PathOf("Regex"), pattern.Find("Regex")->Describe(),
+        pattern.PathOf("Regex"), absl::StrCat("\"", regex, "\""),
         "a String, the pattern of GPT-2, GPT-4o, Llama 3, Qwen, DeepSeek, Tekken or CLIP, "
         "\" {2,}\", \"\\\\s+\", \"\\\\s{2,}|[\\\\n\\\\r\\\\t]\" or single characters in brackets");
   }

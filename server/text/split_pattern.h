@@ -20,7 +20,8 @@ struct Match {
   bool is_match;
 };
 
-// Appends parts that cover a non-empty text in order. Thread-safe.
+// Appends parts that cover a non-empty text in order; may append none if nothing matches.
+// Thread-safe.
 using SplitPattern = std::function<void(ItemSpan text, std::vector<Match>& matches)>;
 
 // Single characters with any of the flags of unicode.h.

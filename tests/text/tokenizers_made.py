@@ -167,6 +167,12 @@ def made(corpus, charsmap=None):
                            ("contiguous", "contiguous")):
         pre = p.Sequence([p.Split("e", behavior), p.Punctuation(behavior), p.CharDelimiterSplit("x")])
         yield f"wordpiece split {name}", wordpiece(corpus, n.Replace("th", "é"), pre, 500)
+    # Patterns that few files use, some to split and some to replace.
+    for name, pattern in (("runs of whitespace", r"\s+"), ("runs of spaces", " {2,}"), ("lines", r"\s{2,}|[\n\r\t]"),
+                          ("marks", r"[!\-.,]"), ("letters", r"\p{L}"), ("digits", r"\p{N}"), ("threes", r"\p{N}{1,3}"),
+                          ("kana", DEEPSEEK[1]), ("words", GPT2)):
+        yield f"split at {name}", wordpiece(corpus, bert(clean_text=False), p.Split(Regex(pattern), "merged_with_next"), 500)
+        yield f"replaced {name}", wordpiece(corpus, n.Replace(Regex(pattern), "x"), p.WhitespaceSplit(), 500)
     if charsmap:
         yield from with_charsmap(corpus, charsmap)
 

@@ -92,6 +92,23 @@ TEST(NormalizerTest, ReplaceKnowsCharactersInBrackets) {
   }
 }
 
+TEST(NormalizerTest, ReplaceKnowsThePatternsOfSplit) {
+  const auto replace = [](const std::string& regex, const std::string& text) {
+    return ShowNormalized(
+        R"({"type":"Replace","content":"x","pattern":{"Regex":")" + regex + "\"}}", text);
+  };
+  EXPECT_EQ(replace(R"(\\s)", "a  b\tc"), "a0:1 x1:2 x2:3 b3:4 x4:5 c5:6");
+  EXPECT_EQ(replace(R"(\\p{N})", "a12²b"), "a0:1 x1:2 x2:3 x3:4 b4:5");
+  EXPECT_EQ(replace(R"(\\p{L})", "a1éb"), "x0:1 11:2 x2:3 x3:4");
+  EXPECT_EQ(replace(R"(\\p{N}{1,3})", "12345a6"), "x2:3 x4:5 a5:6 x6:7");
+  EXPECT_EQ(replace("[一-龥぀-ゟ゠-ヿ]+", "a中文b か"), "a0:1 x2:3 b3:4 _4:5 x5:6");
+  EXPECT_EQ(replace(R"('s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|)"
+                    R"(\\s+(?!\\S)|\\s+)",
+                    "it's  a"),
+            "x1:2 x3:4 x4:5 x6:7");
+  EXPECT_EQ(replace(R"(\\s+)", "ab"), "a0:1 b1:2");
+}
+
 TEST(NormalizerTest, PrependNeedsAText) {
   const std::string json = R"({"type":"Prepend","prepend":"▁"})";
   EXPECT_EQ(ShowNormalized(json, "ab"), "▁0:1 a0:1 b1:2");

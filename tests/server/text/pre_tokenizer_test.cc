@@ -1,6 +1,7 @@
 // Test vectors that were run with PyPI's tokenizers 0.23.3.
 #include "server/text/pre_tokenizer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,6 +12,8 @@
 
 namespace attendant::text {
 namespace {
+
+using ::testing::HasSubstr;
 
 const char kBytes[] = R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false})";
 
@@ -142,6 +145,37 @@ TEST(PreTokenizerTest, SplitKnowsFiveBehaviors) {
   EXPECT_EQ(ShowPieces(Split(dash, "Contiguous"), "a-b--c"), "a|-|b|--|c");
 }
 
+TEST(PreTokenizerTest, SplitKnowsRunsAndCharacters) {
+  const auto split = [](const std::string& regex, const std::string& behavior,
+                        const std::string& text) {
+    return ShowPieces(Split(R"({"Regex":")" + regex + "\"}", behavior), text);
+  };
+  const std::string spaces = R"(\\s+)", text = "a  b\n c ";
+  EXPECT_EQ(split(spaces, "Removed", text), "a|b|c");
+  EXPECT_EQ(split(spaces, "Isolated", text), "a|__|b|\n_|c|_");
+  EXPECT_EQ(split(spaces, "MergedWithPrevious", text), "a__|b\n_|c_");
+  EXPECT_EQ(split(spaces, "MergedWithNext", text), "a|__b|\n_c|_");
+  const std::string lines = R"(\\s{2,}|[\\n\\r\\t])";
+  EXPECT_EQ(split(lines, "Removed", "a\u00A0b\nc \td e"), "a\u00A0b|c|d_e");
+  EXPECT_EQ(split(lines, "Isolated", "a\u00A0b\nc \td e"), "a\u00A0b|\n|c|_\t|d_e");
+  EXPECT_EQ(split(" {2,}", "Isolated", "a b  c   d"), "a_b|__|c|___|d");
+  EXPECT_EQ(split(" {2,}", "MergedWithNext", "a b  c   d"), "a_b|__c|___d");
+  EXPECT_EQ(split(R"([!\\-.])", "Isolated", "a-b.c!!d"), "a|-|b|.|c|!|!|d");
+  EXPECT_EQ(split(R"([!\\-.])", "Contiguous", "a-b.c!!d"), "a|-|b|.|c|!!|d");
+}
+
+TEST(PreTokenizerTest, SplitKeepsTextsWithoutAMatch) {
+  for (const char* pattern : {R"({"String":"-"})", R"({"Regex":"\\s+"})", R"({"Regex":"[!]"})"}) {
+    for (const char* behavior :
+         {"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"}) {
+      EXPECT_EQ(ShowPieces(Split(pattern, behavior), "ab"), "ab") << pattern << behavior;
+    }
+    const std::string inverted = absl::StrCat(
+        R"({"type":"Split","invert":true,"behavior":"Removed","pattern":)", pattern, "}");
+    EXPECT_EQ(ShowPieces(inverted, "ab"), "") << pattern;
+  }
+}
+
 TEST(PreTokenizerTest, SmallOnes) {
   EXPECT_EQ(ShowPieces(R"({"type":"Whitespace"})", "a_1 b--!c"), "a_1|b|--!|c");
   EXPECT_EQ(ShowPieces(R"({"type":"Digits","individual_digits":true})", "a12²"), "a|1|2|²");
@@ -156,6 +190,9 @@ TEST(PreTokenizerTest, RefusesWhatItDoesNotKnow) {
             "pre_tokenizer.pattern.Regex: \"a|b\" not supported; use a String, the pattern of "
             "GPT-2, GPT-4o, Llama 3, Qwen, DeepSeek, Tekken or CLIP, \" {2,}\", \"\\\\s+\", "
             "\"\\\\s{2,}|[\\\\n\\\\r\\\\t]\" or single characters in brackets");
+  const std::string longer(300, 'a');
+  EXPECT_THAT(ShowPieces(Split(R"({"Regex":")" + longer + "\"}", "Isolated"), "x"),
+              HasSubstr("\"" + longer + "\" not supported"));
   EXPECT_EQ(ShowPieces(Split(R"({"String":"a"})", "Odd"), "x"),
             "pre_tokenizer.behavior: expected Removed, Isolated, MergedWithPrevious, "
             "MergedWithNext or Contiguous; got \"Odd\"");
