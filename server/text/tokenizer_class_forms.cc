@@ -70,7 +70,7 @@ class FormWriter {
              const Fields* file = nullptr, const FindTokenId* find = nullptr)
       : known_(known), settings_(settings), file_(file), find_(find) {}
 
-  // Returns JSON; nothing for what is left out.
+  // Returns JSON; "" if the form leaves the value out.
   std::string Write(JsonValue form);
 
   // Returns the texts of a list in a group of the class, with their scores.
@@ -80,8 +80,8 @@ class FormWriter {
 
  private:
   std::string Value(absl::string_view name);
-  std::string FileValue(absl::string_view name);
-  std::string ListValue(absl::string_view name);
+  std::optional<std::string> FileValue(absl::string_view name);
+  std::optional<std::string> ListValue(absl::string_view name);
   std::optional<std::string> Token(absl::string_view name);
   std::optional<std::string> SentenceMask(const std::string& otherwise) const;
   std::vector<std::string> OwnTokens() const;
@@ -151,15 +151,13 @@ std::string FormWriter::Value(absl::string_view name) {
     return is_given ? FlagJson(Flag(name)) : otherwise->Describe();
   }
   if (name == "file") return "";
-  if (std::string value = file_ == nullptr ? ListValue(name) : FileValue(name); !value.empty()) {
-    return value;
-  }
+  if (const auto value = file_ == nullptr ? ListValue(name) : FileValue(name)) return *value;
   const std::optional<std::string> token = Token(name);
   return token.has_value() ? QuoteJson(*token) : "";
 }
 
-// Returns a value for parts; "" for other names.
-std::string FormWriter::FileValue(absl::string_view name) {
+// Returns a value for parts; nullopt for other names.
+std::optional<std::string> FormWriter::FileValue(absl::string_view name) {
   if (name == "charsmap") return CharsmapJson(*file_);
   if (name == "has_sentence_piece") return FlagJson(settings_.sentence_piece.has_value());
   // The class sets its own, and after that another one if tokenizer.json had none.
@@ -174,59 +172,63 @@ std::string FormWriter::FileValue(absl::string_view name) {
   if (name == "required_unk") {
     Keep(Unexpected("model.vocab", absl::StrCat("\"", *Token("unk_token"), "\" with a score of 0"),
                     "none"));
+    return "";
   }
   if (name == "named_unk_id") {
     if (settings_.sentence_piece) return absl::StrCat(settings_.sentence_piece->unk_id);
     const std::optional<JsonValue> given = settings_.tokenizer.Find("unk_id");
     return absl::StrCat(given.has_value() ? given->AsId().value_or(1) : 1);
   }
-  return "";
+  return std::nullopt;
 }
 
-// Returns a value for lists of tokens and pieces; "" for other names and for none.
-std::string FormWriter::ListValue(absl::string_view name) {
-  if (name == "languages") {
-    std::vector<std::string> languages;
-    for (const JsonValue& one : known_.Find(name)->Elements()) languages.emplace_back(one.text());
-    return Elements(languages);
-  }
-  const std::vector<std::string> own = OwnTokens();
-  const uint32_t sentinels = Count("extra_ids", 100);
+// Returns a value for lists of tokens and pieces, which may be empty; nullopt for other names.
+std::optional<std::string> FormWriter::ListValue(absl::string_view name) {
   std::vector<std::string> all;
-  if (name == "sentinels") {
+  if (name == "languages") {
+    for (const JsonValue& one : known_.Find(name)->Elements()) all.emplace_back(one.text());
+  } else if (name == "sentinels") {
+    const std::vector<std::string> own = OwnTokens();
+    const uint32_t count = Count("extra_ids", 100);
     const auto found = static_cast<uint32_t>(std::count_if(own.begin(), own.end(), IsSentinel));
-    if (found > 0 && sentinels > 0 && found != sentinels) {
+    if (found > 0 && count > 0 && found != count) {
       Keep(Unexpected("tokenizer_config.json.extra_ids",
                       absl::StrCat("0 or ", found, ", as in ", settings_.sentence_piece->file),
-                      absl::StrCat(sentinels)));
+                      absl::StrCat(count)));
     }
-    for (uint32_t i = sentinels; i > 0; --i) all.push_back(absl::StrCat("<extra_id_", i - 1, ">"));
-  }
-  if (name == "missing_sentinels" && std::none_of(own.begin(), own.end(), IsSentinel)) {
-    for (uint32_t i = 0; i < sentinels; ++i) all.push_back(absl::StrCat("<extra_id_", i, ">"));
-  }
-  if (name == "unlisted_mask") {
+    for (uint32_t i = count; i > 0; --i) all.push_back(absl::StrCat("<extra_id_", i - 1, ">"));
+  } else if (name == "missing_sentinels") {
+    const std::vector<std::string> own = OwnTokens();
+    const bool has_some = std::any_of(own.begin(), own.end(), IsSentinel);
+    const uint32_t count = has_some ? 0 : Count("extra_ids", 100);
+    for (uint32_t i = 0; i < count; ++i) all.push_back(absl::StrCat("<extra_id_", i, ">"));
+  } else if (name == "unlisted_mask") {
     const std::optional<std::string> mask = SentenceMask("<mask_1>");
-    // Those of a SentencePiece model are objects, which the class does not take for its mask.
+    const std::vector<std::string> own = OwnTokens();
+    // The tokens of a SentencePiece model are objects, and the class compares its mask with
+    // strings.
     const bool is_listed = mask.has_value() && !settings_.sentence_piece.has_value() &&
                            std::find(own.begin(), own.end(), *mask) != own.end();
     if (mask.has_value() && !is_listed) all.push_back(*mask);
-  }
-  if (name == "masks") {
+  } else if (name == "masks") {
     const auto mask = settings_.SpecialToken("mask_token", "<mask_1>");
     const std::optional<std::string> sentence_mask = SentenceMask("<mask_2>");
     if (mask.has_value()) all.push_back(mask->content);
     if (sentence_mask && (!mask || *sentence_mask != mask->content)) all.push_back(*sentence_mask);
+  } else if (name == "unknowns") {
+    std::string written;
+    const uint32_t count = Count("offset", 103);
+    for (uint32_t i = 2; i < count; ++i) {
+      absl::StrAppend(&written, i > 2 ? "," : "", "[\"<unk_", i, ">\",-100]");  // is never chosen
+    }
+    return written;
+  } else {
+    return std::nullopt;
   }
-  std::string written = Elements(all);
-  const uint32_t unknowns = name == "unknowns" ? Count("offset", 103) : 0;
-  for (uint32_t i = 2; i < unknowns; ++i) {
-    absl::StrAppend(&written, i > 2 ? "," : "", "[\"<unk_", i, ">\",-100]");  // is never chosen
-  }
-  return written;
+  return Elements(all);
 }
 
-// Returns a special token; nullopt for other names and for none.
+// Returns a special token; nullopt for one that the settings leave out. Other names are errors.
 std::optional<std::string> FormWriter::Token(absl::string_view name) {
   if (name == "language") {
     return settings_.tokenizer.Text("src_lang").value_or(known_.Text(name));
@@ -241,7 +243,11 @@ std::optional<std::string> FormWriter::Token(absl::string_view name) {
     return token->content;
   }
   const std::optional<JsonValue> otherwise = known_.Find("special_tokens")->Find(name);
-  if (!otherwise.has_value()) return std::nullopt;
+  if (!otherwise.has_value()) {
+    Keep(absl::InternalError(absl::StrCat("tokenizer_classes.json: ", known_.name,
+                                          ": no value is known for \"$", name, "\"")));
+    return std::nullopt;
+  }
   const std::optional<AddedTokenSetting> token = settings_.SpecialToken(name);
   return token.has_value() ? token->content : std::string(otherwise->text());
 }
@@ -322,8 +328,8 @@ absl::StatusOr<std::string> ClassPart(const TokenizerClass& known,
   return part;
 }
 
-std::vector<AddedTokenSetting> ClassTokens(const TokenizerClass& known,
-                                           const TokenizerSettings& settings) {
+absl::StatusOr<std::vector<AddedTokenSetting>> ClassTokens(const TokenizerClass& known,
+                                                           const TokenizerSettings& settings) {
   FormWriter writer(known, settings);
   std::vector<AddedTokenSetting> tokens;
   const auto add = [&](absl::string_view key) {
@@ -332,17 +338,21 @@ std::vector<AddedTokenSetting> ClassTokens(const TokenizerClass& known,
     }
   };
   add("first");
-  absl::flat_hash_set<std::string> known_tokens;
-  for (const AddedTokenSetting& token : tokens) known_tokens.insert(token.content);
+  // After tokens of the class, equal ones are added once, with the flags of the first.
+  const bool are_distinct = !tokens.empty();
+  absl::flat_hash_set<std::string> seen;
+  for (const AddedTokenSetting& token : tokens) seen.insert(token.content);
   std::optional<std::vector<AddedTokenSetting>> own = settings.AdditionalTokens();
   const std::optional<JsonValue> lists = known.Find("tokens");
   const bool replaces = lists.has_value() && lists->Find("instead").has_value();
   for (size_t i = 0; own.has_value() && !replaces && i < own->size(); ++i) {
-    if (!known_tokens.contains((*own)[i].content)) tokens.push_back(std::move((*own)[i]));
+    if (are_distinct && !seen.insert((*own)[i].content).second) continue;
+    tokens.push_back(std::move((*own)[i]));
   }
   add("instead");
   add("last");
   if (!own.has_value()) add("otherwise");
+  if (!writer.status().ok()) return writer.status();
   return tokens;
 }
 

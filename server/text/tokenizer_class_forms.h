@@ -1,11 +1,11 @@
 // The forms of tokenizer_classes.json, filled in with the settings of a checkpoint.
 //
 // In a form, "$NAME" stands for a flag of the class's "settings", a special token, a form that
-// several classes have, or a value that FormWriter computes; in a list it may be several. Null and
-// missing elements are left out of lists. {"choose": [NAME, a, b]} is `a` if NAME is true or a
-// value, otherwise `b`. {"id_of": TOKEN} is its id. {"template": [single, pair]} is a
-// post-processor that adds the tokens among the words; A and B are the texts, and ":1" marks what
-// is of the second text. A part that is "$file" is that of tokenizer.json.
+// several classes have, or a value that FormWriter computes; in a list it may be several. Other
+// names are INTERNAL errors. Null and missing elements are left out of lists. {"choose": [NAME, a,
+// b]} is `a` if NAME is true or a value, otherwise `b`. {"id_of": TOKEN} is its id. {"template":
+// [single, pair]} is a post-processor that adds the tokens among the words; A and B are the texts,
+// and ":1" marks the words of the second text. The part "$file" is kept from tokenizer.json.
 #pragma once
 
 #include <string>
@@ -21,15 +21,15 @@
 
 namespace attendant::text {
 
-// Returns the JSON of a part of tokenizer.json as the class builds it, or "" if it takes that of
-// `file`. The part "model" has only its options.
+// Returns the JSON of a part of tokenizer.json as the class builds it, or "" if it keeps the part
+// of `file`. The part "model" has only its options.
 absl::StatusOr<std::string> ClassPart(const TokenizerClass& known,
                                       const TokenizerSettings& settings, const Fields& file,
                                       absl::string_view key, const FindTokenId& find);
 
 // Returns TokenizerSettings::AdditionalTokens as the class changes them.
-std::vector<AddedTokenSetting> ClassTokens(const TokenizerClass& known,
-                                           const TokenizerSettings& settings);
+absl::StatusOr<std::vector<AddedTokenSetting>> ClassTokens(const TokenizerClass& known,
+                                                           const TokenizerSettings& settings);
 
 // Turns the pieces of the settings' SentencePiece model into the class's vocabulary.
 absl::Status ChangePieces(const TokenizerClass& known, TokenizerSettings& settings);

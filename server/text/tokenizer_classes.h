@@ -18,7 +18,7 @@ struct TokenizerClass {
   JsonValue own;
   std::optional<JsonValue> base;  // of the class that it is like
 
-  // Returns the class's value of a key, which may be null, or else that of `base`.
+  // Returns the class's value of a key, which may be null, or else the value of `base`.
   std::optional<JsonValue> Find(absl::string_view key) const;
   std::string Text(absl::string_view key) const;  // "" if absent
   bool Flag(absl::string_view key) const;         // false if absent

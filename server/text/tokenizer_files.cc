@@ -50,11 +50,11 @@ absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerCl
   for (AddedTokenSetting& token : settings.MoreSpecialTokens()) add(std::move(token));
   ASSIGN_OR_RETURN(overrides.special_tokens, settings.OlderAddedTokens(tokens));
   if (!settings.lists_more_tokens()) {
-    for (AddedTokenSetting& token : known != nullptr ? ClassTokens(*known, settings)
-                                                     : settings.AdditionalTokens().value_or(
-                                                           std::vector<AddedTokenSetting>())) {
-      add(std::move(token));
+    auto more = settings.AdditionalTokens().value_or(std::vector<AddedTokenSetting>());
+    if (known != nullptr) {
+      ASSIGN_OR_RETURN(more, ClassTokens(*known, settings));
     }
+    for (AddedTokenSetting& token : more) add(std::move(token));
   }
   overrides.special_tokens.insert(overrides.special_tokens.end(), tokens.begin(), tokens.end());
   overrides.resets_special_flags = known != nullptr && known->Flag("resets_special_flags");
@@ -232,6 +232,7 @@ std::map<std::string, std::string> ReplacedParts(const TokenizerFiles& files) {
         ClassPart(*source->known, *settings, source->file, key, find);
     if (!part.ok() || part->empty()) continue;
     const absl::StatusOr<std::unique_ptr<JsonTree>> wanted = JsonTree::Parse(*part, key);
+    if (!wanted.ok()) continue;
     const std::optional<JsonValue> found = source->file.Find(key);
     const bool is_same =
         found ? Contains(*found, (*wanted)->root(), false) : (*wanted)->root().is_null();

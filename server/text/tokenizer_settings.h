@@ -43,7 +43,7 @@ struct TokenizerSettings {
   // tokens in extra_special_tokens, or additional_special_tokens of tokenizer_config.json.
   std::vector<AddedTokenSetting> MoreSpecialTokens() const;
 
-  // Returns the tokens that a class may change (TokenizerClass::change_tokens) unless
+  // Returns the tokens that a class may change (see ClassTokens) unless
   // lists_more_tokens(): those of the SentencePiece model, or else additional_special_tokens.
   // Returns nullopt if there is no such list.
   std::optional<std::vector<AddedTokenSetting>> AdditionalTokens() const;

@@ -215,6 +215,24 @@ TEST(SentencePieceTest, ClassesHaveTheirOwnTokens) {
               ElementsAre(7, 11, 1));
 }
 
+// Of equal tokens in the list of an older file, mBART takes the first, and other classes the flags
+// of the last.
+TEST(SentencePieceTest, EqualTokensHaveTheFlagsOfTheFirstOrTheLast) {
+  const auto ids = [](const std::string& name, const std::string& tokens) {
+    return Ids({.tokenizer_json =
+                    R"({"model":{"type":"Unigram","unk_id":3,"vocab":[["<s>",0],["<pad>",0],)"
+                    R"(["</s>",0],["<unk>",0],["▁a",-1],["▁",-2],["en_XX",0]]}})",
+                .tokenizer_config_json = Config(name),
+                .special_tokens_map_json = R"({"additional_special_tokens":[)" + tokens + "]}"},
+               "a<x>");
+  };
+  const std::string any = R"("<x>")", word = R"({"content":"<x>","single_word":true})";
+  EXPECT_THAT(ids("MBartTokenizer", word + "," + any), ElementsAre(4, 3, 2, 6));
+  EXPECT_THAT(ids("MBartTokenizer", any + "," + word), ElementsAre(4, 32, 2, 6));
+  EXPECT_THAT(ids("T5Tokenizer", word + "," + any), ElementsAre(4, 7, 2));
+  EXPECT_THAT(ids("T5Tokenizer", any + "," + word), ElementsAre(4, 2, 2));
+}
+
 // The class's mask takes the space before it, but a mask of the model is found as it is.
 TEST(SentencePieceTest, SymbolsOfTheModelHaveItsFlags) {
   std::vector<TestPiece> pieces = FairseqPieces();

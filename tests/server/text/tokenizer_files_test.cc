@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/text/tokenizer_class_forms.h"
 #include "tests/server/text/test_files.h"
 
 namespace attendant::text {
@@ -458,6 +459,27 @@ TEST(TokenizerFilesTest, RefusesLinesOfAnUnknownClass) {
       refusal.message(),
       "vocab.txt: a vocabulary of FunnelTokenizer is not supported; use tokenizer.json, which "
       "AutoTokenizer's save_pretrained writes");
+}
+
+// A name that is misspelled in tokenizer_classes.json.
+TEST(TokenizerFilesTest, RefusesFormsWithUnknownNames) {
+  const auto form = JsonTree::Parse(
+      R"({"special_tokens":{"eos_token":"</s>"},"normalizer":"$charmap",)"
+      R"("post_processor":{"template":["A $eos_tokn","A B"]},"tokens":{"last":["$sentinel"]},)"
+      R"("pre_tokenizer":{"choose":["is_split",null,null]}})",
+      "form");
+  const TokenizerClass known = {"OddTokenizer", (*form)->root(), std::nullopt};
+  const auto settings = TokenizerSettings::Read({});
+  const auto file = Fields::Parse("{}", "tokenizer.json");
+  const auto error = [&](const char* key) {
+    const auto find = [](absl::string_view) { return 1u; };
+    return std::string(ClassPart(known, *settings, *file, key, find).status().message());
+  };
+  const std::string start = "tokenizer_classes.json: OddTokenizer: no value is known for ";
+  EXPECT_EQ(error("normalizer"), start + "\"$charmap\"");
+  EXPECT_EQ(error("pre_tokenizer"), start + "\"$is_split\"");
+  EXPECT_EQ(error("post_processor"), start + "\"$eos_tokn\"");
+  EXPECT_EQ(ClassTokens(known, *settings).status().message(), start + "\"$sentinel\"");
 }
 
 TEST(TokenizerFilesTest, RefusesToSplitSpecialTokens) {
