@@ -82,14 +82,17 @@ void Rewrite(Pieces& pieces, Write write) {
   std::swap(pieces, result);
 }
 
-// Prepends the replacement to all pieces, or if `only_first` to the text's first one.
-PreTokenizer Metaspace(char32_t replacement, bool prepend, bool only_first, bool split) {
+// The pieces to which Metaspace prepends its replacement: all, the text's first one, or none.
+enum class PrependScheme { kAlways, kFirst, kNever };
+
+PreTokenizer Metaspace(char32_t replacement, PrependScheme scheme, bool split) {
   const auto write = [=](ItemSpan piece, Pieces& result) {
     Items& items = result.items;
     uint32_t first = static_cast<uint32_t>(items.size());
     const bool begins_so = piece[0].code == ' ' || piece[0].code == replacement;
-    if (prepend && !begins_so && (!only_first || piece[0].begin == 0))
-      items.push_back({replacement, piece[0].begin, piece[0].end});
+    const bool prepends = !begins_so && (scheme == PrependScheme::kAlways ||
+                                         (scheme == PrependScheme::kFirst && piece[0].begin == 0));
+    if (prepends) items.push_back({replacement, piece[0].begin, piece[0].end});
     for (const Item& item : piece) {
       const uint32_t at = static_cast<uint32_t>(items.size());
       items.push_back(item);
@@ -172,7 +175,11 @@ PreTokenizerOr LoadMetaspace(const Fields& fields) {
   if (!prefix && !never) {
     return Unexpected(fields.PathOf("prepend_scheme"), "never (add_prefix_space is false)", scheme);
   }
-  return Metaspace(codes[0], !never, scheme == "first", split);
+  return Metaspace(codes[0],
+                   never               ? PrependScheme::kNever
+                   : scheme == "first" ? PrependScheme::kFirst
+                                       : PrependScheme::kAlways,
+                   split);
 }
 
 PreTokenizerOr LoadBytes(const Fields& fields) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -45,17 +44,16 @@ std::vector<std::string> LabelsOf(const TextTask& task, const ServedModel& model
   return labels;
 }
 
-// Returns elements of 4 bytes.
+// Returns elements of 4 bytes, which the tensor owns.
 template <typename T>
-std::vector<T> ElementsOf(const ResponseTensor& tensor, int64_t first, int64_t count) {
-  const absl::string_view bytes = tensor.BytesAt(first, count);
-  std::vector<T> elements(static_cast<size_t>(count));
-  if (count > 0) std::memcpy(elements.data(), bytes.data(), bytes.size());
-  return elements;
+absl::Span<const T> ElementsOf(const ResponseTensor& tensor, int64_t first, int64_t count) {
+  static_assert(sizeof(T) == 4);
+  return {reinterpret_cast<const T*>(tensor.BytesAt(first, count).data()),
+          static_cast<size_t>(count)};
 }
 
 // A vector that had length 1 before it was cut has it again.
-void Shorten(const std::vector<float>& vector, absl::Span<float> to) {
+void Shorten(absl::Span<const float> vector, absl::Span<float> to) {
   const auto length_of = [](absl::Span<const float> numbers) {
     double sum = 0;
     for (const float number : numbers) sum += double{number} * number;
@@ -128,8 +126,8 @@ void TextCollector::Take(const TextPart& part, Response response) {
   if (task_.wish == TextWish::kSparse) return TakeSparse(part, *response.sparse);
   if (task_.wish == TextWish::kTokenVectors || task_.wish == TextWish::kEntities) {
     const bool takes_states = task_.wish == TextWish::kTokenVectors && !is_multi_vector_;
-    return TakeTokenRows(part, *response.Find(takes_states ? OutputKind::kHiddenStates
-                                                           : OutputKind::kTokenVectors));
+    return TakeTokenRows(
+        part, *response.Find(takes_states ? OutputKind::kHiddenStates : OutputKind::kTokenVectors));
   }
   TakeRows(part, *response.Find(task_.interacts ? OutputKind::kScores : OutputKind::kPooled));
 }
@@ -144,8 +142,7 @@ void TextCollector::TakeTokens(size_t input, v1::TextTokens tokens) {
 void TextCollector::TakeRows(const TextPart& part, const ResponseTensor& tensor) {
   const int64_t width = tensor.elements() / static_cast<int64_t>(part.size());
   for (size_t i = 0; i < part.size(); ++i) {
-    const std::vector<float> row =
-        ElementsOf<float>(tensor, static_cast<int64_t>(i) * width, width);
+    const auto row = ElementsOf<float>(tensor, static_cast<int64_t>(i) * width, width);
     const absl::Span<float> to(
         result_.numbers.data() + part[i] * static_cast<size_t>(result_.width),
         static_cast<size_t>(result_.width));
@@ -164,7 +161,8 @@ void TextCollector::TakeTokenRows(const TextPart& part, const ResponseTensor& te
   for (const size_t input : part) {
     const auto count = static_cast<int64_t>(width) * result_.tokens[input];
     std::vector<float>& own = token_rows_[input];
-    own = ElementsOf<float>(tensor, first, count);
+    const auto rows = ElementsOf<float>(tensor, first, count);
+    own.assign(rows.begin(), rows.end());
     first += count;
     for (size_t row = 0; row < own.size(); row += width) {
       ApplyScores(function_, absl::Span<float>(own).subspan(row, width));
@@ -202,8 +200,8 @@ void TextCollector::TakeSparse(const TextPart& part, SparseResponse& sparse) {
   const std::vector<int64_t> counts = sparse.counts();
   int64_t first = 0;
   for (size_t i = 0; i < part.size(); ++i) {
-    const std::vector<int32_t> words = ElementsOf<int32_t>(sparse.indices(), first, counts[i]);
-    const std::vector<float> weights = ElementsOf<float>(sparse.weights(), first, counts[i]);
+    const auto words = ElementsOf<int32_t>(sparse.indices(), first, counts[i]);
+    const auto weights = ElementsOf<float>(sparse.weights(), first, counts[i]);
     std::vector<SparseEntry>& own = result_.sparse[part[i]];
     own.reserve(words.size());
     for (size_t j = 0; j < words.size(); ++j) own.push_back({words[j], weights[j]});

@@ -34,10 +34,14 @@ std::string FieldOf(const TextTask& task, size_t input) {
 // The tasks by which models of late interaction tell texts apart.
 constexpr char kQueryTask[] = "query", kDocumentTask[] = "document";
 
-// What an input, or a part, counts for.
+// A part has inputs of one kind.
+enum class InputKind { kText, kPair, kIds };
+
+// The kind and size of an input, or of a part.
 struct PartSize {
-  int kind = 0;                               // texts, pairs and ids are apart
-  int64_t bytes = 0, expected = 0, most = 0;  // the last two: tokens
+  InputKind kind = InputKind::kText;
+  int64_t bytes = 0;
+  int64_t expected = 0, most = 0;  // tokens
 };
 
 PartSize SizeOf(const TextTask& task, const TextInput& input, const PartLimits& limits) {
@@ -46,12 +50,12 @@ PartSize SizeOf(const TextTask& task, const TextInput& input, const PartLimits& 
   };
   if (input.ids) {
     const auto ids = static_cast<int64_t>(input.ids->size()), tokens = cut(ids + kAddedTokens);
-    return {2, ids * kBytesPerToken, tokens, tokens};
+    return {InputKind::kIds, ids * kBytesPerToken, tokens, tokens};
   }
   const auto bytes =
       static_cast<int64_t>(input.text.size() + (PairsQuery(task) ? task.query->size() : 0) +
                            (input.pair ? input.pair->size() : 0));
-  return {input.pair ? 1 : 0, bytes,
+  return {input.pair ? InputKind::kPair : InputKind::kText, bytes,
           std::max(limits.padded_tokens, cut(bytes / kBytesPerToken + kAddedTokens)),
           std::max(limits.padded_tokens, cut(bytes + kAddedTokens))};
 }
