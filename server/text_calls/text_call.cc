@@ -22,7 +22,8 @@ std::string_view View(const grpc::Slice& slice) {
   return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
 }
 
-// The most memory that reading the body takes: one piece, its texts twice, and its values.
+// The most memory that reading the body takes: one piece, its texts in the parser's tree, in its
+// buffer and in the task, and its values.
 int64_t ReadingBytes(const MessageSlices& body) {
   int64_t bytes = 0, values = 1;
   for (const grpc::Slice& slice : body) {
@@ -30,7 +31,7 @@ int64_t ReadingBytes(const MessageSlices& body) {
     values += std::count_if(slice.begin(), slice.end(),
                             [](uint8_t c) { return c == ',' || c == '[' || c == '{' || c == ':'; });
   }
-  return 3 * bytes + values * kValueBytes;
+  return 4 * bytes + values * kValueBytes;
 }
 
 int64_t BytesOf(const TextTask& task) {

@@ -125,6 +125,29 @@ TEST(TextFlowTest, RefusesWhenThereIsNoMemory) {
   AwaitNothingHeld(rest);
 }
 
+TEST(TextFlowTest, ReadingABodyTakesFourTimesItsBytesMore) {
+  constexpr int64_t kMemory = int64_t{1} << 20, kBytes = 100'000;
+  TestServerOptions options = TextFixture::Serving();
+  options.admission.memory = {kMemory};
+  TextFixture rest(std::move(options));
+  const Json body = {{"input", "w7"}, {"ignored", std::string(kBytes, 'a')}};
+  Budget::Reservation taken;
+  ASSERT_TRUE(rest.server()
+                  .admission()
+                  .Charge({"other", kMemory - 9 * kBytes / 2, HeldFor::kRequest}, taken)
+                  .ok());
+  const RestResult refused = rest.Ask("/v1/embeddings", body);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.header("attendant-reason"), "memory");
+  ASSERT_TRUE(rest.server()
+                  .admission()
+                  .Charge({"other", kMemory - 11 * kBytes / 2, HeldFor::kRequest}, taken)
+                  .ok());
+  EXPECT_EQ(rest.Ask("/v1/embeddings", body).status, 200);
+  taken.Release();
+  AwaitNothingHeld(rest);
+}
+
 TEST(TextFlowTest, PartsWaitForTheMemoryOfOthers) {
   TestServerOptions options = TextFixture::Serving();
   options.limits.max_answer_bytes = int64_t{16} << 20;
