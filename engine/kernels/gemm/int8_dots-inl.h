@@ -32,8 +32,9 @@ constexpr int64_t kInt8TileDepth = 512;
 
 // Each class of products below multiplies kSteps steps of the depth of kInt8VectorColumns columns
 // with those of a row of a tile, and adds the products to the sums of the columns. The weights of a
-// step and the sums are kParts vectors each. The sums of kRows rows fit into the registers. Sums
-// are exact for weights of at most kLargestWeight in magnitude.
+// step and the sums are kParts vectors each. The sums of kRows rows and a stripe of kVectors times
+// kInt8VectorColumns columns fit into the registers. Sums are exact for weights of at most
+// kLargestWeight in magnitude.
 
 #if HWY_TARGET == HWY_NEON
 
@@ -62,6 +63,7 @@ struct QuadDots {
   static constexpr int8_t kLargestWeight = 127;
   static constexpr int kSteps = 1;
   static constexpr int kRows = 4;
+  static constexpr int kVectors = kQuadDotsVectors;
   static constexpr int kParts = 2;
   using Weights = int8x16_t;
   using Factors = int8x8_t;  // only the first four count
@@ -90,6 +92,7 @@ struct PairDots {
   static constexpr int8_t kLargestWeight = 127;
   static constexpr int kSteps = 1;
   static constexpr int kRows = 2;
+  static constexpr int kVectors = kPairDotsVectors;
   static constexpr int kParts = 4;
   using Weights = int8x8_t;
   using Factors = int8x8_t;
@@ -194,6 +197,7 @@ struct PairDots : DotsOfAvx2 {
   static constexpr int8_t kLargestWeight = 63;
   static constexpr int kSteps = 2;
   static constexpr int kRows = 2;
+  static constexpr int kVectors = kPairDotsVectors;
   static HWY_INLINE Sums Add(const Factors (&x)[2], const Weights (&weights)[2], Sums sums) {
     const auto pairs = [&](int step) HWY_ATTR {
       return _mm256_maddubs_epi16(x[step].magnitudes,
@@ -209,6 +213,7 @@ struct QuadDots : DotsOfAvx2 {
   static constexpr int8_t kLargestWeight = 127;
   static constexpr int kSteps = 1;
   static constexpr int kRows = 4;
+  static constexpr int kVectors = kQuadDotsVectors;
   static HWY_INLINE Sums Add(const Factors (&x)[1], const Weights (&weights)[1], Sums sums) {
     const __m256i weights_for_magnitudes = _mm256_xor_si256(weights[0], x[0].masks);
     asm("%{vex%} vpdpbusd %[weights], %[magnitudes], %[sums]"
@@ -314,8 +319,9 @@ HWY_INLINE void MultiplyInt8Tile(const BlockGemm& product, int64_t first_row, in
   int32_t* const y = reinterpret_cast<int32_t*>(product.y) + first_row * product.y_stride;
   const int64_t column_bytes = RoundUp(product.in, kDepthMultiple);
   const int64_t row_groups = std::max(int64_t{1}, rows / Dots::kRows);
-  for (int64_t first = 0; first < product.width; first += kInt8Columns) {
-    const int64_t columns = std::min(kInt8Columns, product.width - first);
+  constexpr int64_t kStripe = Dots::kVectors * kInt8VectorColumns;
+  for (int64_t first = 0; first < product.width; first += kStripe) {
+    const int64_t columns = std::min(kStripe, product.width - first);
     const int64_t vectors = CeilDivide(columns, kInt8VectorColumns);
     const int64_t padded = vectors * kInt8VectorColumns;
     const Int8Stretch stretch = {.weights = product.weight + first * column_bytes + k * padded,
@@ -333,8 +339,11 @@ HWY_INLINE void MultiplyInt8Tile(const BlockGemm& product, int64_t first_row, in
       case 2:
         MultiplyInt8Stretch<Dots, 2>(tile, stretch, rows, stripe_bytes);
         break;
+      case 3:
+        MultiplyInt8Stretch<Dots, std::min(Dots::kVectors, 3)>(tile, stretch, rows, stripe_bytes);
+        break;
       default:
-        MultiplyInt8Stretch<Dots, kStripeVectors>(tile, stretch, rows, stripe_bytes);
+        MultiplyInt8Stretch<Dots, Dots::kVectors>(tile, stretch, rows, stripe_bytes);
         break;
     }
   }

@@ -13,8 +13,8 @@
 
 namespace attendant {
 
-// The SIMD vectors in a stripe of a packed weight, of every type. On arm64, g++ 12 does not keep
-// the sums of a third one in registers.
+// The SIMD vectors in a stripe of a packed weight, except for the pair dots of int8. On arm64,
+// g++ 12 does not keep the sums of a third one in registers.
 inline constexpr int kStripeVectors = HWY_ARCH_ARM_A64 ? 2 : 3;
 
 inline constexpr int64_t kDepthMultiple = 8;
@@ -32,8 +32,14 @@ struct StepLayout {
 inline constexpr int64_t kInt8Step = 4;
 inline constexpr int64_t kInt8VectorColumns = 8;
 inline constexpr int64_t kInt8VectorBytes = kInt8Step * kInt8VectorColumns;
-inline constexpr int64_t kInt8Columns = kStripeVectors * kInt8VectorColumns;
-inline constexpr StepLayout kInt8Layout = {kInt8Step, kInt8VectorColumns, kInt8Columns};
+// For each kernel in int8_dots-inl.h. On x86, pair dots sum fewer rows at once, so that the sums of
+// a fourth vector are in registers too: each element of x that is loaded then serves more columns.
+inline constexpr int kPairDotsVectors = HWY_ARCH_ARM_A64 ? 2 : 4;
+inline constexpr int kQuadDotsVectors = kStripeVectors;
+inline constexpr StepLayout kPairDotsLayout = {kInt8Step, kInt8VectorColumns,
+                                               kPairDotsVectors* kInt8VectorColumns};
+inline constexpr StepLayout kQuadDotsLayout = {kInt8Step, kInt8VectorColumns,
+                                               kQuadDotsVectors* kInt8VectorColumns};
 // For matrix instructions, see vector_gemm.cc.
 inline constexpr StepLayout kMatrixLayout = {8, 4, 4 * kStripeVectors};
 

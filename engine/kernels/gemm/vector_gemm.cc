@@ -331,7 +331,11 @@ DataType TypeOf(GemmElement element) {
   }
 }
 
-const StepLayout& LayoutOfInt8() { return UsesInt8Matrices() ? kMatrixLayout : kInt8Layout; }
+const StepLayout& LayoutOfInt8() {
+  if (UsesInt8Matrices()) return kMatrixLayout;
+  static const bool has_dots = HasInt8Dots();
+  return has_dots ? kQuadDotsLayout : kPairDotsLayout;
+}
 
 }  // namespace
 
