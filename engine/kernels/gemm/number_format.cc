@@ -19,6 +19,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 constexpr size_t kRotatedBlock = 128;
+constexpr size_t kMostVectors = 8;  // that are rotated in registers
 // The factor for elements outside whole blocks: about as much as the rotation scales the others.
 constexpr float kTailFactor = 8;
 
@@ -81,7 +82,7 @@ HWY_INLINE Bits Magnitude(Floats x) {
 // Rounds to int32. NearestInt would also handle numbers that are too large, which takes as long as
 // the rest of the conversion.
 HWY_INLINE Bits RoundToIntegers(Floats x) {
-#if HWY_TARGET <= HWY_AVX3
+#if HWY_ARCH_X86
   Bits rounded;
   asm("vcvtps2dq %[x], %[rounded]" : [rounded] "=v"(rounded.raw) : [x] "v"(x.raw));
   return rounded;
@@ -102,44 +103,70 @@ void ScaleRow(const float* from, size_t count, float inverse, bool emulate, void
   });
 }
 
+// Swaps elements i and i + stride, where stride is a power of two.
+template <size_t stride>
+HWY_INLINE Floats SwapAcross(Floats x) {
+  if constexpr (stride == 1) return hn::Shuffle2301(x);
+  if constexpr (stride == 2) return hn::Shuffle1032(x);
+  HWY_ALIGN int32_t partners[kLanes];
+  for (size_t lane = 0; lane < kLanes; ++lane) partners[lane] = static_cast<int32_t>(lane ^ stride);
+  return hn::TableLookupLanes(x, hn::SetTableIndices(FloatTag(), partners));
+}
+
 // Replaces elements i and i + stride by their sum and their difference.
 template <size_t stride>
 HWY_INLINE Floats AddAcross(Floats x) {
   if constexpr (stride < kLanes) {
-    HWY_ALIGN int32_t partners[kLanes];
     HWY_ALIGN float signs[kLanes];
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      partners[lane] = static_cast<int32_t>(lane ^ stride);
-      signs[lane] = (lane & stride) != 0 ? -1.0f : 1.0f;
-    }
+    for (size_t lane = 0; lane < kLanes; ++lane) signs[lane] = (lane & stride) != 0 ? -1.0f : 1.0f;
     // A product with 1 or -1 is exact, so this is a single addition.
-    const FloatTag d;
-    const Floats partner = hn::TableLookupLanes(x, hn::SetTableIndices(d, partners));
-    return hn::MulAdd(x, hn::Load(d, signs), partner);
+    return hn::MulAdd(x, hn::Load(FloatTag(), signs), SwapAcross<stride>(x));
   }
   return x;
 }
 
-// Computes the fast Walsh-Hadamard transform of a block, by additions in a fixed order, so that
-// SIMD vectors of any length give the same bits. Updates `largest` with the magnitudes of the
-// result.
-HWY_INLINE void RotateBlock(const float* from, float* to, Bits& largest) {
-  constexpr size_t kVectors = kRotatedBlock / kLanes;
-  const FloatTag d;
-  Floats v[kVectors];
-  for (size_t i = 0; i < kVectors; ++i) v[i] = hn::LoadU(d, from + i * kLanes);
-  for (size_t stride = kVectors / 2; stride > 0; stride /= 2) {
+// Replaces vectors i and i + kStride by their sum and their difference, then halves the stride.
+template <size_t kStride, size_t kVectors>
+HWY_INLINE void AddBetween(Floats (&v)[kVectors]) {
+  if constexpr (kStride > 0) {
+#pragma GCC unroll 8
     for (size_t i = 0; i < kVectors; ++i) {
-      if ((i & stride) != 0) continue;
-      const Floats a = v[i], b = v[i + stride];
+      if ((i & kStride) != 0) continue;
+      const Floats a = v[i], b = v[i + kStride];
       v[i] = hn::Add(a, b);
-      v[i + stride] = hn::Sub(a, b);
+      v[i + kStride] = hn::Sub(a, b);
     }
+    AddBetween<kStride / 2>(v);
   }
-  for (size_t i = 0; i < kVectors; ++i) {
-    const Floats sums = AddAcross<1>(AddAcross<2>(AddAcross<4>(AddAcross<8>(v[i]))));
-    largest = hn::Max(largest, Magnitude(sums));
-    hn::StoreU(sums, d, to + i * kLanes);
+}
+
+// Computes the fast Walsh-Hadamard transform of a block of kElements elements, by additions in a
+// fixed order, so that SIMD vectors of any length give the same bits. Updates `largest` with the
+// magnitudes of the result. `from` may be `to`.
+template <size_t kElements>
+HWY_INLINE void RotateBlock(const float* from, float* to, Bits& largest) {
+  constexpr size_t kVectors = kElements / kLanes;
+  const FloatTag d;
+  if constexpr (kVectors > kMostVectors) {
+    constexpr size_t kHalf = kElements / 2;
+    for (size_t i = 0; i < kHalf; i += kLanes) {
+      const Floats a = hn::LoadU(d, from + i), b = hn::LoadU(d, from + kHalf + i);
+      hn::StoreU(hn::Add(a, b), d, to + i);
+      hn::StoreU(hn::Sub(a, b), d, to + kHalf + i);
+    }
+    RotateBlock<kHalf>(to, to, largest);
+    RotateBlock<kHalf>(to + kHalf, to + kHalf, largest);
+  } else {
+    Floats v[kVectors];
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kVectors; ++i) v[i] = hn::LoadU(d, from + i * kLanes);
+    AddBetween<kVectors / 2>(v);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kVectors; ++i) {
+      const Floats sums = AddAcross<1>(AddAcross<2>(AddAcross<4>(AddAcross<8>(v[i]))));
+      largest = hn::Max(largest, Magnitude(sums));
+      hn::StoreU(sums, d, to + i * kLanes);
+    }
   }
 }
 
@@ -148,7 +175,9 @@ HWY_INLINE void RotateBlock(const float* from, float* to, Bits& largest) {
 float RotateRow(const float* from, size_t count, float* to) {
   Bits largest = hn::Zero(BitsTag());
   size_t i = 0;
-  for (; i + kRotatedBlock <= count; i += kRotatedBlock) RotateBlock(from + i, to + i, largest);
+  for (; i + kRotatedBlock <= count; i += kRotatedBlock) {
+    RotateBlock<kRotatedBlock>(from + i, to + i, largest);
+  }
   const Floats factor = hn::Set(FloatTag(), kTailFactor);
   TransformRow(from + i, count - i, to + i, [&](Floats x) HWY_ATTR {
     const Floats scaled = hn::Mul(x, factor);
