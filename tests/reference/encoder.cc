@@ -27,8 +27,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // The weights of one model, in float64, by their canonical names.
 class Weights {
  public:
-  Weights(WeightSource& source, ComputeType compute_type, int8_t largest_int8_weight)
-      : type(compute_type), largest_int8(largest_int8_weight), source_(source) {}
+  Weights(WeightSource& source, ComputeType compute_type) : type(compute_type), source_(source) {}
 
   Vector Read(const std::string& name, int64_t elements) const {
     std::vector<float> values(elements);
@@ -45,15 +44,14 @@ class Weights {
   }
 
   const ComputeType type;
-  const int8_t largest_int8;
 
  private:
   WeightSource& source_;
 };
 
 // Returns rows as operands of a product; in kF32 they are unchanged.
-template <class Rounding>
-Vector Round(const Rounding& rounding, ComputeType type, const Vector& values, int64_t cols) {
+using Rounding = Matrix (*)(ComputeType, MatrixView<const float>);
+Vector Round(Rounding rounding, ComputeType type, const Vector& values, int64_t cols) {
   if (type == ComputeType::kF32) return values;
   const std::vector<float> floats(values.begin(), values.end());
   const int64_t rows = static_cast<int64_t>(values.size()) / cols;
@@ -72,10 +70,8 @@ struct LinearLayer {
   LinearLayer(const Weights& weights, const std::string& name, int64_t outs, int64_t ins,
               ComputeType compute_type)
       : type(compute_type), out(outs), in(ins), bias(weights.ReadBias(name + ".bias", outs)) {
-    const auto round = [&](ComputeType to, MatrixView<const float> rows) {
-      return WeightOperand(to, rows, weights.largest_int8);
-    };
-    const Vector weight = Round(round, type, weights.Read(name + ".weight", outs * ins), ins);
+    const Vector weight =
+        Round(WeightOperand, type, weights.Read(name + ".weight", outs * ins), ins);
     depth = static_cast<int64_t>(weight.size()) / outs;
     transposed.resize(weight.size());
     for (int64_t o = 0; o < out; ++o) {
@@ -622,7 +618,7 @@ void LeaveOutMasks(const EmbeddingShape& shape, const std::vector<int32_t>& word
 
 std::vector<Vector> Encoder::Encode(std::vector<Vector> sequences,
                                     std::vector<Positions> positions) const {
-  const Weights weights(weights_, type_, largest_int8_weight_);
+  const Weights weights(weights_, type_);
   for (size_t i = positions.size(); i < sequences.size(); ++i) {
     positions.emplace_back(sequences[i].size() / model_.layer.hidden_size);
     std::iota(positions[i].begin(), positions[i].end(), 0);
@@ -651,7 +647,7 @@ double RoundToType(double x, DataType type) {
 }
 
 Vector Encoder::Embed(const TokenSequence& ids) const {
-  const Weights weights(weights_, type_, largest_int8_weight_);
+  const Weights weights(weights_, type_);
   const EmbeddingShape& shape = *model_.embeddings;
   const int64_t length = static_cast<int64_t>(ids.words.size());
   if (length == 0) return {};

@@ -25,11 +25,8 @@ class Encoder {
   // are rounded as `type` rounds them (InputOperand and WeightOperand in reference.h), and the
   // operands of attention to bfloat16 if AttendsInBf16. Everything else is float64.
   Encoder(const ModelDescription& description, WeightSource& weights,
-          ComputeType type = ComputeType::kF32, int8_t largest_int8_weight = 127)
-      : model_(description),
-        weights_(weights),
-        type_(type),
-        largest_int8_weight_(largest_int8_weight) {}
+          ComputeType type = ComputeType::kF32)
+      : model_(description), weights_(weights), type_(type) {}
 
   // Computes all layers and the exit norm for each sequence [length, E]. `positions` are those of
   // its tokens; empty: 0, 1, …
@@ -43,7 +40,6 @@ class Encoder {
   ModelDescription model_;
   WeightSource& weights_;
   ComputeType type_;
-  int8_t largest_int8_weight_;
 };
 
 }  // namespace attendant::reference

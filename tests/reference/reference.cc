@@ -256,10 +256,9 @@ float LargestMagnitude(absl::Span<const float> row) {
   return largest;
 }
 
-double Quantize(float x, float largest, float largest_int8) {
+double Quantize(float x, float largest) {
   if (largest == 0) return 0;
-  return static_cast<double>(std::nearbyint(x * (largest_int8 / largest))) *
-         (largest / largest_int8);
+  return static_cast<double>(std::nearbyint(x * (127.0f / largest))) * (largest / 127.0f);
 }
 
 enum class Part { kHigh, kLow };
@@ -276,14 +275,13 @@ Matrix Split(MatrixView<const float> rows, absl::Span<const Part> parts) {
 }
 
 Matrix Operand(ComputeType type, MatrixView<const float> rows, float block_factor,
-               float tail_factor, int8_t largest_int8) {
+               float tail_factor) {
   Matrix operand(rows);
   for (int64_t r = 0; r < rows.rows && type == ComputeType::kInt8; ++r) {
     const std::vector<float> rotated =
         RotateRow({rows.row(r), static_cast<size_t>(rows.cols)}, block_factor, tail_factor);
     const float largest = LargestMagnitude(rotated);
-    for (int64_t c = 0; c < rows.cols; ++c)
-      operand(r, c) = Quantize(rotated[c], largest, largest_int8);
+    for (int64_t c = 0; c < rows.cols; ++c) operand(r, c) = Quantize(rotated[c], largest);
   }
   for (int64_t r = 0; r < rows.rows && type == ComputeType::kBf16; ++r) {
     for (int64_t c = 0; c < rows.cols; ++c) operand(r, c) = RoundToBf16(rows.row(r)[c]);
@@ -295,12 +293,12 @@ Matrix Operand(ComputeType type, MatrixView<const float> rows, float block_facto
 
 Matrix InputOperand(ComputeType type, MatrixView<const float> rows) {
   if (type == ComputeType::kBf16x3) return Split(rows, {Part::kLow, Part::kHigh, Part::kHigh});
-  return Operand(type, rows, 1.0f, 8.0f, 127);
+  return Operand(type, rows, 1.0f, 8.0f);
 }
 
-Matrix WeightOperand(ComputeType type, MatrixView<const float> rows, int8_t largest_int8) {
+Matrix WeightOperand(ComputeType type, MatrixView<const float> rows) {
   if (type == ComputeType::kBf16x3) return Split(rows, {Part::kHigh, Part::kLow, Part::kHigh});
-  return Operand(type, rows, 1.0f / kRotatedBlock, 1.0f / 8.0f, largest_int8);
+  return Operand(type, rows, 1.0f / kRotatedBlock, 1.0f / 8.0f);
 }
 
 double MaxDifference(const Matrix& expected, MatrixView<const float> actual) {

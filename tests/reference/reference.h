@@ -83,11 +83,11 @@ SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const 
 // kBf16x3: three times as many columns, [low, high, high] of an input and [high, low, high] of a
 // weight; a finite element is nearly low + high. kInt8: rotated in blocks of 128 (see
 // engine/kernels/gemm/number_format.h), then rounded to the nearest of 255 evenly spaced values up
-// to the largest magnitude of the row, or of 2 `largest_int8` + 1; NaN in a row that is not finite.
-// Rotation, scales and roundings are float32, as in the engine, because otherwise a value halfway
-// between two could be rounded either way.
+// to the largest magnitude of the row; NaN in a row that is not finite. Rotation, scales and
+// roundings are float32, as in the engine, because otherwise a value halfway between two could be
+// rounded either way.
 Matrix InputOperand(ComputeType type, MatrixView<const float> rows);
-Matrix WeightOperand(ComputeType type, MatrixView<const float> rows, int8_t largest_int8 = 127);
+Matrix WeightOperand(ComputeType type, MatrixView<const float> rows);
 
 // Returns the largest absolute difference; infinity if a NaN or an infinity has no equal
 // counterpart.

@@ -42,8 +42,7 @@ struct WeightBlock {
 // Large enough for full speed, and small enough for sums as accurate as oneDNN's.
 inline constexpr int64_t kVectorSumBlock = 384;
 
-// y[rows, width] = x[rows, in] W + bias. Elements of int8 x and weights are in [-127, 127]. The
-// vector GEMM requires weights of at most LargestInt8VectorWeight in magnitude.
+// y[rows, width] = x[rows, in] W + bias. Elements of int8 x and weights are in [-127, 127].
 struct BlockGemm {
   GemmElement element;
   int64_t in;     // for AMX, must pass FillsAmxTiles
@@ -63,11 +62,6 @@ inline constexpr int64_t kMostAmxColumns = 192;
 
 // Whether `in` columns of x fill whole tiles. Only then does the AMX GEMM support them.
 bool FillsAmxTiles(GemmElement element, int64_t in);
-
-// Returns the largest magnitude of int8 weights for which the sums of the vector GEMM are exact on
-// this CPU: 63 on x86 CPUs without AVX-VNNI, where products of bytes are added in 16 bits;
-// otherwise 127.
-int8_t LargestInt8VectorWeight();
 
 // Return the bytes of a packed weight [width, in].
 int64_t AmxWeightBytes(GemmElement element, int64_t in, int64_t width);

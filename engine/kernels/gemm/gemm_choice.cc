@@ -15,7 +15,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/kernels/gemm/block_gemm.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/isa.h"
 
 namespace attendant {
@@ -201,10 +200,6 @@ bool IsForVectorGemm(const ComputeMode& mode) {
 
 bool UsesVectorGemm(const ComputeMode& mode) {
   return mode.gemm == Gemm::kAuto ? IsForVectorGemm(mode) : mode.gemm == Gemm::kVector;
-}
-
-int8_t LargestInt8Weight(const ComputeMode& mode) {
-  return !mode.emulate && UsesVectorGemm(mode) ? LargestInt8VectorWeight() : kLargestInt8;
 }
 
 absl::Status ChooseGemm(const ComputeMode& mode, ProductPlan& plan) {

@@ -19,9 +19,6 @@ bool IsForVectorGemm(const ComputeMode& mode);
 // 16-bit weights use the vector GEMM on every CPU.)
 bool UsesVectorGemm(const ComputeMode& mode);
 
-// Returns the largest magnitude of int8 weights in this mode; see LargestInt8VectorWeight.
-int8_t LargestInt8Weight(const ComputeMode& mode);
-
 // Sets the implementation that `mode` requests, and the measured speedup, for the sizes of `plan`.
 // If UsesVectorGemm is false, kAuto selects the AMX GEMM if the CPU has AMX, x fills its tiles, a
 // self-test gives the same bits as oneDNN, and a benchmark is faster by kWorthwhileSpeedup for few

@@ -30,11 +30,10 @@ namespace {
 constexpr int64_t kInt8TileRows = 16;
 constexpr int64_t kInt8TileDepth = 512;
 
-// Each class of products below multiplies kSteps steps of the depth of kInt8VectorColumns columns
-// with those of a row of a tile, and adds the products to the sums of the columns. The weights of a
-// step and the sums are kParts vectors each. The sums of kRows rows and a stripe of kVectors times
-// kInt8VectorColumns columns fit into the registers. Sums are exact for weights of at most
-// kLargestWeight in magnitude.
+// Each class of products below multiplies a step of the depth of kInt8VectorColumns columns with
+// that of a row of a tile, and adds the products to the sums of the columns. The weights of a step
+// and the sums are kParts vectors each. The sums of kRows rows and a stripe of kVectors times
+// kInt8VectorColumns columns fit into the registers.
 
 #if HWY_TARGET == HWY_NEON
 
@@ -60,8 +59,6 @@ class Int8Tile {
 
 // For CPUs with dot products. In assembly for the same reason as RoundToHalves (simd-inl.h).
 struct QuadDots {
-  static constexpr int8_t kLargestWeight = 127;
-  static constexpr int kSteps = 1;
   static constexpr int kRows = 4;
   static constexpr int kVectors = kQuadDotsVectors;
   static constexpr int kParts = 2;
@@ -75,10 +72,10 @@ struct QuadDots {
     return vreinterpret_s8_s32(vset_lane_s32(tile.Four(row, k), vdup_n_s32(0), 0));
   }
   static HWY_INLINE Sums Start(const Int8Tile& /*tile*/, int64_t /*row*/) { return vdupq_n_s32(0); }
-  static HWY_INLINE Sums Add(const Factors (&x)[1], const Weights (&weights)[1], Sums sums) {
+  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
     asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %[sums].4s, %[weights].16b, %[x].4b[0]"
         : [sums] "+w"(sums)
-        : [weights] "w"(weights[0]), [x] "w"(x[0]));
+        : [weights] "w"(weights), [x] "w"(x));
     return sums;
   }
   static HWY_INLINE void Store(const Sums (&sums)[kParts], int32_t* y) {
@@ -89,8 +86,6 @@ struct QuadDots {
 
 // Adds pairs of 16-bit products. Each column has two sums until it is stored.
 struct PairDots {
-  static constexpr int8_t kLargestWeight = 127;
-  static constexpr int kSteps = 1;
   static constexpr int kRows = 2;
   static constexpr int kVectors = kPairDotsVectors;
   static constexpr int kParts = 4;
@@ -104,8 +99,8 @@ struct PairDots {
     return vreinterpret_s8_s32(vdup_n_s32(tile.Four(row, k)));
   }
   static HWY_INLINE Sums Start(const Int8Tile& /*tile*/, int64_t /*row*/) { return vdupq_n_s32(0); }
-  static HWY_INLINE Sums Add(const Factors (&x)[1], const Weights (&weights)[1], Sums sums) {
-    return vpadalq_s16(sums, vmull_s8(weights[0], x[0]));
+  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
+    return vpadalq_s16(sums, vmull_s8(weights, x));
   }
   static HWY_INLINE void Store(const Sums (&sums)[kParts], int32_t* y) {
     vst1q_s32(y, vpaddq_s32(sums[0], sums[1]));
@@ -190,35 +185,25 @@ struct DotsOfAvx2 {
   }
 };
 
-// Weights have 7 bits so that the products of two steps can be added in 16 bits: their sum is at
-// least -4 * 127 * 64 = -32512. With 8 bits, each step would have to be widened to 32 bits, which
-// was measured to take 1.15 times as long.
+// Widens each sum of two products, at most 2 * 127 * 128 in magnitude, to 32 bits.
 struct PairDots : DotsOfAvx2 {
-  static constexpr int8_t kLargestWeight = 63;
-  static constexpr int kSteps = 2;
   static constexpr int kRows = 2;
   static constexpr int kVectors = kPairDotsVectors;
-  static HWY_INLINE Sums Add(const Factors (&x)[2], const Weights (&weights)[2], Sums sums) {
-    const auto pairs = [&](int step) HWY_ATTR {
-      return _mm256_maddubs_epi16(x[step].magnitudes,
-                                  _mm256_xor_si256(weights[step], x[step].masks));
-    };
-    const __m256i both = _mm256_add_epi16(pairs(0), pairs(1));
-    return _mm256_add_epi32(sums, _mm256_madd_epi16(both, _mm256_set1_epi16(1)));
+  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
+    const __m256i pairs = _mm256_maddubs_epi16(x.magnitudes, _mm256_xor_si256(weights, x.masks));
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
 };
 
 // For CPUs with AVX-VNNI. In assembly for the same reason as RoundToHalves (simd-inl.h).
 struct QuadDots : DotsOfAvx2 {
-  static constexpr int8_t kLargestWeight = 127;
-  static constexpr int kSteps = 1;
   static constexpr int kRows = 4;
   static constexpr int kVectors = kQuadDotsVectors;
-  static HWY_INLINE Sums Add(const Factors (&x)[1], const Weights (&weights)[1], Sums sums) {
-    const __m256i weights_for_magnitudes = _mm256_xor_si256(weights[0], x[0].masks);
+  static HWY_INLINE Sums Add(const Factors& x, Weights weights, Sums sums) {
+    const __m256i weights_for_magnitudes = _mm256_xor_si256(weights, x.masks);
     asm("%{vex%} vpdpbusd %[weights], %[magnitudes], %[sums]"
         : [sums] "+x"(sums)
-        : [magnitudes] "x"(x[0].magnitudes), [weights] "x"(weights_for_magnitudes));
+        : [magnitudes] "x"(x.magnitudes), [weights] "x"(weights_for_magnitudes));
     return sums;
   }
 };
@@ -249,7 +234,6 @@ template <class Dots, int kRows, int kVectors>
 HWY_NOINLINE void MultiplyInt8Rows(const Int8Tile& tile, const Int8Stretch& stretch,
                                    const char* ahead, int64_t row) {
   constexpr int kParts = Dots::kParts, kAllParts = kVectors * kParts;
-  constexpr int kSteps = Dots::kSteps;
   constexpr int64_t kPartBytes = kInt8VectorBytes / kParts,
                     kStepBytes = kVectors * kInt8VectorBytes;
   const char* HWY_RESTRICT weights = stretch.weights;
@@ -260,27 +244,18 @@ HWY_NOINLINE void MultiplyInt8Rows(const Int8Tile& tile, const Int8Stretch& stre
 #pragma GCC unroll 12
     for (auto& sum : sums[r]) sum = Dots::Start(tile, row + r);
   }
-  for (int64_t k = 0; k < depth; k += kSteps * kInt8Step) {
-#pragma GCC unroll 2
-    for (int step = 0; step < kSteps; ++step, ahead += bytes_ahead) __builtin_prefetch(ahead);
+  for (int64_t k = 0; k < depth; k += kInt8Step) {
+    __builtin_prefetch(ahead);
+    ahead += bytes_ahead;
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      typename Dots::Factors factors[kSteps];
-#pragma GCC unroll 2
-      for (int step = 0; step < kSteps; ++step) {
-        factors[step] = Dots::Repeat(tile, row + r, k + step * kInt8Step);
-      }
+      const typename Dots::Factors factors = Dots::Repeat(tile, row + r, k);
 #pragma GCC unroll 12
       for (int part = 0; part < kAllParts; ++part) {
-        typename Dots::Weights columns[kSteps];
-#pragma GCC unroll 2
-        for (int step = 0; step < kSteps; ++step) {
-          columns[step] = Dots::Load(weights + step * kStepBytes + part * kPartBytes);
-        }
-        sums[r][part] = Dots::Add(factors, columns, sums[r][part]);
+        sums[r][part] = Dots::Add(factors, Dots::Load(weights + part * kPartBytes), sums[r][part]);
       }
     }
-    weights += kSteps * kStepBytes;
+    weights += kStepBytes;
   }
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
@@ -362,10 +337,6 @@ HWY_INLINE void MultiplyInt8With(const BlockGemm& product) {
 bool UsesInt8Dots() {
   static const bool has_dots = HasInt8Dots();
   return has_dots;
-}
-
-int8_t LargestWeightOfDots() {
-  return UsesInt8Dots() ? QuadDots::kLargestWeight : PairDots::kLargestWeight;
 }
 
 void MultiplyInt8ByDots(const BlockGemm& product) {

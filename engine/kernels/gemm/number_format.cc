@@ -187,15 +187,15 @@ float RotateRow(const float* from, size_t count, float* to) {
   return hn::GetLane(hn::BitCast(FloatTag(), hn::MaxOfLanes(BitsTag(), largest)));
 }
 
-float RotateAndQuantizeRow(const float* from, size_t count, bool emulate, float largest_int8,
-                           float* scratch, void* to) {
+float RotateAndQuantizeRow(const float* from, size_t count, bool emulate, float* scratch,
+                           void* to) {
   const float largest = RotateRow(from, count, scratch);
   // Below this the factor would overflow. NaN compares false.
   const bool is_zero = largest < 0x1p-100f;
   const bool is_number = largest <= std::numeric_limits<float>::max();
   if (!is_zero && is_number) {
-    ScaleRow(scratch, count, largest_int8 / largest, emulate, to);
-    return largest / largest_int8;
+    ScaleRow(scratch, count, kLargestInt8 / largest, emulate, to);
+    return largest / kLargestInt8;
   }
   std::memset(to, 0, count * (emulate ? sizeof(float) : sizeof(int8_t)));
   return is_zero ? 0.0f : std::numeric_limits<float>::quiet_NaN();
@@ -217,10 +217,8 @@ HWY_EXPORT(RotateAndQuantizeRow);
 
 namespace {
 
-float RotateAndQuantize(const float* source, size_t count, bool emulate, int8_t largest_int8,
-                        float* scratch, void* to) {
-  return HWY_DYNAMIC_DISPATCH(RotateAndQuantizeRow)(source, count, emulate, largest_int8, scratch,
-                                                    to);
+float RotateAndQuantize(const float* source, size_t count, bool emulate, float* scratch, void* to) {
+  return HWY_DYNAMIC_DISPATCH(RotateAndQuantizeRow)(source, count, emulate, scratch, to);
 }
 
 void RoundRowsNatively(MatrixView<const float> rows, const ConversionTarget& target) {
@@ -247,7 +245,7 @@ void ConvertInputRows(const ComputeMode& mode, MatrixView<const float> rows, flo
   for (int64_t r = 0; r < rows.rows; ++r, to += target.row_stride) {
     const float* row = rows.row(r);
     if (mode.type == ComputeType::kInt8) {
-      scales[r] = RotateAndQuantize(row, count, mode.emulate, kLargestInt8, scratch, to);
+      scales[r] = RotateAndQuantize(row, count, mode.emulate, scratch, to);
     } else if (mode.type == ComputeType::kBf16x3) {
       HWY_DYNAMIC_DISPATCH(SplitRow)(row, count, mode.emulate, to, to + target.part_stride);
     } else {
@@ -264,7 +262,7 @@ float ConvertInput(const ComputeMode& mode, const float* source, int64_t count, 
 }
 
 float ConvertWeight(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
-                    const ConversionTarget& target, int8_t largest_int8) {
+                    const ConversionTarget& target) {
   if (mode.type != ComputeType::kInt8) return ConvertInput(mode, source, count, scratch, target);
   // These factors are powers of two, so the products are exact.
   const int64_t rotated = count - count % static_cast<int64_t>(kRotatedBlock);
@@ -272,8 +270,7 @@ float ConvertWeight(const ComputeMode& mode, const float* source, int64_t count,
   std::transform(source, source + rotated, scratch, scale(1.0f / kRotatedBlock));
   std::transform(source + rotated, source + count, scratch + rotated,
                  scale(1 / (kTailFactor * kTailFactor)));
-  return RotateAndQuantize(scratch, static_cast<size_t>(count), mode.emulate, largest_int8, scratch,
-                           target.data);
+  return RotateAndQuantize(scratch, static_cast<size_t>(count), mode.emulate, scratch, target.data);
 }
 
 }  // namespace attendant

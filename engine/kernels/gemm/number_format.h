@@ -47,8 +47,8 @@ void ConvertInputRows(const ComputeMode& mode, MatrixView<const float> rows, flo
 
 // Likewise converts a row of a weight [out, in], but with H / 128 instead of H and 1 / 8 instead of
 // 8. Because H H = 128 I, the product of the two converted rows is the product of the original
-// rows. Int8 elements are at most `largest_int8` in magnitude, which replaces 127.
+// rows.
 float ConvertWeight(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
-                    const ConversionTarget& target, int8_t largest_int8 = kLargestInt8);
+                    const ConversionTarget& target);
 
 }  // namespace attendant

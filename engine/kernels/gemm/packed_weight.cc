@@ -206,10 +206,9 @@ void PackedWeight::PackPanel(MatrixView<const float> weight, Panel& panel) {
   const int64_t part_bytes = shape.width * row_bytes;
   AlignedBuffer<char> converted(shape.parts * part_bytes);
   AlignedBuffer<float> scratch(plan.in);
-  const int8_t largest_int8 = LargestInt8Weight(mode);
   for (int64_t r = 0; r < shape.width; ++r) {
     const float scale = ConvertWeight(mode, weight.row(panel.begin + r), plan.in, scratch.data(),
-                                      {converted.data() + r * row_bytes, part_bytes}, largest_int8);
+                                      {converted.data() + r * row_bytes, part_bytes});
     if (column_scales.size() > 0) column_scales[panel.begin + r] = scale;
   }
   panel.Pack({converted.data(), row_bytes, part_bytes});

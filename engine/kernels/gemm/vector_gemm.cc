@@ -270,13 +270,6 @@ void MultiplyInt8(const BlockGemm& product) {
   MultiplyInt8ByDots(product);
 }
 
-int8_t LargestWeight() {
-#if HWY_TARGET == HWY_NEON
-  if (UsesInt8Matrices()) return 127;
-#endif
-  return LargestWeightOfDots();
-}
-
 void MultiplyBFloat16([[maybe_unused]] const BlockGemm& product) {
 #if HWY_TARGET == HWY_NEON
   RequireBf16Units();
@@ -340,7 +333,6 @@ namespace attendant {
 
 HWY_EXPORT(MultiplyOnVectors);
 HWY_EXPORT(NameOfKernel);
-HWY_EXPORT(LargestWeight);
 HWY_EXPORT(ColumnsOfPackedWeight);
 HWY_EXPORT(PackStripes);
 
@@ -368,8 +360,6 @@ const StepLayout& LayoutOfInt8() {
 const char* VectorKernelName(GemmElement element) {
   return HWY_DYNAMIC_DISPATCH(NameOfKernel)(element);
 }
-
-int8_t LargestInt8VectorWeight() { return HWY_DYNAMIC_DISPATCH(LargestWeight)(); }
 
 int64_t VectorWeightBytes(GemmElement element, int64_t in, int64_t width) {
   if (element == GemmElement::kBFloat16Both) return BytesInSteps(kMatrixLayout, 2 * in, width);

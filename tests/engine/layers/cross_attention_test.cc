@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/kernels/gemm/gemm_choice.h"
 #include "engine/layers/state/workspace.h"
 #include "tests/reference/reference.h"
 #include "tests/support/engine_calls.h"
@@ -119,7 +118,7 @@ class CrossAttentionTest : public ::testing::TestWithParam<ComputeType> {
     const int64_t out = static_cast<int64_t>(weight.size()) / in;
     return reference::Linear(
         reference::InputOperand(mode_.type, ViewOf(x, static_cast<int64_t>(x.size()) / in, in)),
-        reference::WeightOperand(mode_.type, ViewOf(weight, out, in), LargestInt8Weight(mode_)),
+        reference::WeightOperand(mode_.type, ViewOf(weight, out, in)),
         tensors.at("layer.0." + name + ".bias"));
   }
 

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_replace.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/kernels/gemm/gemm_choice.h"
 #include "tests/reference/encoder.h"
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
@@ -88,8 +87,7 @@ void ExpectErrorOfASimulation(const ModelDescription& model, WeightSource& weigh
   const std::vector<Sequence> inputs = RandomSequences(lengths, model.layer.hidden_size, 99);
   const std::vector<std::vector<double>> x = InFloat64(inputs);
   const auto exact = reference::Encoder(model, weights).Encode(x);
-  const auto simulated =
-      reference::Encoder(model, weights, mode.type, LargestInt8Weight(mode)).Encode(x);
+  const auto simulated = reference::Encoder(model, weights, mode.type).Encode(x);
   const auto encoder = LoadEncoder(model, weights, mode);
   EncoderRun run(encoder, 1024, 2);
   const std::vector<Sequence> computed = Encode(run, *encoder, inputs);

@@ -109,13 +109,5 @@ TEST(ProductPlanTest, TellsHowALayerIsComputed) {
   EXPECT_THAT(int8.implementations, testing::ElementsAre(VectorKernelName(GemmElement::kInt8)));
 }
 
-TEST(LargestInt8WeightTest, HasSevenBitsWhereSumsOfSixteenBitsWouldSaturate) {
-  const bool sums_have_32_bits = HasInt8Dots() || kOldestIsa == Isa::kNeon;
-  EXPECT_EQ(LargestInt8Weight({ComputeType::kInt8, false, Gemm::kVector}),
-            sums_have_32_bits ? 127 : 63);
-  EXPECT_EQ(LargestInt8Weight({ComputeType::kInt8, false, Gemm::kOneDnn}), 127);
-  EXPECT_EQ(LargestInt8Weight({ComputeType::kInt8, true, Gemm::kVector}), 127);
-}
-
 }  // namespace gemm_choice_test
 }  // namespace attendant

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/kernels/convert.h"
-#include "engine/kernels/gemm/gemm_choice.h"
 #include "engine/kernels/gemm/number_format.h"
 #include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
@@ -100,9 +99,7 @@ struct Layer {
   Matrix Expected(int64_t rows) const {
     return reference::Linear(
         reference::InputOperand(mode.type, ViewOf(x, rows, shape.in)),
-        reference::WeightOperand(mode.type, ViewOf(weight, shape.out, shape.in),
-                                 LargestInt8Weight(mode)),
-        bias);
+        reference::WeightOperand(mode.type, ViewOf(weight, shape.out, shape.in)), bias);
   }
 
   Shape shape;
@@ -494,7 +491,7 @@ TEST(GemmTest, GivesTheBiasForRowsOfZeros) {
 TEST(GemmTest, Int8MatchesOnAnyCpuWhereNothingSaturates) {
   constexpr int64_t kRows = 80;
   const Shape shape{120, 210};
-  const ComputeMode native{ComputeType::kInt8, false, Gemm::kOneDnn};
+  const ComputeMode native{ComputeType::kInt8, false};
   Layer layer(shape, kRows, {ComputeType::kInt8, true});
   for (float& weight : layer.weight) weight *= 0.49f;
   for (int64_t c = 0; c < shape.out; ++c) {
