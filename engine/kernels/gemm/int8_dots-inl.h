@@ -292,7 +292,7 @@ HWY_INLINE void MultiplyInt8Tile(const BlockGemm& product, int64_t first_row, in
   const Int8Tile tile(product.x + first_row * product.x_row_bytes + k, product.x_row_bytes, rows,
                       depth);
   int32_t* const y = reinterpret_cast<int32_t*>(product.y) + first_row * product.y_stride;
-  const int64_t column_bytes = RoundUp(product.in, kDepthMultiple);
+  const int64_t column_bytes = RoundUp(product.in, kInt8Step);
   const int64_t row_groups = std::max(int64_t{1}, rows / Dots::kRows);
   constexpr int64_t kStripe = Dots::kVectors * kInt8VectorColumns;
   for (int64_t first = 0; first < product.width; first += kStripe) {
@@ -332,11 +332,6 @@ HWY_INLINE void MultiplyInt8With(const BlockGemm& product) {
       MultiplyInt8Tile<Dots>(product, row, std::min(kInt8TileRows, product.rows - row), k, depth);
     }
   }
-}
-
-bool UsesInt8Dots() {
-  static const bool has_dots = HasInt8Dots();
-  return has_dots;
 }
 
 void MultiplyInt8ByDots(const BlockGemm& product) {

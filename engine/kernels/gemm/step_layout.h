@@ -17,12 +17,10 @@ namespace attendant {
 // g++ 12 does not keep the sums of a third one in registers.
 inline constexpr int kStripeVectors = HWY_ARCH_ARM_A64 ? 2 : 3;
 
-inline constexpr int64_t kDepthMultiple = 8;
-
 // A packed weight that is split into stripes of up to `stripe_columns` columns, padded with zeros
 // to whole vectors of `vector_columns`. A step of a stripe has `step_bytes` bytes of the depth of
 // the first column, then as many of the next column, and so on. The steps follow each other, and
-// are padded with zeros to a multiple of kDepthMultiple bytes of the depth.
+// are padded with zeros to whole steps.
 struct StepLayout {
   int64_t step_bytes;
   int64_t vector_columns;
@@ -43,6 +41,11 @@ inline constexpr StepLayout kQuadDotsLayout = {kInt8Step, kInt8VectorColumns,
 // For matrix instructions, see vector_gemm.cc.
 inline constexpr StepLayout kMatrixLayout = {8, 4, 4 * kStripeVectors};
 
+inline bool UsesInt8Dots() {
+  static const bool has_dots = HasInt8Dots();
+  return has_dots;
+}
+
 inline bool UsesInt8Matrices() {
   static const bool has_matrices = HasInt8Matrices();
   return has_matrices;
@@ -50,7 +53,7 @@ inline bool UsesInt8Matrices() {
 
 // Return the bytes of a packed weight with `depth` bytes in a row, and pack it.
 inline int64_t BytesInSteps(const StepLayout& layout, int64_t depth, int64_t width) {
-  return RoundUp(depth, kDepthMultiple) * RoundUp(width, layout.vector_columns);
+  return RoundUp(depth, layout.step_bytes) * RoundUp(width, layout.vector_columns);
 }
 
 inline void PackInSteps(const StepLayout& layout, const WeightBlock& rows, int64_t depth,
@@ -60,7 +63,7 @@ inline void PackInSteps(const StepLayout& layout, const WeightBlock& rows, int64
     const int64_t columns = std::min(layout.stripe_columns, rows.width - first);
     const int64_t line_bytes = RoundUp(columns, layout.vector_columns) * layout.step_bytes;
     const char* const row = rows.data + first * rows.row_bytes;
-    for (int64_t k = 0; k < RoundUp(depth, kDepthMultiple); k += layout.step_bytes) {
+    for (int64_t k = 0; k < depth; k += layout.step_bytes) {
       const int64_t bytes = std::clamp(depth - k, int64_t{0}, layout.step_bytes);
       for (int64_t c = 0; c < columns; ++c) {
         std::memcpy(packed + c * layout.step_bytes, row + c * rows.row_bytes + k, bytes);

@@ -351,8 +351,7 @@ DataType TypeOf(GemmElement element) {
 
 const StepLayout& LayoutOfInt8() {
   if (UsesInt8Matrices()) return kMatrixLayout;
-  static const bool has_dots = HasInt8Dots();
-  return has_dots ? kQuadDotsLayout : kPairDotsLayout;
+  return UsesInt8Dots() ? kQuadDotsLayout : kPairDotsLayout;
 }
 
 }  // namespace
