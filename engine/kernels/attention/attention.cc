@@ -281,14 +281,17 @@ int64_t CountItems(const AttentionCall& call, const ItemPlan& plan) {
   return first_item.back();
 }
 
-// Chooses large items, which pack keys and values rarely, unless there would be too few.
+// Chooses large items, which pack keys and values rarely, unless there would be too few. Counts the
+// items of the plan that it returns.
 ItemPlan ChooseItems(const AttentionCall& call, int threads) {
   const int64_t sharing = MostSharing(call.shape);
   const int64_t most = kMaxQueries / sharing / kMaxPanelWidth * kMaxPanelWidth;
   for (const ItemPlan& plan : {ItemPlan{sharing, most}, {sharing, std::min(most, kFewQueries)}}) {
     if (CountItems(call, plan) >= kItemsPerThread * threads) return plan;
   }
-  return {1, kFewQueries};
+  const ItemPlan smallest = {1, kFewQueries};
+  CountItems(call, smallest);
+  return smallest;
 }
 
 Item ItemOf(const AttentionCall& call, const ItemPlan& plan, int64_t number, int64_t rank) {
@@ -352,10 +355,9 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     return keys_a != keys_b ? keys_a > keys_b : a < b;
   });
   const ItemPlan plan = ChooseItems(call, team.size());
-  const int64_t items = CountItems(call, plan);
+  const std::vector<int64_t>& first_item = call.workspace.first_item;
   std::atomic<int64_t> fully_masked = 0;
-  team.ParallelFor(items, [&](int worker, int64_t item) {
-    const std::vector<int64_t>& first_item = call.workspace.first_item;
+  team.ParallelFor(first_item.back(), [&](int worker, int64_t item) {
     const auto after = std::upper_bound(first_item.begin(), first_item.end(), item);
     const int64_t rank = after - first_item.begin() - 1;
     fully_masked.fetch_add(
