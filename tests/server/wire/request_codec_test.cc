@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "inference/inference_service.pb.h"
 #include "tests/server/wire/agreement.h"
@@ -209,15 +207,14 @@ TEST_F(RequestCodecTest, LastDataOfMergedTensorsWins) {
   EXPECT_THAT(request.hidden_states().shape(), ElementsAre(2, 3));
 }
 
-// Making a payload of each one would look at all slices before it: 10^11 steps.
+// Making a payload of each one would look at all slices before it, in 4 * 10^11 steps, which is
+// beyond the time limit of tests.
 TEST_F(RequestCodecTest, RepeatedDataTakesLinearTime) {
   std::string tensor;
-  for (int i = 0; i < (1 << 20); ++i) tensor += WireField(3, "x");
+  for (int i = 0; i < (1 << 21); ++i) tensor += WireField(3, "x");
   const std::string bytes = WireField(4, tensor) + WireField(4, WireField(3, "last"));
-  const absl::Time start = absl::Now();
   v1::AttendRequest request;
   const auto payloads = ParseRequest(InSlicesOf(bytes, 16), kNoBound, request).value();
-  EXPECT_LT(absl::Now() - start, absl::Seconds(30));
   ASSERT_EQ(payloads.size(), 1u);
   EXPECT_EQ(ToString(payloads.begin()->second), "last");
 }
