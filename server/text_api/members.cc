@@ -213,13 +213,13 @@ std::vector<TextInput> Members::Pairs(const char* name, bool* batch) {
   if (member.is_string()) return {TakeText(member)};
   constexpr char kExpected[] =
       "a string, a pair of strings, or a list of lists of one or two strings";
-  if (!IsList(member, kExpected)) return {};
+  if (!CheckList(member, kExpected)) return {};
   *batch = !FirstOf(member.value)->is_string();
   if (!*batch) return {TakePair(member)};
   return Each(member, kExpected, &Members::TakePair);
 }
 
-bool Members::IsList(const Member& member, const char* expected) {
+bool Members::CheckList(const Member& member, const char* expected) {
   if (!member.value) return false;
   const size_t size = member.value->size();
   if (!member.value->is_array()) {
@@ -237,7 +237,7 @@ bool Members::IsList(const Member& member, const char* expected) {
 
 std::vector<TextInput> Members::Each(const Member& list, const char* expected, Take take) {
   std::vector<TextInput> inputs;
-  if (!IsList(list, expected)) return inputs;
+  if (!CheckList(list, expected)) return inputs;
   inputs.reserve(list.value->size());
   for (const JsonValue& value : list.value->Elements()) {
     inputs.push_back((this->*take)({value, Element(list.field, inputs.size())}));

@@ -75,7 +75,7 @@ class Members {
   Member Given(const char* name);  // absence is an error
   // Returns whether a member is a list of at least one element and as many as the limit at most;
   // records an error unless it is absent.
-  bool IsList(const Member& member, const char* expected);
+  bool CheckList(const Member& member, const char* expected);
   // Reads such a list.
   std::vector<TextInput> Each(const Member& list, const char* expected, Take take);
   TextInput TakeText(const Member& value);
