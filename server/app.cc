@@ -298,9 +298,9 @@ class App::Impl {
     return absl::OkStatus();
   }
 
-  // Not a Timer, whose callbacks must not block, and which allocates for each of them.
+  // Not a Timer: its callbacks must not block, and it allocates for each of them.
   void RunHousekeeping() {
-    // An exception, such as std::bad_alloc, only ends that time.
+    // An exception, such as std::bad_alloc, ends only this round.
     while (!stops_housekeeping_.WaitForNotificationWithTimeout(absl::Seconds(1))) {
       Guarded([this] { DoHousekeeping(); }).IgnoreError();
     }

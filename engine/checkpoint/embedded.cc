@@ -47,7 +47,7 @@ constexpr float kScale = 0.02f / kSumDeviation;
 // A power of two, so that 1 + x * scale is rounded once, with or without a fused multiply-add.
 constexpr float kNormScale = 0x1p-21f;
 
-// Whether the weight belongs to a mixture of experts, whose linear layers have no biases.
+// Whether the weight belongs to a mixture of experts. Linear layers of mixtures have no biases.
 bool IsOfMixture(absl::string_view name) {
   return absl::StrContains(name, ".router.") || absl::StrContains(name, ".expert.");
 }

@@ -26,7 +26,7 @@ class HealthStates {
   void Set(const std::string& name, bool serving);
   // Forgets the name, which is then unknown. Does nothing after Shutdown.
   void Remove(const std::string& name);
-  // From now on no name serves. Does not allocate, because a server that drains must get on.
+  // From now on no name serves. Does not allocate, because a draining server must continue.
   void Shutdown();
 
   // Returns whether the name serves; nothing if it is unknown.

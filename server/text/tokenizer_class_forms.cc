@@ -182,7 +182,8 @@ std::optional<std::string> FormWriter::FileValue(absl::string_view name) {
   return std::nullopt;
 }
 
-// Returns a value for lists of tokens and pieces, which may be empty; nullopt for other names.
+// Returns the value of a name that stands for tokens or pieces in a list, possibly ""; nullopt for
+// other names.
 std::optional<std::string> FormWriter::ListValue(absl::string_view name) {
   std::vector<std::string> all;
   if (name == "languages") {

@@ -109,8 +109,8 @@ struct Family {
   bool texts_take_pooler = false;
   bool pads_texts = false;  // texts have as many tokens as there are positions, see TextPadding
   // A classification head pools by these modes, or as the config must say if there are none, and
-  // applies this activation after its first linear layer; if there is none, that of the encoder's
-  // layers.
+  // applies this activation after its first linear layer. Without an activation here, the head uses
+  // the activation of the encoder's layers.
   std::vector<PoolingMode> classifier_modes = {PoolingMode::kFirstToken};
   std::optional<Activation> classifier_activation = Activation::kTanh;
   ConfigKeys keys = {};

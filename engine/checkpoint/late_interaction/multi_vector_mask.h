@@ -9,7 +9,7 @@
 
 namespace attendant {
 
-// The kinds of files that say which tokens are skipped: those of a list of words, or punctuation.
+// The kinds of files that select skipped tokens, by a list of words or as punctuation.
 enum class MaskFile {
   kModule,    // the config.json of a MultiVectorMask: the list
   kPylate,    // config_sentence_transformers.json: the list; without one, punctuation

@@ -126,7 +126,7 @@ class Call : public grpc::ServerGenericBidiReactor,
 
   mutable absl::Mutex mutex_;
   // A slot or a place among the streams. Shared, so that the later one of End, which counts the
-  // call, and OnDone gives it back. The allocation is small beside that of the call itself.
+  // call, and OnDone gives it back. The allocation is small compared with the call itself.
   std::shared_ptr<Budget::Reservation> place_ ABSL_GUARDED_BY(mutex_);
   Budget::Reservation memory_ ABSL_GUARDED_BY(mutex_);  // of the entry, then of the response
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);    // owned by the read in progress

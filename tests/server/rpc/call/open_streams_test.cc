@@ -17,15 +17,15 @@ class FakeStream final : public OpenStream {
 TEST(OpenStreamsTest, AllAreDrainedAlsoThoseToCome) {
   OpenStreams open;
   const auto now = std::make_shared<FakeStream>(), later = std::make_shared<FakeStream>(),
-             gone = std::make_shared<FakeStream>();
+             removed = std::make_shared<FakeStream>();
   open.Add(now);
-  open.Add(gone);
-  open.Remove(gone.get());
+  open.Add(removed);
+  open.Remove(removed.get());
   open.Drain();
   open.Add(later);
   EXPECT_EQ(now->drained, 1);
   EXPECT_EQ(later->drained, 1);
-  EXPECT_EQ(gone->drained, 0);
+  EXPECT_EQ(removed->drained, 0);
 }
 
 }  // namespace open_streams_test
