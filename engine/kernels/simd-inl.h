@@ -55,6 +55,14 @@ HWY_INLINE void ForTile(const Function& function) {
   }
 }
 
+// Makes the compiler update the sum in place. With AVX2, the sums of a tile and the operands fill
+// all registers, and g++ 12 would otherwise hold some sums in memory.
+HWY_INLINE void KeepInRegister([[maybe_unused]] Floats& sum) {
+#if HWY_TARGET == HWY_AVX2
+  asm volatile("" : "+x"(sum.raw));
+#endif
+}
+
 // Loads the first `count` < kLanes floats, and zeros into the other lanes. Does not read beyond
 // them. The end of a row uses the same SIMD arithmetic as its middle, so that the bits of an
 // element do not depend on its position.

@@ -73,7 +73,8 @@ void PackAmxWeight(GemmElement element, const WeightBlock& rows, char* packed);
 void PackVectorWeight(GemmElement element, const WeightBlock& rows, char* packed);
 
 // Each aborts the process on CPUs without its units: the AMX GEMM, and kBFloat16Both for the vector
-// GEMM, for which sum_block is a multiple of 4.
+// GEMM. If sum_block is less than `in`, it is even for kBFloat16, and a multiple of 4 for
+// kBFloat16Both.
 void RunAmxGemm(const BlockGemm& product);
 void RunVectorGemm(const BlockGemm& product);
 

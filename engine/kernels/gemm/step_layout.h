@@ -17,6 +17,10 @@ namespace attendant {
 // g++ 12 does not keep the sums of a third one in registers.
 inline constexpr int kStripeVectors = HWY_ARCH_ARM_A64 ? 2 : 3;
 
+// The number of elements of the depth that bfloat16 weights have side by side, when x is float32. A
+// pair fills 32 bits, so that x86 widens either element by one instruction. NEON does so anyway.
+inline constexpr int64_t kBf16WeightStep = HWY_ARCH_ARM_A64 ? 1 : 2;
+
 // A packed weight that is split into stripes of up to `stripe_columns` columns, padded with zeros
 // to whole vectors of `vector_columns`. A step of a stripe has `step_bytes` bytes of the depth of
 // the first column, then as many of the next column, and so on. The steps follow each other, and

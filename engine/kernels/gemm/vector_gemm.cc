@@ -28,7 +28,8 @@ namespace {
 
 // The packed weight is split into stripes of kStripeVectors (step_layout.h) vectors of columns.
 // The last one may have fewer and is padded with zeros. A stripe has the columns of one row of W^T
-// side by side, row after row. The sums of a tile of kTileRows rows and a stripe are in registers.
+// side by side, row after row; for bfloat16, those of kBf16WeightStep rows, with the elements of a
+// column adjacent. The sums of a tile of kTileRows rows and a stripe are in registers.
 constexpr int64_t kVectorColumns = static_cast<int64_t>(kLanes);
 constexpr int64_t kStripeColumns = kStripeVectors * kVectorColumns;
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // with 32 registers
@@ -37,30 +38,7 @@ constexpr int kTileRows = 8;
 constexpr int kTileRows = 4;
 #endif
 
-// Widening bfloat16 takes two instructions with AVX2, which slow the few products of a tile of rows
-// down. So for many rows, the weights of a stretch are widened once, before they are multiplied. On
-// a Zen 3, that was 1.1 to 1.15 times as fast for 64 rows or more, and slower for 16.
-constexpr bool kWidensOnce = HWY_TARGET == HWY_AVX2;
-constexpr int64_t kRowsToWidenOnce = 64;
-
 int64_t FloatColumns(int64_t width) { return RoundUp(width, kVectorColumns); }
-
-HWY_INLINE Floats LoadWeights(const float* from) { return hn::LoadU(FloatTag(), from); }
-
-HWY_INLINE Floats LoadWeights(const hwy::bfloat16_t* from) {
-  const uint16_t* const halves = reinterpret_cast<const uint16_t*>(from);
-#if HWY_TARGET == HWY_NEON  // one instruction, in place of one that widens and one that shifts
-  const uint16x8_t bits = vcombine_u16(vld1_u16(halves), vdup_n_u16(0));
-  return Floats(vreinterpretq_f32_u16(vzip1q_u16(vdupq_n_u16(0), bits)));
-#else
-  const auto bits = hn::PromoteTo(BitsTag(), hn::LoadU(hn::Rebind<uint16_t, FloatTag>(), halves));
-  return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bits));
-#endif
-}
-
-HWY_INLINE Floats LoadWeights(const hwy::float16_t* from) {
-  return hn::PromoteTo(FloatTag(), hn::LoadU(hn::Rebind<hwy::float16_t, FloatTag>(), from));
-}
 
 // How the elements of a packed weight are multiplied. A step is the part of the depth that lies
 // together for each column.
@@ -68,9 +46,44 @@ template <class T>
 struct Operands {
   using X = float;
   using Weight = T;
-  static constexpr int64_t kStep = 1;
+  static constexpr int64_t kStep = std::is_same_v<T, hwy::bfloat16_t> ? kBf16WeightStep : 1;
   static constexpr bool kExact = false;
 };
+
+// Return element `k` of a step of a vector of columns.
+HWY_INLINE Floats LoadWeights(const float* step, int64_t /*k*/) {
+  return hn::LoadU(FloatTag(), step);
+}
+
+#if HWY_TARGET == HWY_NEON
+HWY_INLINE Floats LoadWeights(const hwy::bfloat16_t* step, int64_t /*k*/) {
+  const uint16_t* const halves = reinterpret_cast<const uint16_t*>(step);
+  const uint16x8_t bits = vcombine_u16(vld1_u16(halves), vdup_n_u16(0));
+  return Floats(vreinterpretq_f32_u16(vzip1q_u16(vdupq_n_u16(0), bits)));
+}
+#else
+// Clears the lower halves. With AVX2 the mask stays in memory, because the sums of a tile need the
+// registers.
+HWY_INLINE Bits UpperHalves(Bits pairs) {
+#if HWY_TARGET == HWY_AVX2
+  constexpr uint64_t kUpper = 0xFFFF0000FFFF0000;
+  HWY_ALIGN static constexpr uint64_t kMask[] = {kUpper, kUpper, kUpper, kUpper};
+  asm("vpand %[mask], %[pairs], %[pairs]" : [pairs] "+x"(pairs.raw) : [mask] "m"(kMask));
+  return pairs;
+#else
+  return hn::And(pairs, hn::Set(BitsTag(), 0xFFFF0000));
+#endif
+}
+
+HWY_INLINE Floats LoadWeights(const hwy::bfloat16_t* step, int64_t k) {
+  const Bits pairs = hn::LoadU(BitsTag(), reinterpret_cast<const uint32_t*>(step));
+  return hn::BitCast(FloatTag(), k == 0 ? hn::ShiftLeft<16>(pairs) : UpperHalves(pairs));
+}
+#endif
+
+HWY_INLINE Floats LoadWeights(const hwy::float16_t* step, int64_t /*k*/) {
+  return hn::PromoteTo(FloatTag(), hn::LoadU(hn::Rebind<hwy::float16_t, FloatTag>(), step));
+}
 
 #if HWY_TARGET == HWY_NEON
 // In this layout, stripes have steps of several elements (StepLayout).
@@ -119,36 +132,54 @@ struct Stretch {
   int64_t bytes_ahead;
 };
 
+// Adds the products of element kElement of a step to the sums. `x` is this element of the first
+// row.
+template <int kElement, class T, int kRows, int kVectors>
+HWY_INLINE void AddProducts(const float* HWY_RESTRICT x, int64_t x_stride,
+                            const T* HWY_RESTRICT step, Floats (&sums)[kRows][kVectors]) {
+  Floats columns[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    columns[v] = LoadWeights(step + v * kVectorColumns * Operands<T>::kStep, kElement);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    const Floats factor = hn::Set(FloatTag(), x[r * x_stride]);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      sums[r][v] = hn::MulAdd(factor, columns[v], sums[r][v]);
+      KeepInRegister(sums[r][v]);
+    }
+  }
+}
+
 // Computes the sums of kRows rows from `row` on.
 template <class T, int kRows, int kVectors>
-requires(Operands<T>::kStep == 1) HWY_INLINE
+requires(std::is_same_v<typename Operands<T>::X, float>) HWY_INLINE
     void SumRows(const Stretch& stretch, const char* packed, const char* ahead, int64_t row,
                  Floats (&sums)[kRows][kVectors]) {
-  const FloatTag d;
+  constexpr int64_t kStep = Operands<T>::kStep;
   const int64_t x_stride = stretch.x_row_bytes / static_cast<int64_t>(sizeof(float));
   const int64_t depth = stretch.depth;
   const float* HWY_RESTRICT x = reinterpret_cast<const float*>(stretch.x) + row * x_stride;
   const T* HWY_RESTRICT weights = reinterpret_cast<const T*>(packed);
-  ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR { sums[r][v] = hn::Zero(d); });
+  ForTile<kRows, kVectors>([&](int r, int v) HWY_ATTR { sums[r][v] = hn::Zero(FloatTag()); });
   const int64_t bytes_ahead = stretch.bytes_ahead;
-  for (int64_t k = 0; k < depth; ++k, weights += kVectors * kVectorColumns) {
+  int64_t k = 0;
+  for (; k + kStep <= depth; k += kStep, weights += kVectors * kVectorColumns * kStep) {
     __builtin_prefetch(ahead);
     ahead += bytes_ahead;
-    Floats columns[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) columns[v] = LoadWeights(weights + v * kVectorColumns);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const Floats factor = hn::Set(d, x[r * x_stride + k]);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(factor, columns[v], sums[r][v]);
-    }
+    AddProducts<0>(x + k, x_stride, weights, sums);
+    if constexpr (kStep == 2) AddProducts<1>(x + k + 1, x_stride, weights, sums);
+  }
+  if constexpr (kStep == 2) {  // the first of a pair whose second is padding
+    if (k < depth) AddProducts<0>(x + k, x_stride, weights, sums);
   }
 }
 
 #if HWY_TARGET == HWY_NEON
 template <class T, int kRows, int kVectors>
-requires(Operands<T>::kStep > 1) HWY_INLINE
+requires(!std::is_same_v<typename Operands<T>::X, float>) HWY_INLINE
     void SumRows(const Stretch& stretch, const char* weights, const char* ahead, int64_t row,
                  Floats (&sums)[kRows][kVectors]) {
   const int64_t depth = stretch.depth * static_cast<int64_t>(sizeof(typename Operands<T>::Weight));
@@ -201,24 +232,6 @@ HWY_INLINE void MultiplyAllRows(const Stretch& stretch, const char* weights, con
   for (; row < rows; ++row) MultiplyRows<T, 1, kVectors>(stretch, weights, ahead, row);
 }
 
-// Computes the products of a stretch, whose weights are followed by those of the next one.
-template <int kVectors, class T>
-HWY_INLINE void MultiplyStretch(const Stretch& stretch, const char* weights, int64_t rows) {
-  const char* const ahead = weights + ColumnBytes<T>(stretch.depth) * kVectors * kVectorColumns;
-  if constexpr (kWidensOnce && std::is_same_v<T, hwy::bfloat16_t>) {
-    if (rows >= kRowsToWidenOnce && stretch.depth <= kVectorSumBlock) {
-      HWY_ALIGN float widened[kVectorSumBlock * kVectors * kVectorColumns];
-      const int64_t elements = stretch.depth * kVectors * kVectorColumns;
-      for (int64_t i = 0; i < elements; i += kVectorColumns) {
-        hn::Store(LoadWeights(reinterpret_cast<const T*>(weights) + i), FloatTag(), widened + i);
-      }
-      return MultiplyAllRows<kVectors, float>(stretch, reinterpret_cast<const char*>(widened),
-                                              ahead, rows);
-    }
-  }
-  MultiplyAllRows<kVectors, T>(stretch, weights, ahead, rows);
-}
-
 // Computes the products of a stripe of `columns` columns from `first` on.
 template <int kVectors, class T>
 HWY_INLINE void MultiplyStripe(const BlockGemm& product, int64_t first, int64_t columns) {
@@ -240,8 +253,9 @@ HWY_INLINE void MultiplyStripe(const BlockGemm& product, int64_t first, int64_t 
         .last_columns = (columns - 1) % kVectorColumns + 1,
         .bytes_ahead = kVectors * kVectorColumns * ColumnBytes<T>(1) /
                        std::max(int64_t{1}, CeilDivide(product.rows, kTileRows))};
-    MultiplyStretch<kVectors, T>(stretch, weights, product.rows);
-    weights += ColumnBytes<T>(depth) * kVectors * kVectorColumns;
+    const char* const next = weights + ColumnBytes<T>(depth) * kVectors * kVectorColumns;
+    MultiplyAllRows<kVectors, T>(stretch, weights, next, product.rows);
+    weights = next;
   }
 }
 
@@ -306,19 +320,18 @@ const char* NameOfKernel(GemmElement element) {
 
 int64_t ColumnsOfPackedWeight(int64_t width) { return FloatColumns(width); }
 
-// Writes the transposed columns to `packed`, with `bytes` bytes per element.
-void PackStripes(const WeightBlock& rows, DataType type, char* packed) {
-  const int64_t bytes = ByteWidth(type);
+// Writes the transposed columns to `packed`, `step` elements of the depth at a time.
+void PackStripes(const WeightBlock& rows, DataType type, int64_t step, char* packed) {
   for (int64_t first = 0; first < rows.width; first += kStripeColumns) {
     const int64_t columns = std::min(kStripeColumns, rows.width - first);
-    const int64_t padded = FloatColumns(columns);
-    float line[kStripeColumns] = {};
-    for (int64_t k = 0; k < rows.in; ++k, packed += padded * bytes) {
+    const int64_t elements = FloatColumns(columns) * step;
+    for (int64_t k = 0; k < rows.in; k += step, packed += elements * ByteWidth(type)) {
+      float line[kStripeColumns * kBf16WeightStep] = {};
       for (int64_t c = 0; c < columns; ++c) {
-        std::memcpy(&line[c], rows.data + (first + c) * rows.row_bytes + k * sizeof(float),
-                    sizeof(float));
+        std::memcpy(&line[c * step], rows.data + (first + c) * rows.row_bytes + k * sizeof(float),
+                    std::min(step, rows.in - k) * sizeof(float));
       }
-      FromFloat(line, padded, type, packed);
+      FromFloat(line, elements, type, packed);
     }
   }
 }
@@ -349,6 +362,10 @@ DataType TypeOf(GemmElement element) {
   }
 }
 
+int64_t StepOf(GemmElement element) {
+  return element == GemmElement::kBFloat16 ? kBf16WeightStep : 1;
+}
+
 const StepLayout& LayoutOfInt8() {
   if (UsesInt8Matrices()) return kMatrixLayout;
   return UsesInt8Dots() ? kQuadDotsLayout : kPairDotsLayout;
@@ -363,7 +380,8 @@ const char* VectorKernelName(GemmElement element) {
 int64_t VectorWeightBytes(GemmElement element, int64_t in, int64_t width) {
   if (element == GemmElement::kBFloat16Both) return BytesInSteps(kMatrixLayout, 2 * in, width);
   if (element == GemmElement::kInt8) return BytesInSteps(LayoutOfInt8(), in, width);
-  return HWY_DYNAMIC_DISPATCH(ColumnsOfPackedWeight)(width) * in * ByteWidth(TypeOf(element));
+  return HWY_DYNAMIC_DISPATCH(ColumnsOfPackedWeight)(width) * RoundUp(in, StepOf(element)) *
+         ByteWidth(TypeOf(element));
 }
 
 void PackVectorWeight(GemmElement element, const WeightBlock& rows, char* packed) {
@@ -371,7 +389,7 @@ void PackVectorWeight(GemmElement element, const WeightBlock& rows, char* packed
     return PackInSteps(kMatrixLayout, rows, 2 * rows.in, packed);
   }
   if (element == GemmElement::kInt8) return PackInSteps(LayoutOfInt8(), rows, rows.in, packed);
-  HWY_DYNAMIC_DISPATCH(PackStripes)(rows, TypeOf(element), packed);
+  HWY_DYNAMIC_DISPATCH(PackStripes)(rows, TypeOf(element), StepOf(element), packed);
 }
 
 void RunVectorGemm(const BlockGemm& product) { HWY_DYNAMIC_DISPATCH(MultiplyOnVectors)(product); }
