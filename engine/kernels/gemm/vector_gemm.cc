@@ -28,8 +28,8 @@ namespace {
 
 // The packed weight is split into stripes of kStripeVectors (step_layout.h) vectors of columns.
 // The last one may have fewer and is padded with zeros. A stripe has the columns of one row of W^T
-// side by side, row after row; for bfloat16, those of kBf16WeightStep rows, with the elements of a
-// column adjacent. The sums of a tile of kTileRows rows and a stripe are in registers.
+// side by side, row after row. For bfloat16, kBf16WeightStep rows are stored together, column after
+// column. The sums of a tile of kTileRows rows and a stripe are in registers.
 constexpr int64_t kVectorColumns = static_cast<int64_t>(kLanes);
 constexpr int64_t kStripeColumns = kStripeVectors * kVectorColumns;
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // with 32 registers
@@ -172,7 +172,7 @@ requires(std::is_same_v<typename Operands<T>::X, float>) HWY_INLINE
     AddProducts<0>(x + k, x_stride, weights, sums);
     if constexpr (kStep == 2) AddProducts<1>(x + k + 1, x_stride, weights, sums);
   }
-  if constexpr (kStep == 2) {  // the first of a pair whose second is padding
+  if constexpr (kStep == 2) {  // An odd depth ends with half a pair.
     if (k < depth) AddProducts<0>(x + k, x_stride, weights, sums);
   }
 }
