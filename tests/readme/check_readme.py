@@ -194,10 +194,23 @@ def check_all_are_linked(pages: list) -> list:
     return [f"README.md does not link to {page.name}" for page in pages[1:] if page.name not in links]
 
 
+def check_directories(pages: list) -> list:
+    """The pages with tables of directories link to every directory of sources."""
+    errors = []
+    for page in pages:
+        if page.name not in ("server/development.md", "engine/README.md", "engine/checkpoint/README.md", "client/README.md"):
+            continue
+        links = re.findall(r"\]\(([\w-]+)\)", page.text)
+        folders = sorted({path.parent.name for path in page.path.parent.glob("*/*.cc")} - set(links))
+        errors += [f"{page.name} does not link to the directory {folder}" for folder in folders]
+    return errors
+
+
 def main() -> None:
     SCRATCH.mkdir(parents=True, exist_ok=True)
     pages = find_pages()
-    errors = [error for page in pages for error in check_names(page, pages)] + check_all_are_linked(pages)
+    errors = [error for page in pages for error in check_names(page, pages)]
+    errors += check_all_are_linked(pages) + check_directories(pages)
     if errors:
         sys.exit("\n".join(errors))
     for line in (line for page in pages for line in describe_commands(page)):
