@@ -21,7 +21,6 @@ export function summarise(series, at) {
     refusals: totalsBy(series, "attendant_refusals_total", "reason"),
     inflight: gauge("inflight_requests"),
     waiting: gauge("queue_requests"),
-    waitingTokens: gauge("queue_tokens"),
     waitingSeconds: gauge("queue_predicted_seconds"),
   };
 }
