@@ -64,7 +64,7 @@ class CommonOptions(TypedDict, total=False):
 class EncodeOptions(CommonOptions, total=False):
     """Arguments of `encode`, in addition to CommonOptions. Requires exactly one of hidden_states, input_ids, features and texts.
 
-    input_ids: [B, S], packed [T] with `lengths`, or a list of [n]: integers from 0 to the vocabulary.
+    input_ids: [B, S], packed [T] with `lengths`, or a list of [n]: integers from 0 to the vocabulary size - 1.
     token_type_ids, position_ids: shaped like input_ids. Default: zeros, and the positions that the model's family defines.
     features: [B, S, W], packed [T, W], or a list of [n, W]: image patches or audio frames.
     texts: a list of texts, for models that accept them (`takes_texts` in their description). Response rows are a list too.
