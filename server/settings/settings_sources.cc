@@ -5,9 +5,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/spelling.h"
 #include "server/settings/settings_table.h"
 
@@ -24,9 +27,15 @@ std::string Suggestion(const std::string& name, const std::vector<std::string>& 
   return absl::StrCat("; did you mean ", *nearest, "?");
 }
 
+std::vector<std::string> SettingNames() {
+  std::vector<std::string> names;
+  for (const SettingRow& row : SettingsTable()) names.push_back(row.name);
+  return names;
+}
+
 std::vector<std::string> KnownNames(std::string (*format)(const std::string&)) {
   std::vector<std::string> names = {format("config")};
-  for (const SettingRow& row : SettingsTable()) names.push_back(format(row.name));
+  for (const std::string& name : SettingNames()) names.push_back(format(name));
   return names;
 }
 
@@ -73,6 +82,12 @@ std::vector<std::string> WithValues(const std::vector<std::string>& arguments) {
     reversed.push_back(std::move(text));
   }
   return reversed;
+}
+
+std::string WithoutQuotes(absl::string_view text) {
+  const bool quoted = text.size() >= 2 && text.front() == text.back() &&
+                      (text.front() == '"' || text.front() == '\'');
+  return std::string(quoted ? text.substr(1, text.size() - 2) : text);
 }
 
 // Checks the flags that select the program's action.
@@ -157,33 +172,28 @@ absl::StatusOr<SettingsSource> ReadVariables(
 
 absl::StatusOr<SettingsSource> ReadConfigFile(const std::string& path) {
   std::ifstream file(path);
-  if (!file || std::filesystem::is_directory(path)) {
-    return absl::InvalidArgumentError(absl::StrCat("config file ", path, ": cannot be read"));
-  }
-  std::vector<CLI::ConfigItem> items;
-  try {
-    items = CLI::ConfigINI().from_config(file);
-  } catch (const CLI::Error& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("config file ", path, ": ", absl::StrReplaceAll(error.what(), {{"\n", " "}})));
-  }
+  const auto refusal = [&](const auto&... why) {
+    return absl::InvalidArgumentError(absl::StrCat("config file ", path, ": ", why...));
+  };
+  if (!file || std::filesystem::is_directory(path)) return refusal("cannot be read");
   SettingsSource source;
-  for (const CLI::ConfigItem& item : items) {
-    if (item.name == "++" || item.name == "--") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("config file ", path, ": sections are not supported"));
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    const absl::string_view text = absl::StripAsciiWhitespace(line);
+    if (text.empty() || text[0] == '#' || text[0] == ';') continue;
+    if (text[0] == '[') return refusal("sections are not supported");
+    if (!absl::StrContains(text, '=')) {
+      return refusal("line ", number, ": expected NAME = VALUE; got \"", text, "\"");
     }
-    const auto known = [&](const SettingRow& row) { return row.name == item.fullname(); };
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(text, absl::MaxSplits('=', 1));
+    const std::string name(absl::StripAsciiWhitespace(parts.first));
+    const auto known = [&](const SettingRow& row) { return row.name == name; };
     if (std::none_of(SettingsTable().begin(), SettingsTable().end(), known)) {
-      const std::string nearest =
-          Suggestion(item.fullname(), KnownNames([](const std::string& name) { return name; }));
-      return absl::InvalidArgumentError(absl::StrCat("config file ", path, ": unknown setting \"",
-                                                     item.fullname(), "\"", nearest));
+      return refusal("unknown setting \"", name, "\"", Suggestion(name, SettingNames()));
     }
-    std::vector<std::string>& texts = source.texts[item.name];
-    texts.insert(texts.end(), item.inputs.begin(), item.inputs.end());
-    if (texts.empty()) texts.emplace_back();
-    source.labels[item.name] = absl::StrCat("config file ", path, ": ", item.name);
+    source.texts[name].push_back(WithoutQuotes(absl::StripAsciiWhitespace(parts.second)));
+    source.labels[name] = absl::StrCat("config file ", path, ": ", name);
   }
   return source;
 }

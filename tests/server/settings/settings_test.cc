@@ -162,6 +162,34 @@ TEST(SettingsTest, SeveralModelsFromEachSource) {
   EXPECT_EQ(flags.models[0].name, "c");
 }
 
+TEST(SettingsTest, TheRestOfALineOfTheConfigFileIsOneValue) {
+  const ConfigFile file(
+      "# a comment\n  model = a=/a folder/x,dtype=int8,weights=bf16\r\n"
+      "model = b=y;c=z\n\ntrusted-proxies = 10.0.0.0/8,fd00::/8\n"
+      "tls-cert=/etc/my certs/#1.crt\nlog-level = \"debug\"\n");
+  const Settings settings = Read({"--config", file.path()});
+  ASSERT_EQ(settings.models.size(), 3u);
+  EXPECT_EQ(FormatModelSetting(settings.models[0]), "a=/a folder/x,dtype=int8,weights=bf16");
+  EXPECT_EQ(FormatModelSetting(settings.models[2]), "c=z");
+  EXPECT_EQ(settings.trusted_proxies.size(), 2u);
+  EXPECT_EQ(settings.tls_cert, "/etc/my certs/#1.crt");
+  EXPECT_EQ(settings.log_level, "debug");
+}
+
+TEST(SettingsTest, RefusesBadLinesOfTheConfigFile) {
+  const auto error = [](const std::string& text) {
+    const ConfigFile file(text);
+    const std::string message = Error({"--config", file.path()});
+    return message.substr(("config file " + file.path() + ": ").size());
+  };
+  EXPECT_EQ(error("port = 1 2\n"), "port: expected an integer from 0 to 65535; got \"1 2\"");
+  EXPECT_EQ(error("port = 1 # one\n"),
+            "port: expected an integer from 0 to 65535; got \"1 # one\"");
+  EXPECT_EQ(error("x=\n"), "unknown setting \"x\"");
+  EXPECT_EQ(error("port = 1\n\noffline\n"), "line 3: expected NAME = VALUE; got \"offline\"");
+  EXPECT_EQ(error("config = other.ini\n"), "unknown setting \"config\"");
+}
+
 TEST(SettingsTest, ReadsAddressesOfEveryForm) {
   for (const std::string text : {"127.0.0.1", "localhost", "::", "fe80::1", "unix:/run/socket"}) {
     EXPECT_EQ(Read({"--address", text}).address, text);
