@@ -63,10 +63,11 @@ absl::StatusOr<std::string> ReadEndpoint(const Variables& variables) {
   if (has_scheme && is_plain && !place.empty() && place.front() != '/') {
     return std::string(endpoint);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("HF_ENDPOINT: expected a URL such as https://huggingface.co, without user, "
-                   "query and fragment; got \"",
-                   value, "\""));
+  // A password may precede the @.
+  return absl::InvalidArgumentError(absl::StrCat(
+      "HF_ENDPOINT: expected a URL such as https://huggingface.co, without user, query and "
+      "fragment; got ",
+      absl::StrContains(value, '@') ? "a user" : absl::StrCat("\"", value, "\"")));
 }
 
 // Never shows the token.

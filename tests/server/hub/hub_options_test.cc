@@ -83,6 +83,9 @@ TEST(HubOptionsTest, TheEndpointIsAPlainUrl) {
     EXPECT_THAT(Error({{"HOME", "/h"}, {"HF_ENDPOINT", value}}),
                 HasSubstr("HF_ENDPOINT: expected a URL such as https://huggingface.co"));
   }
+  EXPECT_EQ(Error({{"HOME", "/h"}, {"HF_ENDPOINT", "https://user:secret@h"}}),
+            "HF_ENDPOINT: expected a URL such as https://huggingface.co, without user, query and "
+            "fragment; got a user");
 }
 
 TEST(HubOptionsTest, TheTokenIsThatOfTheVariableOrOfTheLogin) {
