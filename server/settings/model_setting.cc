@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -131,8 +132,12 @@ absl::Status CheckOverlay(const ModelSetting& model, const std::string& whole) {
 // the text that the user has written.
 absl::StatusOr<ModelSetting> ReadKeys(absl::Span<const std::string> entries,
                                       const std::string& whole, ModelSetting model) {
+  std::set<std::string> keys;
   for (const std::string& text : entries) {
     const std::pair<std::string, std::string> entry = absl::StrSplit(text, absl::MaxSplits('=', 1));
+    if (!keys.insert(entry.first).second) {
+      return Conflict(absl::StrCat("expected the key ", entry.first, " once"), whole);
+    }
     RETURN_IF_ERROR(ReadKey(entry.first, entry.second, model));
   }
   if (model.compute.emulate && model.compute.type == ComputeType::kF32) {

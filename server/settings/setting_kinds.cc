@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -46,12 +47,12 @@ SettingKind BoundedInteger(T Settings::*member, T least, T most) {
       [=](const Settings& settings) { return absl::StrCat(settings.*member); });
 }
 
-// The parts of all texts between semicolons.
+// The parts of all texts between semicolons, without spaces around them.
 std::vector<std::string> SplitTexts(const std::vector<std::string>& texts) {
   std::vector<std::string> parts;
   for (const std::string& text : texts) {
-    for (absl::string_view part : absl::StrSplit(text, ';', absl::SkipEmpty())) {
-      parts.emplace_back(part);
+    for (absl::string_view part : absl::StrSplit(text, ';', absl::SkipWhitespace())) {
+      parts.emplace_back(absl::StripAsciiWhitespace(part));
     }
   }
   return parts;
@@ -123,15 +124,15 @@ SettingKind SwitchKind(bool Settings::*member) {
   return kind;
 }
 
-SettingKind AddressKind(std::string Settings::*member, bool may_be_empty) {
+SettingKind AddressKind(std::string Settings::*member, bool is_for_http) {
   return OneTextKind(
       "an address without a port, such as 127.0.0.1 or ::1",
       [=](const std::string& text, Settings& settings) {
-        const bool is_path = absl::StartsWith(text, "unix:");
+        const bool is_path = absl::StartsWith(text, "unix:") && !is_for_http;
         const bool has_port =
             absl::StartsWith(text, "[") || std::count(text.begin(), text.end(), ':') == 1;
         settings.*member = text;
-        return (is_path || !has_port) && (may_be_empty || !text.empty());
+        return (is_path || !has_port) && (is_for_http || !text.empty());
       },
       [=](const Settings& settings) { return settings.*member; });
 }
@@ -191,7 +192,7 @@ SettingKind OriginsKind(std::vector<std::string> Settings::*member) {
       const bool is_origin = scheme != std::string::npos && scheme > 0 && scheme + 3 < one.size() &&
                              one.find_first_of("/ \r\n,", scheme + 3) == std::string::npos;
       if (one != "*" && !is_origin) return Unexpected(allowed, one);
-      (settings.*member).push_back(one);
+      (settings.*member).push_back(absl::AsciiStrToLower(one));  // as browsers send it
     }
     return absl::OkStatus();
   };

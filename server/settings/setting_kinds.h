@@ -37,8 +37,9 @@ SettingKind DurationKind(absl::Duration Settings::*member, absl::Duration least,
 SettingKind TextKind(std::string Settings::*member);
 // "on" or "off"; a flag without a value means "on".
 SettingKind SwitchKind(bool Settings::*member);
-// An IP address, a host name or unix:PATH, without a port (not HOST:PORT or [ADDRESS]:PORT).
-SettingKind AddressKind(std::string Settings::*member, bool may_be_empty);
+// An IP address, a host name or unix:PATH, without a port (not HOST:PORT or [ADDRESS]:PORT). If
+// `is_for_http`, it may be empty but not unix:PATH.
+SettingKind AddressKind(std::string Settings::*member, bool is_for_http);
 
 // Networks, separated by commas; may be empty.
 SettingKind NetworksKind(std::vector<Network> Settings::*member);

@@ -156,6 +156,7 @@ TEST(SettingsTest, SeveralModelsFromEachSource) {
   const Settings variable = Read({}, {{"ATTENDANT_MODEL", "a=x;b=y"}});
   ASSERT_EQ(variable.models.size(), 2u);
   EXPECT_EQ(variable.models[1].name, "b");
+  EXPECT_EQ(Read({}, {{"ATTENDANT_MODEL", "a=x; b=y; "}}).models[1].name, "b");
   const Settings flags =
       Read({"--model", "c=x", "--model", "d=y"}, {{"ATTENDANT_MODEL", "a=x;b=y"}});
   ASSERT_EQ(flags.models.size(), 2u);
@@ -249,6 +250,9 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
   EXPECT_EQ(Error({"--http-address", "0.0.0.0:8002"}),
             "--http-address: expected an address without a port, such as 127.0.0.1 or ::1; got "
             "\"0.0.0.0:8002\"");
+  EXPECT_EQ(Error({"--http-address", "unix:/run/s"}),
+            "--http-address: expected an address without a port, such as 127.0.0.1 or ::1; got "
+            "\"unix:/run/s\"");
   EXPECT_EQ(
       Error({"--max-batch-tokens=99999999999999999999"}),
       "--max-batch-tokens: expected an integer from 1 to 1048576; got \"99999999999999999999\"");
@@ -306,6 +310,8 @@ TEST(SettingsTest, RefusesBadAliasesAndOrigins) {
                            origin, "\""));
   }
   EXPECT_EQ(Read({"--cors-origin=*"}).cors_origins, std::vector<std::string>({"*"}));
+  EXPECT_EQ(Read({"--cors-origin= https://A.example ; https://b.example;"}).cors_origins,
+            std::vector<std::string>({"https://a.example", "https://b.example"}));
 }
 
 TEST(SettingsTest, RefusesTimesThatTheSchedulerCannotUse) {
@@ -378,6 +384,8 @@ TEST(SettingsTest, RefusesBadModels) {
             "\"b=a,overlay=n,adapter=/x\"; set them on the base");
   EXPECT_EQ(Error({"--model", "a=x,adapter="}),
             "--model: expected a directory for adapter; got \"\"");
+  EXPECT_EQ(Error({"--model", "a=x,dtype=int8,dtype=f32"}),
+            "--model: expected the key dtype once; got \"a=x,dtype=int8,dtype=f32\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=f16"}),
             "--model: expected f32, bf16x3, bf16 or int8 for dtype; got \"f16\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=int8,emulate=1"}),
