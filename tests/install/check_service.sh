@@ -24,6 +24,11 @@ done
 # Where the service may write is where it keeps models of the Hub.
 grep -qx CacheDirectory=attendant "$unit" && grep -qx "model-cache = /var/cache/attendant" "$settings"
 
+# A start that fails, for example because the Hub is unreachable, is tried again until it succeeds. A stop while models are
+# loaded is not a failure.
+for line in Restart=on-failure RestartSec=3 SuccessExitStatus=143; do grep -qx "$line" "$unit"; done
+if grep -q RestartPreventExitStatus "$unit"; then echo "$unit: a failed start is final"; exit 1; fi
+
 ports=$build/service-test/ports
 command=$(sed -n 's/^ExecStart=//p' "$unit")
 [[ $command == "$prefix/bin/attendant-server --config $settings" ]] || { echo "unexpected: $command"; exit 1; }
