@@ -81,6 +81,8 @@ def to_floats(field: str, value: Any) -> WireArray:
     made = _as_wire_array(field, value)
     if made.dtype in FLOATS:
         return made
+    if made.dtype == "bool" and field == "attention_bias":
+        raise invalid(field, "numbers to add to the scores", "booleans; use numpy.where(keep, 0, -numpy.inf)")
     if made.array.dtype.kind not in "fiub":
         raise invalid(field, "an array of numbers", f"one of {made.dtype}")
     return WireArray("float32", made.array.astype("<f4"))

@@ -7,7 +7,7 @@ from typing import Any, List, Mapping, Optional
 
 import numpy as np
 
-from . import arrays
+from . import arrays, messages
 from .errors import invalid
 from .options import SEQUENCE_SHAPES, Memory
 from .sequences import is_list
@@ -66,11 +66,24 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Batch:
-    """The sequences of a request: its input, called `name`, and its memory, if each sequence has its own."""
+    """The sequences of a request: its input, called `name`, and its memory, if each sequence has its own. The rows of images
+    are pixels until `in_patches`."""
 
     name: str
     rows: Sequences
     memory: Optional[Sequences] = None
+    pixels: bool = False
+
+    def in_patches(self, model: messages.GetModelResponse) -> Batch:
+        """Returns the batch with the model's patches as the rows of images."""
+        size = model.front.patch_size**2 if self.pixels else 0
+        if size == 0:
+            return self
+        return replace(self, rows=replace(self.rows, lengths=[pixels // size for pixels in self.rows.lengths]))
+
+
+def _are_pixels(name: str, value: Any) -> bool:
+    return name == "features" and len(getattr(value, "shape", ())) == 4
 
 
 def sequences_of(name: str, value: Any, options: Mapping[str, Any], layout: str) -> Optional[Sequences]:
@@ -93,6 +106,8 @@ def sequences_of(name: str, value: Any, options: Mapping[str, Any], layout: str)
             return None
         fits = min(packed.lengths, default=-1) >= 0 and sum(packed.lengths) == shape[0]
         return packed if fits and layout == "batch_first" else None
+    if _are_pixels(name, value) and layout == "batch_first":
+        return Sequences([shape[2] * shape[3]] * shape[0], axis=0)
     if len(shape) != dimensions + 1 or layout not in ("batch_first", "sequence_first"):
         return None
     axis = 1 if layout == "sequence_first" else 0
@@ -116,7 +131,7 @@ def _batch_of(options: Mapping[str, Any]) -> Optional[Batch]:
     layout = options.get("layout") or "batch_first"
     rows = sequences_of(given[0], options[given[0]], options, layout)
     if rows is None or options.get("memory") is None:
-        return None if rows is None else Batch(given[0], rows)
+        return None if rows is None else Batch(given[0], rows, pixels=_are_pixels(given[0], options[given[0]]))
     memory = memory_of(options)
     keys = sequences_of("hidden_states", memory.hidden_states, vars(memory), layout)
     if keys is None or len(keys.lengths) not in (1, len(rows.lengths)):

@@ -28,6 +28,7 @@ class Division:
     def fit(self, model: messages.GetModelResponse) -> None:
         """Divides the request to fit the limits of this model."""
         if self._batch is not None:
+            self._batch = self._batch.in_patches(model)
             self.parts = divide(self.options, self._batch, model)
 
     def join_encoded(self, found: Sequence[Encoded]) -> Encoded:

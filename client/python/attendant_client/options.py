@@ -37,11 +37,11 @@ class CommonOptions(TypedDict, total=False):
     attention_mask: [B, S], booleans or integers, non-zero keeps the token; with a list: one [n] per sequence. Masked tokens of a
         list are not sent and have no row in the response.
     lengths: B integers, the number of kept tokens of each sequence. Required for packed arrays.
-    attention_bias: [B or 1, H or 1, S or 1, S or 1], added to the scores before the softmax; -inf masks a pair.
+    attention_bias: [B or 1, H or 1, S or 1, S or 1], numbers added to the scores before the softmax; -inf masks a pair.
     attention_form: "per_head", "head_mean" or "top_keys": form of returned probabilities.
     attention_top_k: number of keys per query with "top_keys".
     head_gates: H numbers from 0 to 1 that scale each head's probabilities; `encode` also takes one per head of each layer.
-    query_rows: return only these rows, in this order; with a list, rows are numbered across all sequences.
+    query_rows: return only these rows, at least one, in this order; with a list, rows are numbered across all sequences.
     layout: "batch_first" (default) or "sequence_first", the order of the rows of padded arrays.
     output_dtype: type of the response, "float32", "float16" or "bfloat16"; default: the type of the input. bfloat16 is sent as
         such and returned as float32.
@@ -66,7 +66,8 @@ class EncodeOptions(CommonOptions, total=False):
 
     input_ids: [B, S], packed [T] with `lengths`, or a list of [n]: integers from 0 to the vocabulary size - 1.
     token_type_ids, position_ids: shaped like input_ids. Default: zeros, and the positions that the model's family defines.
-    features: [B, S, W], packed [T, W], or a list of [n, W]: image patches or audio frames.
+    features: [B, S, W], packed [T, W], or a list of [n, W]: image patches or audio frames. If the model's description has an
+        image_size: also images, [B, 3, H, W], of S patches each.
     texts: a list of texts, for models that accept them (`takes_texts` in their description). Response rows are a list too.
     text_pairs: the second texts of pairs that the model reads together, one for each text.
     prompt: prepended to each text. prompt_name: use one of the model's own prompts instead. Default: the prompt for `task`, or else
@@ -172,8 +173,11 @@ def span_of(layers: Any) -> Tuple[int, int]:
 def integers(field: str, values: Any) -> List[int]:
     try:
         numbers = [int(value) for value in values]
-    except (TypeError, ValueError):
-        raise invalid(field, "a list of integers", repr(values)) from None
+        whole = all(number == value for number, value in zip(numbers, values))
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole:
+        raise invalid(field, "a list of integers", repr(values))
     if any(number < 0 for number in numbers):
         raise invalid(field, "integers from 0", min(numbers))
     return numbers

@@ -31,7 +31,7 @@ class Part:
 
 
 class Load(NamedTuple):
-    """The size of a request: sequences, rows including memory rows, and rows of the longest sequence and memory."""
+    """The size of a request: sequences, rows including the model's own and memory rows, and rows of the longest sequence and memory."""
 
     sequences: int = 0
     tokens: int = 0
@@ -64,19 +64,19 @@ class Room:
     def grown(self, load: Load, place: int) -> Load:
         """Returns the load with one more sequence."""
         rows = self._batch.rows.lengths[place]
+        rows += self._own if rows else 0
         keys = self._batch.memory
         shared = keys is not None and len(keys.lengths) == 1
         memory = 0 if keys is None else keys.lengths[0 if shared else place]
         tokens = rows + (0 if shared and load.sequences else memory)
-        longest = max(load.longest, rows + self._own)
+        longest = max(load.longest, rows)
         return Load(load.sequences + 1, load.tokens + tokens, longest, longest if keys is None else max(load.longest_keys, memory))
 
     def fits(self, load: Load, most_tokens: int) -> bool:
         if load.tokens > most_tokens or self._request_bytes(load) > self._limits.max_request_bytes:
             return False
-        tokens = load.tokens + load.sequences * self._own
         pairs = load.sequences * load.longest * load.longest_keys
-        elements = tokens * self._of_token + pairs * self._of_pair + load.sequences * self._of_sequence
+        elements = load.tokens * self._of_token + pairs * self._of_pair + load.sequences * self._of_sequence
         return 4 * elements + HEAD_BYTES <= self._limits.max_answer_bytes
 
     def _request_bytes(self, load: Load) -> int:
@@ -109,10 +109,12 @@ def divide(options: Mapping[str, Any], batch: Batch, model: messages.GetModelRes
 
 
 def _places(room: Room, count: int, most_tokens: int, first_alone: bool) -> Iterator[slice]:
+    """Yields the sequences of each part. The server refuses a request without rows, so a sequence without rows shares a part."""
     first, load = 0, Load()
     for place in range(count):
         grown = room.grown(load, place)
-        if place > first and (not room.fits(grown, most_tokens) or (first_alone and place == 1)):
+        divides = load.longest > 0 and grown.tokens > load.tokens and not room.fits(grown, most_tokens)
+        if place > first and (divides or (first_alone and place == 1)):
             yield slice(first, place)
             first, grown = place, room.grown(Load(), place)
         load = grown

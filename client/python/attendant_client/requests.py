@@ -57,6 +57,8 @@ def _common_fields(options: Mapping[str, Any]) -> Dict[str, Any]:
         fields["head_gates"] = gates.astype(np.float64).reshape(-1).tolist()
     if options.get("query_rows") is not None:
         fields["query_rows"] = integers("query_rows", options["query_rows"])
+        if not fields["query_rows"]:
+            raise invalid("query_rows", "at least one row", "none")
     return fields
 
 

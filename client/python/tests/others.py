@@ -34,6 +34,25 @@ def write_vit(folder: pathlib.Path) -> None:
         "hidden_act": "gelu", "layer_norm_eps": 1e-12, "image_size": 8, "patch_size": 4, "qkv_bias": True}))
 
 
+def write_clip_vision(folder: pathlib.Path) -> None:
+    """Writes the vision tower of a CLIP for images of 8 x 8 pixels, in 4 patches, before which the model puts a class token."""
+    random = np.random.default_rng(5)
+    layer = "encoder.layers.0"
+    shapes = {"embeddings.class_embedding": (WIDTH,), "embeddings.patch_embedding.weight": (WIDTH, 3, 4, 4),
+              "embeddings.position_embedding.weight": (5, WIDTH)}
+    shapes.update({f"{layer}.self_attn.{name}_proj.weight": (WIDTH, WIDTH) for name in ("q", "k", "v", "out")})
+    shapes.update({f"{layer}.self_attn.{name}_proj.bias": (WIDTH,) for name in ("q", "k", "v", "out")})
+    shapes.update({f"{layer}.mlp.fc1.weight": (12, WIDTH), f"{layer}.mlp.fc1.bias": (12,), f"{layer}.mlp.fc2.weight": (WIDTH, 12),
+                   f"{layer}.mlp.fc2.bias": (WIDTH,)})
+    for norm in ("pre_layrnorm", "post_layernorm", f"{layer}.layer_norm1", f"{layer}.layer_norm2"):
+        shapes.update({f"{norm}.weight": (WIDTH,), f"{norm}.bias": (WIDTH,)})
+    write_safetensors(folder / "model.safetensors",
+                      {f"vision_model.{name}": (0.3 * random.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()})
+    (folder / "config.json").write_text(json.dumps({
+        "model_type": "clip_vision_model", "hidden_size": WIDTH, "num_attention_heads": 2, "num_hidden_layers": 1,
+        "intermediate_size": 12, "image_size": 8, "patch_size": 4}))
+
+
 def write_fast_weights(folder: pathlib.Path) -> None:
     """Writes a layer of torch's with causal linear attention."""
     random = np.random.default_rng(4)

@@ -4,7 +4,7 @@ import pytest
 from attendant_client import Client, InvalidArgument, Memory
 from bert import SMALL
 from either_client import call
-from others import write_vit
+from others import write_clip_vision, write_vit
 from programs import run_server
 
 MOST, BATCH = 96, 40
@@ -141,6 +141,31 @@ def test_features_have_rows_of_the_model(small, client, random):
     assert own > 0
     assert_same(small, client, "sync", "encode", "vit", features=features, query_rows=wanted, attention_bias=bias)
     assert_same(small, client, "sync", "encode", "vit", features=list(features), query_rows=wanted, attention_layers=[0])
+
+
+def test_features_are_counted_with_the_rows_of_the_model(programs, client, random, tmp_path):
+    write_vit(tmp_path)
+    features = random.standard_normal((80, 4, 8)).astype(np.float32)
+    with run_server(programs, {"vit": tmp_path}, "--max-request-tokens", 320) as running:
+        assert_same(running, client, "sync", "encode", "vit", features=features)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_images_are_divided(programs, random, tmp_path, kind):
+    write_clip_vision(tmp_path)
+    images = random.standard_normal((80, 3, 8, 8)).astype(np.float32)
+    options = dict(features=images, query_rows=[399, 0, 203], intermediate_layers=[0], attention_layers=[0])
+    with run_server(programs, {"clip": tmp_path}, "--max-request-tokens", 96) as running:
+        with run_server(programs, {"clip": tmp_path}) as other, Client(other.address) as whole:
+            assert_same(running, whole, kind, "encode", "clip", **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lengths", [(0, 60, 60, 60, 60, 60), (60, 0, 60, 60, 0, 60, 60), (60, 60, 60, 60, 60, 0, 0)])
+def test_empty_sequences_share_a_part(small, client, random, kind, lengths):
+    rows = [random.standard_normal((length, SMALL.width)).astype(np.float32) for length in lengths]
+    assert_same(small, client, kind, "encode", "bert", hidden_states=rows, pooling="mean")
+    assert_same(small, client, kind, "attend", "bert", hidden_states=rows, query_rows=[299, 0])
 
 
 def test_answers_fit_their_limit(programs, checkpoint, client, random):

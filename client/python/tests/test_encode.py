@@ -281,6 +281,12 @@ REFUSED = [
     ({"input_ids": [[1]], "layers": [0, 1]}, "layers", r"a range of layers such as range\(0, 2\); got \[0, 1\]"),
     ({"input_ids": [[1]], "output_dtype": "int8"}, "output_dtype", "float32, float16 or bfloat16; got int8"),
     ({"input_ids": [[1]], "query_rows": [-1]}, "query_rows", "integers from 0; got -1"),
+    ({"input_ids": [[1]], "query_rows": [0.5]}, "query_rows", r"a list of integers; got \[0.5\]"),
+    ({"input_ids": [[1]], "query_rows": [float("inf")]}, "query_rows", r"a list of integers; got \[inf\]"),
+    ({"input_ids": [[1]], "query_rows": []}, "query_rows", "at least one row; got none"),
+    ({"input_ids": np.ones((1, 3), int), "lengths": [2.5]}, "lengths", r"a list of integers; got \[2.5\]"),
+    ({"input_ids": [[1]], "attention_bias": np.ones((1, 1, 1, 1), bool)}, "attention_bias",
+     r"numbers to add to the scores; got booleans; use numpy.where\(keep, 0, -numpy.inf\)"),
 ]
 
 
