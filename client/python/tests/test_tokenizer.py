@@ -48,7 +48,7 @@ class _PaddingTokenizer:
     def no_truncation(self):
         pass
 
-    def enable_padding(self, direction, pad_id, length):
+    def enable_padding(self, *, direction, pad_id, length):
         self.padding = direction, pad_id, length
 
     def encode_batch(self, texts):

@@ -120,3 +120,11 @@ def test_a_tokenizer_that_the_server_refuses(programs, tmp_path):
         assert not model.takes_texts and "[aeiou]" in model.why_no_texts
         assert TextModel(client).tokens("abcdef").text == ["[CLS]", "a", "b", "##c", "##d", "e", "f", "[SEP]"]
         assert TextModel(client).embed(["abcdef"]).shape == (1, 24)
+
+
+def test_texts_are_padded():
+    padding = messages.TextPadding(length=8, id=1, is_left=True)
+    found = messages.GetTokenizerResponse(tokenizer_json=letters_tokenizer().encode())
+    model = messages.GetModelResponse(embeddings=messages.EmbeddingDescription(text_padding=padding))
+    ((ids, _),) = ModelTokenizer(found, model).ids(["ab"], "right")
+    assert len(ids) == 8 and ids[:4] == [1] * 4 and 1 not in ids[4:]

@@ -118,7 +118,8 @@ class ModelTokenizer:
         # The file may contain settings of padding and truncation.
         made.no_padding()
         if self._padding.length:
-            made.enable_padding("left" if self._padding.is_left else "right", pad_id=self._padding.id, length=self._padding.length)
+            side = "left" if self._padding.is_left else "right"
+            made.enable_padding(direction=side, pad_id=self._padding.id, length=self._padding.length)
         if truncation is None or not self.max_length:
             made.no_truncation()
         else:
