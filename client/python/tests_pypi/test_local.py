@@ -112,12 +112,12 @@ def test_a_tokenizer_of_an_unknown_kind_is_named():
 def test_a_tokenizer_that_the_server_refuses(programs, tmp_path):
     write_text_model(tmp_path)
     made = json.loads(letters_tokenizer())
-    made["pre_tokenizer"] = {"type": "Split", "pattern": {"Regex": "[aeiou]"}, "behavior": "Isolated", "invert": False}
+    made["pre_tokenizer"] = {"type": "Split", "pattern": {"Regex": "[aeiou](?!z)"}, "behavior": "Isolated", "invert": False}
     (tmp_path / "tokenizer.json").write_text(json.dumps(made))
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
     with run_server(programs, {"m": tmp_path}) as server, Client(server.address) as client:
         model = client.model()
-        assert not model.takes_texts and "[aeiou]" in model.why_no_texts
+        assert not model.takes_texts and "[aeiou](?!z)" in model.why_no_texts
         assert TextModel(client).tokens("abcdef").text == ["[CLS]", "a", "b", "##c", "##d", "e", "f", "[SEP]"]
         assert TextModel(client).embed(["abcdef"]).shape == (1, 24)
 
