@@ -86,3 +86,9 @@ def test_refusals(client):
         client.attend("bert")
     with pytest.raises(InvalidArgument, match="stage: expected one of context, projected, block; got 'heads'"):
         client.attend("bert", hidden_states=np.zeros((1, 1, 24)), stage="heads")
+
+
+def test_the_lowest_number_masks_like_infinity(client, random):
+    rows = random.standard_normal((2, 3, SMALL.width)).astype(np.float32)
+    for masked in (-np.inf, np.finfo(np.float32).min, -2.41e38):
+        assert not client.attend("bert", hidden_states=rows, attention_bias=np.full((1, 1, 1, 1), masked, np.float32)).output.any()
