@@ -84,7 +84,7 @@ def to_floats(field: str, value: Any) -> WireArray:
     if made.dtype == "bool" and field == "attention_bias":
         raise invalid(field, "numbers to add to the scores", "booleans; use numpy.where(keep, 0, -numpy.inf)")
     if made.array.dtype.kind not in "fiub":
-        raise invalid(field, "an array of numbers", f"one of {made.dtype}")
+        raise invalid(field, "an array of numbers", made.dtype)
     return WireArray("float32", made.array.astype("<f4"))
 
 
@@ -94,7 +94,7 @@ def to_integers(field: str, value: Any) -> WireArray:
     if made.array.size == 0 and made.dtype not in _CODES:  # NumPy takes [] for float64
         return WireArray("int64", made.array.astype("<i8"))
     if made.dtype not in _CODES or made.dtype in FLOATS:
-        raise invalid(field, "an array of integers or booleans", f"one of {made.dtype}")
+        raise invalid(field, "an array of integers or booleans", made.dtype)
     return made
 
 

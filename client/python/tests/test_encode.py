@@ -267,7 +267,7 @@ REFUSED = [
     ({}, "hidden_states", "exactly one of hidden_states, input_ids, features and texts; got none"),
     ({"input_ids": [[1]], "features": [[1]]}, "hidden_states", "got input_ids and features"),
     ({"input_ids": []}, "input_ids", "at least one sequence"),
-    ({"input_ids": [[1.5]]}, "input_ids", "integers or booleans; got one of float64"),
+    ({"input_ids": [[1.5]]}, "input_ids", "integers or booleans; got float64"),
     ({"input_ids": [[1], [[2]]]}, "input_ids", r"input_ids\[1\]: expected a sequence of shape \[n\]; got int64 \[1, 1\]"),
     ({"hidden_states": [np.zeros((2, 3)), np.zeros((2, 4))]}, "hidden_states", r"\[n, 3\], as in the first one"),
     ({"hidden_states": [["a"]]}, "hidden_states", "an array of numbers"),
