@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/other_formats.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
@@ -24,6 +27,7 @@ namespace {
 
 constexpr char kConfigFile[] = "adapter_config.json";
 constexpr char kWeightsFile[] = "adapter_model.safetensors";
+constexpr char kPickledWeights[] = "adapter_model.bin";
 constexpr char kMergeIt[] =
     "; merge the adapter with PEFT's merge_and_unload and save the model that results";
 
@@ -32,6 +36,10 @@ constexpr absl::string_view kOtherKinds =
     "alora_invocation_tokens arrow_config fan_in_fan_out kasa_config layer_replication lora_bias "
     "modules_to_save monteclora_config target_parameters use_bdlora use_dora use_qalora "
     "velora_config trainable_token_indices";
+
+// The beginnings of values of init_lora_weights that change the base's weights, too. PEFT changes
+// them again whenever it loads the adapter.
+constexpr const char* kChangesOfBase[] = {"pissa", "corda", "olora", "loftq"};
 
 // The ends of the names of a module's two matrices.
 struct Ends {
@@ -87,6 +95,12 @@ absl::StatusOr<AdapterConfig> ReadAdapterConfig(const std::string& path) {
     if (!IsSet(value(key))) continue;
     problems.Add(Quoted(key), ": not supported", kMergeIt);
   }
+  const std::string start = absl::AsciiStrToLower(TextAt(json, "init_lora_weights"));
+  for (const char* change : kChangesOfBase) {
+    if (!absl::StartsWith(start, change)) continue;
+    problems.Add("'init_lora_weights': not supported: ", Describe(value("init_lora_weights")),
+                 " changes the base's weights", kMergeIt);
+  }
   AdapterConfig config;
   const auto read_number = [&](const std::string& key, const Json& number) {
     if (number.is_number() && std::isfinite(number.get<double>())) return number.get<double>();
@@ -125,33 +139,37 @@ std::map<std::string, bool> ListModules(WeightBinder& binder) {
   return modules;
 }
 
-// The tensor that a module adapts; null after a problem.
+// The name of the module whose matrices' names begin with `stem`.
+std::string NameOf(const std::string& stem) {
+  return std::string(absl::StripPrefix(stem, "base_model.model."));
+}
+
+// The tensor that a module adapts, which the model may not use; null after a problem.
 const CheckpointTensor* FindTensor(const std::string& module, const Checkpoint& checkpoint,
                                    Problems& problems) {
   const std::string name = module + ".weight";
-  std::vector<const CheckpointTensor*> found;
+  std::vector<const CheckpointTensor*> found, unused;
   for (const CheckpointTensor& tensor : checkpoint.tensors) {
-    if (tensor.weights.empty()) continue;
     if (tensor.name == name) return &tensor;
     if (IsEnd(name, tensor.name) || IsEnd(tensor.name, name)) {
-      found.push_back(&tensor);
+      (tensor.weights.empty() ? unused : found).push_back(&tensor);
     }
   }
+  if (found.empty()) found = std::move(unused);
   if (found.size() == 1) return found.front();
   problems.Add("module ", Quoted(module), ": the model has ",
-               found.empty() ? "no module" : "several modules", " of that name");
+               found.empty() ? "no module" : "several modules", " of that name", kMergeIt);
   return nullptr;
 }
 
 // Returns the products of the module whose matrices' names begin with `stem`, and binds them.
-// `shapes` are the model's.
-LowRankProducts ReadModule(const std::string& stem, bool is_table, const AdapterConfig& config,
-                           const Checkpoint& checkpoint, const WeightShapes& shapes,
+// `tensor` is null after a problem; `shapes` are the model's.
+LowRankProducts ReadModule(const std::string& stem, bool is_table, const CheckpointTensor* tensor,
+                           const AdapterConfig& config, const WeightShapes& shapes,
                            WeightBinder& binder) {
-  const std::string name(absl::StripPrefix(stem, "base_model.model."));
+  const std::string name = NameOf(stem);
   const Ends& ends = is_table ? kTableEnds : kLinearEnds;
   const std::string a_name = stem + ends.a, b_name = stem + ends.b;
-  const CheckpointTensor* tensor = FindTensor(name, checkpoint, binder.problems());
   const FileTensor* a = binder.Find(a_name);
   if (a == nullptr || binder.Find(b_name) == nullptr || a->shape.size() != 2 || a->shape[0] < 1) {
     binder.Refuse("module ", Quoted(name), ": expected the LoRA matrices A [r, .] and B [., r]");
@@ -181,13 +199,23 @@ absl::Status MergeAdapter(const std::string& folder, const CheckpointOptions& op
                           Checkpoint& checkpoint) {
   ASSIGN_OR_RETURN(const AdapterConfig config,
                    ReadAdapterConfig(absl::StrCat(folder, "/", kConfigFile)));
-  WeightBinder binder(absl::StrCat(folder, "/", kWeightsFile));
+  const std::string path = absl::StrCat(folder, "/", kWeightsFile);
+  if (!PathExists(path) && PathExists(absl::StrCat(folder, "/", kPickledWeights))) {
+    return RefusePickle(folder, kPickledWeights, kWeightsFile);
+  }
+  WeightBinder binder(path);
   RETURN_IF_ERROR(binder.AddFiles("", OpenWeightFile(folder, kWeightsFile, options)));
   const std::map<std::string, bool> modules = ListModules(binder);
   const WeightShapes shapes = ShapesOf(checkpoint.description);
   LowRankProducts products;
+  std::vector<std::string> unused;
   for (const auto& [stem, is_table] : modules) {
-    products.merge(ReadModule(stem, is_table, config, checkpoint, shapes, binder));
+    const CheckpointTensor* tensor = FindTensor(NameOf(stem), checkpoint, binder.problems());
+    if (tensor != nullptr && tensor->weights.empty()) {
+      unused.push_back(Quoted(NameOf(stem)));
+    } else {
+      products.merge(ReadModule(stem, is_table, tensor, config, shapes, binder));
+    }
   }
   if (modules.empty()) binder.Refuse("no LoRA matrices");
   CheckpointOptions of_adapter = options;
@@ -195,7 +223,22 @@ absl::Status MergeAdapter(const std::string& folder, const CheckpointOptions& op
   Checkpoint factors;
   RETURN_IF_ERROR(binder.Finish(of_adapter, factors));
   AddProducts(products, std::move(factors.weights), checkpoint);
+  if (!unused.empty()) {
+    checkpoint.warnings.push_back(
+        absl::StrCat(path, ": no effect, because the model does not use these modules: ",
+                     absl::StrJoin(unused, ", ")));
+  }
   return absl::OkStatus();
+}
+
+absl::Status CheckModulesOfAdapter(const std::string& folder, const std::string& base) {
+  const std::string path = absl::StrCat(folder, "/modules.json");
+  if (!PathExists(path) || PathExists(absl::StrCat(base, "/modules.json"))) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument(path, ": not supported without a modules.json of the base ", base,
+                         "; copy it, the directories that it lists, sentence_bert_config.json and "
+                         "config_sentence_transformers.json to the base, or decide with pooling=");
 }
 
 absl::Status RefuseAdapterAlone(const std::string& folder) {

@@ -17,6 +17,10 @@ namespace attendant {
 absl::Status MergeAdapter(const std::string& folder, const CheckpointOptions& options,
                           Checkpoint& checkpoint);
 
+// Refuses the adapter of a sentence-transformers model whose base, the folder `base`, has no
+// modules: the base's are used.
+absl::Status CheckModulesOfAdapter(const std::string& folder, const std::string& base);
+
 // Refuses a folder without a model if it has an adapter, and says how to serve both. OK if it has
 // none.
 absl::Status RefuseAdapterAlone(const std::string& folder);

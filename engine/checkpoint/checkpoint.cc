@@ -88,6 +88,9 @@ absl::Status InspectCheckpoint(const std::string& source, const CheckpointOption
   RETURN_IF_ERROR(CheckDigestText(options.weights_sha256));
   RETURN_IF_ERROR(InspectSource(source, options, found));
   if (!options.adapter.empty()) {
+    if (options.pooling == PoolingChoice::kAsFiles) {
+      RETURN_IF_ERROR(CheckModulesOfAdapter(options.adapter, source));
+    }
     RETURN_IF_ERROR(MergeAdapter(options.adapter, options, found));
   }
   return options.prune_file.empty() ? absl::OkStatus() : PruneHeads(options.prune_file, found);

@@ -76,15 +76,16 @@ bool IsPickle(const std::string& name) {
   return EndsWithAny(name, kPickleEnds) && !EndsWithAny(name, kOtherEnds);
 }
 
-absl::Status RefusePickle(const std::string& folder, const std::string& name) {
+absl::Status RefusePickle(const std::string& folder, const std::string& name,
+                          const std::string& target) {
   return InvalidArgument(
       folder, ": only safetensors are read; got ", Quoted(name),
       ", a pickle, which can run code when it is read; convert it in its directory: python3 -c "
       "\"import glob, torch, safetensors.torch as st; st.save_file({k: v.clone().contiguous() for "
       "f in glob.glob('",
       PatternFor(name),
-      "') for k, v in torch.load(f, map_location='cpu', weights_only=True).items()}, "
-      "'model.safetensors')\"");
+      "') for k, v in torch.load(f, map_location='cpu', weights_only=True).items()}, '", target,
+      "')\"");
 }
 
 absl::Status RefuseOtherFormats(const std::string& folder) {

@@ -13,8 +13,10 @@ inline constexpr const char* kM3Heads[] = {"sparse_linear", "colbert_linear"};
 // Returns whether a file of that name is a pickle by its ending.
 bool IsPickle(const std::string& name);
 
-// Returns INVALID_ARGUMENT for the file `name`, a pickle, of the folder.
-absl::Status RefusePickle(const std::string& folder, const std::string& name);
+// Returns INVALID_ARGUMENT for the file `name`, a pickle, of the folder, with the command that
+// converts it to the file `target`.
+absl::Status RefusePickle(const std::string& folder, const std::string& name,
+                          const std::string& target = "model.safetensors");
 
 // Looks for weights in other formats in the folder and in its folder onnx. Returns OK if there are
 // none; otherwise INVALID_ARGUMENT with the file and the command that converts it.

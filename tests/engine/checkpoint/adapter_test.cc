@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/files/json.h"
 #include "tests/engine/checkpoint/model_files.h"
@@ -15,6 +16,8 @@ namespace attendant {
 namespace adapter_test {
 
 using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::EndsWith;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
@@ -227,6 +230,74 @@ TEST_F(AdapterTest, RefusesOtherKinds) {
                     HasSubstr("'modules_to_save': not supported; merge"),
                     HasSubstr("'lora_alpha': expected a number; got 'much'"),
                     HasSubstr("'alpha_pattern': expected names of modules; got '.*query'")));
+}
+
+// PEFT computes the residual of the base again when it loads them.
+TEST_F(AdapterTest, RefusesInitializationsThatChangeTheBase) {
+  Json config = kConfig;
+  for (const char* init : {"pissa", "pissa_niter_16", "OLoRA", "corda", "loftq"}) {
+    config["init_lora_weights"] = init;
+    EXPECT_THAT(Refusal(config, LinearTensors(kQuery, 4, 4)),
+                HasSubstr(absl::StrCat("'init_lora_weights': not supported: '", init,
+                                       "' changes the base's weights; merge the adapter")));
+  }
+  for (const Json& init : {Json(true), Json(false), Json("gaussian"), Json("eva"), Json()}) {
+    config["init_lora_weights"] = init;
+    const absl::Status status = Open(config, LinearTensors(kQuery, 4, 4)).status();
+    EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
+// Like target_modules="all-linear" with modules.json, which says how to pool.
+TEST_F(AdapterTest, LeavesOutModulesThatTheModelDoesNotUse) {
+  base_.Write("modules.json", R"([{"path":"","type":"sentence_transformers.models.Transformer"},
+    {"path":"1_Pooling","type":"sentence_transformers.models.Pooling"}])");
+  base_.Write("1_Pooling/config.json", R"({"word_embedding_dimension":4})");
+  std::vector<TestTensor> tensors = LinearTensors(kQuery, 4, 4);
+  for (const TestTensor& tensor : LinearTensors("pooler.dense", 4, 4)) tensors.push_back(tensor);
+  EXPECT_THAT(Refusal(kConfig, tensors),
+              HasSubstr("module 'pooler.dense': the model has no module of that name; merge"));
+
+  std::vector<TestTensor> of_base = TinyBertTensors("bert.");
+  of_base.push_back(MakeTensor("bert.pooler.dense.weight", {4, 4}));
+  of_base.push_back(MakeTensor("bert.pooler.dense.bias", {4}));
+  base_.Write("model.safetensors", MakeSafetensors(of_base));
+  absl::StatusOr<Checkpoint> model = Open(kConfig, tensors);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(ReadTensor(*model, "layer.0.query.weight"),
+              Pointwise(FloatNear(1e-6), Merged(kQuery, 4, 4, 1.5)));
+  EXPECT_THAT(model->warnings,
+              Contains(adapter_.File("adapter_model.safetensors") +
+                       ": no effect, because the model does not use these modules: "
+                       "'pooler.dense'"));
+}
+
+TEST_F(AdapterTest, RefusesPicklesWithTheCommandThatConvertsThem) {
+  adapter_.Write("adapter_config.json", kConfig.dump());
+  adapter_.Write("adapter_model.bin", "pickle");
+  CheckpointOptions options;
+  options.adapter = adapter_.path();
+  EXPECT_THAT(std::string(OpenCheckpoint(base_.path(), options).status().message()),
+              AllOf(HasSubstr(adapter_.path() + ": only safetensors are read; got "
+                                                "'adapter_model.bin', a pickle"),
+                    HasSubstr("glob.glob('adapter_model.bin')"),
+                    EndsWith("'adapter_model.safetensors')\"")));
+}
+
+// The base's modules are used, and without them texts would be pooled in another way.
+TEST_F(AdapterTest, RefusesModulesThatTheBaseDoesNotHave) {
+  adapter_.Write("modules.json", "[]");
+  EXPECT_EQ(Refusal(kConfig, LinearTensors(kQuery, 4, 4)),
+            absl::StrCat(adapter_.File("modules.json"),
+                         ": not supported without a modules.json of the base ", base_.path(),
+                         "; copy it, the directories that it lists, sentence_bert_config.json and "
+                         "config_sentence_transformers.json to the base, or decide with pooling="));
+  CheckpointOptions options;
+  options.adapter = adapter_.path();
+  options.pooling = PoolingChoice::kFirstToken;
+  EXPECT_TRUE(OpenCheckpoint(base_.path(), options).ok());
+  base_.Write("modules.json", R"([{"path":"","type":"sentence_transformers.models.Transformer"}])");
+  EXPECT_TRUE(Open(kConfig, LinearTensors(kQuery, 4, 4)).ok());
 }
 
 TEST_F(AdapterTest, RefusesWhatDoesNotFitTheModel) {
