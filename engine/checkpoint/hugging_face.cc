@@ -43,6 +43,22 @@ std::string FindPrefix(const Family& family, WeightBinder& binder) {
   return "";
 }
 
+// Refuses files whose names have a prefix that is not the family's, such as the one of a wrapper of
+// torch: every weight would be missing.
+absl::Status CheckPrefix(const std::string& folder, const FamilyTensors& tensors) {
+  if (tensors.Has("layer.0.output.weight")) return absl::OkStatus();
+  for (const TensorPart& place : tensors.Places("layer.0.output.weight")) {
+    for (const std::string& name : tensors.binder.Unbound()) {
+      absl::string_view prefix = name;
+      if (!absl::ConsumeSuffix(&prefix, absl::StrCat(".", place.name))) continue;
+      return InvalidArgument(folder, ": tensor names: expected ", Quoted(place.name), "; got ",
+                             Quoted(name), "; remove ", Quoted(absl::StrCat(prefix, ".")),
+                             " from all of them");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Makes the pooling of a checkpoint without modules, which is its pooler or none, the chosen one.
 absl::Status ChoosePooling(const std::string& folder, PoolingChoice choice,
                            ModelDescription& model) {
@@ -327,6 +343,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   WeightBinder binder(folder);
   RETURN_IF_ERROR(binder.AddFiles("", OpenWeightFiles(transformer, options)));
   const FamilyTensors tensors = {family, FindPrefix(family, binder), binder};
+  RETURN_IF_ERROR(CheckPrefix(transformer, tensors));
   const FoundFiles found = {folder, transformer, modules, options, tensors};
   RETURN_IF_ERROR(ReadHeads(found, config, checkpoint));
   DescribeNorms(tensors, checkpoint.description);

@@ -89,8 +89,10 @@ absl::Status RefusePickle(const std::string& folder, const std::string& name,
 }
 
 absl::Status RefuseOtherFormats(const std::string& folder) {
-  std::vector<std::string> found = ListOthers(folder, "");
-  if (found.empty()) found = ListOthers(folder, "onnx/");
+  std::vector<std::string> found;
+  for (const char* in_folder : {"", "onnx/", "openvino/"}) {
+    if (found.empty()) found = ListOthers(folder, in_folder);
+  }
   if (found.empty()) return absl::OkStatus();
   const auto pickle = std::find_if(found.begin(), found.end(), IsPickle);
   return pickle != found.end() ? RefusePickle(folder, *pickle)

@@ -18,8 +18,8 @@ bool IsPickle(const std::string& name);
 absl::Status RefusePickle(const std::string& folder, const std::string& name,
                           const std::string& target = "model.safetensors");
 
-// Looks for weights in other formats in the folder and in its folder onnx. Returns OK if there are
-// none; otherwise INVALID_ARGUMENT with the file and the command that converts it.
+// Looks for weights in other formats in the folder and in its folders onnx and openvino. Returns OK
+// if there are none; otherwise INVALID_ARGUMENT with the file and the command that converts it.
 absl::Status RefuseOtherFormats(const std::string& folder);
 
 }  // namespace attendant

@@ -192,8 +192,8 @@ TEST(OpenCheckpoint, ALongFileThatBeginsAsAPointerIsNone) {
 
 TEST(OpenCheckpoint, SaysWhatAFolderHasInPlaceOfSafetensors) {
   const std::string save = "AutoModel.from_pretrained('ORG/REPO').save_pretrained('DIRECTORY')";
-  for (const char* name :
-       {"model.onnx", "onnx/model.onnx", "bge-Q8_0.gguf", "tf_model.h5", "openvino_model.bin"}) {
+  for (const char* name : {"model.onnx", "onnx/model.onnx", "bge-Q8_0.gguf", "tf_model.h5",
+                           "openvino_model.bin", "openvino/openvino_model.bin"}) {
     TempFolder folder;
     folder.Write(name, "x");
     const std::string expected =

@@ -352,5 +352,15 @@ TEST(HuggingFace, W11RefusesUnknownTensorsWithBareNames) {
   EXPECT_THAT(Refusal(folder), AllOf(HasSubstr("distance_embedding"), Not(HasSubstr("head."))));
 }
 
+// Such as the one of torch's DataParallel.
+TEST(HuggingFace, NamesThePrefixOfAnotherModule) {
+  TempFolder folder;
+  WriteModel(folder, TinyBertConfig(), TinyBertTensors("module.bert."));
+  const std::string name = "encoder.layer.0.attention.output.dense.weight";
+  EXPECT_EQ(Refusal(folder),
+            absl::StrCat(folder.path(), ": tensor names: expected '", name, "'; got 'module.bert.",
+                         name, "'; remove 'module.bert.' from all of them"));
+}
+
 }  // namespace hugging_face_test
 }  // namespace attendant
