@@ -1,5 +1,6 @@
 #include "engine/checkpoint/hugging_face.h"
 
+#include <initializer_list>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -135,6 +136,16 @@ void PadTexts(const Family& family, Checkpoint& checkpoint) {
   tokenization.padding.id = static_cast<int32_t>(id);
 }
 
+// Lists the names in the files of these weights, as far as the family has them.
+std::string ListPlaces(const FamilyTensors& tensors,
+                       std::initializer_list<const char*> canonical_names) {
+  std::vector<std::string> names;
+  for (const char* canonical : canonical_names) {
+    for (const TensorPart& place : tensors.Places(canonical)) names.push_back(Quoted(place.name));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
 // Describes a head that scores classes, and that pools by these modes, if the files hold all of its
 // weights.
 std::optional<PoolingDescription> DescribeHead(const std::string& name,
@@ -167,9 +178,11 @@ bool AsksForLogitScore(const std::optional<SentenceModules>& modules,
   return modules ? !modules->logit_score.empty() : options.pooling == PoolingChoice::kYesNo;
 }
 
-// Describes the heads that score classes of sequences and of tokens.
+// Describes the heads that score classes of sequences and of tokens. Modules that make vectors do
+// not use them.
 void AddHeads(const FoundFiles& found, const ModelConfig& config, Checkpoint& checkpoint) {
   ModelDescription& model = checkpoint.description;
+  if (found.modules && found.modules->pools()) return;
   const bool scores_sequences = !config.classifier_modes.empty();
   if (scores_sequences && found.tensors.Places("classifier.dense.weight").empty()) {
     checkpoint.warnings.push_back(
@@ -178,7 +191,13 @@ void AddHeads(const FoundFiles& found, const ModelConfig& config, Checkpoint& ch
   } else if (scores_sequences) {
     model.classifier =
         DescribeHead("classifier", config.classifier_modes, config, found.tensors, model);
-    if (model.classifier) model.classifier->padding_id = config.classifier_padding_id;
+    if (model.classifier) {
+      model.classifier->padding_id = config.classifier_padding_id;
+    } else {
+      checkpoint.warnings.push_back(absl::StrCat(
+          found.transformer, ": no classification head: the files do not have all of its weights, ",
+          ListPlaces(found.tensors, {"classifier.dense.weight", "classifier.output.weight"})));
+    }
   }
   if (config.has_token_head && model.embeddings && !model.token_head) {
     model.token_head = DescribeHead("token_head", {}, config, found.tensors, model);

@@ -33,10 +33,12 @@ constexpr absl::string_view kOfEveryFamily =
 
 constexpr absl::string_view kComputations[] = {"rope", "rotary", "alibi", "moe", "expert"};
 
-// Keys that begin with "_" are the library's notes.
+// Keys that begin with "_" are the library's notes. The pooling of a classification head has no
+// effect on other architectures.
 bool IsHarmless(const Family& family, const std::string& key) {
   static const auto& of_every_family = *new Keys(Words(kOfEveryFamily));
   return absl::StartsWith(key, "_") || absl::c_linear_search(family.harmless_keys, key) ||
+         absl::c_linear_search(family.keys.classifier_pooling, key) ||
          absl::c_linear_search(of_every_family, key);
 }
 

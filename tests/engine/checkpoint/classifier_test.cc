@@ -12,8 +12,12 @@
 namespace attendant {
 namespace classifier_test {
 
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Head {
   std::string family;        // "bert", which gets another model_type, or a tiny family
@@ -132,6 +136,10 @@ TEST_P(ClassifierTest, IsNotThereInPart) {
   const absl::StatusOr<Checkpoint> checkpoint = Open(files);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_FALSE(checkpoint->description.classifier.has_value());
+  EXPECT_THAT(checkpoint->warnings,
+              Contains(AllOf(HasSubstr(": no classification head: the files do not have all of its "
+                                       "weights, "),
+                             HasSubstr(absl::StrCat("'", last, ".weight'")))));
 }
 
 const Head kHeads[] = {
@@ -302,6 +310,28 @@ TEST(TokenHeadTest, ModernBertHasALayerAndANormBefore) {
   EXPECT_EQ(checkpoint->description.token_head, expected);
 }
 
+// sentence-transformers loads such a model without its head.
+TEST(ClassifierConfigTest, PoolingReplacesTheHead) {
+  const Head head = {"bert", "", "bert.pooler.dense", "classifier", Activation::kTanh, "bert."};
+  const TempFolder folder;
+  const std::string transformer =
+      R"({"path":"","type":"sentence_transformers.models.Transformer"})";
+  folder.Write("modules.json", absl::StrCat("[", transformer, "]"));
+  const Files files = Make(head, "BertForSequenceClassification");
+  const absl::StatusOr<Checkpoint> classifier = Open(files, folder);
+  ASSERT_TRUE(classifier.ok()) << classifier.status();
+  EXPECT_TRUE(classifier->description.classifier.has_value());
+
+  folder.Write("modules.json",
+               absl::StrCat("[", transformer,
+                            R"(,{"path":"1_P","type":"sentence_transformers.models.Pooling"}])"));
+  folder.Write("1_P/config.json", R"({"word_embedding_dimension":4})");
+  const absl::StatusOr<Checkpoint> embedder = Open(files, folder);
+  ASSERT_TRUE(embedder.ok()) << embedder.status();
+  EXPECT_FALSE(embedder->description.classifier.has_value());
+  EXPECT_THAT(embedder->description.pooling->modes, ElementsAre(PoolingMode::kMean));
+}
+
 TEST(ClassifierConfigTest, SaysWhatTheHeadLooksAt) {
   const Head head = {"modernbert", "", "head.dense", "classifier", Activation::kGelu};
   const Files files = Make(head, "ModernBertForSequenceClassification");
@@ -312,6 +342,10 @@ TEST(ClassifierConfigTest, SaysWhatTheHeadLooksAt) {
     ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
     EXPECT_THAT(checkpoint->description.classifier->modes, ElementsAre(mode));
   }
+  const absl::StatusOr<Checkpoint> without_head =
+      Open(WithConfig(Make(head, "ModernBertModel"), R"("classifier_pooling": "mean")"));
+  ASSERT_TRUE(without_head.ok()) << without_head.status();
+  EXPECT_THAT(without_head->warnings, Each(Not(HasSubstr("classifier_pooling"))));
   const absl::Status status = Open(WithConfig(files, "\"classifier_pooling\": \"max\"")).status();
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("classifier_pooling: expected one of cls, mean; got 'max'"));
