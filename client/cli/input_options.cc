@@ -100,7 +100,7 @@ Flag InputOptions::TextFlag() {
       TextsKind(texts_),
       "",
       "--input --values --generate --token-ids --token-type-ids --position-ids --mask --lengths "
-      "--bias --features --chunk"};
+      "--bias --features"};
 }
 
 Flag InputOptions::FeaturesFlag() {

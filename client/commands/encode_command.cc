@@ -86,7 +86,7 @@ CommandTable EncodeCommand::Table() {
                       {"--chunk", "TOKENS",
                        "Send the sequence in chunks of this many tokens over EncodeStream; for "
                        "models that support it",
-                       IntegerKind<int64_t>(chunk_, 1)}});
+                       IntegerKind<int64_t>(chunk_, 1), "", "--text"}});
   table.Add("Returned tensors", ReturnFlags());
   table.Add("Returned tensors", PoolingFlags());
   table.Add("Attention", AttentionFlags(request_));

@@ -585,6 +585,8 @@ TEST_F(CommandLineTest, HelpHasBoundsDefaultsAndRelations) {
   EXPECT_THAT(Unwrapped("load-report"), StartsWith("Usage: attendant-client load-report FILE... "));
   EXPECT_THAT(Unwrapped("models"), StartsWith("Usage: attendant-client models [NAME] [FLAGS] "));
   const std::string encode = Unwrapped("encode");
+  EXPECT_THAT(encode, HasSubstr("models that support it (at least 1; not with --text) "));
+  EXPECT_THAT(Unwrapped("inspect"), Not(HasSubstr("--chunk")));
   EXPECT_THAT(encode, HasSubstr(" --pooled [POOLING] Also"));
   EXPECT_THAT(encode, HasSubstr("(one of model, first-token, mean, max, mean-sqrt-len, "));
   EXPECT_THAT(encode, HasSubstr(" --truncate right|left|none Truncate texts and token ids to the "
