@@ -67,8 +67,7 @@ absl::StatusOr<std::vector<Payload>> ReadTexts(const Tensor& tensor, const Paylo
   }
   const bool is_column = tensor.shape_size() == 2 && tensor.shape(1) == 1;
   if (tensor.shape_size() != 1 && !is_column) {
-    return InvalidField(tensor.name() + ".shape", "[B] or [B, 1]",
-                        absl::StrCat(tensor.shape_size(), " dimensions"));
+    return InvalidField(tensor.name() + ".shape", "[B] or [B, 1]", ShapeText(tensor.shape()));
   }
   const auto count = static_cast<int64_t>(texts.size());
   if (tensor.shape(0) == count && count <= kMostRepeatedPayloads) return texts;
