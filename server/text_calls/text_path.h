@@ -18,8 +18,6 @@ struct TextPath {
   TextPage page = TextPage::kHealth;
   ErrorStyle errors = ErrorStyle::kOpenAi;
   std::string model = {};  // from the path, or empty
-
-  std::string_view verb() const { return route == nullptr ? "GET" : "POST"; }
 };
 
 // Returns nullopt for other paths. A model's name may contain slashes; `is_served` resolves
