@@ -107,9 +107,9 @@ TEST(BudgetTest, OneUseMayHaveSeveralHolds) {
   budget.TryTake({"a", 4}, permit);
   budget.TryTake({"b", 3}, others);
   EXPECT_EQ(budget.TryTake({"a", 1}, more), Answer::kShare);
-  EXPECT_EQ(budget.TryTake({"a", 1}, more, /*beside=*/4), Answer::kTaken);
+  EXPECT_EQ(budget.TryTake({"a", 1}, more, /*exempt=*/4), Answer::kTaken);
   EXPECT_EQ(more.Change(2, HeldFor::kRequest), Answer::kShare);
-  EXPECT_EQ(more.Change(2, HeldFor::kRequest, /*beside=*/4), Answer::kTaken);
+  EXPECT_EQ(more.Change(2, HeldFor::kRequest, /*exempt=*/4), Answer::kTaken);
 }
 
 TEST(BudgetTest, AHoldChangesSizeAndPurpose) {
