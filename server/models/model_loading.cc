@@ -266,18 +266,7 @@ MemoryLimit MemoryLimitOf(const Settings& settings) {
 }
 
 CheckpointOptions CheckpointOptionsOf(const ModelSetting& setting, const Settings& settings) {
-  CheckpointOptions options;
-  options.max_model_bytes = settings.max_model_bytes;
-  options.allow_nonfinite_weights = setting.allow_nonfinite_weights;
-  options.weights_sha256 = setting.weights_sha256;
-  options.adapter = setting.adapter;
-  options.task = setting.task;
-  options.prune_file = setting.prune_file;
-  options.pooling = setting.pooling;
-  options.tower = setting.tower;
-  options.route = setting.route;
-  options.causal = setting.causal;
-  return options;
+  return {setting, settings.max_model_bytes};
 }
 
 absl::StatusOr<std::vector<OpenedModel>> OpenModels(const Settings& settings) {

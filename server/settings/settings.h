@@ -25,26 +25,18 @@ struct HubOrigin {
   bool operator==(const HubOrigin&) const = default;
 };
 
-// One --model NAME=SOURCE[,key=value…].
-struct ModelSetting {
-  std::string name;  // [A-Za-z0-9._-]{1,128}, not starting with a dot
+// One --model NAME=SOURCE[,key=value…]. The choices have the keys of the same names, prune_file the
+// key prune; for an overlay, it prunes heads of its base.
+struct ModelSetting : CheckpointChoices {
+  std::string name;  // see IsModelName
   // A source as in engine/checkpoint/checkpoint.h, or hf:ORG/REPO[@REVISION]. For an overlay, the
   // name of its base model.
   std::string source;
   // For a source hf:…, once pulled: the directory with its files, and their origin.
   std::string pulled_folder;
   HubOrigin origin;
-  std::string adapter;         // key adapter: a directory; see engine/checkpoint/adapter.h
-  std::string task;            // key task: see engine/checkpoint/task_adapters.h
-  std::string overlay;         // key overlay: see engine/checkpoint/norm_overlay.h
-  std::string weights_sha256;  // key weights-sha256
-  bool allow_nonfinite_weights = false;             // key allow-nonfinite-weights
-  std::string prune_file;                           // key prune; for an overlay, heads of its base
-  ComputeMode compute;                              // keys dtype, emulate, gemm and weights
-  PoolingChoice pooling = PoolingChoice::kAsFiles;  // key pooling
-  Tower tower = Tower::kOnly;                       // key tower
-  std::string route = {};                           // key route
-  CausalChoice causal = CausalChoice::kAsFiles;     // key causal
+  std::string overlay;  // key overlay: see engine/checkpoint/norm_overlay.h
+  ComputeMode compute;  // keys dtype, emulate, gemm and weights
 
   // Returns the source for the engine to open.
   const std::string& place() const { return pulled_folder.empty() ? source : pulled_folder; }

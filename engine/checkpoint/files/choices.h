@@ -1,8 +1,9 @@
-// The operator's choices, which override a checkpoint: its mask, its pooling, and which of its two
+// The operator's choices for a checkpoint, such as its mask, its pooling, and which of its two
 // models is served.
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "engine/base/names.h"
 #include "engine/model/model_description.h"
@@ -32,5 +33,22 @@ inline constexpr Named<PoolingChoice> kPoolingChoiceNames[] = {
 inline std::optional<PoolingMode> ModeOf(PoolingChoice choice) {
   return ValueIn(kPoolingModeNames, NameIn(kPoolingChoiceNames, choice));
 }
+
+struct CheckpointChoices {
+  bool allow_nonfinite_weights = false;  // accept NaN and infinities (W12)
+  std::string weights_sha256;            // lower-case hex; not checked if empty (W15)
+  std::string adapter;  // a folder; see engine/checkpoint/adapter.h. Empty if there is none.
+  std::string task;     // merges its adapter; see engine/checkpoint/task_adapters.h
+  // Names the heads to leave out; see engine/checkpoint/pruning.h. Empty if there are none.
+  std::string prune_file;
+  // Replaces the modes of the checkpoint's own pooling.
+  PoolingChoice pooling = PoolingChoice::kAsFiles;
+  Tower tower = Tower::kOnly;  // of a checkpoint with two
+  std::string route = {};      // of a Router in modules.json; empty: its default
+  // Overrides the checkpoint's choice of causal attention.
+  CausalChoice causal = CausalChoice::kAsFiles;
+
+  bool operator==(const CheckpointChoices&) const = default;
+};
 
 }  // namespace attendant

@@ -14,21 +14,9 @@
 
 namespace attendant {
 
-struct CheckpointOptions {
+struct CheckpointOptions : CheckpointChoices {
   int64_t max_model_bytes = int64_t{64} << 30;   // all weight files together (W1)
   int64_t max_header_bytes = int64_t{16} << 20;  // a safetensors header (W2)
-  bool allow_nonfinite_weights = false;          // accept NaN and infinities (W12)
-  std::string weights_sha256;                    // lower-case hex; not checked if empty (W15)
-  std::string adapter;  // a folder; see engine/checkpoint/adapter.h. Empty if there is none.
-  std::string task;     // merges its adapter; see engine/checkpoint/task_adapters.h
-  // Names the heads to leave out; see engine/checkpoint/pruning.h. Empty if there are none.
-  std::string prune_file;
-  // Replaces the modes of the checkpoint's own pooling.
-  PoolingChoice pooling = PoolingChoice::kAsFiles;
-  Tower tower = Tower::kOnly;  // of a checkpoint with two
-  std::string route = {};      // of a Router in modules.json; empty: its default
-  // Overrides the checkpoint's choice of causal attention.
-  CausalChoice causal = CausalChoice::kAsFiles;
 };
 
 // A tensor of the weight files, and the weights that are made of it.
