@@ -16,6 +16,7 @@
 #include "engine/kernels/isa.h"
 #include "proto/byte_text.h"
 #include "server/admission/admission.h"
+#include "server/base/clock.h"
 #include "server/base/fault.h"
 #include "server/base/listening_socket.h"
 #include "server/base/worker_threads.h"
@@ -59,17 +60,16 @@ constexpr const char* kServiceNames[] = {"attendant.v1.EncoderService",
 
 class App::Impl {
  public:
-  Impl(const Settings& settings, Clock& clock)
+  explicit Impl(const Settings& settings)
       : settings_(settings),
-        clock_(clock),
         cpu_budget_(MeasureCpuBudget()),
         numa_nodes_(NumaNodesOf(settings)),
         plan_(MakeThreadPlan(settings, cpu_budget_, numa_nodes_)),
         metrics_(ATTENDANT_VERSION, EffectiveIsa(), OneDnnVersion()),
         memory_limit_(MemoryLimitOf(settings)),
-        admission_(AdmissionLimitsOf(settings, memory_limit_), ResidentBytes, clock),
-        queue_(clock, QueueLimitsOf(settings), BatchLimitsOf(settings, plan_)),
-        cross_kv_(clock, settings.max_registered_bytes, settings.max_registered_age,
+        admission_(AdmissionLimitsOf(settings, memory_limit_), ResidentBytes),
+        queue_(clock_, QueueLimitsOf(settings), BatchLimitsOf(settings, plan_)),
+        cross_kv_(clock_, settings.max_registered_bytes, settings.max_registered_age,
                   &admission_.memory()) {}
 
   ~Impl() {
@@ -104,10 +104,10 @@ class App::Impl {
     RETURN_IF_ERROR(Serve());
     method_context_ = &dispatcher_->method_context();
     ready_ = true;
-    RETURN_IF_ERROR(WritePortFile(settings_.port_file, port(), http_port()));
-    const std::string url = PageUrl(HttpAddress(), http_port(), certificates_ != nullptr);
+    RETURN_IF_ERROR(WritePortFile(settings_.port_file, listener_->port(), http_->port()));
+    const std::string url = PageUrl(HttpAddress(), http_->port(), certificates_ != nullptr);
     spdlog::info("ready: gRPC on {}, HTTP on {} port {}, page {}", listener_->name(), HttpAddress(),
-                 http_port(), settings_.page ? url : "off");
+                 http_->port(), settings_.page ? url : "off");
     const std::string text = ExampleOfTexts(models_, url, !settings_.token_file.empty());
     if (settings_.rest && !text.empty()) spdlog::info("try: {}", text);
     return absl::OkStatus();
@@ -135,9 +135,6 @@ class App::Impl {
     instances_.reset();
     spdlog::info("stopped after answering {} requests", metrics_.answered());
   }
-
-  int port() const { return listener_->port(); }
-  int http_port() const { return http_->port(); }
 
  private:
   // Gives clients time to notice that the server is not ready. A second signal ends the process
@@ -320,7 +317,7 @@ class App::Impl {
   }
 
   const Settings settings_;
-  Clock& clock_;
+  Clock& clock_ = RealClock();
   const CpuBudget cpu_budget_;
   const std::vector<NumaNode> numa_nodes_;
   const ThreadPlan plan_;
@@ -357,15 +354,13 @@ class App::Impl {
 App::App(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 App::~App() = default;
 
-absl::StatusOr<std::unique_ptr<App>> App::Start(const Settings& settings, Clock& clock) {
+absl::StatusOr<std::unique_ptr<App>> App::Start(const Settings& settings) {
   RETURN_IF_ERROR(CapIsa(settings.isa));
-  auto impl = std::make_unique<Impl>(settings, clock);
+  auto impl = std::make_unique<Impl>(settings);
   RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<App>(new App(std::move(impl)));
 }
 
-int App::port() const { return impl_->port(); }
-int App::http_port() const { return impl_->http_port(); }
 void App::Drain() { impl_->Drain(); }
 
 }  // namespace attendant::server

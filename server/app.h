@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "server/base/clock.h"
 #include "server/settings/settings.h"
 
 namespace attendant::server {
@@ -17,15 +16,10 @@ class App {
   // Pulls models from the Hub, loads all models and starts serving. Until then, /healthz returns
   // 200 and /readyz 503, and the gRPC port is bound but refuses connections. The message of an
   // error is one line for the user. Problems that can be found without the Hub and without reading
-  // weights, such as ports, files and memory, are reported before anything is logged. `clock` must
-  // outlive the server.
-  static absl::StatusOr<std::unique_ptr<App>> Start(const Settings& settings,
-                                                    Clock& clock = RealClock());
+  // weights, such as ports, files and memory, are reported before anything is logged.
+  static absl::StatusOr<std::unique_ptr<App>> Start(const Settings& settings);
   // Calls Drain unless it has been called.
   ~App();
-
-  int port() const;  // gRPC port in use; 0 for a Unix socket
-  int http_port() const;
 
   // Stops the server. Reports at once that it is not ready, and refuses new requests with
   // UNAVAILABLE while it completes accepted requests. Those not completed within drain_timeout fail

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <functional>
 #include <thread>
 
 #include "absl/base/attributes.h"
@@ -12,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/clock.h"
 
 namespace attendant::server {
 namespace {
@@ -31,10 +31,10 @@ sigset_t Signals() {
   return set;
 }
 
-void Watch(const Clock& clock) {
+void Watch() {
   const sigset_t set = Signals();
   for (int signal; sigwait(&set, &signal) == 0;) {
-    const absl::Time now = clock.Now();
+    const absl::Time now = RealClock().Now();
     absl::MutexLock lock(&stop_mutex);
     if (!keeps_stop || now - first_stop >= kSameSignal) _exit(128 + signal);
     first_stop = std::min(first_stop, now);
@@ -43,12 +43,12 @@ void Watch(const Clock& clock) {
 
 }  // namespace
 
-void TakeStopSignals(const Clock& clock) {
+void TakeStopSignals() {
   const sigset_t set = Signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   // Writing to a closed connection should return an error instead of ending the process.
   std::signal(SIGPIPE, SIG_IGN);
-  std::thread(Watch, std::cref(clock)).detach();
+  std::thread(Watch).detach();
 }
 
 void KeepStopSignal() {
