@@ -59,6 +59,9 @@ absl::Status InspectFolder(const std::string& folder, const CheckpointOptions& o
     RETURN_IF_ERROR(RefuseAdapterAlone(folder));
   }
   if (has("config.json") || has("modules.json")) return OpenHuggingFace(folder, options, found);
+  // A directory that this process may not search looks empty.
+  const absl::Status opened = InputFile::Open(absl::StrCat(folder, "/config.json"), 0).status();
+  if (absl::IsUnavailable(opened)) return opened;
   if (!PathExists(folder)) {
     return absl::NotFoundError(
         absl::StrCat(folder, ": not a directory, worked-example or synthetic:<name>"));

@@ -63,7 +63,8 @@ void DescribeFiles(const std::string& folder, int depth, std::string& out) {
       continue;
     }
     absl::StrAppend(&out, path, " ", file.st_size, " ", file.st_mtim.tv_sec, ".",
-                    file.st_mtim.tv_nsec, " ", file.st_ino, "\n");
+                    file.st_mtim.tv_nsec, " ", file.st_ino, " ", file.st_mode, " ", file.st_uid,
+                    " ", file.st_gid, "\n");
     if (S_ISDIR(file.st_mode) && depth < kMostDepth) DescribeFiles(path, depth + 1, out);
   }
 }

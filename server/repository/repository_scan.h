@@ -14,7 +14,8 @@ namespace attendant::server {
 struct VersionFolder {
   int64_t version = 0;  // positive
   std::string path;
-  std::string files;  // names, sizes and times of all files below; changes if any file does
+  // Names, sizes, times and permissions of all files below; changes if any file does.
+  std::string files;
 };
 
 struct RepositoryScan {

@@ -43,6 +43,14 @@ TEST(OpenCheckpoint, IsNotFoundWhereNothingIs) {
               HasSubstr("config.json: expected a directory"));
 }
 
+// As for a directory of another user; root may search every directory, but no loop.
+TEST(OpenCheckpoint, SaysWhyADirectoryCannotBeSearched) {
+  TempFolder folder;
+  std::filesystem::create_directory_symlink(folder.File("loop"), folder.File("loop"));
+  EXPECT_THAT(OpenCheckpoint(folder.File("loop"), {}).status().ToString(),
+              HasSubstr("loop/config.json: cannot open: Too many levels of symbolic links"));
+}
+
 TEST(OpenCheckpoint, ReadsShards) {
   TempFolder folder;
   folder.Write("config.json", TinyBertConfig());
