@@ -46,7 +46,7 @@ ModelRepository::ModelRepository(const Settings& settings, RepositoryHooks hooks
                                  Clock& clock)
     : settings_(settings), hooks_(std::move(hooks)), table_(table), clock_(clock) {
   const std::shared_ptr<const ServedModels> others = table_.Snapshot();
-  for (const auto& [name, model] : *others) other_names_.insert(name);
+  for (const auto& [name, model] : *others) other_names_[name] = "--model";
 }
 
 ModelRepository::~ModelRepository() {
@@ -69,6 +69,7 @@ absl::Status ModelRepository::LoadAll() {
   const absl::StatusOr<RepositoryScan> scan = ScanRepository(settings_.model_repository);
   if (!scan.ok()) return scan.status();
   UpdateAll(*scan, /*first=*/true);
+  for (const auto& [alias, model] : table_.aliases()) other_names_[alias] = "--alias";
   return absl::OkStatus();
 }
 
@@ -124,9 +125,10 @@ void ModelRepository::UpdateAll(const RepositoryScan& scan, bool first) {
 void ModelRepository::LogIgnored(const RepositoryScan& scan) {
   std::set<std::string> ignored(scan.ignored.begin(), scan.ignored.end());
   for (const auto& [name, versions] : scan.models) {
-    if (other_names_.count(name) == 0) continue;
-    ignored.insert(
-        absl::StrCat(settings_.model_repository, "/", name, ": --model ", name, " has that name"));
+    const auto other = other_names_.find(name);
+    if (other == other_names_.end()) continue;
+    ignored.insert(absl::StrCat(settings_.model_repository, "/", name, ": ", other->second, " ",
+                                name, " has that name"));
   }
   for (const std::string& each : ignored) {
     if (ignored_.count(each) == 0) spdlog::warn("model repository: ignored {}", each);

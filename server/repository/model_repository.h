@@ -53,9 +53,9 @@ struct RepositoryHooks {
 // (ServedModel::retired).
 class ModelRepository {
  public:
-  // Serves `model_repository` of the settings. `table` holds the models from other sources;
-  // directories with those names are ignored. From now on, only the repository changes the table.
-  // All arguments must outlive the repository.
+  // Serves `model_repository` of the settings. `table` holds the models from other sources, and
+  // aliases; directories with those names are ignored (with names of aliases: after LoadAll). From
+  // now on, only the repository changes the table. All arguments must outlive the repository.
   ModelRepository(const Settings& settings, RepositoryHooks hooks, ModelTable& table, Clock& clock);
   // Stops, and waits for a load in progress.
   ~ModelRepository();
@@ -103,7 +103,7 @@ class ModelRepository {
   Clock& clock_;
 
   // Used only by the polling thread.
-  std::set<std::string> other_names_;
+  std::map<std::string, const char*> other_names_;  // each with the flag that sets it
   std::map<std::string, Model> models_;
   Replaced replaced_;              // not retired yet
   std::set<std::string> ignored_;  // at the last poll

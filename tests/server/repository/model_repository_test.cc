@@ -141,6 +141,17 @@ TEST_F(ModelRepositoryTest, AFolderThatIsGoneIsAnErrorAtTheStartAndChangesNothin
   std::filesystem::rename(folder_.path() + ".away", folder_.path());
 }
 
+TEST_F(ModelRepositoryTest, ADirectoryNamedLikeAnAliasIsIgnored) {
+  table_.SetAliases({{"b", "a"}});
+  Write("a/1");
+  Start();
+  Write("b/1");
+  Settle();
+  EXPECT_EQ(Served("b"), 0);
+  EXPECT_EQ(Served("a"), 1);
+  EXPECT_EQ(loads_, 1);
+}
+
 TEST_F(ModelRepositoryTest, ANewVersionIsLoadedOnceItsFilesStayAsTheyAre) {
   Write("a/1");
   Start();
