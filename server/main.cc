@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,12 +38,16 @@ int Refuse(const std::string& why, int exit_code = kBadStart) {
   return exit_code;
 }
 
+int Print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
+  return Refuse("stdout: cannot be written", 1);
+}
+
 // Prints the directory of the model to standard output.
 int Pull(const Settings& settings) {
   const absl::StatusOr<Settings> pulled = WithPulledModels(settings, /*may_use_cache=*/false);
   if (!pulled.ok()) return Refuse(std::string(pulled.status().message()), 1);
-  const std::string line = pulled->models.front().pulled_folder + "\n";
-  return std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0 ? 0 : 1;
+  return Print(pulled->models.front().pulled_folder + "\n");
 }
 
 int Describe(const SettingsRequest& request) {
@@ -54,7 +59,7 @@ int Describe(const SettingsRequest& request) {
 int Run(const std::vector<std::string>& arguments) {
   const absl::StatusOr<SettingsRequest> request = ReadSettings(arguments, Environment());
   if (!request.ok()) return Refuse(std::string(request.status().message()));
-  if (!request->text.empty()) return std::fputs(request->text.c_str(), stdout) < 0 ? 1 : 0;
+  if (!request->text.empty()) return Print(request->text);
   StartLogging(request->settings.log_format, request->settings.log_level);
   if (request->kind == SettingsRequest::Kind::kPull) return Pull(request->settings);
   if (request->kind == SettingsRequest::Kind::kDescribe) return Describe(*request);
@@ -78,8 +83,11 @@ int main(int argc, char** argv) {
   attendant::server::LimitHeaps();
   try {
     return attendant::server::Run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::bad_alloc&) {
+    return attendant::server::Refuse(
+        "out of memory: a limit applies that the server does not know, such as ulimit -v; raise "
+        "it, or set --memory-limit-bytes below it to see what the server needs");
   } catch (const std::exception& error) {
-    // This is std::bad_alloc if, for example, a memory limit applies that the server does not know.
     return attendant::server::Refuse(error.what());
   }
 }

@@ -74,9 +74,7 @@ Flags CommonFlags(Session& session, ConnectionOptions& connection) {
   return flags;
 }
 
-}  // namespace
-
-int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   Session session{.address = "localhost:8001",
                   .call = {.timeout = absl::Seconds(60)},
                   .json = false,
@@ -108,6 +106,15 @@ int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::os
   if (!address.ok()) return ReportBadUsage(session, address);
   session.connection = *std::move(options);
   return commands[parsed.command - program.commands.data()]->Run(session);
+}
+
+}  // namespace
+
+int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  const int exit_code = Run(argc, argv, out, err);
+  if (out.flush()) return exit_code;
+  err << "attendant-client: stdout: cannot be written\n";
+  return exit_code == kSucceeded ? kBadUsage : exit_code;
 }
 
 }  // namespace attendant::client

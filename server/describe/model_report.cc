@@ -110,6 +110,7 @@ int DescribeModel(const Settings& settings, const DescribeOptions& options) {
   if (!capped.ok()) report.refusals.emplace_back(capped.message());
   const std::string text = options.json ? ToJson(report) : ToText(report);
   const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  if (!written) std::fputs("attendant-server: stdout: cannot be written\n", stderr);
   return written && report.refusals.empty() ? 0 : 1;
 }
 

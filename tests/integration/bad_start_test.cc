@@ -1,5 +1,8 @@
 // Tests that a failed start prints one line on standard error that says what to do, and exits with
 // code 2.
+#include <sys/wait.h>
+
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -112,6 +115,24 @@ TEST(BadStartTest, TooLittleMemoryNamesEveryShare) {
                           HasSubstr("at least 8.2 MiB for requests (--max-request-tokens)"),
                           HasSubstr("66.0 MiB for gRPC")));
 }
+
+#ifndef __SANITIZE_ADDRESS__  // which reserves terabytes of addresses
+TEST(BadStartTest, AMemoryLimitThatTheServerDoesNotKnow) {
+  const std::string command = absl::StrCat("ulimit -v 700000; exec ", ATTENDANT_SERVER_BINARY,
+                                           " --address=127.0.0.1 --port=0 --http-port=0 "
+                                           "--log-level=error --model=m=synthetic:tiny "
+                                           "--max-request-tokens=1048576 "
+                                           "--max-queue-tokens=1048576 2>&1");
+  std::FILE* pipe = popen(command.c_str(), "r");
+  std::string out;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) out += static_cast<char>(c);
+  EXPECT_EQ(WEXITSTATUS(pclose(pipe)), 2);
+  EXPECT_EQ(out,
+            "attendant-server: out of memory: a limit applies that the server does not know, such "
+            "as ulimit -v; raise it, or set --memory-limit-bytes below it to see what the server "
+            "needs\n");
+}
+#endif
 
 TEST(BadStartTest, LimitsThatDoNotFitTheModel) {
   EXPECT_EQ(BadStart({"--model=m=synthetic:bert-base", "--max-request-tokens=1048576",

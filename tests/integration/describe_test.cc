@@ -43,6 +43,13 @@ TEST(DescribeTest, AModelThatWouldBeServed) {
   EXPECT_THAT(outcome.out, EndsWith("\nThis server would serve it.\n"));
 }
 
+TEST(DescribeTest, OutputThatCannotBeWritten) {
+  for (const std::string flags : {"--describe worked-example", "--version"}) {
+    const Outcome outcome = RunServer(flags + " 2>&1 >/dev/full || echo exit code $?");
+    EXPECT_EQ(outcome.out, "attendant-server: stdout: cannot be written\nexit code 1\n");
+  }
+}
+
 TEST(DescribeTest, JsonForScripts) {
   const Outcome outcome = RunServer("--json --describe worked-example");
   EXPECT_EQ(outcome.code, 0) << outcome.out;
