@@ -14,7 +14,7 @@ struct Address {
 
 // Parses an address. "http://host:port" and "grpc://host:port" mean host:port; "https://" and
 // "grpcs://" add TLS. gRPC resolves anything else ("host:port", "dns:///host:port", "unix:/path").
-// Returns INVALID_ARGUMENT for a URL without a port or with a path.
+// Returns INVALID_ARGUMENT for a host or URL without a port or with a wrong one, or with a path.
 absl::StatusOr<Address> ReadAddress(const std::string& address);
 
 }  // namespace attendant::client

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/files/file_bytes.h"
 #include "client/flags/flag_kinds.h"
 
@@ -20,6 +22,16 @@ absl::Status ReadText(const std::string& path, std::string& text) {
   if (!bytes.ok()) return bytes.status();
   text = *std::move(bytes);
   return absl::OkStatus();
+}
+
+// Reads a PEM file with a `kind`, such as CERTIFICATE. With another file, gRPC would only fail to
+// connect, or, if it is empty, trust the authorities of this machine.
+absl::Status ReadPem(const std::string& path, absl::string_view kind, std::string& text) {
+  if (absl::Status status = ReadText(path, text); !status.ok()) return status;
+  if (path.empty() || absl::StrContains(text, absl::StrCat(kind, "-----"))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(path, ": expected a ", kind, " in PEM"));
 }
 
 bool IsToken(const std::string& text) {
@@ -48,9 +60,9 @@ absl::StatusOr<ClientOptions> ConnectionOptions::Read() const {
   ClientOptions options;
   options.proxy = proxy_;
   TlsOptions tls;
-  absl::Status status = ReadText(tls_ca_, tls.ca);
-  status.Update(ReadText(tls_certificate_, tls.certificate));
-  status.Update(ReadText(tls_key_, tls.key));
+  absl::Status status = ReadPem(tls_ca_, "CERTIFICATE", tls.ca);
+  status.Update(ReadPem(tls_certificate_, "CERTIFICATE", tls.certificate));
+  status.Update(ReadPem(tls_key_, "PRIVATE KEY", tls.key));
   if (!status.ok()) return status;
   if (!token_file_.empty()) {
     absl::StatusOr<std::string> token = ReadToken(token_file_);

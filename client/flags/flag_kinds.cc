@@ -1,12 +1,14 @@
 #include "client/flags/flag_kinds.h"
 
+#include <cmath>
+
 namespace attendant::client {
 namespace {
 
 std::optional<absl::Duration> ParseDuration(const std::string& text) {
   double seconds = 0;
   absl::Duration duration;
-  if (absl::SimpleAtod(text, &seconds)) {
+  if (absl::SimpleAtod(text, &seconds) && !std::isnan(seconds)) {
     duration = absl::Seconds(seconds);
   } else if (!absl::ParseDuration(text, &duration)) {
     return std::nullopt;

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/commands/command_line.h"
 #include "client/files/tensor_file.h"
 #include "client/service_config.h"
 #include "tests/client/commands/run_command_line.h"
@@ -612,6 +614,27 @@ TEST_F(CommandLineTest, TakesAUrlAsItsAddress) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("address: expected HOST:PORT, the server's gRPC port, without "
                                      "a path; got \"http://localhost\""));
+}
+
+// As on a full disk.
+TEST_F(CommandLineTest, ReportsThatTheOutputCannotBeWritten) {
+  const char* const argv[] = {"attendant-client", "service-config"};
+  std::ostringstream out, err;
+  out.setstate(std::ios::badbit);
+  EXPECT_EQ(RunCommandLine(2, argv, out, err), 2);
+  EXPECT_EQ(err.str(), "attendant-client: stdout: cannot be written\n");
+}
+
+TEST_F(CommandLineTest, RefusesFilesThatAreNotPem) {
+  const std::string certificate =
+      ScratchFile("cert", "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n");
+  const std::string empty = ScratchFile("empty", "");
+  const Outcome authorities = RunWith({"models", "--tls-ca", empty});
+  EXPECT_EQ(authorities.exit_code, 2);
+  EXPECT_THAT(authorities.err, HasSubstr(empty + ": expected a CERTIFICATE in PEM"));
+  const Outcome own = RunWith({"models", "--tls-cert", certificate, "--tls-key", certificate});
+  EXPECT_EQ(own.exit_code, 2);
+  EXPECT_THAT(own.err, HasSubstr(certificate + ": expected a PRIVATE KEY in PEM"));
 }
 
 TEST_F(CommandLineTest, LeavesProxiesOutUnlessAsked) {

@@ -84,6 +84,8 @@ TEST_F(ReadArgumentsTest, SaysWhatIsWrongWithAValue) {
             "--pause: expected a duration of at least 0, such as 250ms or 30s; got \"soon\"" + see);
   EXPECT_EQ(Read({"paint", "--pause=-1s"}),
             "--pause: expected a duration of at least 0, such as 250ms or 30s; got \"-1s\"" + see);
+  EXPECT_EQ(Read({"paint", "--pause", "NaN"}),
+            "--pause: expected a duration of at least 0, such as 250ms or 30s; got \"NaN\"" + see);
   EXPECT_EQ(Read({"paint", "--loud=very"}), "--loud: expected no value; got \"very\"" + see);
   EXPECT_EQ(Read({"paint", "--name", "a", "--name", "b"}),
             "--name: expected one value; got 2" + see);

@@ -31,8 +31,9 @@ TEST(AddressTest, TakesUrlsAsTheServersTheyName) {
 }
 
 TEST(AddressTest, LeavesTheRestToGrpc) {
-  for (const std::string address : {"localhost:8001", "unix:/run/a.sock", "unix:///run/a.sock",
-                                    "dns:///attendant:8001", "ipv4:10.0.0.1:8001,10.0.0.2:8001"}) {
+  for (const std::string address :
+       {"localhost:8001", "unix:/run/a.sock", "unix:///run/a.sock", "unix:1",
+        "dns:///attendant:8001", "ipv4:10.0.0.1:8001,10.0.0.2:8001"}) {
     const auto read = ReadAddress(address);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->target, address);
@@ -40,9 +41,10 @@ TEST(AddressTest, LeavesTheRestToGrpc) {
   }
 }
 
-TEST(AddressTest, RefusesOtherUrls) {
+TEST(AddressTest, RefusesOtherUrlsAndHostsWithoutPort) {
   for (const std::string address :
-       {"http://localhost", "http://localhost:8002/v2", "http://", "https://:8001", "http://host:x",
+       {"", "localhost", "localhost:", "localhost:0", "localhost:65536", "10.0.0.1",
+        "http://localhost", "http://localhost:8002/v2", "http://", "https://:8001", "http://host:x",
         "http://host:0", "http://host:65536", "http://::1:8001", "http://user@host:8001",
         "grpc://host:8001?x", "http://host:8001//"}) {
     EXPECT_EQ(ReadAddress(address).status(),
