@@ -14,6 +14,7 @@ int64_t Statistics::error_count() const {
 void Statistics::Merge(const Statistics& other) {
   ok += other.ok;
   for (const auto& [code, times] : other.errors) errors[code] += times;
+  first_error.Update(other.first_error);
   in_time += other.in_time;
   tokens += other.tokens;
   latency.Merge(other.latency);
@@ -41,6 +42,7 @@ void Recorder::Record(const RequestTimes& times, int64_t tokens,
   interval_.last_answer = std::max(interval_.last_answer, times.answered);
   if (!answer.ok()) {
     ++interval_.errors[answer.status().code()];
+    interval_.first_error.Update(answer.status());
     return;
   }
   ++interval_.ok;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -20,8 +21,9 @@ namespace attendant::client {
 struct Statistics {
   int64_t ok = 0;
   std::map<absl::StatusCode, int64_t> errors;
-  int64_t in_time = 0;  // of the ok ones, those that were answered within the deadline
-  int64_t tokens = 0;   // kept tokens of answered requests
+  absl::Status first_error;  // OK if there is none
+  int64_t in_time = 0;       // of the ok ones, those that were answered within the deadline
+  int64_t tokens = 0;        // kept tokens of answered requests
   // The times of all requests from the intended time to their end, so that it shows when the
   // generator or the server falls behind. A failed request counts with the time until it failed:
   // left out, the slowest ones would be missing wherever there is a deadline.

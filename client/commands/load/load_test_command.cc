@@ -176,7 +176,15 @@ ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const
     session.err << "attendant-client: " << status.message() << "\n";
     return kBadUsage;
   }
-  return Succeeded(report) ? kSucceeded : kLoadTestFailed;
+  if (Succeeded(report)) return kSucceeded;
+  for (const StepResult& step : report.steps) {
+    const absl::Status& error = step.measured.first_error;
+    if (error.ok()) continue;
+    session.err << "attendant-client: the first error: " << absl::StatusCodeToString(error.code())
+                << ": " << error.message() << "\n";
+    break;
+  }
+  return kLoadTestFailed;
 }
 
 bool LoadTestCommand::Succeeded(const LoadReport& report) const {

@@ -62,6 +62,7 @@ TEST_F(LoadTestCommandTest, ErrorsExitWith4) {
   const Outcome outcome = Run({"--requests", "5", "--json"});
   EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_EQ(json::parse(outcome.out)["steps"][0]["errors"]["RESOURCE_EXHAUSTED"], 5);
+  EXPECT_EQ(outcome.err, "attendant-client: the first error: RESOURCE_EXHAUSTED: full\n");
 }
 
 TEST_F(LoadTestCommandTest, GoodputIsOfTheDeadline) {

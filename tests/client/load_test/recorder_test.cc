@@ -45,6 +45,7 @@ TEST(RecorderTest, ErrorsCountByCodeAndInTheLatency) {
   EXPECT_EQ(total.tokens, 10);
   EXPECT_EQ(total.error_count(), 3);
   EXPECT_EQ(total.errors.at(absl::StatusCode::kResourceExhausted), 2);
+  EXPECT_EQ(total.first_error, absl::ResourceExhaustedError("full"));
   EXPECT_EQ(total.latency.count(), 4);
   EXPECT_EQ(total.send_lag.count(), 4);
 }
