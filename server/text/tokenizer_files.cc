@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
+#include "server/text/models/model.h"
 #include "server/text/models/vocabulary_files.h"
 #include "server/text/tokenizer_class_forms.h"
 #include "server/text/tokenizer_classes.h"
@@ -83,9 +84,8 @@ absl::StatusOr<Source> ReadTokenizerJson(const std::string& json,
                                          const TokenizerSettings& settings) {
   ASSIGN_OR_RETURN(Fields file, Fields::Parse(json, "tokenizer.json"));
   const std::optional<JsonValue> model = file.Find("model");
-  const std::optional<JsonValue> type = model.has_value() ? model->Find("type") : std::nullopt;
   const TokenizerClass* known =
-      ClassFor(settings, json, type.has_value() ? type->text() : absl::string_view());
+      ClassFor(settings, json, model.has_value() ? ModelType(*model) : absl::string_view());
   return Source{"tokenizer.json", std::move(file), known};
 }
 

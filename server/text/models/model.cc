@@ -27,6 +27,14 @@ absl::StatusOr<Vocabulary> LoadVocabulary(const Fields& fields) {
   return vocabulary;
 }
 
+absl::string_view ModelType(JsonValue model) {
+  if (const auto type = model.Find("type")) return type->text();
+  if (model.Find("merges")) return "BPE";
+  if (model.Find("continuing_subword_prefix")) return "WordPiece";
+  const std::optional<JsonValue> vocabulary = model.Find("vocab");
+  return vocabulary.has_value() && vocabulary->is_array() ? "Unigram" : "WordLevel";
+}
+
 absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields,
                                                  absl::Span<const double> scores,
                                                  Vocabulary& vocabulary) {
@@ -36,7 +44,10 @@ absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields,
   };
   constexpr Kind kKinds[] = {
       {"WordPiece", LoadWordPiece}, {"BPE", LoadBpe}, {"WordLevel", LoadWordLevel}};
-  ASSIGN_OR_RETURN(const std::string type, fields.String("type"));
+  if (const auto given = fields.json().Find("type"); given.has_value() && !given->is_string()) {
+    return Unexpected(fields.PathOf("type"), "a string", *given);
+  }
+  const absl::string_view type = ModelType(fields.json());
   if (type == "Unigram") return LoadUnigram(fields, scores, vocabulary);
   for (const Kind& kind : kKinds) {
     if (kind.type == type) return kind.load(fields, vocabulary);

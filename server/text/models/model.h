@@ -81,6 +81,9 @@ inline constexpr size_t kMaxTokenBytes = 1024;
 absl::StatusOr<Vocabulary> LoadVocabulary(const Fields& fields);
 
 // Loads a model of any type and fills `vocabulary` with its tokens. `scores` replace those of
+// Returns the type of a "model". Files of tokenizers before 0.10 do not name it: the keys decide.
+absl::string_view ModelType(JsonValue model);
+
 // Unigram if there is one for each token. Returns INVALID_ARGUMENT with an invalid key, and
 // UNIMPLEMENTED for unsupported features.
 absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields,

@@ -144,6 +144,18 @@ TEST(UnigramTest, RefusesWrongPieces) {
             "model.unk_id: expected an integer in 0..4294967295; got null");
 }
 
+// As files of tokenizers before 0.10, whose models have no type.
+TEST(ModelTest, KeysDecideWithoutAType) {
+  const auto untyped = [](const std::string& json) {
+    return "{" + json.substr(json.find(',') + 1);
+  };
+  EXPECT_EQ(ShowTokens(untyped(WordPiece("U un ##able")), "unable"), "un0:2 ##able2:6");
+  EXPECT_EQ(ShowTokens(untyped(Bpe("a b ab", "a b")), "ab"), "ab0:2");
+  EXPECT_EQ(ShowTokens(untyped(Unigram(R"(["ab",-1])")), "ab"), "ab0:2");
+  EXPECT_EQ(ShowTokens(R"({"vocab":{"ab":3,"U":1},"unk_token":"U"})", "ab"), "ab0:2");
+  EXPECT_EQ(ShowTokens(R"({"type":7})", "ab"), "model.type: expected a string; got 7");
+}
+
 TEST(WordPieceTest, RefusesWhatItCannotDo) {
   EXPECT_EQ(ShowTokens(WordPiece("a"), "a"),
             "model.unk_token: expected a token of the vocabulary; got \"U\"");
