@@ -478,6 +478,52 @@ TEST(TokenizerFilesTest, RefusesFormsWithUnknownNames) {
   const std::string start = "tokenizer_classes.json: OddTokenizer: no value is known for ";
   EXPECT_EQ(error("normalizer"), start + "\"$charmap\"");
   EXPECT_EQ(error("pre_tokenizer"), start + "\"$is_split\"");
+// As transformers 5.23, which ignores the normalizer, and of which other classes replace parts.
+TEST(TokenizerFilesTest, ClassesApplyToModelsWithoutAType) {
+  std::string json = CasedBert();
+  json.erase(json.find(R"("type":"WordPiece",)"), strlen(R"("type":"WordPiece",)"));
+  const TestFiles files = {.tokenizer_json = json,
+                           .tokenizer_config_json = R"({"tokenizer_class":"BertTokenizer"})"};
+  EXPECT_THAT(Load(files).tokenizer->Encode("A", {})->ids, ElementsAre(1, 4, 2));
+}
+
+TEST(TokenizerFilesTest, RefusesClassesThatReplaceUnknownParts) {
+  for (const std::string name : {"SplinterTokenizer", "GPTNeoXTokenizerFast"}) {
+    EXPECT_EQ(LoadFiles({.tokenizer_json = CasedBert(),
+                         .tokenizer_config_json = R"({"tokenizer_class":")" + name + "\"}"})
+                  .status(),
+              absl::UnimplementedError("tokenizer_class: " + name +
+                                       " not supported: it replaces parts of tokenizer.json; use "
+                                       "PreTrainedTokenizerFast, which keeps them"));
+  }
+  // These models' class is another one, whatever the files say.
+  EXPECT_TRUE(LoadFiles({.tokenizer_json = CasedBert(),
+                         .tokenizer_config_json = R"({"tokenizer_class":"GPTNeoXTokenizer"})",
+                         .config_json = R"({"model_type":"modernbert"})"})
+                  .ok());
+}
+
+// As transformers 5.23, with ids that HerBERT's class sets.
+TEST(TokenizerFilesTest, PairsOfHerbertEndWords) {
+  const TestFiles files = {
+      .vocab_json =
+          R"({"<s>":0,"<pad>":1,"</s>":2,"<unk>":3,"<mask>":4,"a":5,"b</w>":6,"ab</w>":7})",
+      .merges_txt = "#version: 0.2\na b</w>\n",
+      .config_json = R"({"model_type":"bert","tokenizer_class":"HerbertTokenizerFast"})"};
+  EXPECT_THAT(Load(files).tokenizer->Encode("ab Xb<mask>", {})->ids, ElementsAre(0, 7, 3, 6, 4, 2));
+}
+
+// As transformers 5.23: BARThez' class splits at spaces only, and takes no SentencePiece model.
+TEST(TokenizerFilesTest, BarthezHasItsOwnNormalizer) {
+  const auto added = [](const char* token) { return absl::StrCat("[\"", token, "\",0],"); };
+  TestFiles files = {.tokenizer_json = absl::StrCat(
+                         R"({"version":"1.0","model":{"type":"Unigram","unk_id":0,"vocab":[)",
+                         added("<s>"), added("<pad>"), added("</s>"), added("<unk>"),
+                         added("<mask>"), R"(["▁",-3],["é",-2],["▁a",-1]]}})"),
+                     .tokenizer_config_json = R"({"tokenizer_class":"BarthezTokenizer"})"};
+  EXPECT_THAT(Load(files).tokenizer->Encode("a\n e\u0301  ", {})->ids, ElementsAre(7, 5, 6));
+}
+
   EXPECT_EQ(error("post_processor"), start + "\"$eos_tokn\"");
   EXPECT_EQ(ClassTokens(known, *settings).status().message(), start + "\"$sentinel\"");
 }
