@@ -27,9 +27,18 @@ struct Source {
   const TokenizerClass* known;  // null: the file is used unchanged
 };
 
+// Returns the special token that a file itself names; most classes have one of their own.
+std::optional<std::string> PaddingToken(const Fields& file) {
+  const std::optional<JsonValue> padding = file.Find("padding");
+  const auto token = padding.has_value() ? padding->Find("pad_token") : std::nullopt;
+  if (!token.has_value() || !token->is_string()) return std::nullopt;
+  return std::string(token->text());
+}
+
 // Sets the tokens that transformers adds to a vocabulary.
-absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerClass* known,
+absl::Status SetAddedTokens(const TokenizerSettings& settings, const Source& source,
                             TokenizerOverrides& overrides) {
+  const TokenizerClass* const known = source.known;
   ASSIGN_OR_RETURN(std::optional<std::vector<AddedTokenSetting>> listed, settings.AddedTokens());
   // Such a class builds a tokenizer from the vocabulary only.
   overrides.drops_file_tokens = known != nullptr && listed.has_value();
@@ -46,7 +55,11 @@ absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerCl
     }
   };
   for (const absl::string_view key : kSpecialTokenKeys) {
-    if (auto token = SpecialTokenOf(settings, known, key)) add(*std::move(token));
+    auto token = SpecialTokenOf(settings, known, key);
+    if (key == "pad_token" && (known == nullptr || known->Flag("takes_padding_token"))) {
+      token = settings.SpecialToken(key, PaddingToken(source.file));
+    }
+    if (token.has_value()) add(*std::move(token));
   }
   for (AddedTokenSetting& token : settings.MoreSpecialTokens()) add(std::move(token));
   ASSIGN_OR_RETURN(overrides.special_tokens, settings.OlderAddedTokens(tokens));
@@ -57,8 +70,11 @@ absl::Status SetAddedTokens(const TokenizerSettings& settings, const TokenizerCl
     }
     for (AddedTokenSetting& token : more) add(std::move(token));
   }
-  overrides.special_tokens.insert(overrides.special_tokens.end(), tokens.begin(), tokens.end());
   overrides.resets_special_flags = known != nullptr && known->Flag("resets_special_flags");
+  for (AddedTokenSetting& token : tokens) {
+    if (overrides.resets_special_flags) token.flags = {};
+    overrides.special_tokens.push_back(std::move(token));
+  }
   return absl::OkStatus();
 }
 
@@ -177,7 +193,7 @@ absl::StatusOr<EffectiveTokenizer> LoadSource(const Source& source,
       overrides.scores.push_back(piece.score);  // exact
     }
   }
-  RETURN_IF_ERROR(SetAddedTokens(settings, known, overrides));
+  RETURN_IF_ERROR(SetAddedTokens(settings, source, overrides));
   ASSIGN_OR_RETURN(effective.has_types, ReadHasTypes(settings, known));
   ASSIGN_OR_RETURN(overrides.lowercase, settings.sentence.Bool("do_lower_case", false));
   const bool is_made = name != "tokenizer.json";

@@ -289,6 +289,43 @@ TEST(TokenizerFilesTest, QwensPostProcessorEndsTextsWhateverTheConfigSays) {
   }
 }
 
+// As transformers 5.23, whose class adds its special tokens again, without flags.
+TEST(TokenizerFilesTest, QwensSpecialTokensHaveNoFlags) {
+  const EffectiveTokenizer effective =
+      Load({.tokenizer_json =
+                Bpe(R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true})"),
+            .tokenizer_config_json =
+                R"({"tokenizer_class":"Qwen2Tokenizer","bos_token":{"__type":"AddedToken",)"
+                R"("content":"<m>","single_word":true,"lstrip":true,"rstrip":true}})"});
+  EXPECT_THAT(effective.tokenizer->Encode("a <m>a", {})->ids, ElementsAre(0, 4, 6, 0));
+}
+
+// As transformers 5.23, of which only TokenizersBackend reads the padding.
+TEST(TokenizerFilesTest, TheTokenOfPaddingIsSpecialUnlessTheConfigNamesOne) {
+  const auto ids = [](const char* config) {
+    std::string json = CasedBert();
+    json.insert(1, R"("padding":{"strategy":"BatchLongest","pad_id":0,"pad_token":"A"},)");
+    return Load({.tokenizer_json = json, .tokenizer_config_json = config})
+        .tokenizer->Encode("Aa", {})
+        ->ids;
+  };
+  EXPECT_THAT(ids("{}"), ElementsAre(1, 3, 4, 2));
+  EXPECT_THAT(ids(R"({"pad_token":null})"), ElementsAre(1, 0, 2));
+  EXPECT_THAT(ids(R"({"pad_token":"[PAD]"})"), ElementsAre(1, 0, 2));
+  EXPECT_THAT(ids(R"({"tokenizer_class":"BertTokenizer"})"), ElementsAre(1, 0, 2));
+}
+
+// As transformers 5.23, whose class ends texts with the token that the settings name.
+TEST(TokenizerFilesTest, T5EndsWithItsEosToken) {
+  const TestFiles files = {
+      .tokenizer_json =
+          R"({"version":"1.0","model":{"type":"Unigram","unk_id":2,"vocab":[["<pad>",0],)"
+          R"(["</s>",0],["<unk>",0],["▁a",-1],["<e>",-2]]}})",
+      .tokenizer_config_json =
+          R"({"tokenizer_class":"T5Tokenizer","eos_token":"<e>","extra_ids":0})"};
+  EXPECT_THAT(Load(files).tokenizer->Encode("a", {})->ids, ElementsAre(3, 4));
+}
+
 TEST(TokenizerFilesTest, ALlamaOfBytesIsUsedAsItIs) {
   const std::string json =
       Bpe(R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true})");
