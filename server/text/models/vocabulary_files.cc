@@ -12,6 +12,7 @@
 #include "server/text/base/items.h"
 #include "server/text/base/json_fields.h"
 #include "server/text/base/json_tree.h"
+#include "server/text/base/unicode.h"
 
 namespace attendant::text {
 namespace {
@@ -22,17 +23,30 @@ absl::Status CheckUtf8(absl::string_view text, absl::string_view file) {
   return Unexpected(file, "UTF-8", absl::StrCat("something else at byte ", valid));
 }
 
+// Returns a line without whitespace at its end, of any script, as the original reads it.
+absl::string_view WithoutTrailingSpace(absl::string_view line) {
+  const std::u32string codes = ToCodes(line);
+  size_t size = line.size();
+  for (auto code = codes.rbegin(); code != codes.rend(); ++code) {
+    if (!HasFlag(CodeFlags(), *code, kWhitespace)) break;
+    size -= Utf8Size(*code);
+  }
+  return line.substr(0, size);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> WordPieceJson(absl::string_view vocab_txt) {
   RETURN_IF_ERROR(CheckUtf8(vocab_txt, "vocab.txt"));
-  const std::vector<absl::string_view> lines = absl::StrSplit(vocab_txt, '\n');
+  std::vector<absl::string_view> lines = absl::StrSplit(vocab_txt, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  for (absl::string_view& line : lines) line = WithoutTrailingSpace(line);
   absl::flat_hash_map<absl::string_view, size_t> last;  // line of a token that is on several
-  for (size_t id = 0; id < lines.size(); ++id) last[absl::StripSuffix(lines[id], "\r")] = id;
+  for (size_t id = 0; id < lines.size(); ++id) last[lines[id]] = id;
   std::string vocabulary;
   for (size_t id = 0; id < lines.size(); ++id) {
-    const absl::string_view token = absl::StripSuffix(lines[id], "\r");
-    if (token.empty() || last[token] != id) continue;
+    const absl::string_view token = lines[id];
+    if (last[token] != id) continue;  // an empty line is a token, too
     absl::StrAppend(&vocabulary, vocabulary.empty() ? "" : ",", QuoteJson(token), ":", id);
   }
   return absl::StrCat(R"({"model":{"type":"WordPiece","vocab":{)", vocabulary, "}}}");

@@ -399,6 +399,13 @@ TEST(TokenizerFilesTest, ATokenOnSeveralLinesHasTheIdOfTheLast) {
       ElementsAre(1, 6, 2));
 }
 
+// As WordPiece reads them, which counts an empty line, and drops spaces at the end of others.
+TEST(TokenizerFilesTest, LinesMayBeEmptyOrEndWithSpaces) {
+  const TestFiles files = {.vocab_txt = "[UNK]\n[CLS] \n[SEP]\n[PAD]\n[MASK]\na\u3000\t\r\n\n",
+                           .tokenizer_config_json = R"({"additional_special_tokens":["<m>"]})"};
+  EXPECT_THAT(Load(files).tokenizer->Encode("a<m>", {})->ids, ElementsAre(1, 5, 7, 2));
+}
+
 TEST(TokenizerFilesTest, PairsAreAVocabularyOfTheirClass) {
   const EffectiveTokenizer effective =
       Load({.vocab_json = R"({"<s>":0,"<pad>":1,"</s>":2,"<unk>":3,"<mask>":4,"a":5,"b":6,"ab":7,)"
