@@ -74,24 +74,33 @@ absl::Status AddedTokenList::AddAll(JsonValue json) {
   return absl::OkStatus();
 }
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer)
-    : tokens_(std::move(tokens)) {
-  std::stable_sort(tokens_.begin(), tokens_.end(),
+absl::StatusOr<AddedTokens> AddedTokens::Make(std::vector<AddedToken> tokens,
+                                              const Normalizer& normalizer) {
+  std::stable_sort(tokens.begin(), tokens.end(),
                    [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+  AddedTokens made;
   std::vector<std::pair<std::string, uint32_t>> entries[2];
-  for (uint32_t i = 0; i < tokens_.size(); ++i) {
-    std::string content = tokens_[i].content;
-    if (tokens_[i].flags.normalized) {
+  for (uint32_t i = 0; i < tokens.size(); ++i) {
+    const bool normalized = tokens[i].flags.normalized;
+    std::string content = tokens[i].content;
+    if (normalized) {
       Items items;
       AppendItems(content, items);
       normalizer.apply(items);
       content = ToUtf8(items);
     }
-    if (content.empty()) continue;
-    first_[tokens_[i].flags.normalized][ToCodes(content)[0] % kFirsts] = true;
-    entries[tokens_[i].flags.normalized].emplace_back(std::move(content), i);
+    if (content.empty()) {
+      return Unsupported("added_tokens",
+                         absl::StrCat("a token that the normalizer removes (",
+                                      QuoteJson(tokens[i].content), ") is"),
+                         "\"normalized\": false");
+    }
+    made.first_[normalized][ToCodes(content)[0] % kFirsts] = true;
+    entries[normalized].emplace_back(std::move(content), i);
   }
-  for (int i = 0; i < 2; ++i) tries_[i] = ByteTrie(std::move(entries[i]));
+  for (int i = 0; i < 2; ++i) made.tries_[i] = ByteTrie(std::move(entries[i]));
+  made.tokens_ = std::move(tokens);
+  return made;
 }
 
 std::string AddedTokens::Text(uint32_t id) const {

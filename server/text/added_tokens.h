@@ -57,7 +57,11 @@ class AddedTokenList {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer);
+
+  // Returns UNIMPLEMENTED for a token of which the normalizer leaves nothing: the original finds it
+  // at every character.
+  static absl::StatusOr<AddedTokens> Make(std::vector<AddedToken> tokens,
+                                          const Normalizer& normalizer);
 
   // Splits [first, last) of the items at tokens that match the original or the normalized text.
   // Takes at most as many steps per byte as the longest token has bytes.

@@ -79,7 +79,7 @@ class PartLoader {
     for (const AddedToken& token : tokens.tokens()) parts.added_ids[token.content] = token.id;
     RETURN_IF_ERROR(LoadEnds(parts));
     parts.id_limit = FindIdLimit(vocabulary, tokens.tokens(), parts.post_processor);
-    parts.added = AddedTokens(tokens.tokens(), parts.normalizer);
+    ASSIGN_OR_RETURN(parts.added, AddedTokens::Make(tokens.tokens(), parts.normalizer));
     if (!parts.post_processor.trims.empty()) parts.padding = FindPadding(vocabulary);
     return absl::OkStatus();
   }

@@ -189,6 +189,8 @@ NormalizerOr LoadReplace(const Fields& fields) {
 
 NormalizerOr LoadPrepend(const Fields& fields) {
   ASSIGN_OR_RETURN(std::u32string text, LoadContent(fields, "prepend"));
+  // The original duplicates characters then.
+  if (text.empty()) return Unexpected(fields.PathOf("prepend"), "1..64 bytes", "0");
   const auto growth = 1 + static_cast<uint32_t>(text.size());  // of a text of one item
   return Normalizer{[text = std::move(text)](Items& items) {
                       if (items.empty()) return;

@@ -149,10 +149,9 @@ class Tokenizer::Run {
     } else {
       found.push_back({static_cast<uint32_t>(piece.added_id), 0, piece.last - piece.first});
     }
-    const bool has_surface = !piece.is_text() || parts_.model->has_surface_text();
     for (const ModelToken& token : found) {
       PlacedToken placed = {token.id, {items[token.first].begin, items[token.last - 1].end}, {}};
-      if (trims && has_surface) {
+      if (trims && (!piece.is_text() || parts_.model->HasSurfaceText(token.id))) {
         placed.padding = PaddingOf(items.subspan(token.first, token.last - token.first));
       } else if (trims) {
         const auto known = parts_.padding.find(token.id);

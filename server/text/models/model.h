@@ -59,8 +59,9 @@ class Model {
   // Returns the number of tokens. Ids may have gaps.
   virtual uint32_t size() const { return vocabulary_.size(); }
 
-  // Returns whether a token's text is its piece's; otherwise it is the vocabulary's.
-  virtual bool has_surface_text() const { return false; }
+  // Returns whether the text of tokens with this id is their piece's, which may differ from the
+  // vocabulary's.
+  virtual bool HasSurfaceText(uint32_t) const { return false; }
 
   // Returns the maximum of scratch bytes, including tokens, per byte of a piece.
   virtual size_t scratch_bytes() const = 0;
@@ -80,10 +81,10 @@ inline constexpr size_t kMaxTokenBytes = 1024;
 // Loads an object of tokens and ids. Returns INVALID_ARGUMENT with the field.
 absl::StatusOr<Vocabulary> LoadVocabulary(const Fields& fields);
 
-// Loads a model of any type and fills `vocabulary` with its tokens. `scores` replace those of
 // Returns the type of a "model". Files of tokenizers before 0.10 do not name it: the keys decide.
 absl::string_view ModelType(JsonValue model);
 
+// Loads a model of any type and fills `vocabulary` with its tokens. `scores` replace those of
 // Unigram if there is one for each token. Returns INVALID_ARGUMENT with an invalid key, and
 // UNIMPLEMENTED for unsupported features.
 absl::StatusOr<std::unique_ptr<Model>> LoadModel(const Fields& fields,

@@ -33,7 +33,7 @@ class Unigram : public Model {
 
   // As the original counts them: equal tokens each.
   uint32_t size() const override { return static_cast<uint32_t>(scores_.size()); }
-  bool has_surface_text() const override { return true; }
+  bool HasSurfaceText(uint32_t id) const override { return id == unk_id_; }
   size_t scratch_bytes() const override { return 5 + sizeof(UnigramStep); }
   size_t tokens_of_item() const override { return byte_ids_[0] == kNoId ? 1 : 4; }
 

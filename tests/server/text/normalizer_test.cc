@@ -113,6 +113,8 @@ TEST(NormalizerTest, PrependNeedsAText) {
   const std::string json = R"({"type":"Prepend","prepend":"▁"})";
   EXPECT_EQ(ShowNormalized(json, "ab"), "▁0:1 a0:1 b1:2");
   EXPECT_EQ(ShowNormalized(json, ""), "");
+  EXPECT_EQ(ShowNormalized(R"({"type":"Prepend","prepend":""})", "a"),
+            "normalizer.prepend: expected 1..64 bytes; got 0");
 }
 
 TEST(NormalizerTest, CharsmapReplacesCharactersAndShortClusters) {

@@ -478,50 +478,6 @@ TEST(TokenizerFilesTest, RefusesClassesWithCodeOfTheirOwn) {
                   .ok());
 }
 
-// As model_input_names of transformers 5.23, whose default depends on the class.
-TEST(TokenizerFilesTest, ModelsGetTypesOfTokensIfTheSettingsOrTheClassSaySo) {
-  const auto has_types = [](const char* config) {
-    return Load({.tokenizer_json = CasedBert(), .tokenizer_config_json = config}).has_types;
-  };
-  EXPECT_TRUE(has_types(R"({"tokenizer_class":"BertTokenizer"})"));
-  EXPECT_TRUE(has_types(R"({"tokenizer_class":"ConvBertTokenizer"})"));
-  EXPECT_FALSE(has_types(R"({"tokenizer_class":"DistilBertTokenizer"})"));
-  EXPECT_FALSE(has_types(R"({"tokenizer_class":"PreTrainedTokenizerFast"})"));
-  EXPECT_FALSE(has_types(R"({"tokenizer_class":"BertTokenizer",)"
-                         R"("model_input_names":["input_ids","attention_mask"]})"));
-  EXPECT_TRUE(has_types(R"({"model_input_names":["input_ids","token_type_ids"]})"));
-  EXPECT_TRUE(Load({.vocab_txt = kLines}).has_types);
-}
-
-TEST(TokenizerFilesTest, RefusesLinesOfAnUnknownClass) {
-  const absl::Status refusal =
-      LoadFiles({.vocab_txt = kLines,
-                 .tokenizer_config_json = R"({"tokenizer_class":"FunnelTokenizer"})"})
-          .status();
-  EXPECT_EQ(refusal.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(
-      refusal.message(),
-      "vocab.txt: a vocabulary of FunnelTokenizer is not supported; use tokenizer.json, which "
-      "AutoTokenizer's save_pretrained writes");
-}
-
-// A name that is misspelled in tokenizer_classes.json.
-TEST(TokenizerFilesTest, RefusesFormsWithUnknownNames) {
-  const auto form = JsonTree::Parse(
-      R"({"special_tokens":{"eos_token":"</s>"},"normalizer":"$charmap",)"
-      R"("post_processor":{"template":["A $eos_tokn","A B"]},"tokens":{"last":["$sentinel"]},)"
-      R"("pre_tokenizer":{"choose":["is_split",null,null]}})",
-      "form");
-  const TokenizerClass known = {"OddTokenizer", (*form)->root(), std::nullopt};
-  const auto settings = TokenizerSettings::Read({});
-  const auto file = Fields::Parse("{}", "tokenizer.json");
-  const auto error = [&](const char* key) {
-    const auto find = [](absl::string_view) { return 1u; };
-    return std::string(ClassPart(known, *settings, *file, key, find).status().message());
-  };
-  const std::string start = "tokenizer_classes.json: OddTokenizer: no value is known for ";
-  EXPECT_EQ(error("normalizer"), start + "\"$charmap\"");
-  EXPECT_EQ(error("pre_tokenizer"), start + "\"$is_split\"");
 // As transformers 5.23, which ignores the normalizer, and of which other classes replace parts.
 TEST(TokenizerFilesTest, ClassesApplyToModelsWithoutAType) {
   std::string json = CasedBert();
@@ -568,6 +524,50 @@ TEST(TokenizerFilesTest, BarthezHasItsOwnNormalizer) {
   EXPECT_THAT(Load(files).tokenizer->Encode("a\n e\u0301  ", {})->ids, ElementsAre(7, 5, 6));
 }
 
+// As model_input_names of transformers 5.23, whose default depends on the class.
+TEST(TokenizerFilesTest, ModelsGetTypesOfTokensIfTheSettingsOrTheClassSaySo) {
+  const auto has_types = [](const char* config) {
+    return Load({.tokenizer_json = CasedBert(), .tokenizer_config_json = config}).has_types;
+  };
+  EXPECT_TRUE(has_types(R"({"tokenizer_class":"BertTokenizer"})"));
+  EXPECT_TRUE(has_types(R"({"tokenizer_class":"ConvBertTokenizer"})"));
+  EXPECT_FALSE(has_types(R"({"tokenizer_class":"DistilBertTokenizer"})"));
+  EXPECT_FALSE(has_types(R"({"tokenizer_class":"PreTrainedTokenizerFast"})"));
+  EXPECT_FALSE(has_types(R"({"tokenizer_class":"BertTokenizer",)"
+                         R"("model_input_names":["input_ids","attention_mask"]})"));
+  EXPECT_TRUE(has_types(R"({"model_input_names":["input_ids","token_type_ids"]})"));
+  EXPECT_TRUE(Load({.vocab_txt = kLines}).has_types);
+}
+
+TEST(TokenizerFilesTest, RefusesLinesOfAnUnknownClass) {
+  const absl::Status refusal =
+      LoadFiles({.vocab_txt = kLines,
+                 .tokenizer_config_json = R"({"tokenizer_class":"FunnelTokenizer"})"})
+          .status();
+  EXPECT_EQ(refusal.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(
+      refusal.message(),
+      "vocab.txt: a vocabulary of FunnelTokenizer is not supported; use tokenizer.json, which "
+      "AutoTokenizer's save_pretrained writes");
+}
+
+// A name that is misspelled in tokenizer_classes.json.
+TEST(TokenizerFilesTest, RefusesFormsWithUnknownNames) {
+  const auto form = JsonTree::Parse(
+      R"({"special_tokens":{"eos_token":"</s>"},"normalizer":"$charmap",)"
+      R"("post_processor":{"template":["A $eos_tokn","A B"]},"tokens":{"last":["$sentinel"]},)"
+      R"("pre_tokenizer":{"choose":["is_split",null,null]}})",
+      "form");
+  const TokenizerClass known = {"OddTokenizer", (*form)->root(), std::nullopt};
+  const auto settings = TokenizerSettings::Read({});
+  const auto file = Fields::Parse("{}", "tokenizer.json");
+  const auto error = [&](const char* key) {
+    const auto find = [](absl::string_view) { return 1u; };
+    return std::string(ClassPart(known, *settings, *file, key, find).status().message());
+  };
+  const std::string start = "tokenizer_classes.json: OddTokenizer: no value is known for ";
+  EXPECT_EQ(error("normalizer"), start + "\"$charmap\"");
+  EXPECT_EQ(error("pre_tokenizer"), start + "\"$is_split\"");
   EXPECT_EQ(error("post_processor"), start + "\"$eos_tokn\"");
   EXPECT_EQ(ClassTokens(known, *settings).status().message(), start + "\"$sentinel\"");
 }

@@ -60,6 +60,14 @@ TEST(AddedTokensTest, AnIdThatTheOriginalWouldNotGiveIsRefused) {
             "added_tokens[0].content: expected at most 256 bytes; got 257");
 }
 
+TEST(AddedTokensTest, OneThatTheNormalizerRemovesIsRefused) {
+  const std::string strip = R"({"type":"Strip","strip_left":true,"strip_right":true})";
+  EXPECT_EQ(Encoded("a b", Added(3, "\\n", "normalized"), "a", strip),
+            "added_tokens: a token that the normalizer removes (\"\\n\") is not supported; use "
+            "\"normalized\": false");
+  EXPECT_EQ(Encoded("a b", Added(3, "\\n"), "a\n", strip), "1 0:1 3 1:2");
+}
+
 // Metaspace with all words of the test: ▁ 1, ▁a 2, ▁b 3, b 4, a 5; <s> is 6.
 std::string MetaspaceTokenizer(const std::string& scheme) {
   return absl::StrReplaceAll(
@@ -91,6 +99,19 @@ TEST(TokenizerTest, PlacesAreTrimmed) {
   EXPECT_EQ(ShowEncoding(ByteTokenizer(trims(false), "Ġ Ġa Ġb"), "  a b"), "1 1:1 2 2:3 3 4:5");
   EXPECT_EQ(ShowEncoding(ByteTokenizer(trims(true), "Ġ Ġa Ġb"), " a"), "2 0:2");
   EXPECT_EQ(ShowEncoding(ByteTokenizer(trims(true), "Ġ Ġa Ġb"), "  a b"), "1 0:0 2 2:3 3 4:5");
+}
+
+// As the original, which trims the unknown space, but not the token of its byte.
+TEST(TokenizerTest, PlacesOfBytesAreNotTrimmed) {
+  const auto encode = [](const char* pieces) {
+    return ShowEncoding(
+        absl::StrCat(R"({"version":"1.0","post_processor":{"type":"ByteLevel",)",
+                     R"("trim_offsets":true,"add_prefix_space":false},"model":{"type":"Unigram",)",
+                     R"("unk_id":0,"byte_fallback":true,"vocab":[["U",0],["a",-1])", pieces, "]}}"),
+        "a a");
+  };
+  EXPECT_EQ(encode(R"(,["<0x20>",-9])"), "1 0:1 2 1:2 1 2:3");
+  EXPECT_EQ(encode(""), "1 0:1 0 2:2 1 2:3");
 }
 
 constexpr char kBert[] = R"({"type":"BertProcessing","cls":["a",1],"sep":["b",2]})";
