@@ -37,9 +37,10 @@ def sources(corpus, charsmap):
         tokenizers_made.unigram(corpus, n.Sequence([charsmap, n.Replace(tokenizers_made.Regex(" {2,}"), " ")]), special=special),
         "<s> $A </s>", "<s> $A </s> </s> $B </s>", ["<s>", "</s>"])
     yield xlm_r, "XLMRobertaTokenizer", [{}, {"add_prefix_space": False}]
+    yield xlm_r, "BarthezTokenizer", [{}, {"add_prefix_space": False}]
     t5 = tokenizers_made.template(
         tokenizers_made.unigram(corpus, charsmap, special=["<pad>", "</s>", "<unk>"]), "$A </s>", "$A </s> $B </s>", ["</s>"])
-    yield t5, "T5Tokenizer", [{"extra_ids": 0}, {}, {"additional_special_tokens": ["<n>"]}]
+    yield t5, "T5Tokenizer", [{"extra_ids": 0}, {}, {"additional_special_tokens": ["<n>"]}, {"eos_token": "<n>"}]
     deberta = tokenizers_made.template(
         tokenizers_made.unigram(corpus, n.Sequence([n.Strip(), charsmap]), special=tokenizers_made.BERT_SPECIAL, unk="[UNK]"),
         "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", ["[CLS]", "[SEP]"])
@@ -83,10 +84,14 @@ def of_bytes(corpus):
     clip = made.bpe(corpus, n.NFC(), p.Sequence([p.Split(made.Regex(made.CLIP), "removed", invert=True), p.ByteLevel(False)]),
                     ["<|startoftext|>", "<|endoftext|>"], end_of_word_suffix="</w>", unk_token="<|endoftext|>")
     yield clip, "CLIPTokenizer", [{}, {"eos_token": "<|startoftext|>"}]
+    herbert = made.bpe(corpus[:600], n.BertNormalizer(lowercase=False, strip_accents=False), p.BertPreTokenizer(),
+                       made.ROBERTA_SPECIAL, byte_alphabet=False, end_of_word_suffix="</w>", unk_token="<unk>")
+    yield herbert, "HerbertTokenizer", [{}, {"sep_token": "<pad>"}]
 
 
 # Tokens that stand in added_tokens_decoder alone, and special tokens that stand nowhere else.
-MORE = [{"more": ["<m>", "Foo"]}, {"more": ["<m>"], "additional_special_tokens": ["<n>", "bar"]}, {"less": True, "mask_token": "foo"},
+MORE = [{"untyped": True}, {"padding": "foo"}, {"padding": "foo", "pad_token": "bar"}, {"more": ["<m>", "Foo"]},
+        {"more": ["<m>"], "additional_special_tokens": ["<n>", "bar"]}, {"less": True, "mask_token": "foo"},
         {"decoder": False, "additional_special_tokens": ["<n>", "bar"], "pad_token": "abc"},
         {"image_token": "<m>", "extra_special_tokens": {"other": "bar"}},
         {"decoder": False, "files": {"added_tokens": {"<m>": 6001, "Foo": 6000, "<n>": 6002}}, "pad_token": "<n>"},
@@ -96,7 +101,7 @@ MORE = [{"more": ["<m>", "Foo"]}, {"more": ["<m>"], "additional_special_tokens":
 # The vocabulary in the files that older tools leave, for the classes that have them.
 OLD = [{"old": True}, {"old": True, "decoder": False}, {"old": True, "more": ["<m>", "Foo"]}]
 OLD_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "MPNetTokenizer", "RobertaTokenizer", "GPT2Tokenizer", "Qwen2Tokenizer",
-               "CLIPTokenizer")
+               "CLIPTokenizer", "HerbertTokenizer")
 
 
 def write_vocabulary(folder, tokenizer):
@@ -126,7 +131,13 @@ def write(folder, tokenizer, name, settings):
     if settings.pop("old", False):
         write_vocabulary(folder, tokenizer)
     else:
-        (folder / "tokenizer.json").write_text(tokenizer.to_str())
+        file = json.loads(tokenizer.to_str())
+        if settings.pop("untyped", False):  # as tokenizers before 0.10 wrote it
+            del file["model"]["type"]
+        if (token := settings.pop("padding", None)) is not None:
+            file["padding"] = {"strategy": "BatchLongest", "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0,
+                               "pad_type_id": 0, "pad_token": token}
+        (folder / "tokenizer.json").write_text(json.dumps(file))
     write_settings(folder, name, settings)
 
 
