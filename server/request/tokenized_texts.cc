@@ -181,12 +181,17 @@ absl::StatusOr<text::Encoding> EncodeOnce(const TextFields& fields, size_t i,
   return encoding;
 }
 
-absl::Status CheckLength(const text::Encoding& encoding, size_t i, const ServedModel& model) {
+// Names the longer text of a pair.
+absl::Status CheckLength(const text::Encoding& encoding, size_t i, const TextFields& fields,
+                         const ServedModel& model) {
   const int64_t longest = model.encoder->description().embeddings->longest_sequence();
   const auto tokens = static_cast<int64_t>(encoding.ids.size());
   if (longest == 0 || tokens <= longest) return absl::OkStatus();
+  const bool is_pair = !fields.pairs.empty();
+  const bool is_second = is_pair && fields.pairs[i].size() > fields.texts[i].size();
   return InvalidField(
-      absl::StrCat("texts[", i, "]"), absl::StrCat("at most ", longest, " tokens"),
+      absl::StrCat(is_second ? "text_pairs[" : "texts[", i, "]"),
+      absl::StrCat("at most ", longest, is_pair ? " tokens in a pair" : " tokens"),
       absl::StrCat(tokens, "; set truncation (truncate over HTTP) to cut longer texts"));
 }
 
@@ -306,7 +311,7 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
   for (size_t i = 0; i < fields.texts.size(); ++i) {
     auto encoding = EncodeOnce(fields, i, prompt, model, options, cache);
     if (!encoding.ok()) return Rename(encoding.status(), i);
-    RETURN_IF_ERROR(CheckLength(*encoding, i, model));
+    RETURN_IF_ERROR(CheckLength(*encoding, i, fields, model));
     if (!model.tokenizer->has_types) {
       std::fill(encoding->type_ids.begin(), encoding->type_ids.end(), uint32_t{0});
     }

@@ -108,6 +108,18 @@ TEST_F(TextRefusalsTest, LongTextsAreCutUnlessTheRequestSaysOtherwise) {
          "cut longer texts");
 }
 
+TEST_F(TextRefusalsTest, TheLongerTextOfAPairIsTooLong) {
+  const auto ask = [](const std::string& query, const std::string& document) {
+    return rest_->Ask("/models/ranker/rerank",
+                      {{"query", query}, {"texts", {"w7", document}}, {"truncate", false}});
+  };
+  Expect(ask("w8", Words(70)), 422, "texts[1]: expected at most 64 tokens in a pair; got 74; set");
+  Expect(ask(Words(61), "w8"), 422, "query: expected at most 64 tokens in a pair; got 65; set");
+  const Json pair = Json::array({"w7", Words(70)});
+  Expect(rest_->Ask("/models/classes/predict", {{"inputs", pair}, {"truncate", false}}), 422,
+         "inputs[1]: expected at most 64 tokens in a pair; got 74; set");
+}
+
 TEST_F(TextRefusalsTest, AnUnknownPrompt) {
   Expect(rest_->Ask("/embed", {{"inputs", {"w7"}}, {"prompt_name", "none"}}), 422,
          "prompt_name: expected one of the model's prompts, document, query; got \\\"none\\\"");
