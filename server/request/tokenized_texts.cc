@@ -311,7 +311,9 @@ absl::StatusOr<TokenizedTexts> TokenizeTexts(const TextFields& fields, const Ser
   for (size_t i = 0; i < fields.texts.size(); ++i) {
     auto encoding = EncodeOnce(fields, i, prompt, model, options, cache);
     if (!encoding.ok()) return Rename(encoding.status(), i);
-    RETURN_IF_ERROR(CheckLength(*encoding, i, fields, model));
+    if (fields.limits_texts) {
+      RETURN_IF_ERROR(CheckLength(*encoding, i, fields, model));
+    }
     if (!model.tokenizer->has_types) {
       std::fill(encoding->type_ids.begin(), encoding->type_ids.end(), uint32_t{0});
     }

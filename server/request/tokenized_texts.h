@@ -30,8 +30,9 @@ struct TextFields {
   bool has_default_prompt = true;  // otherwise use the model's default prompt
   v1::Truncation truncation = v1::NO_TRUNCATION;
   bool add_special_tokens = true;
-  bool places = false;      // return the tokens' positions in the texts
-  int64_t most_tokens = 0;  // for all texts together
+  bool places = false;       // return the tokens' positions in the texts
+  bool limits_texts = true;  // refuse texts longer than the model's longest sequence
+  int64_t most_tokens = 0;   // for all texts together
   // A cache with the tokens of texts that the client has sent before, or null.
   ResultCache* cache = nullptr;
   std::string client = {};  // see ComputeRequest::client

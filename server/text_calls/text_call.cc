@@ -231,6 +231,7 @@ absl::Status TextCall::TokenizeNext() {
   TextFields fields = ReadTextFields(message.request, RequestPayloads(message.payloads, {}));
   fields.add_special_tokens = task_.add_special_tokens;
   fields.places = true;
+  fields.limits_texts = false;
   fields.most_tokens = int64_t{1} << 40;
   Budget::Reservation memory;
   RETURN_IF_ERROR(context_.admission.Charge(

@@ -325,6 +325,8 @@ TEST_F(TextRoutesTest, Tokenize) {
   const Json bare = Good(
       rest_->Ask("/models/tiny/tokenize", {{"inputs", "w11 w48"}, {"add_special_tokens", false}}));
   EXPECT_EQ(bare[0].size(), 2u);
+  const Json all = Good(rest_->Ask("/models/tiny/tokenize", {{"inputs", Words(90)}}));
+  EXPECT_EQ(all[0].size(), 92u);
 }
 
 TEST_F(TextRoutesTest, Entities) {
