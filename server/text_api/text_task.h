@@ -46,8 +46,8 @@ struct TextTask {
   std::vector<std::string> preferred_prompts = {};
   // Not set: texts are truncated on the side of the model's tokenizer, ids on the right.
   std::optional<v1::Truncation> truncation = {};
-  bool normalize = false;                  // scale vectors to length 1
-  std::optional<int64_t> dimensions = {};  // truncate each vector to these, then scale it again
+  bool normalize = false;                  // scale vectors to length 1, after truncating them
+  std::optional<int64_t> dimensions = {};  // truncate each vector to these
   // For kScores. Not set: as the model was trained for classes or, with a query, for ranking.
   std::optional<ScoreFunction> scores = {};
   bool add_special_tokens = true;  // for kTokens

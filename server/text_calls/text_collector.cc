@@ -52,17 +52,11 @@ absl::Span<const T> ElementsOf(const ResponseTensor& tensor, int64_t first, int6
           static_cast<size_t>(count)};
 }
 
-// A vector that had length 1 before it was cut has it again.
-void Shorten(absl::Span<const float> vector, absl::Span<float> to) {
-  const auto length_of = [](absl::Span<const float> numbers) {
-    double sum = 0;
-    for (const float number : numbers) sum += double{number} * number;
-    return std::sqrt(sum);
-  };
-  std::copy_n(vector.begin(), to.size(), to.begin());
-  if (std::abs(length_of(vector) - 1) >= 1e-3) return;
-  const double length = std::max<double>(length_of(to), std::numeric_limits<float>::min());
-  for (float& number : to) number = static_cast<float>(number / length);
+void ScaleToLengthOne(absl::Span<float> vector) {
+  double sum = 0;
+  for (const float number : vector) sum += double{number} * number;
+  const double length = std::max<double>(std::sqrt(sum), std::numeric_limits<float>::min());
+  for (float& number : vector) number = static_cast<float>(number / length);
 }
 
 }  // namespace
@@ -146,11 +140,8 @@ void TextCollector::TakeRows(const TextPart& part, const ResponseTensor& tensor)
     const absl::Span<float> to(
         result_.numbers.data() + part[i] * static_cast<size_t>(result_.width),
         static_cast<size_t>(result_.width));
-    if (to.size() < row.size()) {
-      Shorten(row, to);
-    } else {
-      std::copy(row.begin(), row.end(), to.begin());
-    }
+    std::copy_n(row.begin(), to.size(), to.begin());
+    if (to.size() < row.size() && task_.normalize) ScaleToLengthOne(to);
     ApplyScores(function_, to);
   }
 }

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -195,6 +197,33 @@ TEST(TextFlowTest, TheTraceOfACallIsReturned) {
         rest.Ask("/v1/embeddings", body, absl::StrCat("traceparent: ", trace, "\r\n"));
     EXPECT_EQ(result.header("traceparent"), trace);
   }
+}
+
+// A server of a model with these prompts, whose vectors have length 1.
+TextFixture OfUnitVectors(const std::map<std::string, std::string>& prompts) {
+  ModelDescription description = TestModels().at("tiny")->encoder->description();
+  description.pooling->normalize = true;
+  auto model = std::make_shared<ServedModel>(*ModelOf("tiny", description).at("tiny"));
+  Tokenization tokenization;
+  tokenization.prompts = prompts;
+  model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
+  model->tokenizer = WordsTokenizer();
+  return TextFixture(TextFixture::Serving({{"tiny", model}}));
+}
+
+TEST(TextFlowTest, VectorsThatAreCutAreScaledOnlyIfTheRequestSaysSo) {
+  TextFixture rest = OfUnitVectors({});
+  const auto embed = [&](const Json& options) {
+    Json body = {{"inputs", "w11"}};
+    body.update(options);
+    return rest.Ask("/embed", body).json()[0].get<std::vector<float>>();
+  };
+  std::vector<float> expected = embed({{"normalize", false}});
+  expected.resize(4);
+  EXPECT_EQ(embed({{"normalize", false}, {"dimensions", 4}}), expected);
+  const std::vector<float> scaled = embed({{"dimensions", 4}});
+  EXPECT_NEAR(std::inner_product(scaled.begin(), scaled.end(), scaled.begin(), 0.0), 1, 1e-5);
+  EXPECT_NEAR(scaled[0] / scaled[1], expected[0] / expected[1], 1e-4);
 }
 
 TEST(TextFlowTest, AliasesAreNamesOfModels) {
