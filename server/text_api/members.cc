@@ -199,11 +199,13 @@ std::vector<TextInput> Members::TextOrTexts(const char* name, bool* batch) {
   return member.is_string() ? std::vector<TextInput>{TakeText(member)} : Texts(name);
 }
 
-std::vector<TextInput> Members::Inputs(const char* name) {
+std::vector<TextInput> Members::Inputs(const char* name, std::string* field) {
+  *field = name;
   const Member member = Given(name);
   if (member.is_string()) return {TakeText(member)};
   const std::optional<JsonValue> first = FirstOf(member.value);
   if (first && first->AsInteger()) return {TakeIds(member)};
+  if (first && first->is_array() && member.value->size() == 1) *field = Element(name, 0);
   return Each(member, "a string, a list of strings, or token ids", &Members::TakeInput);
 }
 

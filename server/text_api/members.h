@@ -49,8 +49,9 @@ class Members {
   std::vector<TextInput> Contents(const char* name);
   // Reads a text or a list of texts. Sets `batch`, unless null, to whether it is a list.
   std::vector<TextInput> TextOrTexts(const char* name, bool* batch);
-  // Reads a text, ids, or a list of texts, ids and objects with a member "text".
-  std::vector<TextInput> Inputs(const char* name);
+  // Reads a text, ids, or a list of texts, ids and objects with a member "text". Sets `field` to
+  // the name of the inputs for messages: "input", or "input[0]" for a list of the ids of one.
+  std::vector<TextInput> Inputs(const char* name, std::string* field);
   // Reads a text, [a, b], or a list of [a] and [a, b].
   std::vector<TextInput> Pairs(const char* name, bool* batch);
 

@@ -9,8 +9,7 @@
 
 namespace attendant::server {
 TextWriter ReadOpenAiEmbeddings(Members& members, TextTask& task) {
-  task.field = "input";
-  task.inputs = members.Inputs("input");
+  task.inputs = members.Inputs("input", &task.field);
   task.checks_ids = true;  // clients may think that the model is OpenAI's
   task.normalize = members.Flag(members.Has("normalized") ? "normalized" : "normalize", true);
   task.dimensions =

@@ -36,6 +36,7 @@ TextWriter ReadTeiPredict(Members& members, TextTask& task) {
   task.wish = TextWish::kScores;
   task.field = "inputs";
   task.inputs = members.Pairs("inputs", &batch);
+  if (batch && task.inputs.size() == 1) task.field = "inputs[0]";
   task.truncation = members.Truncation();
   members.RefuseGiven(
       "candidate_labels",

@@ -13,8 +13,7 @@ namespace attendant::server {
 namespace {
 
 void FillVectors(Members& members, TextTask& task) {
-  task.field = "inputs";
-  task.inputs = members.Inputs("inputs");
+  task.inputs = members.Inputs("inputs", &task.field);
   task.truncation = members.Truncation();
   task.prompt_name = members.Name("prompt_name");
 }

@@ -120,6 +120,16 @@ TEST_F(TextRefusalsTest, TheLongerTextOfAPairIsTooLong) {
          "inputs[1]: expected at most 64 tokens in a pair; got 74; set");
 }
 
+TEST_F(TextRefusalsTest, PartsOfTheOnlyInputInAListAreNamedWithItsPlace) {
+  const Json pairs = Json::array({Json::array({"w7", Words(70)})});
+  Expect(rest_->Ask("/models/classes/predict", {{"inputs", pairs}, {"truncate", false}}), 422,
+         "inputs[0][1]: expected at most 64 tokens");
+  Expect(rest_->Ask("/v1/embeddings", {{"input", {{2, 100, 3}}}}), 400,
+         "input[0][1]: expected 0..99; got 100");
+  Expect(rest_->Ask("/v1/embeddings", {{"input", {2, 100, 3}}}), 400,
+         "input[1]: expected 0..99; got 100");
+}
+
 TEST_F(TextRefusalsTest, AnUnknownPrompt) {
   Expect(rest_->Ask("/embed", {{"inputs", {"w7"}}, {"prompt_name", "none"}}), 422,
          "prompt_name: expected one of the model's prompts, document, query; got \\\"none\\\"");
