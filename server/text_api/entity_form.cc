@@ -1,6 +1,7 @@
 // /entities, in the form of transformers' TokenClassificationPipeline.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -85,14 +86,16 @@ std::vector<Entity> JoinedEntities(const v1::TextTokens& tokens,
 }
 
 void Append(const std::string& text, const v1::TextTokens& tokens, const Entity& entity,
-            bool joined, std::string* to) {
+            bool joined, std::optional<uint32_t> unknown_id, std::string* to) {
   const int first = static_cast<int>(entity.first_token);
   const int last = static_cast<int>(entity.last_token);
   absl::StrAppend(to, joined ? "{\"entity_group\":" : "{\"entity\":", text::QuoteJson(entity.label),
                   ",\"score\":");
   AppendNumber(entity.score, to);
   if (!joined) absl::StrAppend(to, ",\"index\":", first);
-  const std::string word = joined ? WordOf(text, tokens, first, last) : tokens.tokens(first);
+  // As in the pipeline, a token that stands for unknown words is not a word.
+  const bool is_text = joined || tokens.ids(first) == unknown_id;
+  const std::string word = is_text ? WordOf(text, tokens, first, last) : tokens.tokens(first);
   absl::StrAppend(to, ",\"word\":", text::QuoteJson(word), ",\"start\":", tokens.begins(first),
                   ",\"end\":", tokens.ends(last), "}");
 }
@@ -107,6 +110,8 @@ TextWriter ReadEntities(Members& members, TextTask& task) {
   task.field = "inputs";
   task.inputs = members.TextOrTexts("inputs", &batch);
   task.truncation = members.Truncation();
+  // The pipeline would read all of a long text, in parts that overlap.
+  if (members.Has("stride") && !members.Has("truncate")) task.truncation = v1::NO_TRUNCATION;
   const bool joins = members.Choice("aggregation_strategy", {"simple", "none"}) == "simple";
   const auto names = members.Names("ignore_labels").value_or(std::vector<std::string>{"O"});
   const std::set<std::string> ignored(names.begin(), names.end());
@@ -129,7 +134,7 @@ TextWriter ReadEntities(Members& members, TextTask& task) {
       const auto find = joins ? JoinedEntities : TokenEntities;
       for (const Entity& entity : find(tokens, numbers, result.labels, ignored)) {
         if (to->back() != '[') *to += ',';
-        Append(done->task.inputs[index].text, tokens, entity, joins, to);
+        Append(done->task.inputs[index].text, tokens, entity, joins, result.unknown_id, to);
       }
       *to += ']';
     };

@@ -72,6 +72,7 @@ struct TextResult {
   std::vector<std::vector<SparseEntry>> sparse;  // kSparse: per input, by ascending word
   std::vector<v1::TextTokens> texts;             // kEntities, kTokens: per input
   std::vector<std::string> labels;               // kScores, kEntities: of the columns
+  std::optional<uint32_t> unknown_id = {};       // kEntities: of the token for unknown words
   absl::Duration elapsed = {};                   // since the head of the request
 
   int64_t total_tokens() const {

@@ -136,6 +136,11 @@ TEST(EntitiesTest, OfOneTextAreWrittenLikeThis) {
                                      "ignore_labels": ["O", "B-PER"]})")
                 .Answered(result),
             R"([{"entity":"I-PER","score":0.75,"index":1,"word":"##1","start":1,"end":2}])");
+  result.unknown_id = 1;
+  EXPECT_EQ(FormCall("/entities", R"({"inputs": "abc", "aggregation_strategy": "none",
+                                     "ignore_labels": ["O", "B-PER"]})")
+                .Answered(result),
+            R"([{"entity":"I-PER","score":0.75,"index":1,"word":"b","start":1,"end":2}])");
 }
 
 }  // namespace entities_test

@@ -130,6 +130,16 @@ TEST_F(TextRefusalsTest, PartsOfTheOnlyInputInAListAreNamedWithItsPlace) {
          "input[1]: expected 0..99; got 100");
 }
 
+TEST_F(TextRefusalsTest, LongTextsThatThePipelineWouldReadInParts) {
+  const std::string message = "inputs: expected at most 64 tokens; got 92; set";
+  Json body = {{"inputs", Words(90)}, {"parameters", {{"stride", 8}}}};
+  Expect(rest_->Ask("/entities", body), 422, message);
+  body["parameters"]["truncate"] = true;
+  EXPECT_EQ(rest_->Ask("/entities", body).status, 200);
+  body = {{"inputs", Words(60)}, {"stride", 8}};
+  EXPECT_EQ(rest_->Ask("/entities", body).status, 200);
+}
+
 TEST_F(TextRefusalsTest, AnUnknownPrompt) {
   Expect(rest_->Ask("/embed", {{"inputs", {"w7"}}, {"prompt_name", "none"}}), 422,
          "prompt_name: expected one of the model's prompts, document, query; got \\\"none\\\"");
