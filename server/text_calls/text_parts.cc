@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -130,6 +131,9 @@ std::string PromptName(const TextTask& task, const TextPart& part,
   if (!task.prompt_name.empty() || HasPairs(task, part)) return task.prompt_name;
   for (const std::string& name : task.preferred_prompts) {
     if (tokenization.prompts.count(name) > 0) return name;
+    for (const auto& [known, prompt] : tokenization.prompts) {
+      if (absl::EqualsIgnoreCase(known, name)) return known;
+    }
   }
   return "";
 }
@@ -208,6 +212,7 @@ absl::Status CheckIds(const TextTask& task, const ServedModel& model) {
   const Tokenization& tokenization = *model.tokenization;
   const bool has_ids =
       absl::c_any_of(task.inputs, [](const TextInput& input) { return input.ids.has_value(); });
+  if (has_ids && !task.prompt_name.empty()) return CannotCombine("prompt_name", "token ids");
   // Padded texts end with another token.
   if (!task.checks_ids || !has_ids || tokenizer == nullptr || tokenization.padding.length > 0 ||
       tokenization.leaves_out_special_tokens || tokenizer->special_tokens(/*is_pair=*/false) == 0) {

@@ -226,6 +226,14 @@ TEST(TextFlowTest, VectorsThatAreCutAreScaledOnlyIfTheRequestSaysSo) {
   EXPECT_NEAR(scaled[0] / scaled[1], expected[0] / expected[1], 1e-4);
 }
 
+TEST(TextFlowTest, APurposeSelectsAPromptInAnyCase) {
+  TextFixture rest = OfUnitVectors({{"Clustering", "w7 "}});
+  const RestResult result =
+      rest.Ask("/v2/embed", {{"texts", {"w11"}}, {"input_type", "clustering"}});
+  EXPECT_THAT(result.json()["embeddings"]["float"][0].get<std::vector<float>>(),
+              ::testing::Pointwise(::testing::FloatNear(1e-6f), rest.VectorOf({2, 7, 11, 3})));
+}
+
 TEST(TextFlowTest, AliasesAreNamesOfModels) {
   TextFixture rest;
   rest.server().models().SetAliases({{"text-embedding-3-small", "tiny"}, {"org/e5", "tiny"}});

@@ -130,6 +130,11 @@ TEST_F(TextRefusalsTest, PartsOfTheOnlyInputInAListAreNamedWithItsPlace) {
          "input[1]: expected 0..99; got 100");
 }
 
+TEST_F(TextRefusalsTest, APromptOfIds) {
+  Expect(rest_->Ask("/embed", {{"inputs", {{2, 11, 3}}}, {"prompt_name", "query"}}), 422,
+         "prompt_name: cannot be combined with token ids");
+}
+
 TEST_F(TextRefusalsTest, LongTextsThatThePipelineWouldReadInParts) {
   const std::string message = "inputs: expected at most 64 tokens; got 92; set";
   Json body = {{"inputs", Words(90)}, {"parameters", {{"stride", 8}}}};
