@@ -1,10 +1,12 @@
 #include "server/text_api/members.h"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/text_api/json_body.h"
@@ -38,6 +40,16 @@ bool IsIds(JsonValue value) {
     all = all && integer && *integer == static_cast<int32_t>(*integer);
   });
   return all;
+}
+
+// Returns an integer, which JSON can also write as 2.0 or 2e0.
+std::optional<int64_t> WholeNumber(JsonValue value) {
+  constexpr double kMost = 1e15;  // below it, a double is exact
+  double number = 0;
+  if (value.kind() != JsonValue::Kind::kNumber) return std::nullopt;
+  if (const std::optional<int64_t> integer = value.AsInteger()) return integer;
+  if (!absl::SimpleAtod(value.text(), &number) || std::abs(number) > kMost) return std::nullopt;
+  return std::trunc(number) == number ? std::optional(static_cast<int64_t>(number)) : std::nullopt;
 }
 
 size_t CodePoints(absl::string_view text) {
@@ -117,7 +129,7 @@ bool Members::Flag(const char* name, bool otherwise) {
 std::optional<int64_t> Members::Count(const char* name) {
   const Member member = Find(name);
   if (!member.value) return std::nullopt;
-  const std::optional<int64_t> integer = member.value->AsInteger();
+  const std::optional<int64_t> integer = WholeNumber(*member.value);
   if (integer && *integer >= 1) return integer;
   Refuse(member, "an integer of at least 1");
   return std::nullopt;

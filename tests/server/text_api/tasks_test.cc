@@ -61,6 +61,7 @@ TEST(TextTasksTest, OpenAi) {
             "vectors input=[2]|b|[3,4]|c normalize");
   EXPECT_EQ(of(R"("input": "b", "dimensions": 5, "encoding_format": "base64")"),
             "vectors input=b normalize dimensions=5");
+  EXPECT_EQ(of(R"("input": "b", "dimensions": 5.0)"), "vectors input=b normalize dimensions=5");
   EXPECT_EQ(of(R"("input": "b", "truncate": false)"), "vectors input=b NO_TRUNCATION normalize");
   EXPECT_EQ(of(R"("input": "b", "truncate": "NONE")"), "vectors input=b NO_TRUNCATION normalize");
   EXPECT_EQ(of(R"("input": "b", "truncate": "START")"), "vectors input=b TRUNCATE_LEFT normalize");
