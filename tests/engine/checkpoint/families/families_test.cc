@@ -627,6 +627,14 @@ TEST(Families, T5EmbeddingsMayHaveTheEncodersName) {
     if (weight.canonical == "embeddings.word") weight.in_file = "encoder.embed_tokens.weight";
   }
   Describe(family);
+  // If a file has both tables, such as one converted from a pickle, the library takes this one.
+  family.others.push_back(MakeTensor("shared.weight", {10, 8}));
+  const TempFolder folder;
+  WriteFamily(folder, family);
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(folder.path(), {});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(ReadTensor(*checkpoint, "embeddings.word"),
+            TestValues("encoder.embed_tokens.weight", 80));
 }
 
 TEST(Families, VitHasNoEmbeddingsForIds) {
