@@ -1,5 +1,6 @@
 // Families that read text of any length: positions enter in the attention, and the feed-forward
 // block has a gate or experts.
+#include "absl/strings/match.h"
 #include "engine/checkpoint/families/families.h"
 
 namespace attendant {
@@ -269,26 +270,21 @@ Family JinaBert() {
 // The names of the library, and those that the authors publish. There every weight of a linear
 // layer and every table is the "original" of a parametrization; see task_adapters.h.
 NamePatterns JinaV3Names() {
-  const std::string layer = "encoder.layers.{i}.", original = ".parametrizations.weight.original";
+  const std::string original = ".parametrizations.weight.original";
   NamePatterns names = JoinNames(
       {LayerNames("layers.{i}.",
                   {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
                    "post_attention_layernorm", "mlp.fc1", "mlp.fc2", "post_mlp_layernorm"}),
        BertEmbeddingNames(), ClassifierNames("/classifier.dense", "/classifier.out_proj")});
-  NamePatterns published = {{"layer.{i}.output", layer + "mixer.out_proj"},
-                            {"layer.{i}.feed_forward_in", layer + "mlp.fc1"},
-                            {"layer.{i}.feed_forward_out", layer + "mlp.fc2"},
-                            {"pooling.dense", "pooler.dense"}};
-  for (const NamePattern& input : StackedInputs(layer + "mixer.Wqkv")) published.push_back(input);
-  for (const NamePattern& linear : published) {
-    names.push_back(linear);
-    names.push_back({linear.canonical + ".weight", linear.in_file + original, linear.rows});
+  NamePatterns published = JinaRobertaNames();
+  published.push_back({"pooling.dense", "pooler.dense"});
+  for (const NamePattern& part : published) {
+    names.push_back(part);
+    if (absl::EndsWith(part.canonical, "norm")) continue;
+    names.push_back({part.canonical + ".weight", part.in_file + original, part.rows});
   }
   names.push_back({"embeddings.word", "embeddings.word_embeddings" + original});
   names.push_back({"embeddings.token_type", "embeddings.token_type_embeddings" + original});
-  names.push_back({"embeddings.norm", "emb_ln"});
-  names.push_back({"layer.{i}.attention_norm", layer + "norm1"});
-  names.push_back({"layer.{i}.feed_forward_norm", layer + "norm2"});
   return names;
 }
 

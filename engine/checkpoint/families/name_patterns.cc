@@ -112,6 +112,17 @@ NamePatterns BertNames() {
        {{"embeddings.projection", "embeddings_project"}, {"pooling.dense", "pooler.dense"}}});
 }
 
+NamePatterns JinaRobertaNames() {
+  const std::string layer = "encoder.layers.{i}.";
+  return JoinNames({StackedInputs(layer + "mixer.Wqkv"),
+                    {{"embeddings.norm", "emb_ln"},
+                     {"layer.{i}.output", layer + "mixer.out_proj"},
+                     {"layer.{i}.attention_norm", layer + "norm1"},
+                     {"layer.{i}.feed_forward_in", layer + "mlp.fc1"},
+                     {"layer.{i}.feed_forward_out", layer + "mlp.fc2"},
+                     {"layer.{i}.feed_forward_norm", layer + "norm2"}}});
+}
+
 NamePatterns BartLayerNames() {
   return JoinNames(
       {LayerNames("encoder.layers.{i}.",

@@ -50,6 +50,8 @@ NamePatterns LayerNames(const std::string& layer, const std::array<const char*, 
 // BERT's embedding tensors only, and all of its tensors except the heads'.
 NamePatterns BertEmbeddingNames();
 NamePatterns BertNames();
+// The names that Jina's code for XLM-RoBERTa has for the same layers, and for the first norm.
+NamePatterns JinaRobertaNames();
 // The layers of BART and of others that are derived from fairseq, and the norm after them.
 NamePatterns BartLayerNames();
 

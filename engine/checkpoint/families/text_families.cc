@@ -1,5 +1,7 @@
 // Families that read text.
 
+#include <utility>
+
 #include "engine/checkpoint/families/families.h"
 
 namespace attendant {
@@ -26,10 +28,13 @@ Family Roberta() {
   family.model_types = {"roberta", "xlm-roberta", "camembert"};
   family.architectures = {"Roberta", "XLMRoberta", "Camembert"};
   family.prefixes = {"roberta.", "xlm-roberta.", "camembert."};
+  family.parts = {"embeddings.", "emb_ln.", "encoder."};
   family.keys.padding_id = {"pad_token_id"};
+  family.harmless_keys = {"emb_pooler", "use_flash_attn"};  // of Jina's code
   family.position_rule = PositionRule::kCountNotPadding;
   family.padding_id = 1;
   family.names = JoinNames({BertNames(), ClassifierNames(kDense, kOutput)});
+  for (NamePattern& pattern : JinaRobertaNames()) family.names.push_back(std::move(pattern));
   family.vocabulary_head_names = RobertaVocabularyHeadNames();
   family.vocabulary_head_activation = Activation::kGelu;
   return family;

@@ -147,6 +147,8 @@ const Head kHeads[] = {
      "bert."},
     {"roberta", "RobertaForSequenceClassification", "classifier.dense", "classifier.out_proj",
      Activation::kTanh, "roberta."},
+    {"jina_reranker", "XLMRobertaForSequenceClassification", "classifier.dense",
+     "classifier.out_proj", Activation::kTanh},
     {"electra", "ElectraForSequenceClassification", "classifier.dense", "classifier.out_proj",
      Activation::kGelu, "electra."},
     {"roformer", "RoFormerForSequenceClassification", "classifier.dense", "classifier.out_proj",

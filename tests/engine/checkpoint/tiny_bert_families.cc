@@ -56,6 +56,27 @@ TinyFamily Data2VecText() {
           {}};
 }
 
+// jina-reranker-v2, as its authors publish it.
+TinyFamily JinaReranker() {
+  const std::string layer = "roberta.encoder.layers.{i}.";
+  return {"jina_reranker",
+          BertConfig(R"("model_type": "xlm-roberta", "pad_token_id": 1, "use_flash_attn": true)"),
+          Expand({{"embeddings.word", "roberta.embeddings.word_embeddings.weight"},
+                  {"embeddings.position", "roberta.embeddings.position_embeddings.weight"},
+                  {"embeddings.token_type", "roberta.embeddings.token_type_embeddings.weight"},
+                  {"embeddings.norm", "roberta.emb_ln +"},
+                  {"layer.{i}.query", layer + "mixer.Wqkv +", 0, 3},
+                  {"layer.{i}.key", layer + "mixer.Wqkv +", 1, 3},
+                  {"layer.{i}.value", layer + "mixer.Wqkv +", 2, 3},
+                  {"layer.{i}.output", layer + "mixer.out_proj +"},
+                  {"layer.{i}.attention_norm", layer + "norm1 +"},
+                  {"layer.{i}.feed_forward_in", layer + "mlp.fc1 +"},
+                  {"layer.{i}.feed_forward_out", layer + "mlp.fc2 +"},
+                  {"layer.{i}.feed_forward_norm", layer + "norm2 +"}},
+                 2),
+          {}};
+}
+
 TinyFamily Ernie() {
   return {"ernie",
           BertConfig(R"("model_type": "ernie", "use_task_id": true, "task_type_vocab_size": 3)"),
@@ -164,8 +185,8 @@ TinyFamily M2M100() {
 }  // namespace
 
 std::vector<TinyFamily> TinyBertFamilies() {
-  return {RoFormer(), Data2VecText(), Ernie(),  RemBert(), Esm(false), Esm(true),
-          Bart(),     MBart(),        Marian(), Pegasus(), M2M100()};
+  return {RoFormer(), Data2VecText(), JinaReranker(), Ernie(),  RemBert(), Esm(false),
+          Esm(true),  Bart(),         MBart(),        Marian(), Pegasus(), M2M100()};
 }
 
 }  // namespace attendant

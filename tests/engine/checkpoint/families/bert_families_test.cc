@@ -78,6 +78,17 @@ TEST(BertFamilies, RoFormerTurnsNeighbouringColumns) {
               HasSubstr("roformer.embeddings_project.weight' F32 [8, 6]: unexpected in this"));
 }
 
+// Other names for the same model: the layers of jina-embeddings-v3, without its rotation.
+TEST(BertFamilies, JinaRerankerIsARoberta) {
+  const absl::StatusOr<Checkpoint> checkpoint = Open(Tiny("jina_reranker"));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->description.family, "roberta");
+  EXPECT_EQ(checkpoint->description.embeddings->position_rule, PositionRule::kCountNotPadding);
+  EXPECT_EQ(checkpoint->description.embeddings->first_position, 2);
+  EXPECT_EQ(checkpoint->description.layer.relative_positions.kind, RelativePositions::kNone);
+  EXPECT_THAT(checkpoint->warnings, Each(::testing::Not(HasSubstr("use_flash_attn"))));
+}
+
 TEST(BertFamilies, ErnieHasTaskTypesIfItsConfigSaysSo) {
   EXPECT_EQ(Describe(Tiny("ernie")).embeddings->task_types, 3);
   const Files without = With(Tiny("ernie"), "\"use_task_id\": true", "\"use_task_id\": false");
