@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -26,13 +27,22 @@ struct NamedRows {
   const PatchEmbeddingShape* patches = nullptr;
 };
 
-absl::Status RefuseNonfinite(const char* field, const CheckedTensor& tensor, int64_t row,
-                             const float* values) {
+// Returns the place in the images of a number in the row of a patch.
+std::vector<int64_t> PixelOf(const PatchEmbeddingShape& shape, int64_t row, int64_t column) {
+  const int64_t grid = shape.grid(), patch = shape.patch_size;
+  const int64_t place = row % (grid * grid), pixel = column % (patch * patch);
+  return {row / (grid * grid), column / (patch * patch), place / grid * patch + pixel / patch,
+          place % grid * patch + pixel % patch};
+}
+
+absl::Status RefuseNonfinite(const NamedRows& rows, int64_t row, const float* values) {
+  const CheckedTensor& tensor = rows.tensor;
   int64_t column = 0;
   while (std::isfinite(values[column])) ++column;
   std::vector<int64_t> index = {row, column};
   if (tensor.shape.size() == 3) index = {row / tensor.dim(1), row % tensor.dim(1), column};
-  return InvalidField(absl::StrCat(field, ShapeToString(index)), "a finite number",
+  if (rows.patches != nullptr) index = PixelOf(*rows.patches, row, column);
+  return InvalidField(absl::StrCat(rows.field, ShapeToString(index)), "a finite number",
                       absl::StrCat(values[column]));
 }
 
@@ -47,6 +57,14 @@ void ReadPatch(const CheckedTensor& images, const PatchEmbeddingShape& shape, in
     const int64_t from = (channel * size + line % patch) * size + first;
     images.data.ReadFloats(images.dtype, from, patch, pixels + line * patch);
   }
+}
+
+// As GatherRows, for the query's vectors.
+absl::Status CheckQuery(const std::vector<float>& query, NonfinitePolicy policy, bool& nonfinite) {
+  if (AllFinite(query.data(), std::ssize(query))) return absl::OkStatus();
+  nonfinite = true;
+  if (policy == NonfinitePolicy::kPropagate) return absl::OkStatus();
+  return InvalidField("query_vectors", "finite numbers", "NaN or infinity");
 }
 
 // Copies the kept rows to `rows`, and sets `nonfinite` if a value is not finite. With kReject,
@@ -67,7 +85,7 @@ absl::Status GatherRows(const NamedRows& from, NonfinitePolicy policy, MatrixVie
       if (AllFinite(row, rows.cols)) continue;
       nonfinite = true;
       if (policy == NonfinitePolicy::kPropagate) continue;
-      return RefuseNonfinite(from.field, tensor, run.first + i, row);
+      return RefuseNonfinite(from, run.first + i, row);
     }
   }
   return absl::OkStatus();
@@ -107,6 +125,9 @@ absl::Status EntryRun::Gather(EncoderRun& run, int64_t first_row, const CrossKvR
   if (compute.bias) {
     ASSIGN_OR_RETURN(bias_,
                      GatheredBias::Gather(*compute.bias, compute.layout, compute.first_sequence));
+  }
+  if (const auto& vectors = compute.outputs.token_vectors; vectors && vectors->query != nullptr) {
+    RETURN_IF_ERROR(CheckQuery(*vectors->query, context_.limits.nonfinite, nonfinite_));
   }
   if (const KeptIds* ids = std::get_if<KeptIds>(&compute.input)) {
     TokenIds view = ids->view();

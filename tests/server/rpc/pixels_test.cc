@@ -95,6 +95,19 @@ TEST_F(PixelsTest, OfOtherShapesAreRefused) {
               HasSubstr("layout: expected BATCH_FIRST with pixels"));
 }
 
+TEST_F(PixelsTest, AreNamedByTheirPlaceIfTheyAreNotFinite) {
+  TestServerOptions options = Serving();
+  options.limits.nonfinite = NonfinitePolicy::kReject;
+  TestServer strict(options);
+  std::vector<float> pixels = pixels_;
+  pixels[((1 * 3 + 2) * kSize + 3) * kSize + 2] = std::numeric_limits<float>::infinity();
+  request_.set_model("images");
+  *request_.mutable_features() = FloatTensor({2, 3, kSize, kSize}, pixels);
+  v1::EncodeResponse response;
+  EXPECT_EQ(strict.Encode(request_, &response).error_message(),
+            "features[1, 2, 3, 2]: expected a finite number; got inf");
+}
+
 TEST_F(PixelsTest, AreDescribed) {
   grpc::ClientContext context;
   v1::GetModelRequest request;

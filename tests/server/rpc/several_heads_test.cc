@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -201,6 +202,20 @@ TEST_F(SeveralHeadsTest, QueryVectorsAreChecked) {
   *request.mutable_query_vectors() = IntegerTensor({1, kP}, std::vector<int64_t>(kP, 1), v1::INT32);
   EXPECT_EQ(Refusal(request),
             "query_vectors.dtype: expected FLOAT32, FLOAT16 or BFLOAT16; got INT32");
+}
+
+TEST(NonfiniteQueryTest, IsRefusedOnlyIfSet) {
+  std::vector<float> query = SomeValues(2 * kP, 5);
+  query[kP + 3] = std::nanf("");
+  v1::EncodeResponse response;
+  TestServer lenient(Serving(/*in_slices=*/false));
+  EXPECT_TRUE(lenient.Encode(Scored(1, 4, query), &response).ok());
+  lenient.ExpectMetrics(::testing::HasSubstr("attendant_nonfinite_requests_total{model=\"m3\"} 1"));
+  TestServerOptions options = Serving(/*in_slices=*/false);
+  options.limits.nonfinite = NonfinitePolicy::kReject;
+  TestServer strict(options);
+  const grpc::Status status = strict.Encode(Scored(1, 4, query), &response);
+  EXPECT_EQ(status.error_message(), "query_vectors: expected finite numbers; got NaN or infinity");
 }
 
 class SlicedHeadsTest : public SeveralHeadsTest {
