@@ -106,7 +106,8 @@ std::vector<TensorInterface> InputsOf(const InferenceModel& model) {
 std::vector<TensorInterface> OutputsOf(const InferenceModel& model) {
   const ModelDescription& description = model.model->encoder->description();
   const int64_t hidden_size = description.layer.hidden_size;
-  std::vector<TensorInterface> outputs = {{"last_hidden_state", "FP32", {kAny, kAny, hidden_size}}};
+  std::vector<TensorInterface> outputs = {
+      {"last_hidden_state", "FP32", {kAny, kAny, description.layer.layer_width()}}};
   if (description.pooling) {
     outputs.push_back(
         {"sentence_embedding", "FP32", {kAny, description.pooling->width(hidden_size)}});

@@ -105,6 +105,8 @@ TEST_F(InferenceMethodsTest, MetadataTellsTheTensorsOfEachName) {
   EXPECT_THAT(Metadata("bare").inputs(),
               ElementsAre(IsTensor("hidden_states", "FP32", ElementsAre(-1, -1, 4)),
                           IsTensor("attention_mask", "INT64", ElementsAre(-1, -1))));
+  EXPECT_THAT(Metadata("bare").outputs(),
+              ElementsAre(IsTensor("last_hidden_state", "FP32", ElementsAre(-1, -1, 3))));
 }
 
 TEST_F(InferenceMethodsTest, ConfigurationLeavesOutTheBatch) {
