@@ -26,6 +26,11 @@ HttpAnswer RefusedVerb(const RestPath& path) {
   return answer;
 }
 
+absl::Status UnknownPath(std::string_view path) {
+  return NotFound("path", Quote(std::string(path)),
+                  "infer at /v2/models/NAME/infer; POST /v2/repository/index lists the models");
+}
+
 HttpAnswer ReadyAnswer(bool ready, RestJson document) {
   document["ready"] = ready;
   return JsonAnswer(document, ready ? 200 : 503);
@@ -123,7 +128,7 @@ HttpStart StartRestCall(const HttpRequest& request, const std::shared_ptr<HttpRe
       absl::StartsWith(absl::string_view(request.path.data(), request.path.size()), "/v2/");
   if (!ours) return std::monostate();
   const std::optional<RestPath> path = ParseRestPath(request.path);
-  if (!path) return Refuse(JsonAnswer({{"error", "not found"}}, /*status=*/404), request);
+  if (!path) return Refuse(ErrorAnswer(UnknownPath(request.path)), request);
   if (request.method != path->verb && !(path->verb == "GET" && request.method == "HEAD") &&
       path->method != RestMethod::kRefused) {
     return Refuse(RefusedVerb(*path), request);

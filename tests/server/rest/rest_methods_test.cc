@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/rest/rest_server.h"
 #include "tests/server/rest/rest_fixture.h"
 
@@ -110,8 +111,11 @@ TEST_F(RestMethodsTest, UnknownPathsAreNotFound) {
   for (const char* path : {"/v2/x", "/v2/models", "/v2/models/", "/v2/models/tiny/versions",
                            "/v2/models/tiny/infer/x", "/v2/health", "/v2/repository",
                            "/v2/systemsharedmemory/x", "/v2/repository/models/tiny/x"}) {
-    ExpectError(rest_->Get(path), 404, "not found");
-    ExpectError(rest_->Post(path, "{}"), 404, "not found");
+    const std::string error = absl::StrCat(
+        "path: not found (\"", absl::StripSuffix(path, "/"),
+        "\"); infer at /v2/models/NAME/infer; POST /v2/repository/index lists the models");
+    ExpectError(rest_->Get(path), 404, error);
+    ExpectError(rest_->Post(path, "{}"), 404, error);
   }
   EXPECT_EQ(rest_->Get("/v2x").body, "not found\n");
   ExpectError(rest_->Get("/v2/models/other"), 404,
