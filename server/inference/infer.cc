@@ -57,6 +57,7 @@ absl::Status Translate(const absl::Status& status) {
                                              {"text_pairs", "text_pair"},
                                              {"texts", "text"},
                                              {".dtype", ".datatype"},
+                                             {"request_id", "id"},
                                              {"FLOAT32", "FP32"},
                                              {"FLOAT16", "FP16"},
                                              {"BFLOAT16", "BF16"}}));

@@ -1,6 +1,7 @@
 #include "server/inference/infer_inputs.h"
 
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -70,6 +71,9 @@ absl::StatusOr<std::vector<Payload>> ReadTexts(const Tensor& tensor, const Paylo
     return InvalidField(tensor.name() + ".shape", "[B] or [B, 1]", ShapeText(tensor.shape()));
   }
   const auto count = static_cast<int64_t>(texts.size());
+  if (tensor.shape(0) == 0 && count == 0) {
+    return InvalidField(tensor.name(), "at least one text", "none");
+  }
   if (tensor.shape(0) == count && count <= kMostRepeatedPayloads) return texts;
   return InvalidField(
       tensor.name(),
@@ -158,9 +162,10 @@ absl::Status CheckSources(const inference::ModelInferRequest& request,
     return CannotCombine(tensor.name() + ".contents", "raw_input_contents");
   }
   if (static_cast<int>(raw.size()) == request.inputs_size()) return absl::OkStatus();
+  const bool too_many = std::ssize(raw) > kMostRepeatedPayloads;
   return InvalidField("raw_input_contents",
                       absl::StrCat(request.inputs_size(), " elements (one for each input)"),
-                      absl::StrCat(raw.size()));
+                      too_many ? "more" : absl::StrCat(raw.size()));
 }
 
 }  // namespace

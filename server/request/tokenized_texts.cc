@@ -1,6 +1,7 @@
 #include "server/request/tokenized_texts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "engine/base/status_macros.h"
 #include "server/cache/encoding_cache.h"
 #include "server/tensors/status_mapping.h"
+#include "server/wire/request_codec.h"
 
 namespace attendant::server {
 namespace {
@@ -81,6 +83,9 @@ absl::Status CheckFields(const TextFields& fields, const ServedModel& model) {
     return NotSupported("texts", "", model.name, model.tokenizer->why_none);
   }
   if (fields.texts.empty()) return InvalidField("texts", "at least one text", "none");
+  if (std::ssize(fields.texts) > kMostRepeatedPayloads) {
+    return InvalidField("texts", absl::StrCat("at most ", kMostRepeatedPayloads, " texts"), "more");
+  }
   if (!fields.pairs.empty() && fields.pairs.size() != fields.texts.size()) {
     return InvalidField("text_pairs",
                         absl::StrCat("none or ", fields.texts.size(), " (one for each text)"),

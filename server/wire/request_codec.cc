@@ -160,8 +160,9 @@ class HeadCopier {
     std::vector<int> path = path_;
     if (is_element) {
       int& elements = elements_[path];
-      if (elements == kMostRepeatedPayloads) {
-        return Fail(absl::StrCat("more than ", kMostRepeatedPayloads, " elements in one field"));
+      if (elements > kMostRepeatedPayloads) {
+        reader_.Skip(size);
+        return true;
       }
       path.push_back(elements++);
     } else {
@@ -281,7 +282,8 @@ class HeadCopier {
 
   bool HasRoom(int64_t count) {
     return count <= max_head_bytes_ - static_cast<int64_t>(head_.size()) ||
-           Fail(absl::StrCat("more than ", max_head_bytes_, " bytes besides the tensor data"));
+           Fail(absl::StrCat("more than ", max_head_bytes_,
+                             " bytes besides the tensor data (data, raw_input_contents)"));
   }
 
   bool Fail(std::string error) {

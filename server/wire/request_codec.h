@@ -19,7 +19,8 @@ namespace attendant::server {
 // field, with the element's index: {7, 0} for ModelInferRequest.raw_input_contents[0].
 using PayloadsByPath = std::map<std::vector<int>, Payload>;
 
-// The maximum of elements in a repeated bytes or string field.
+// The maximum of elements in a repeated bytes or string field. If there are more, callers get one
+// more, which they refuse by the field's name.
 inline constexpr int64_t kMostRepeatedPayloads = 1024;
 
 // The maximum of submessages, strings and packed lists in a message, counted without parsing them.
@@ -31,14 +32,14 @@ inline constexpr int64_t kMostHeadFields = 1024;
 // entry: if its data was sent repeatedly, the last one wins, as in protobuf. Elements of repeated
 // fields keep their order.
 //
-// The result agrees with request.ParseFromString for every message, even if fields are out of
-// order, unknown, repeated, merged or packed. This function follows only the message's descriptor
-// to find the tensor data, and lets protobuf parse the rest, the head. Tensors in repeated fields
-// and oneofs belong to the head and are parsed with their data.
+// The result agrees with request.ParseFromString for every message that has no more elements in a
+// field, even if fields are out of order, unknown, repeated, merged or packed. This function
+// follows only the message's descriptor to find the tensor data, and lets protobuf parse the rest,
+// the head. Tensors in repeated fields and oneofs belong to the head and are parsed with their
+// data.
 //
 // Returns INVALID_ARGUMENT if the message is malformed, its head is larger than `max_head_bytes` or
-// has too many fields, or a repeated field has too many elements; `request` is then unspecified.
-// Thread-safe.
+// has too many fields; `request` is then unspecified. Thread-safe.
 absl::StatusOr<PayloadsByPath> ParseRequest(const grpc::ByteBuffer& buffer, int64_t max_head_bytes,
                                             google::protobuf::Message& request);
 

@@ -55,6 +55,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(std::vector<InferRule>{
         InferRule{"NoName", [](R& r) { r.clear_model_name(); },
                   "model_name: expected a model name; got none"},
+        InferRule{"LongId", [](R& r) { r.set_id(std::string(257, 'a')); },
+                  "id: expected at most 256 bytes; got 257"},
         InferRule{
             "UnknownName", [](R& r) { r.set_model_name("nope"); },
             R"(model: not found (no model is named "nope"); the models are "bare", "mixed", "tiny", "linear", "patches", "counting")",
@@ -141,8 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
                   [](R& r) {
                     for (int64_t i = 0; i < kMostRepeatedPayloads; ++i) r.add_raw_input_contents();
                   },
-                  "malformed inference.ModelInferRequest: at byte 2246: more than 1024 elements in "
-                  "one field"},
+                  "raw_input_contents: expected 2 elements (one for each input); got more"},
         InferRule{"ShortRaw", [](R& r) { r.mutable_raw_input_contents(0)->pop_back(); },
                   "input_ids.data: expected 64 bytes for INT64 [2, 4]; got 63 bytes"},
         InferRule{"NoContents",

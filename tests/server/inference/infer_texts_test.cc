@@ -143,6 +143,7 @@ TEST(InferTruncationOfTextsTest, IsOnTheModelsSide) {
 TEST_F(InferTextsTest, AreRefusedByName) {
   ExpectRefused(RawRequest({"a", "b"}, {3}),
                 "text: expected 3 texts (its shape), and at most 1024; got 2");
+  ExpectRefused(RawRequest({}), "text: expected at least one text; got none");
   ExpectRefused(RawRequest({"a"}, {1, 1, 1}), "text.shape: expected [B] or [B, 1]; got [1, 1, 1]");
   ExpectRefused(RawRequest({"a", "b"}, {1, 2}), "text.shape: expected [B] or [B, 1]; got [1, 2]");
   ExpectRefused(RawRequest(std::vector<std::string>(1025, "")), "at most 1024; got more");

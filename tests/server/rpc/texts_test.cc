@@ -250,6 +250,7 @@ TEST_F(TextsTest, ComeInStreams) {
   for (uint64_t id = 1; id <= 20; ++id) {
     item.set_id(id);
     *item.mutable_request() = id % 2 == 0 ? Texts({"hello world"}) : Ids({{2, 4, 5, 3}});
+    if (id == 10) *item.mutable_request() = Texts(std::vector<std::string>(1025, "a"));
     if (id == 20) item.mutable_request()->add_text_pairs("good");
     if (id == 20) item.mutable_request()->add_text_pairs("good");
     ASSERT_TRUE(stream->Write(item));
@@ -260,7 +261,9 @@ TEST_F(TextsTest, ComeInStreams) {
   int answers = 0;
   while (stream->Read(&answer)) {
     ++answers;
-    if (answer.id() == 20) {
+    if (answer.id() == 10) {
+      EXPECT_EQ(answer.error().message(), "texts: expected at most 1024 texts; got more");
+    } else if (answer.id() == 20) {
       EXPECT_THAT(answer.error().message(),
                   HasSubstr("text_pairs: expected none or 1 (one for each text); got 2"));
     } else {

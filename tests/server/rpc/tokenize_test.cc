@@ -69,6 +69,8 @@ TEST_F(TokenizeTest, RefusesWhatEncodeRefuses) {
   grpc::Status status = Tokenize(Texts({}), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(), "texts: expected at least one text; got none");
+  status = Tokenize(Texts(std::vector<std::string>(1025, "a")), &response);
+  EXPECT_EQ(status.error_message(), "texts: expected at most 1024 texts; got more");
   v1::TokenizeRequest request = Texts({"hello"});
   request.set_model("none");
   EXPECT_EQ(Tokenize(request, &response).error_code(), grpc::StatusCode::NOT_FOUND);

@@ -280,7 +280,7 @@ TEST_F(RequestCodecTest, HeadBoundCountsEverythingButTensorData) {
   const auto refused = ParseRequest(InSlicesOf(request.SerializeAsString(), 1000), 64, request);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("more than 64 bytes besides the tensor data"));
+              HasSubstr("more than 64 bytes besides the tensor data (data, raw_input_contents)"));
 }
 
 TEST_F(RequestCodecTest, ManySmallFieldsAreRefusedBeforeTheyAreParsed) {
