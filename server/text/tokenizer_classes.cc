@@ -97,13 +97,19 @@ absl::Status CheckNeedsNoOwnCode(const TokenizerSettings& settings) {
         absl::StrCat("tokenizer_class: ", own,
                      " not supported: it splits texts with custom code; send token ids"));
   });
-  const bool overrules = Lists(Data("file_model_types"), type) || type == "qwen2";
-  if (name && !overrules && Lists(Data("own_parts"), absl::StripSuffix(*name, "Fast"))) {
-    status = absl::UnimplementedError(
-        absl::StrCat("tokenizer_class: ", *name, " not supported: it replaces parts of ",
-                     "tokenizer.json; use PreTrainedTokenizerFast, which keeps them"));
-  }
   return status;
+}
+
+absl::Status CheckReplacesNoUnknownParts(const TokenizerSettings& settings) {
+  const std::string type = settings.model.Text("model_type").value_or("");
+  const std::optional<std::string> name = ClassName(settings);
+  const bool overrules = Lists(Data("file_model_types"), type) || type == "qwen2";
+  if (!name || overrules || !Lists(Data("own_parts"), absl::StripSuffix(*name, "Fast"))) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("tokenizer_class: ", *name, " not supported: it replaces parts of ",
+                   "tokenizer.json; use PreTrainedTokenizerFast, which keeps them"));
 }
 
 const TokenizerClass& BertClass() { return *ClassNamed("BertTokenizer"); }

@@ -35,6 +35,9 @@ std::optional<std::string> ClassName(const TokenizerSettings& settings);
 // Refuses classes that split texts by their own code, which no file describes.
 absl::Status CheckNeedsNoOwnCode(const TokenizerSettings& settings);
 
+// Refuses classes that replace parts of tokenizer.json in ways that are not described here.
+absl::Status CheckReplacesNoUnknownParts(const TokenizerSettings& settings);
+
 // Returns the class of BERT, the default for vocab.txt.
 const TokenizerClass& BertClass();
 

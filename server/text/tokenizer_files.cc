@@ -98,6 +98,7 @@ absl::StatusOr<bool> ReadHasTypes(const TokenizerSettings& settings, const Token
 
 absl::StatusOr<Source> ReadTokenizerJson(const std::string& json,
                                          const TokenizerSettings& settings) {
+  RETURN_IF_ERROR(CheckReplacesNoUnknownParts(settings));
   ASSIGN_OR_RETURN(Fields file, Fields::Parse(json, "tokenizer.json"));
   const std::optional<JsonValue> model = file.Find("model");
   const TokenizerClass* known =
