@@ -28,7 +28,7 @@ def programs(request):
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory):
-    """The folder of a random BERT with a classification head and sentence-transformers' pooling."""
+    """The folder of a random BERT with sentence-transformers' pooling, which leaves out its classification head."""
     folder = tmp_path_factory.mktemp("bert")
     write_checkpoint(folder, SMALL)
     return folder
@@ -38,10 +38,11 @@ def checkpoint(tmp_path_factory):
 def server(programs, checkpoint, tmp_path_factory):
     """A running server.
 
-    `bert` is the checkpoint, `tagger` the same with a head of tokens, `splade` with one over the vocabulary, `vit` takes features, `fast` sequences in parts; two are
-    embedded.
+    `bert` is the checkpoint, `classifier` the same with its classification head, `tagger` with a head of tokens, `splade` with one over the vocabulary,
+    `vit` takes features, `fast` sequences in parts; two are embedded.
     """
-    folders = {name: tmp_path_factory.mktemp(name) for name in ("tagger", "splade", "vit", "fast")}
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("classifier", "tagger", "splade", "vit", "fast")}
+    write_checkpoint(folders["classifier"], SMALL, pooling="")
     write_checkpoint(folders["tagger"], SMALL, pooling="", classifies="Token")
     write_checkpoint(folders["splade"], MASKED, pooling="")
     write_vit(folders["vit"])

@@ -26,7 +26,7 @@ def test_calls(server, client, random):
                 await aio.encode("bert", input_ids=[[1, 2]]), await aio.drop_memory(registered.handle) == registered.bytes)
 
     models, layers, output, encoded, dropped = run(server, calls)
-    assert models == ["bert", "fast", "splade", "tagger", "tiny", "vit", "worked-example"] and layers == 2 and dropped
+    assert models == ["bert", "classifier", "fast", "splade", "tagger", "tiny", "vit", "worked-example"] and layers == 2 and dropped
     np.testing.assert_array_equal(output, client.attend("bert", hidden_states=rows).output)
     np.testing.assert_array_equal(encoded.hidden_states[0], client.encode("bert", input_ids=[[1, 2]]).hidden_states[0])
 

@@ -98,7 +98,7 @@ def test_position_ids(client, reference):
 
 
 def test_classifier(client, reference, expected):
-    answer = client.encode("bert", input_ids=SEQUENCES, pooling="classifier", return_hidden_states=False)
+    answer = client.encode("classifier", input_ids=SEQUENCES, pooling="classifier", return_hidden_states=False)
     assert answer.hidden_states is None
     np.testing.assert_allclose(answer.pooled, [reference.scores(rows) for rows in expected], atol=TOLERANCE)
 

@@ -132,7 +132,7 @@ def test_errors_name_texts_by_the_indices_of_the_caller(call, narrow, place):
     texts[place] = "y" * 60
     with pytest.raises(InvalidArgument, match=rf"^INVALID_ARGUMENT: texts\[{place}\]: expected at most 48 tokens; got 62; set truncation .truncate over HTTP. to cut"):
         call("encode", "embedder", server=narrow, texts=texts)
-    with pytest.raises(InvalidArgument, match=rf"texts\[{place}\]: expected at most 48 tokens; got 64; set truncation .truncate over HTTP. to cut"):
+    with pytest.raises(InvalidArgument, match=rf"^INVALID_ARGUMENT: text_pairs\[{place}\]: expected at most 48 tokens in a pair; got 64; set truncation .truncate over HTTP. to cut"):
         call("encode", "classifier", server=narrow, texts=["a"] * 300, text_pairs=texts)
     with pytest.raises(InvalidArgument, match=rf"texts\[{place}\]: expected at most 24 tokens; got 42") as refused:
         with Client(narrow.address) as client:
