@@ -89,6 +89,9 @@ class App::Impl {
     RETURN_IF_ERROR(StartHttp());
     if (!bound.ok()) return bound;
     RETURN_IF_ERROR(CheckPortFile(settings_.port_file));
+    std::vector<std::string> names;
+    for (const ModelSetting& model : settings_.models) names.push_back(model.name);
+    RETURN_IF_ERROR(CheckAliases(settings_.aliases, names, !settings_.model_repository.empty()));
     ASSIGN_OR_RETURN(const Settings pulled, WithPulledModels(settings_));
     ASSIGN_OR_RETURN(std::vector<OpenedModel> opened, OpenModels(pulled));
     RETURN_IF_ERROR(CheckLimits(opened));
@@ -262,7 +265,6 @@ class App::Impl {
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
     for (const auto& [name, model] : *models) dispatcher_->health().Set(name, true);
     RETURN_IF_ERROR(StartRepository());
-    RETURN_IF_ERROR(CheckAliases(models_, !settings_.model_repository.empty()));
     KeepStopSignal();  // from here on there may be requests to drain
     instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [this](int instance) {
       return MakeRunner(dispatcher_->context(), instance);
@@ -291,6 +293,7 @@ class App::Impl {
     hooks.upkeep = [this] { loader_->CollectFreed(); };
     repository_.emplace(settings_, std::move(hooks), models_, clock_);
     RETURN_IF_ERROR(repository_->LoadAll());
+    RETURN_IF_ERROR(CheckAliases(settings_.aliases, NamesOf(*models_.Snapshot()), true));
     repository_->Start();
     return absl::OkStatus();
   }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -40,10 +41,10 @@ void KeepNearest(size_t count, RankedNames& names) {
 }
 
 // Returns "the models are "a", "b"", starting with the names most similar to `name`.
-std::string NamesFor(absl::string_view name, const ServedModels& models) {
+std::string NamesFor(absl::string_view name, absl::Span<const std::string> models) {
   if (models.empty()) return "the server has no models";
   RankedNames names;
-  for (const auto& [known, model] : models) names.emplace_back(MostDistance(known, name), known);
+  for (const std::string& known : models) names.emplace_back(MostDistance(known, name), known);
   KeepNearest(kMostNamesCompared, names);
   const absl::string_view start = name.substr(0, kMostLettersCompared);
   for (auto& [distance, known] : names) distance = SpellingDistance(known, start);
@@ -60,6 +61,12 @@ std::string NamesFor(absl::string_view name, const ServedModels& models) {
 
 }  // namespace
 
+std::vector<std::string> NamesOf(const ServedModels& models) {
+  std::vector<std::string> names;
+  for (const auto& [name, model] : models) names.push_back(name);
+  return names;
+}
+
 FoundModel FindModel(const ServedModels& models, const std::string& name) {
   if (name.empty()) {
     if (models.size() == 1) return models.begin()->second;
@@ -68,7 +75,8 @@ FoundModel FindModel(const ServedModels& models, const std::string& name) {
   }
   const auto found = models.find(name);
   if (found != models.end()) return found->second;
-  return NotFound("model", absl::StrCat("no model is named ", Quote(name)), NamesFor(name, models));
+  return NotFound("model", absl::StrCat("no model is named ", Quote(name)),
+                  NamesFor(name, NamesOf(models)));
 }
 
 FoundModel FindModel(const ServedModels& models, const std::string& name,
@@ -83,16 +91,16 @@ FoundModel FindModel(const ModelTable& models, const std::string& name,
   return FindModel(*models.Snapshot(), models.Resolve(name), std::move(own));
 }
 
-absl::Status CheckAliases(const ModelTable& models, bool more_may_come) {
-  const std::shared_ptr<const ServedModels> served = models.Snapshot();
-  for (const auto& [alias, name] : models.aliases()) {
-    if (served->count(alias) > 0) {
+absl::Status CheckAliases(const std::map<std::string, std::string>& aliases,
+                          absl::Span<const std::string> models, bool more_may_come) {
+  for (const auto& [alias, name] : aliases) {
+    if (absl::c_linear_search(models, alias)) {
       return InvalidField("--alias", "a name that is not a model's", Quote(alias));
     }
-    if (served->count(name) == 0 && !more_may_come) {
+    if (!more_may_come && !absl::c_linear_search(models, name)) {
       return absl::InvalidArgumentError(absl::StrCat("--alias: ", alias, "=", name,
                                                      ": no model is named ", Quote(name), "; ",
-                                                     NamesFor(name, *served)));
+                                                     NamesFor(name, models)));
     }
   }
   return absl::OkStatus();

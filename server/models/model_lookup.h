@@ -1,10 +1,13 @@
 // Lookup of the model that a request names.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "server/models/model_table.h"
 #include "server/models/served_model.h"
 
@@ -26,9 +29,12 @@ FoundModel FindModel(const ServedModels& models, const std::string& name,
 FoundModel FindModel(const ModelTable& models, const std::string& name,
                      std::shared_ptr<const ServedModel> own = nullptr);
 
+std::vector<std::string> NamesOf(const ServedModels& models);
+
 // Returns INVALID_ARGUMENT if an alias has the name of a model, or if its model does not exist,
 // unless `more_may_come`.
-absl::Status CheckAliases(const ModelTable& models, bool more_may_come);
+absl::Status CheckAliases(const std::map<std::string, std::string>& aliases,
+                          absl::Span<const std::string> models, bool more_may_come);
 
 // Returns FAILED_PRECONDITION: `field` refers to data of a retired version of model `name`.
 absl::Status RetiredModel(const char* field, const std::string& name);

@@ -59,6 +59,13 @@ TEST(BadStartTest, Models) {
             "attendant-server: --model: two models are named \"a\"");
 }
 
+TEST(BadStartTest, Aliases) {
+  EXPECT_EQ(BadStart({"--model=a=synthetic:tiny", "--alias=b=c"}),
+            "attendant-server: --alias: b=c: no model is named \"c\"; the model is \"a\"");
+  EXPECT_EQ(BadStart({"--model=a=synthetic:tiny", "--alias=a=a"}),
+            "attendant-server: --alias: expected a name that is not a model's; got \"a\"");
+}
+
 // The cap leaves AVX2, whatever the CPU has.
 TEST(BadStartTest, AComputeTypeThatTheInstructionSetDoesNotHave) {
   EXPECT_EQ(BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16x3"}),
