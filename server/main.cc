@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return attendant::server::Refuse(
         "out of memory: a limit applies that the server does not know, such as ulimit -v; raise "
-        "it, or set --memory-limit-bytes below it to see what the server needs");
+        "it, or set --memory-limit-bytes below it to see how much memory the server needs");
   } catch (const std::exception& error) {
     return attendant::server::Refuse(error.what());
   }

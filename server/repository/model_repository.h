@@ -54,8 +54,9 @@ struct RepositoryHooks {
 class ModelRepository {
  public:
   // Serves `model_repository` of the settings. `table` holds the models from other sources, and
-  // aliases; directories with those names are ignored (with names of aliases: after LoadAll). From
-  // now on, only the repository changes the table. All arguments must outlive the repository.
+  // aliases. Directories with the name of a model are ignored, and after LoadAll also those with
+  // the name of an alias. From now on, only the repository changes the table. All arguments must
+  // outlive the repository.
   ModelRepository(const Settings& settings, RepositoryHooks hooks, ModelTable& table, Clock& clock);
   // Stops, and waits for a load in progress.
   ~ModelRepository();

@@ -136,8 +136,8 @@ TEST(BadStartTest, AMemoryLimitThatTheServerDoesNotKnow) {
   EXPECT_EQ(WEXITSTATUS(pclose(pipe)), 2);
   EXPECT_EQ(out,
             "attendant-server: out of memory: a limit applies that the server does not know, such "
-            "as ulimit -v; raise it, or set --memory-limit-bytes below it to see what the server "
-            "needs\n");
+            "as ulimit -v; raise it, or set --memory-limit-bytes below it to see how much "
+            "memory the server needs\n");
 }
 #endif
 

@@ -38,8 +38,8 @@ def checkpoint(tmp_path_factory):
 def server(programs, checkpoint, tmp_path_factory):
     """A running server.
 
-    `bert` is the checkpoint, `classifier` the same with its classification head, `tagger` with a head of tokens, `splade` with one over the vocabulary,
-    `vit` takes features, `fast` sequences in parts; two are embedded.
+    `bert` is the checkpoint. `classifier`, `tagger` and `splade` have its encoder with a classification, a token and an MLM head. `vit` takes features,
+    and `fast` takes sequences in parts. `tiny` and `worked-example` are embedded.
     """
     folders = {name: tmp_path_factory.mktemp(name) for name in ("classifier", "tagger", "splade", "vit", "fast")}
     write_checkpoint(folders["classifier"], SMALL, pooling="")

@@ -23,7 +23,7 @@ absl::Status CheckUtf8(absl::string_view text, absl::string_view file) {
   return Unexpected(file, "UTF-8", absl::StrCat("something else at byte ", valid));
 }
 
-// Returns a line without whitespace at its end, of any script, as the original reads it.
+// Returns a line without trailing whitespace of any script. The original drops it too.
 absl::string_view WithoutTrailingSpace(absl::string_view line) {
   const std::u32string codes = ToCodes(line);
   size_t size = line.size();
