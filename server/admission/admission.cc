@@ -90,9 +90,11 @@ absl::Status Admission::ChargeReceived(const Budget::ReservationRequest& request
                                     ? memory_.TryTake(request, reservation, exempt)
                                     : reservation.Change(request.amount, request.purpose, exempt);
   const auto full = [&] {
-    return MemoryFull(
-        memory_, reservation.amount(),
-        absl::StrCat("the unfinished requests of this connection need ", request.amount));
+    const std::string need =
+        absl::StrCat("the unfinished requests of this connection need ", request.amount);
+    if (answer != Budget::Answer::kNever) return MemoryFull(memory_, reservation.amount(), need);
+    return Refused(Refusal::kMemory, absl::StrCat(need, " bytes; the server has ", memory_.total(),
+                                                  " for all requests (--memory-limit-bytes)"));
   };
   return StatusOf(answer, full, "memory");
 }

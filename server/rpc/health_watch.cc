@@ -48,7 +48,7 @@ class HealthWatch final : public Call, public HealthWatcher {
   absl::Status OnMessage(grpc::ByteBuffer message, Budget::Reservation) override {
     HealthCheckRequest request;
     RETURN_IF_ERROR(ParseSmallMessage(message, kRequest, request));
-    name_ = std::move(*request.mutable_service());
+    name_ = method_context_.service.models.Resolve(request.service());
     Budget::Reservation watch;
     const Budget::Answer answer = context_.admission.health_watches().TryTake({peer_, 1}, watch);
     if (answer != Budget::Answer::kTaken) {
@@ -94,7 +94,8 @@ absl::StatusOr<grpc::ByteBuffer> CheckHealth(const MethodContext& context,
                                              const grpc::ByteBuffer& message, std::string&) {
   HealthCheckRequest request;
   RETURN_IF_ERROR(ParseSmallMessage(message, kRequest, request));
-  const std::optional<bool> serving = context.health.Find(request.service());
+  const std::optional<bool> serving =
+      context.health.Find(context.service.models.Resolve(request.service()));
   if (!serving) return absl::NotFoundError("the server has no service or model with that name");
   return Serialize(StatusOf(serving));
 }

@@ -93,18 +93,24 @@ grpc::Status GetTokenizer(const ReadyServer& server, const std::string& model) {
 }
 
 TEST_F(FoldersTest, ASnapshotOfTheHubsCacheIsServedUnderTheIdOfItsRepository) {
-  ReadyServer server({"--model=org/tiny=" + MakeSnapshot()});
+  ReadyServer server({"--model=org/tiny=" + MakeSnapshot(), "--alias=other=org/tiny"});
   EXPECT_TRUE(Encode(server, "org/tiny").ok());
   EXPECT_TRUE(GetTokenizer(server, "org/tiny").ok());
   EXPECT_THAT(Infer(server, "org/tiny"),
               AllOf(StartsWith("HTTP/1.1 200"), HasSubstr(R"("model_name":"org/tiny")")));
   EXPECT_THAT(Infer(server, "org%2Ftiny"), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(server.Get("/v2/models/org/tiny/ready"), StartsWith("HTTP/1.1 200"));
-  RawCall health(server.NewChannel(), "/grpc.health.v1.Health/Check");
-  health.Write(TextField(1, "org/tiny"));
-  health.WritesDone();
-  EXPECT_EQ(Number(health.Read().value_or(""), 1), kServing);
-  EXPECT_TRUE(health.Finish().ok());
+  for (const char* method : {"Check", "Watch"}) {
+    for (const char* name : {"org/tiny", "other"}) {
+      RawCall health(server.NewChannel(), absl::StrCat("/grpc.health.v1.Health/", method));
+      health.Write(TextField(1, name));
+      health.WritesDone();
+      EXPECT_EQ(Number(health.Read().value_or(""), 1), kServing) << method << " " << name;
+      if (method == std::string("Check")) {
+        EXPECT_TRUE(health.Finish().ok());
+      }
+    }
+  }
   const client::Outcome told =
       client::RunWith({"models", "org/tiny", "--address", server.address()});
   EXPECT_EQ(told.exit_code, 0) << told.err;

@@ -36,6 +36,9 @@ TEST(AdmissionTest, RefusesWithTheReason) {
   EXPECT_EQ(admission.ChargeReceived({"b", 30, HeldFor::kReceiving}, 0, other).message(),
             "the memory for requests is full (80 of 100 bytes, --memory-limit-bytes); the "
             "unfinished requests of this connection need 30; retry later");
+  EXPECT_EQ(admission.ChargeReceived({"b", 101, HeldFor::kReceiving}, 0, other).message(),
+            "the unfinished requests of this connection need 101 bytes; the server has 100 for all "
+            "requests (--memory-limit-bytes)");
 }
 
 TEST(AdmissionTest, WhatCanNeverFitIsTheCallersMistake) {
