@@ -72,11 +72,8 @@ void SetTemplate(const std::string& folder, bool is_default, Checkpoint& checkpo
         "them; send each pair as one text, with the template's text around it"));
     return;
   }
-  const auto prompt = tokenization.prompts.find(tokenization.default_prompt);
-  const std::string& instruction =
-      prompt == tokenization.prompts.end() ? kInstruction : prompt->second;
-  tokenization.pair_template = {absl::StrCat(kBeforeInstruction, instruction, "\n<Query>: "),
-                                "\n<Document>: ", kAfterDocument};
+  tokenization.pair_template = {kBeforeInstruction, kInstruction,
+                                "\n<Query>: ", "\n<Document>: ", kAfterDocument};
 }
 
 }  // namespace

@@ -41,7 +41,6 @@ TextFields FieldsOf(const Request& request, const RequestPayloads& payloads,
                     const ServiceContext& context) {
   TextFields fields = ReadTextFields(request, payloads);
   fields.task = request.task();
-  fields.has_default_prompt = !request.return_pooled() || request.pooling() != v1::CLASSIFIER;
   fields.places = request.return_tokens();
   fields.most_tokens = context.limits.max_request_tokens;
   return fields;

@@ -62,20 +62,17 @@ absl::StatusOr<std::string> ChoosePrompt(const TextFields& fields, const ServedM
                           Quote(fields.prompt_name));
     }
     prompt = named->second;
-  } else if (fields.pairs.empty()) {
-    auto standard = known.prompts.find(fields.task);
-    if (fields.task == "document") {
+  } else {
+    auto standard = fields.pairs.empty() ? known.prompts.find(fields.task) : known.prompts.end();
+    if (fields.task == "document" && fields.pairs.empty()) {
       for (const char* name : {"passage", "corpus"}) {  // as sentence-transformers looks for one
         if (standard == known.prompts.end()) standard = known.prompts.find(name);
       }
     }
-    if (standard == known.prompts.end() && fields.has_default_prompt) {
-      standard = known.prompts.find(known.default_prompt);
-    }
+    if (standard == known.prompts.end()) standard = known.prompts.find(known.default_prompt);
     if (standard != known.prompts.end()) prompt = standard->second;
   }
-  if (prompt.empty() || fields.pairs.empty()) return prompt;
-  return CannotCombine(fields.prompt ? "prompt" : "prompt_name", "text_pairs");
+  return prompt;
 }
 
 absl::Status CheckFields(const TextFields& fields, const ServedModel& model) {
@@ -116,7 +113,7 @@ text::EncodeOptions OptionsOf(const TextFields& fields, const ServedModel& model
 // with tokens that have no place in either text. As in sentence-transformers, the text is truncated
 // on the model's side, and then ends with the template's text after the second text.
 absl::StatusOr<text::Encoding> EncodeTemplate(const Tokenization& known, const std::string& first,
-                                              const std::string& second,
+                                              const std::string& second, const std::string& prompt,
                                               const text::Tokenizer& tokenizer,
                                               text::EncodeOptions options) {
   const PairTemplate& with = *known.pair_template;
@@ -125,8 +122,10 @@ absl::StatusOr<text::Encoding> EncodeTemplate(const Tokenization& known, const s
       known.truncates_left ? text::TruncationSide::kLeft : text::TruncationSide::kRight;
   ASSIGN_OR_RETURN(
       text::Encoding encoding,
-      tokenizer.Encode(absl::StrCat(with.before, first, with.between, second, with.after),
-                       options));
+      tokenizer.Encode(
+          absl::StrCat(with.before, prompt.empty() ? with.instruction : prompt,
+                       with.after_instruction, first, with.between, second, with.after),
+          options));
   std::fill(encoding.text_of.begin(), encoding.text_of.end(), text::Encoding::kNoText);
   std::fill(encoding.bytes.begin(), encoding.bytes.end(), text::TextRange());
   std::fill(encoding.code_points.begin(), encoding.code_points.end(), text::TextRange());
@@ -137,31 +136,23 @@ absl::StatusOr<text::Encoding> EncodeTemplate(const Tokenization& known, const s
   return encoding;
 }
 
-absl::StatusOr<text::Encoding> EncodePair(const std::string& first, const std::string& second,
-                                          const Tokenization& known,
-                                          const text::Tokenizer& tokenizer,
-                                          const text::EncodeOptions& options) {
-  if (!known.pair_template) return tokenizer.EncodePair(first, second, options);
-  absl::StatusOr<text::Encoding> encoding =
-      EncodeTemplate(known, first, second, tokenizer, options);
-  if (encoding.ok()) return encoding;
-  // Without the template, of which the client does not know the length.
-  const absl::Status plain = tokenizer.EncodePair(first, second, options).status();
-  return plain.ok() ? encoding.status() : plain;
-}
-
-// Tokenizes a text or, if `pair` is not null, both.
+// Tokenizes a text or, if `pair` is not null, both. The prompt is put before the first one.
 absl::StatusOr<text::Encoding> EncodeOne(const std::string& text, const std::string* pair,
                                          const std::string& prompt, const ServedModel& model,
                                          const text::EncodeOptions& options) {
   const text::Tokenizer& tokenizer = *model.tokenizer->tokenizer;
-  if (pair != nullptr) {
-    return EncodePair(text, *pair, *model.tokenization, tokenizer, options);
-  }
-  if (prompt.empty()) return tokenizer.Encode(text, options);
-  absl::StatusOr<text::Encoding> encoding = tokenizer.Encode(prompt + text, options);
+  const auto encode = [&](const std::string& first) {
+    return pair == nullptr ? tokenizer.Encode(first, options)
+                           : tokenizer.EncodePair(first, *pair, options);
+  };
+  const bool has_template = pair != nullptr && model.tokenization->pair_template;
+  if (prompt.empty() && !has_template) return encode(text);
+  absl::StatusOr<text::Encoding> encoding =
+      has_template ? EncodeTemplate(*model.tokenization, text, *pair, prompt, tokenizer, options)
+                   : encode(prompt + text);
   if (encoding.ok()) return encoding;
-  const absl::Status plain = tokenizer.Encode(text, options).status();  // counts bytes of the text
+  // Whose error counts bytes of the text, without the prompt or template.
+  const absl::Status plain = encode(text).status();
   return plain.ok() ? encoding.status() : plain;
 }
 
@@ -283,8 +274,8 @@ int64_t TokenizingBytes(const TextFields& fields, const ServedModel& model) {
     int64_t bytes = MaxBytesOf(fields.texts[i], tokenizer) + added;
     if (i < fields.pairs.size()) bytes += MaxBytesOf(fields.pairs[i], tokenizer);
     if (!fields.pairs.empty() && with) {
-      bytes += static_cast<int64_t>(
-          tokenizer.MaxEncodeBytes(absl::StrCat(with->before, with->between, with->after)));
+      bytes += static_cast<int64_t>(tokenizer.MaxEncodeBytes(absl::StrCat(
+          with->before, with->instruction, with->after_instruction, with->between, with->after)));
     }
     bytes += kTokenBytes * model.tokenization->padding.length;
     most = std::max(most, bytes);

@@ -22,12 +22,11 @@ namespace attendant::server {
 struct TextFields {
   std::vector<Payload> texts;
   std::vector<Payload> pairs;         // or empty
-  std::optional<std::string> prompt;  // if not set, from prompt_name or, without pairs, the default
+  std::optional<std::string> prompt;  // if not set, from prompt_name or the default
   std::string prompt_name;
   // Task of the texts. The model's prompt of that name is the default, its texts may have their own
   // maximum length, and queries may be expanded.
   std::string task = {};
-  bool has_default_prompt = true;  // otherwise use the model's default prompt
   v1::Truncation truncation = v1::NO_TRUNCATION;
   bool add_special_tokens = true;
   bool places = false;       // return the tokens' positions in the texts

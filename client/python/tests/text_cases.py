@@ -132,6 +132,12 @@ def test_prompts(client, embedder):
         embedder.embed("a cat", prompt="ask ", prompt_name="query")
 
 
+def test_default_prompts_of_rerankers(client):
+    model, plain = TextModel(client, "instructed"), TextModel(client, "reranker")
+    assert model.rerank("a cat", ["a dog", "b"]) == plain.rerank("ask a cat", ["a dog", "b"])
+    assert model.classify("a cat", raw_scores=True) == plain.classify("ask a cat", raw_scores=True)
+
+
 def test_a_model_without_prompts_says_so(bare):
     with pytest.raises(InvalidArgument, match='prompt_name: not supported by model "bare": it has no prompts'):
         bare.embed("a", prompt_name="query")

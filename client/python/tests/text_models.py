@@ -71,9 +71,9 @@ def run_letters(programs: pathlib.Path, scratch: pathlib.Path, *flags: object):
     """Runs a server of an `embedder`, a `classifier` of three classes and a `reranker`.
 
     `m3` has the heads of bge-m3. `bare` has a pooler and no modules.json; `pooler` and `last` are the same with an option. `prompted` leaves prompts out.
-    `leftward` cuts texts on the left.
+    `leftward` cuts texts on the left. `instructed` is the reranker with a default prompt.
     """
-    folders = {name: scratch / name for name in ("embedder", "prompted", "classifier", "reranker", "m3", "bare", "leftward")}
+    folders = {name: scratch / name for name in ("embedder", "prompted", "classifier", "reranker", "m3", "bare", "leftward", "instructed")}
     for folder in folders.values():
         folder.mkdir()
     write_text_model(folders["embedder"], pooling="mean")
@@ -82,6 +82,9 @@ def run_letters(programs: pathlib.Path, scratch: pathlib.Path, *flags: object):
     config.write_text(json.dumps({**json.loads(config.read_text()), "include_prompt": False}))
     write_text_model(folders["classifier"], classes=3)
     write_text_model(folders["reranker"], classes=1)
+    write_text_model(folders["instructed"], classes=1)
+    (folders["instructed"] / "config_sentence_transformers.json").write_text(
+        json.dumps({"prompts": {"query": "ask "}, "default_prompt_name": "query"}))
     write_text_model(folders["m3"])
     write_m3_heads(folders["m3"])
     write_text_model(folders["bare"])

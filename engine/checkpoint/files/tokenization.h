@@ -41,10 +41,12 @@ enum class ScoreFunction {
   kPlain,    // the outputs are the scores
 };
 
-// The texts before the first text of a pair, between both and after the second one, which make one
-// text of them: a prompt. Truncation cuts the second text and keeps `after`.
+// The texts around those of a pair, in this order, which make one text of them. Truncation cuts the
+// second text and keeps `after`.
 struct PairTemplate {
   std::string before;
+  std::string instruction;  // unless there is a prompt, which takes its place
+  std::string after_instruction;
   std::string between;
   std::string after;
 

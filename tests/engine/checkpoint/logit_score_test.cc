@@ -10,6 +10,7 @@ namespace logit_score_test {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -107,20 +108,18 @@ TEST_F(LogitScoreTest, AnOptionTakesYesAndNo) {
 }
 
 TEST_F(LogitScoreTest, PairsGetTheTemplateOfTheFolder) {
-  EXPECT_THAT(OpenWithModules().tokenization.pair_template->before,
-              AllOf(StartsWith("<|im_start|>system\nJudge whether the Document meets the "
-                               "requirements based on the Query and the Instruct provided."),
-                    HasSubstr("<Instruct>: Given a web search query, retrieve relevant passages "
-                              "that answer the query\n<Query>: ")));
-  folder_.Write("config_sentence_transformers.json",
-                R"({"prompts": {"mine": "Find it."}, "default_prompt_name": "mine"})");
   folder_.Write("chat_template.jinja", "Judge whether the Document meets the requirements {{ x }}");
   const Checkpoint checkpoint = OpenWithModules();
-  EXPECT_THAT(checkpoint.tokenization.pair_template->before,
-              ::testing::EndsWith("<|im_start|>user\n<Instruct>: Find it.\n<Query>: "));
-  EXPECT_EQ(checkpoint.tokenization.pair_template->between, "\n<Document>: ");
-  EXPECT_EQ(checkpoint.tokenization.pair_template->after,
-            "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n");
+  const PairTemplate& found = *checkpoint.tokenization.pair_template;
+  EXPECT_THAT(found.before,
+              AllOf(StartsWith("<|im_start|>system\nJudge whether the Document meets the "
+                               "requirements based on the Query and the Instruct provided."),
+                    EndsWith("<|im_start|>user\n<Instruct>: ")));
+  EXPECT_EQ(found.instruction,
+            "Given a web search query, retrieve relevant passages that answer the query");
+  EXPECT_EQ(found.after_instruction, "\n<Query>: ");
+  EXPECT_EQ(found.between, "\n<Document>: ");
+  EXPECT_EQ(found.after, "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n");
 }
 
 TEST_F(LogitScoreTest, AnotherChatTemplateIsAWarning) {

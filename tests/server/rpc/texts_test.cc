@@ -144,7 +144,19 @@ TEST_F(TextsTest, HavePrompts) {
   ExpectSame(request, Ids({{2, kHello, 3}}));
 }
 
-TEST(DefaultPromptTest, IsForTextsAlone) {
+TEST_F(TextsTest, HavePromptsBeforeTheFirstTextOfAPair) {
+  v1::EncodeRequest request = Texts({"hello"}, {"good world"});
+  request.set_prompt_name("query");
+  request.set_return_tokens(true);
+  const v1::EncodeResponse response = Call(request);
+  ASSERT_EQ(response.tokens_size(), 1);
+  const v1::TextTokens& tokens = response.tokens(0);
+  EXPECT_THAT(tokens.ids(), ElementsAre(kCls, kQuery, kColon, kHello, kSep, kGood, kWorld, kSep));
+  EXPECT_THAT(tokens.begins(), ElementsAre(0, 0, 0, 0, 0, 0, 5, 0));
+  EXPECT_THAT(tokens.ends(), ElementsAre(0, 0, 0, 5, 0, 4, 10, 0));
+}
+
+TEST(DefaultPromptTest, IsForTextsClassesAndPairs) {
   TestServerOptions options = Serving();
   for (const char* name : {"tiny", "counting"}) {
     auto model = std::make_shared<ServedModel>(*options.models[name]);
@@ -167,8 +179,13 @@ TEST(DefaultPromptTest, IsForTextsAlone) {
   request.clear_prompt_name();
   request.set_model("counting");
   request.set_pooling(v1::CLASSIFIER);
-  EXPECT_EQ(length(request), 3);
-  EXPECT_EQ(length(Texts({"hello"}, {"world"})), 5);
+  EXPECT_EQ(length(request), 5);
+  request = Texts({"hello"}, {"world"});
+  EXPECT_EQ(length(request), 7);
+  request.set_task("none");  // tasks name prompts of texts, not of pairs
+  EXPECT_EQ(length(request), 7);
+  request.set_prompt("");
+  EXPECT_EQ(length(request), 5);
 }
 
 TEST_F(TextsTest, ArePooledWithoutTheirPromptIfTheModelDoesSo) {
@@ -294,9 +311,6 @@ TEST_F(TextsTest, AreRefusedByName) {
   ExpectRefused(request, "texts: not supported by model \"patches\": ");
   request = Texts({"hello"}, {"a", "b"});
   ExpectRefused(request, "text_pairs: expected none or 1 (one for each text); got 2");
-  request = Texts({"hello"}, {"world"});
-  request.set_prompt("good ");
-  ExpectRefused(request, "prompt: cannot be combined with text_pairs");
   request = Texts({"hello"});
   request.set_prompt_name("passage");
   ExpectRefused(request, "prompt_name: expected one of the model's prompts, none, query; got");

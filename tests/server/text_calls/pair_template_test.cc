@@ -15,7 +15,7 @@ namespace pair_template_test {
 ServedModels Templated() {
   auto model = std::make_shared<ServedModel>(*ModelsOfTexts().at("ranker"));
   Tokenization tokenization = *model->tokenization;
-  tokenization.pair_template = {"w5 w6 ", " w7 ", " w8 w9"};
+  tokenization.pair_template = {"w5 ", "w6", " ", " w7 ", " w8 w9"};
   model->tokenization = std::make_shared<const Tokenization>(std::move(tokenization));
   return {{"ranker", model}};
 }
@@ -55,6 +55,17 @@ TEST(PairTemplateOnTheLeftTest, ATextMayBeCutOnTheLeft) {
   for (int64_t i = 18; i < 80; ++i) ids.push_back(10 + i);
   ids.insert(ids.end(), {8, 9});
   EXPECT_NEAR(result.json()[0]["score"].get<double>(), texts.LogitsOf("ranker", ids)[0], 1e-6);
+}
+
+TEST_F(PairTemplateTest, APromptTakesThePlaceOfTheInstruction) {
+  v1::EncodeRequest request;
+  request.add_texts("w11");
+  request.add_text_pairs("w48");
+  request.set_prompt("w13 w14");
+  request.set_return_tokens(true);
+  v1::EncodeResponse response;
+  ASSERT_TRUE(server().Encode(request, &response).ok());
+  EXPECT_THAT(response.tokens(0).ids(), testing::ElementsAre(5, 13, 14, 11, 7, 48, 8, 9));
 }
 
 TEST_F(PairTemplateTest, ItsTokensHaveNoPlace) {

@@ -71,7 +71,7 @@ class LocalRows(TextRows):
 
     def make(self, group: List[int]) -> Request[Encoded]:
         before = self.wish.prompt or ""
-        texts = [before + text if isinstance(text, str) else text for text in (self.texts[index] for index in group)]
+        texts = [before + text if isinstance(text, str) else (before + text[0], text[1]) for text in (self.texts[index] for index in group)]
         encoded = self._tokenizer.ids(texts, self.wish.truncation)
         if self.wish.truncation is None:
             for index, (ids, _) in zip(group, encoded):

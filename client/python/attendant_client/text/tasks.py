@@ -71,12 +71,17 @@ class Tasks:
         check_strings("texts", texts)
         if wish.query_vectors is not None:
             return self._rows(texts, wish)
-        return self._rows([(query, text) for text in texts], wish)
+        return self._classes([(query, text) for text in texts], wish)
 
     def classify(self, texts: Sequence[Text], wish: Wish) -> TextRows:
         if self.model.classes == 0:
             raise FailedPrecondition(f"model {self.model.name} has no class scores: its checkpoint has no classification head")
         check_texts("texts", texts)
+        return self._classes(texts, wish)
+
+    def _classes(self, texts: Sequence[Text], wish: Wish) -> TextRows:
+        if self.tokenizer is not None:
+            wish = replace(wish, prompt=self.tokenizer.prompt(wish.prompt, wish.prompt_name))
         return self._rows(texts, wish)
 
     def _rows(self, texts: Sequence[Text], wish: Wish) -> TextRows:
