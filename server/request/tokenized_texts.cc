@@ -63,8 +63,8 @@ absl::StatusOr<std::string> ChoosePrompt(const TextFields& fields, const ServedM
     }
     prompt = named->second;
   } else {
-    auto standard = fields.pairs.empty() ? known.prompts.find(fields.task) : known.prompts.end();
-    if (fields.task == "document" && fields.pairs.empty()) {
+    auto standard = known.prompts.find(fields.task);
+    if (fields.task == "document") {
       for (const char* name : {"passage", "corpus"}) {  // as sentence-transformers looks for one
         if (standard == known.prompts.end()) standard = known.prompts.find(name);
       }
@@ -281,6 +281,8 @@ int64_t TokenizingBytes(const TextFields& fields, const ServedModel& model) {
     most = std::max(most, bytes);
     all += bytes;
   }
+  const absl::StatusOr<std::string> prompt = ChoosePrompt(fields, model);
+  if (prompt.ok()) most += static_cast<int64_t>(tokenizer.MaxEncodeBytes(*prompt));
   // At most the results of `most_tokens` tokens and one text exist at a time.
   return most + std::min(all, 2 * kTokenBytes * fields.most_tokens);
 }

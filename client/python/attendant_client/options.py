@@ -71,7 +71,7 @@ class EncodeOptions(CommonOptions, total=False):
     texts: a list of texts, for models that accept them (`takes_texts` in their description). Response rows are a list too.
     text_pairs: the second texts of pairs that the model reads together, one for each text.
     prompt: prepended to each text, and in pairs to the first text. prompt_name: use one of the model's own prompts instead.
-        Default: the prompt for `task`, except for pairs, or else the model's default prompt.
+        Default: the prompt for `task`, or else the model's default prompt.
     return_tokens: return the tokens of the texts.
     layers: the layers to run, range(first, end). Default: all.
     return_hidden_states: return the output of the last layer. Default: True.

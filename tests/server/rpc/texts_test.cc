@@ -182,8 +182,6 @@ TEST(DefaultPromptTest, IsForTextsClassesAndPairs) {
   EXPECT_EQ(length(request), 5);
   request = Texts({"hello"}, {"world"});
   EXPECT_EQ(length(request), 7);
-  request.set_task("none");  // tasks name prompts of texts, not of pairs
-  EXPECT_EQ(length(request), 7);
   request.set_prompt("");
   EXPECT_EQ(length(request), 5);
 }
