@@ -44,14 +44,15 @@ def sentence_folder(modules=(), pooling=None, settings=None, model=transformers.
 
 
 def ranker(family="bert", settings=None, tokenizer=None, prompts=None, **config):
-    """A cross-encoder of one class. prompts: config_sentence_transformers.json."""
+    """A cross-encoder of one class. prompts: those with which the library saves it; the first one is the default."""
     def write(folder: pathlib.Path) -> None:
         make(FAMILIES[family], {"model": FAMILIES[family].classifier, "num_labels": 1, "vocab_size": 400,
                                 "max_position_embeddings": 64, **config}, folder)
         tokenizer_files.write(folder, (family, tokenizer or tokenizer_files.bert(True),
                                        {"tokenizer_class": "BertTokenizer", "model_max_length": 32, **(settings or {})}))
         if prompts is not None:
-            put(folder, "config_sentence_transformers", prompts)
+            sentence_transformers.CrossEncoder(str(folder), device="cpu", prompts=prompts, default_prompt_name=next(iter(prompts))).save(
+                str(folder))
     return sentence_transformers.CrossEncoder, write
 
 
@@ -116,7 +117,7 @@ CASES = {
     "pairs": ranker(),
     "pairs-left": ranker(settings={"truncation_side": "left"}),
     "pairs-no-types": ranker(settings={"model_input_names": ["input_ids", "attention_mask"]}),
-    "pairs-prompts": ranker(prompts={"prompts": {"query": "a word "}, "default_prompt_name": "query"}),
+    "pairs-prompts": ranker(prompts={"query": "a word "}),
     "pairs-plain-class": ranker(settings=PLAIN),
     "pairs-plain-class-types": ranker(settings={**PLAIN, "model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}),
     "causal-padding": ranker("qwen3", PLAIN, words_that_end(), pad_token_id=0),

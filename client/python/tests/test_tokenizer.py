@@ -2,9 +2,12 @@
 import sys
 import types
 
+import numpy as np
 import pytest
 from attendant_client import Client, FailedPrecondition, InvalidArgument, NotFound, messages
 from attendant_client.text import TextModel
+from attendant_client.text.rows import Wish
+from attendant_client.text.tasks import Tasks
 from attendant_client.text.tokenizer import ModelTokenizer
 from bert import SMALL, write_checkpoint
 from fake_server import serve
@@ -62,6 +65,21 @@ def test_texts_are_padded_as_the_model_says(monkeypatch, padding, expected):
     embeddings = messages.EmbeddingDescription(text_padding=messages.TextPadding(**padding) if padding else None)
     tokenizer = ModelTokenizer(messages.GetTokenizerResponse(), messages.GetModelResponse(embeddings=embeddings))
     assert tokenizer.ids(["a text"], None)[0][0] == expected
+
+
+class _CodePoints(_PaddingTokenizer):
+    def encode_batch(self, texts):
+        return [types.SimpleNamespace(ids=[ord(letter) for letter in "".join(text)], type_ids=[]) for text in texts]
+
+
+def test_default_prompts_go_before_texts_and_pairs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", types.SimpleNamespace(Tokenizer=_CodePoints))
+    found = messages.GetTokenizerResponse(prompts={"query": "a "}, default_prompt="query")
+    tasks = Tasks(messages.GetModelResponse(name="m", classes=1), found)
+    wish = Wish("classifier", truncation=None)
+    for rows, sent in ((tasks.rerank("b", ["c"], wish), "a bc"), (tasks.classify(["b"], wish), "a b")):
+        request = messages.EncodeRequest.FromString(rows.make([0]).message())
+        assert "".join(map(chr, np.frombuffer(request.token_ids.data, np.int32))) == sent
 
 
 def test_older_servers_are_told_apart(monkeypatch):

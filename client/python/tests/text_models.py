@@ -85,6 +85,8 @@ def run_letters(programs: pathlib.Path, scratch: pathlib.Path, *flags: object):
     write_text_model(folders["instructed"], classes=1)
     (folders["instructed"] / "config_sentence_transformers.json").write_text(
         json.dumps({"prompts": {"query": "ask "}, "default_prompt_name": "query"}))
+    (folders["instructed"] / "modules.json").write_text(
+        json.dumps([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]))
     write_text_model(folders["m3"])
     write_m3_heads(folders["m3"])
     write_text_model(folders["bare"])
