@@ -25,6 +25,7 @@ class Family:
     features: typing.Callable = None  # model -> (module, "input" or "output"), which is where its features are
     positions: typing.Callable = None  # model -> what to subtract from the rows that enter layer 0 to get features
     classifier: type = None  # the model with a head that scores classes
+    tokens: type = None  # the model with a head that scores tokens, of a family without a classifier
     blank: bool = False  # tokens look at their neighbours, so padding and holes get the id 0, which has no effect
     gamma: float = 1  # weights of norms; smaller where norms do not keep sums from growing
     masks: int = None  # an id that many tokens have

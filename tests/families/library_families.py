@@ -80,13 +80,15 @@ DINO_VARIANTS = {
 }
 
 T5 = {"vocab_size": 60, "d_model": 48, "d_kv": 12, "num_heads": 4, "num_layers": 3, "d_ff": 96}
+# The encoder's table of words is not the shared one.
+UNTIED = {"untied": {"tie_word_embeddings": False, "reload": True}}
 T5_VARIANTS = {
     "gated-gelu": {"feed_forward_proj": "gated-gelu"},
     "gated-silu": {"feed_forward_proj": "gated-silu"},
     "wide-heads": {"d_kv": 26, "num_heads": 3},
     "narrow-heads": {"d_kv": 5, "d_ff": 77},
     "few-buckets": {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 10},
-    "one-layer": {"num_layers": 1},
+    "one-layer": {"num_layers": 1}, **UNTIED,
     "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
 }
 
@@ -215,7 +217,7 @@ BART = {"vocab_size": 60, "d_model": 48, "encoder_attention_heads": 4, "encoder_
         "decoder_attention_heads": 4, "decoder_layers": 1, "decoder_ffn_dim": 16, "max_position_embeddings": 40,
         "pad_token_id": 1, "bos_token_id": 1, "eos_token_id": 1, "decoder_start_token_id": 1, "forced_eos_token_id": 1}
 BART_VARIANTS = {
-    "plain": {}, "scaled": {"scale_embedding": True},
+    "plain": {}, "scaled": {"scale_embedding": True}, **UNTIED,
     "head-26": {"d_model": 78, "encoder_attention_heads": 3, "decoder_attention_heads": 3},
     "one-layer": {"encoder_layers": 1}, "silu": {"activation_function": "silu", "encoder_ffn_dim": 77},
     "one-head": {"encoder_attention_heads": 1}, "f16-file": {"save": "float16"},
@@ -325,10 +327,10 @@ FAMILIES = {
          "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         classifier=t.DebertaV2ForSequenceClassification),
     "t5": Family(
-        t.T5EncoderModel, t.T5Config, T5, {**T5_VARIANTS, "relu": {}}, position_ids=False),
+        t.T5EncoderModel, t.T5Config, T5, {**T5_VARIANTS, "relu": {}}, position_ids=False, tokens=t.T5ForTokenClassification),
     "mt5": Family(
         t.MT5EncoderModel, t.MT5Config, T5, {"gated-gelu": {}, **T5_VARIANTS, "relu": {"feed_forward_proj": "relu"}},
-        position_ids=False),
+        position_ids=False, tokens=t.MT5ForTokenClassification),
     "roformer": Family(
         t.RoFormerModel, t.RoFormerConfig, {**BERT, "embedding_size": 20},
         {**BERT_VARIANTS, "same-width": {"embedding_size": 48}}, position_ids=False, constants="embed_positions",

@@ -305,6 +305,8 @@ def worst_of_signals(family: Family, exact, float32, served, pooled) -> float:
 
 def token_heads(family: Family) -> dict:
     """The family's models that score tokens, by the name of the variant."""
+    if family.tokens:
+        return {"token-classes": family.tokens.__name__}
     if not family.text or not family.classifier:
         return {}
     stem = family.classifier.__name__.removesuffix("ForSequenceClassification")

@@ -243,9 +243,9 @@ Family T5() {
       .name = "t5",
       .model_types = {"t5", "mt5"},
       .architectures = {"T5", "MT5"},
-      .prefixes = {},
+      .prefixes = {"transformer."},
       .parts = {"encoder."},
-      .others = {"decoder.", "lm_head."},
+      .others = {"shared.", "decoder.", "lm_head."},
       .keys = {.hidden_size = {"d_model", "hidden_size"},
                .heads = {"num_heads", "num_attention_heads"},
                .head_width = {"d_kv", "head_dim"},
@@ -272,6 +272,7 @@ Family T5() {
       .has_embedding_norm = false,
       .relative_positions = {RelativePositions::kBuckets, 32, 128},
       .names = T5Names(),
+      .token_head_names = {{"token_head.dense", "/classifier"}},  // qa_outputs needs the decoder
   };
 }
 

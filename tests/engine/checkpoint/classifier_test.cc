@@ -298,6 +298,23 @@ TEST(TokenHeadTest, IsOfArchitecturesThatScoreTokensAlone) {
   }
 }
 
+TEST(TokenHeadTest, OfT5IsOfTheEncoder) {
+  const Head classes = {"t5", "", "classifier", "", Activation::kIdentity};
+  Files files = Make(classes, "T5ForTokenClassification");
+  for (TestTensor& tensor : files.tensors) {
+    if (!tensor.name.starts_with("classifier.")) tensor.name = "transformer." + tensor.name;
+  }
+  const absl::StatusOr<Checkpoint> checkpoint = Open(files);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->description.token_head,
+            (PoolingDescription{.modes = {}, .dense_width = 3}));
+  // In the library, this layer scores the decoder's tokens.
+  const Head ends = {"t5", "", "qa_outputs", "", Activation::kIdentity};
+  const absl::StatusOr<Checkpoint> answers = Open(Make(ends, "T5ForQuestionAnswering"));
+  ASSERT_TRUE(answers.ok()) << answers.status();
+  EXPECT_FALSE(answers->description.token_head.has_value());
+}
+
 TEST(TokenHeadTest, ModernBertHasALayerAndANormBefore) {
   const Head head = {"modernbert",      "", "head.dense", "classifier",
                      Activation::kGelu, "", {},           "head.norm"};
