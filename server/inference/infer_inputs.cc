@@ -147,6 +147,7 @@ absl::Status RefuseDatatype(const Tensor& tensor, const std::vector<std::string>
 }
 
 absl::Status CheckRank(const Tensor& tensor) {
+  if (tensor.name() == "features" && tensor.shape_size() == 4) return absl::OkStatus();  // images
   const bool has_rows = tensor.name() == "features" || tensor.name() == "hidden_states";
   const int rank = has_rows ? 3 : 2;
   if (tensor.shape_size() == rank) return absl::OkStatus();

@@ -57,8 +57,20 @@ def materialized(value: Any) -> Any:
     return list(value) if once else value
 
 
+def _stacked(images: Any) -> Any:
+    """Returns a list of images [3, H, W] of one size as one array; returns anything else unchanged."""
+    if not isinstance(images, (list, tuple)) or len({tuple(getattr(image, "shape", ())) for image in images}) != 1:
+        return images
+    if len(images[0].shape if hasattr(images[0], "shape") else ()) != 3:
+        return images
+    return sys.modules["torch"].stack(tuple(images)) if all(map(_is_torch, images)) else np.stack(images)
+
+
 def all_materialized(options: Mapping[str, Any]) -> Dict[str, Any]:
-    return {name: materialized(value) for name, value in options.items()}
+    made = {name: materialized(value) for name, value in options.items()}
+    if made.get("features") is not None:
+        made["features"] = _stacked(made["features"])
+    return made
 
 
 def _as_wire_array(field: str, value: Any) -> WireArray:

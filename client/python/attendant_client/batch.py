@@ -76,10 +76,10 @@ class Batch:
 
     def in_patches(self, model: messages.GetModelResponse) -> Batch:
         """Returns the batch with the model's patches as the rows of images."""
-        size = model.front.patch_size**2 if self.pixels else 0
-        if size == 0:
+        if not self.pixels or model.front.patch_size == 0:
             return self
-        return replace(self, rows=replace(self.rows, lengths=[pixels // size for pixels in self.rows.lengths]))
+        grid = model.front.image_size // model.front.patch_size  # pixels beyond it belong to no patch
+        return replace(self, rows=replace(self.rows, lengths=[grid * grid] * len(self.rows.lengths)))
 
 
 def _are_pixels(name: str, value: Any) -> bool:

@@ -67,7 +67,7 @@ class EncodeOptions(CommonOptions, total=False):
     input_ids: [B, S], packed [T] with `lengths`, or a list of [n]: integers from 0 to the vocabulary size - 1.
     token_type_ids, position_ids: shaped like input_ids. Default: zeros, and the positions that the model's family defines.
     features: [B, S, W], packed [T, W], or a list of [n, W]: image patches or audio frames. If the model's description has an
-        image_size: also images, [B, 3, H, W], of S patches each.
+        image_size: also images, [B, 3, H, W] or a list of [3, H, W], of S patches each.
     texts: a list of texts, for models that accept them (`takes_texts` in their description). Response rows are a list too.
     text_pairs: the second texts of pairs that the model reads together, one for each text.
     prompt: prepended to each text, and in pairs to the first text. prompt_name: use one of the model's own prompts instead.

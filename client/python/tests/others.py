@@ -34,8 +34,8 @@ def write_vit(folder: pathlib.Path) -> None:
         "hidden_act": "gelu", "layer_norm_eps": 1e-12, "image_size": 8, "patch_size": 4, "qkv_bias": True}))
 
 
-def write_clip_vision(folder: pathlib.Path) -> None:
-    """Writes the vision tower of a CLIP for images of 8 x 8 pixels, in 4 patches, before which the model puts a class token."""
+def write_clip_vision(folder: pathlib.Path, size: int = 8) -> None:
+    """Writes the vision tower of a CLIP for square images in 4 patches of 4 x 4 pixels, before which the model puts a class token."""
     random = np.random.default_rng(5)
     layer = "encoder.layers.0"
     shapes = {"embeddings.class_embedding": (WIDTH,), "embeddings.patch_embedding.weight": (WIDTH, 3, 4, 4),
@@ -50,7 +50,7 @@ def write_clip_vision(folder: pathlib.Path) -> None:
                       {f"vision_model.{name}": (0.3 * random.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()})
     (folder / "config.json").write_text(json.dumps({
         "model_type": "clip_vision_model", "hidden_size": WIDTH, "num_attention_heads": 2, "num_hidden_layers": 1,
-        "intermediate_size": 12, "image_size": 8, "patch_size": 4}))
+        "intermediate_size": 12, "image_size": size, "patch_size": 4}))
 
 
 def write_fast_weights(folder: pathlib.Path) -> None:

@@ -151,13 +151,15 @@ def test_features_are_counted_with_the_rows_of_the_model(programs, client, rando
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_images_are_divided(programs, random, tmp_path, kind):
-    write_clip_vision(tmp_path)
-    images = random.standard_normal((80, 3, 8, 8)).astype(np.float32)
+@pytest.mark.parametrize("size", [8, 11])  # the last lines of 11 belong to no patch
+def test_images_are_divided(programs, random, tmp_path, kind, size):
+    write_clip_vision(tmp_path, size)
+    images = random.standard_normal((80, 3, size, size)).astype(np.float32)
     options = dict(features=images, query_rows=[399, 0, 203], intermediate_layers=[0], attention_layers=[0])
     with run_server(programs, {"clip": tmp_path}, "--max-request-tokens", 96) as running:
         with run_server(programs, {"clip": tmp_path}) as other, Client(other.address) as whole:
             assert_same(running, whole, kind, "encode", "clip", **options)
+            assert_same(running, whole, kind, "encode", "clip", **{**options, "features": list(images)})
 
 
 @pytest.mark.parametrize("kind", KINDS)

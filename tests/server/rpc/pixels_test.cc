@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "tests/server/inference/infer_requests.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
 
@@ -93,6 +94,27 @@ TEST_F(PixelsTest, OfOtherShapesAreRefused) {
   request_.set_layout(v1::SEQUENCE_FIRST);
   EXPECT_THAT(Refusal(FloatTensor({2, 3, 5, 5}, pixels_)),
               HasSubstr("layout: expected BATCH_FIRST with pixels"));
+}
+
+TEST_F(PixelsTest, AreTakenByTheOpenInferenceProtocol) {
+  InferRequest request;
+  request.set_model_name("images");
+  AddRaw(request, "features", "FP32", {2, 3, kSize, kSize}, pixels_);
+  const auto infer = [&](InferResponse* response) {
+    grpc::ClientContext context;
+    return inference::GRPCInferenceService::NewStub(server_.channel())
+        ->ModelInfer(&context, request, response);
+  };
+  InferResponse response;
+  const grpc::Status status = infer(&response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.raw_output_contents(0),
+            Call(FloatTensor({2, 3, kSize, kSize}, pixels_)).hidden_states().data());
+  request.mutable_inputs(0)->set_shape(1, 1);
+  EXPECT_EQ(infer(&response).error_message(),
+            "features.shape: expected [B, 3, 5, 5]; got [2, 1, 5, 5]");
+  request.mutable_inputs(0)->add_shape(1);
+  EXPECT_EQ(infer(&response).error_message(), "features.shape: expected 3 dimensions; got 5");
 }
 
 TEST_F(PixelsTest, AreNamedByTheirPlaceIfTheyAreNotFinite) {
