@@ -55,6 +55,9 @@ CASES = {
     "long drain": {"shutdown": {"lameDuckSeconds": 60, "drainSeconds": 600}},
     "no account, no budget": {"serviceAccount": {"create": False}, "disruptionBudget": {"enabled": False}},
     "budget in percent": {"disruptionBudget": {"maxUnavailable": "25%"}},
+    # YAML would read these as numbers.
+    "numbers as names": {"tls": {"secret": "007", "clientCaSecret": "12"}, "tokens": {"secret": "34", "key": "1e5"},
+                         "priorityClassName": "9", "serviceAccount": {"name": "56"}, "nameOverride": "78"},
     "cleared by null": {"tls": {"secret": None}, "models": {"volume": None}, "tokens": {"secret": None}},
     "everything": EVERYTHING,
     "everything, init container": EVERYTHING | {"models": {"serve": ["minilm=/models/minilm"], "init": INIT}},
@@ -83,6 +86,10 @@ REFUSALS = {
                                 "serviceMonitor.tokenSecret"),
     "no certificate for Prometheus": ({"tls": {"secret": "t", "clientCaSecret": "c"}, "serviceMonitor": {"enabled": True}},
                                       "serviceMonitor.tlsConfig"),
+    "models that pods would have to download": ({"models": {"serve": ["m=hf:org/repo"]}}, "pods cannot download models"),
+    "one port for both": ({"service": {"port": 8002}}, "service.port and service.httpPort are the same"),
+    "a name with a dot": ({"fullnameOverride": "a.b"}, "at '/fullnameOverride'"),
+    "a name that begins with a digit": ({"fullnameOverride": "1a"}, "at '/fullnameOverride'"),
     "a Unix socket": ({"address": "unix:/tmp/socket"}, "at '/address'"),
 }
 
@@ -91,6 +98,8 @@ _CONTAINER = ("spec", "template", "spec", "containers", 0)
 CONTROLS = {
     "an unknown member": ("default", "Deployment", ("spec", "replica"), 2, "unexpected"),
     "a wrong type": ("default", "Service", ("spec", "ports", 0, "port"), "grpc", "not of type|not valid"),
+    "a name with a dot": ("default", "Service", ("metadata", "name"), "a.b", "RFC 1035"),
+    "a port that comes twice": ("default", "Service", ("spec", "ports", 0, "port"), 8002, "twice"),
     "an unknown kind": ("default", "Service", ("kind",), "Servise", "no schema"),
     "an unknown version": ("default", "HorizontalPodAutoscaler", ("apiVersion",), "autoscaling/v7", "no schema"),
     "a custom resource's unknown member": ("Prometheus", "ServiceMonitor", ("spec", "endpoint"), [], "unexpected"),

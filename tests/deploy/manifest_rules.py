@@ -2,6 +2,7 @@
 
 import re
 
+DNS_LABEL = re.compile("[a-z]([a-z0-9-]{0,61}[a-z0-9])?")  # of RFC 1035
 READ_ONLY_VOLUMES = ("secret", "configMap", "projected", "emptyDir", "persistentVolumeClaim")
 
 
@@ -147,6 +148,11 @@ def deployment_problems(deployment: dict, release: list, world, tags: bool):
 
 def service_problems(service: dict, deployment: dict):
     template = deployment["spec"]["template"]
+    if not DNS_LABEL.fullmatch(service["metadata"]["name"]):
+        yield "its name is not a label of RFC 1035"
+    numbers = [port["port"] for port in service["spec"]["ports"]]
+    if len(set(numbers)) != len(numbers):
+        yield f"a port comes twice among {numbers}"
     if not selects(service["spec"]["selector"], template["metadata"]["labels"]):
         yield "it selects other pods"
     named = {port["name"] for port in template["spec"]["containers"][0]["ports"]}

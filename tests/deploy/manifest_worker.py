@@ -59,9 +59,9 @@ class Chart:
         path.write_text(json.dumps(values))
         return subprocess.run([self._helm, *map(str, command), "--values", str(path)], capture_output=True, text=True)
 
-    def render(self, values: dict, chart=None) -> subprocess.CompletedProcess:
+    def render(self, values: dict, chart=None, name: str = "release") -> subprocess.CompletedProcess:
         flags = ["--namespace", "inference", "--kube-version", KUBERNETES[0]]
-        return self.run(["template", "release", chart or self._folder, *flags], {"image": IMAGE} | values)
+        return self.run(["template", name, chart or self._folder, *flags], {"image": IMAGE} | values)
 
     def lint(self, values: dict) -> list:
         done = self.run(["lint", self._folder, "--strict", "--kube-version", KUBERNETES[0]], values)
@@ -104,6 +104,9 @@ class Checks:
                 self.add("manifest", case, "the chart", [done.stderr[-500:]])
                 continue
             self.check_release(case, documents_of(done.stdout), tags="tag" in values.get("image", {}))
+
+        done = self.chart.render({}, name="team.search")
+        self.check_release("a release whose name has a dot", documents_of(done.stdout), tags=False)
 
     def check_kserve(self) -> None:
         release = [document for path in sorted((self.root / "docker/kserve").glob("*.yaml"))

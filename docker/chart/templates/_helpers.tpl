@@ -2,20 +2,20 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 50 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* At most 50 letters, so that suffixes fit. */}}
+{{/* At most 50 letters, so that suffixes fit. Release names may contain dots, but names of Services may not. */}}
 {{- define "attendant.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
 {{- else if contains (include "attendant.name" .) .Release.Name -}}
-{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- .Release.Name | replace "." "-" | trunc 50 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name (include "attendant.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name (include "attendant.name" .) | replace "." "-" | trunc 50 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
 {{- define "attendant.selector" -}}
-app.kubernetes.io/name: {{ include "attendant.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "attendant.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "attendant.labels" -}}
@@ -64,6 +64,14 @@ capabilities:
 {{- $values := .Values -}}
 {{- if and $values.models.init.image $values.models.volume -}}
 {{- fail "models: give a volume, or an init container that fills one, not both" -}}
+{{- end -}}
+{{- range $values.models.serve -}}
+{{- if and (regexMatch "^([^=,]+=)?hf:" .) (not $values.models.init.image) (not $values.models.volume) -}}
+{{- fail (printf "models.serve: %s: pods cannot download models; download them in models.init, or give a models.volume with a cache" .) -}}
+{{- end -}}
+{{- end -}}
+{{- if eq (int $values.service.port) (int $values.service.httpPort) -}}
+{{- fail "service.port and service.httpPort are the same" -}}
 {{- end -}}
 {{- if and $values.tls.clientCaSecret (not $values.tls.secret) -}}
 {{- fail "tls.clientCaSecret needs tls.secret" -}}
