@@ -39,7 +39,7 @@ void UnfinishedMessages::Receive(uint32_t stream, absl::string_view data) {
   }
 }
 
-void UnfinishedMessages::EndByClient(uint32_t stream) {
+void UnfinishedMessages::Close(uint32_t stream) {
   EndByServer(stream);
   if (Find(stream) != nullptr) streams_.erase(LowerBound(stream));
 }

@@ -27,8 +27,8 @@ class UnfinishedMessages {
   bool Begin(uint32_t stream);
   // The client has sent more of the stream's messages, each with its five-byte prefix.
   void Receive(uint32_t stream, absl::string_view data);
-  // The client half-closes the stream.
-  void EndByClient(uint32_t stream);
+  // The client half-closes the stream, or either end resets it.
+  void Close(uint32_t stream);
   // The server has ended the stream, so that gRPC drops its received bytes.
   void EndByServer(uint32_t stream);
 
@@ -52,7 +52,7 @@ class UnfinishedMessages {
   Stream* Find(uint32_t id);  // null if not open
   void SetReceived(Stream& stream, int64_t bytes);
 
-  std::vector<Stream> streams_;  // begun and not ended by the client, by id
+  std::vector<Stream> streams_;  // begun and not closed, by id
   int64_t beyond_first_windows_ = 0;
 };
 

@@ -67,6 +67,14 @@ TEST_F(FrameMeterTest, FewCallsMayBeLeftHalfOpen) {
   EXPECT_FALSE(Accept(Frame(kHeaders, 4, 20, 15)));
 }
 
+TEST_F(FrameMeterTest, CallsThatTheServerResetsAreNotHalfOpen) {
+  for (char stream = 1; stream < 100; stream += 2) {
+    ASSERT_TRUE(Accept(Frame(kHeaders, 4, 20, stream) + Frame(kData, 0, 50, stream)));
+    meter_.Send(Frame(kHeaders, kEndStream, 20, stream) + Frame(kReset, 0, 4, stream));
+    ASSERT_TRUE(Accept(Frame(kData, 0, 50, stream)));  // on its way before the reset
+  }
+}
+
 TEST_F(FrameMeterTest, CallsAllowWindowUpdatesBeforeAnyResponse) {
   const std::string call =
       Frame(kHeaders, 4, 50) + Repeat(Frame(kWindowUpdate, 0, 4), 4) + Frame(kData, kEndStream, 5);
