@@ -134,7 +134,7 @@ class App::Impl {
       spdlog::warn("drain timeout: failing {} unfinished requests", late);
       queue_.FailAll(absl::UnavailableError("the server is stopping"));
     }
-    EndGrpcServer(*grpc_, *listener_, absl::Now() + (deadline - clock_.Now()));
+    EndGrpcServer(*grpc_, *listener_, deadline);
     instances_.reset();
     spdlog::info("stopped after answering {} requests", metrics_.answered());
   }

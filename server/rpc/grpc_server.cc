@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "server/base/clock.h"
 #include "server/base/fault.h"
 #include "server/security/server_secrets.h"
 
@@ -148,7 +149,7 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> StartGrpcServer(CallDispatcher& di
 
 void EndGrpcServer(grpc::Server& server, ConnectionListener& listener, absl::Time deadline) {
   // Callers are told to go elsewhere by refusals, for as long as most of them take to call again.
-  absl::SleepFor(std::min(kLinger, deadline - absl::Now()));
+  absl::SleepFor(std::min(kLinger, deadline - RealClock().Now()));
   // Closing a connection drops what of its answers is still in the kernel if the other end sends
   // anything meanwhile, such as the window updates of a reader.
   if (const int64_t unsent = listener.connections().AwaitSent(absl::InfinitePast()); unsent > 0) {
@@ -160,7 +161,7 @@ void EndGrpcServer(grpc::Server& server, ConnectionListener& listener, absl::Tim
   }
   // A call that arrives after Shutdown ends with CANCELLED, which clients do not retry. One that
   // arrives as its connection closes is UNAVAILABLE.
-  listener.connections().EndReading(absl::Now() + kLinger);
+  listener.connections().EndReading(RealClock().Now() + kLinger);
   server.Shutdown(std::chrono::system_clock::now());
 }
 

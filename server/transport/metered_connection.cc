@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "server/base/clock.h"
 #include "server/base/fault.h"
 #include "server/base/timer.h"
 
@@ -65,7 +65,7 @@ MeteredConnection::MeteredConnection(int socket, bool encrypted, std::string nam
       encrypted_(encrypted),
       socket_(socket),
       number_(NumberOf(socket)),
-      meter_(absl::Now()) {}
+      meter_(RealClock().Now()) {}
 
 bool MeteredConnection::HasSocket() const { return NumberOf(socket_) == number_; }
 
@@ -85,7 +85,7 @@ bool MeteredConnection::Receive(absl::string_view bytes) noexcept {
   // Without memory to meter the connection, it is cut.
   Guarded([&] {
     mutex_.AssertHeld();
-    accepted = !closed_ && meter_.Receive(bytes, absl::Now()) && ChargeExcess();
+    accepted = !closed_ && meter_.Receive(bytes, RealClock().Now()) && ChargeExcess();
   }).IgnoreError();
   return accepted;
 }
@@ -167,7 +167,7 @@ void MeteredConnection::EndCalls(int64_t uncharged, const absl::Status& status) 
     dropped_ += held->amount();
     held->Vacate();
   }
-  SharedTimer().Set(absl::Now(), [ending = std::move(ending), held, status] {
+  SharedTimer().Set(RealClock().Now(), [ending = std::move(ending), held, status] {
     for (const auto& give_up : ending) give_up(status);
   });
 }
@@ -177,7 +177,7 @@ void MeteredConnection::GiveBackSoon() noexcept {
   // If there is no memory for that, the next event tries it again.
   Guarded([&] {
     mutex_.AssertHeld();
-    SharedTimer().Set(absl::Now() + kGiveBackDelay,
+    SharedTimer().Set(RealClock().Now() + kGiveBackDelay,
                       [self = shared_from_this()] { self->GiveBack(); });
     gives_back_ = true;
   }).IgnoreError();

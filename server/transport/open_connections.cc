@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/names.h"
+#include "server/base/clock.h"
 #include "server/settings/network.h"
 #include "server/transport/grpc_traffic.h"
 
@@ -88,7 +89,7 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
   Peer& added_peer = added.emplace(connection, Peer{address}).first->second;
   std::map<std::string, int64_t> counted = {{address, 0}};
   absl::MutexLock lock(&mutex_);
-  FreePlaces(absl::Now());
+  FreePlaces(RealClock().Now());
   if (static_cast<int64_t>(connections_.size()) >= limits_.total) return ConnectionRefusal::kTotal;
   const auto of_address = per_address_.find(address);
   if (!address.empty() && of_address != per_address_.end() &&
@@ -119,7 +120,7 @@ void OpenConnections::FreePlace(const std::string& address) {
 // Returns false if there is no memory for that.
 bool OpenConnections::KeepPlace(const std::string& address) {
   try {
-    if (!address.empty()) kept_places_.emplace(absl::Now() + limits_.cut_place, address);
+    if (!address.empty()) kept_places_.emplace(RealClock().Now() + limits_.cut_place, address);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -172,7 +173,7 @@ int64_t OpenConnections::AwaitSent(absl::Time deadline) {
         if (peer.awaited) ++unsent;
       }
     }
-    if (unsent == 0 || absl::Now() >= deadline) return unsent;
+    if (unsent == 0 || RealClock().Now() >= deadline) return unsent;
     absl::SleepFor(kInterval);
   }
 }
@@ -184,7 +185,7 @@ int64_t OpenConnections::EndReading(absl::Time deadline) const {
     mutex_.AssertReaderHeld();
     return connections_.empty();
   };
-  mutex_.AwaitWithDeadline(absl::Condition(&all_closed), deadline);
+  mutex_.AwaitWithTimeout(absl::Condition(&all_closed), deadline - RealClock().Now());
   return static_cast<int64_t>(connections_.size());
 }
 

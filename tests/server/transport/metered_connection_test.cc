@@ -2,15 +2,30 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "server/base/clock.h"
 #include "server/metrics/refusal.h"
 #include "tests/support/http2_frames.h"
+
+// Seconds by which the wall clock of this program is ahead.
+static std::atomic<int64_t> wall_clock_ahead = 0;
+
+// Replaces libc's.
+extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  const auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
+  if (clock == CLOCK_REALTIME) time->tv_sec += wall_clock_ahead;
+  return result;
+}
 
 namespace attendant::server {
 namespace metered_connection_test {
@@ -113,6 +128,16 @@ TEST_F(MeteredConnectionTest, GivesBackWhatEitherEndResets) {
   connection_->Send(Frame(kReset, 0, 3, "code"));
   AwaitHeld(0);
   EXPECT_THAT(given_up_, IsEmpty());
+}
+
+TEST_F(MeteredConnectionTest, GivesBackInTimeWhenTheWallClockJumps) {
+  RealClock().Now();  // the first use compares it with the wall clock
+  const auto one = Begin(1);
+  EXPECT_TRUE(Receive(HalfSent(1, 128 * kKiB)));
+  wall_clock_ahead = 3600;
+  EXPECT_TRUE(Receive(Frame(kReset, 0, 1, "code")));
+  AwaitHeld(0);
+  wall_clock_ahead = 0;
 }
 
 TEST_F(MeteredConnectionTest, GivesBackWhatIsLeftWhenItIsClosed) {
