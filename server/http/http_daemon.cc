@@ -78,6 +78,18 @@ std::string AllOf(MHD_Connection* connection, const char* name) {
   return found.values;
 }
 
+// Returns whether a proxy may see another end of the body, and so another next request, than the
+// library (RFC 9112, section 6.3). The library takes the first length and ignores encodings that it
+// does not know.
+bool HasUnclearLength(MHD_Connection* library) {
+  const std::string lengths = AllOf(library, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  if (HeaderOf(library, MHD_HTTP_HEADER_TRANSFER_ENCODING).data() == nullptr) {
+    return lengths.find(',') != lengths.npos;
+  }
+  const std::string encodings = AllOf(library, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+  return !lengths.empty() || strcasecmp(encodings.c_str(), "chunked") != 0;
+}
+
 int DescriptorOf(MHD_Connection* library) {
   return MHD_get_connection_info(library, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
@@ -229,6 +241,11 @@ MHD_Result HttpDaemon::Begin(HttpConnection& connection, const char* target, con
   HttpExchange& exchange = connection.exchange.emplace();
   exchange.reply = std::make_shared<HttpReply>(parts_.waker);
   exchange.headers = CorsHeaders(parts_.cors_origins, request);
+  if (HasUnclearLength(library)) {
+    exchange.answer = {400, "expected one Content-Length, or Transfer-Encoding: chunked\n"};
+    exchange.answer.headers = {{MHD_HTTP_HEADER_CONNECTION, "close"}};
+    return Send(connection);
+  }
   std::optional<HttpAnswer> preflight = PreflightAnswer(parts_.cors_origins, request);
   HttpStart start = preflight ? *std::move(preflight) : parts_.begin(request, exchange.reply);
   if (auto* call = std::get_if<std::shared_ptr<HttpCall>>(&start)) {

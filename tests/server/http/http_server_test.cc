@@ -116,6 +116,24 @@ TEST_F(HttpServerTest, RefusesWhatIsNotHttp) {
   EXPECT_THAT(Get("/healthz"), StartsWith("HTTP/1.1 200"));
 }
 
+TEST_F(HttpServerTest, RefusesBodiesOfUnclearLength) {
+  for (const std::string lengths :
+       {"Content-Length: 0\r\nContent-Length: 36", "Content-Length: 36\r\nContent-Length: 0",
+        "Content-Length: 4\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 0", "Transfer-Encoding: identity",
+        "Transfer-Encoding: xchunked\r\nContent-Length: 0",
+        "Transfer-Encoding:", "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"}) {
+    const std::string answer =
+        Exchange(server_->port(), "POST /healthz HTTP/1.1\r\nHost: x\r\n" + lengths +
+                                      "\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400")) << lengths;
+    EXPECT_THAT(answer, HasSubstr("\r\nConnection: close\r\n")) << lengths;
+    EXPECT_THAT(answer, EndsWith("\r\n\r\nexpected one Content-Length, or Transfer-Encoding: "
+                                 "chunked\n"))
+        << lengths;
+  }
+}
+
 TEST_F(HttpServerTest, HeadGetsTheHeadOfTheAnswer) {
   const std::string answer = Exchange(server_->port(), "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
