@@ -202,6 +202,10 @@ void AddHeads(const FoundFiles& found, const ModelConfig& config, Checkpoint& ch
   if (config.has_token_head && model.embeddings && !model.token_head) {
     model.token_head = DescribeHead("token_head", {}, config, found.tensors, model);
   }
+  if (scores_sequences || model.token_head || config.head_architecture.empty()) return;
+  checkpoint.warnings.push_back(
+      absl::StrCat(found.transformer, ": the head of ", config.head_architecture,
+                   " is ignored: it is not supported, or the files do not have its weights"));
 }
 
 // Finds norms that only some models of a family have and that no config mentions.

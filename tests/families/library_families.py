@@ -458,7 +458,7 @@ FAMILIES = {
     "siglip-vision": Family(
         t.SiglipModel, towers(t.SiglipConfig, "vision"), {**PATCHES, "num_channels": 3}, TOWER_VARIANTS | IMAGE_VARIANTS,
         text=False, inputs=tower_images, pooler=True, pixels="pixel_values", options=",tower=vision",
-        encoder=lambda model: model.vision_model),
+        encoder=lambda model: model.vision_model, classifier=t.SiglipForImageClassification),
     "siglip-text": Family(
         t.SiglipModel, towers(t.SiglipConfig, "text"), BERT, {**TOWER_VARIANTS, "projection": {"projection_size": 20}},
         pooler=True, pooled="last", options=",tower=text", encoder=TextTower),

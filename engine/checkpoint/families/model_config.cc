@@ -32,6 +32,17 @@ bool AnyEndsWith(const std::vector<std::string>& names, std::initializer_list<co
   });
 }
 
+// Returns the architecture if it has a head other than one over the vocabulary.
+std::string FindHead(const std::vector<std::string>& architectures) {
+  const auto found = absl::c_find_if(architectures, [](const std::string& name) {
+    return absl::c_any_of(
+        std::initializer_list<const char*>{"Classification", "ForQuestionAnswering", "ForCTC",
+                                           "ForXVector"},
+        [&](const char* head) { return absl::StrContains(name, head); });
+  });
+  return found == architectures.end() ? "" : *found;
+}
+
 std::string UnknownFamily(const std::string& model_type,
                           const std::vector<std::string>& architectures) {
   std::string found = model_type;
@@ -331,6 +342,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const Json& file, const std::string&
                       .has_token_head = AnyEndsWith(
                           architectures, {"ForTokenClassification", "ForQuestionAnswering"}),
                       .has_vocabulary_head = AnyEndsWith(architectures, {"ForMaskedLM"}),
+                      .head_architecture = FindHead(architectures),
                       .is_language_model = !architectures.empty() &&
                                            absl::EndsWith(architectures[0], "ForCausalLM")};
   if (read.classifier_modes == std::vector{PoolingMode::kLastToken}) {

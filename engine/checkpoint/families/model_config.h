@@ -24,6 +24,7 @@ struct ModelConfig {
   std::optional<Activation> classifier_activation = {};
   bool has_token_head = false;             // the architecture scores each token
   bool has_vocabulary_head = false;        // the architecture is a masked language model
+  std::string head_architecture = {};      // has a head other than over the vocabulary; or empty
   bool is_language_model = false;          // the architecture predicts the next token
   std::vector<std::string> warnings = {};  // for the log
 };

@@ -38,6 +38,7 @@ NamePatterns SiglipVisionNames() {
                                    {"pooling.block_norm", "head.layernorm"},
                                    {"pooling.block_in", "head.mlp.fc1"},
                                    {"pooling.block_out", "head.mlp.fc2"},
+                                   {"classifier.dense", "/classifier"},
                                }}));
 }
 
@@ -132,6 +133,7 @@ Family SiglipVision() {
   family.pooler_mode = PoolingMode::kAttention;
   family.pooler_has_block = true;
   family.harmless_keys = {"vision_use_head"};  // the files have the head or do not
+  family.classifier_modes = {PoolingMode::kMean};
   family.names = SiglipVisionNames();
   return family;
 }
@@ -192,7 +194,7 @@ Json ReadSection(const TowerRow& row, const Json& config, Problems& problems) {
   }
   if (config.contains("projection_dim")) read["projection_dim"] = config["projection_dim"];
   read["model_type"] = row.tower_type;
-  read.erase("architectures");
+  read["architectures"] = config.value("architectures", Json());
   return read;
 }
 

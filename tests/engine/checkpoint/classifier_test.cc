@@ -194,6 +194,13 @@ const Head kHeads[] = {
      Activation::kIdentity,
      "",
      {PoolingMode::kFirstToken, PoolingMode::kFeatureMean}},
+    {"siglip_vision",
+     "SiglipForImageClassification",
+     "classifier",
+     "",
+     Activation::kIdentity,
+     "",
+     {PoolingMode::kMean}},
     {"qwen3",
      "Qwen3ForSequenceClassification",
      "score",
@@ -313,6 +320,8 @@ TEST(TokenHeadTest, OfT5IsOfTheEncoder) {
   const absl::StatusOr<Checkpoint> answers = Open(Make(ends, "T5ForQuestionAnswering"));
   ASSERT_TRUE(answers.ok()) << answers.status();
   EXPECT_FALSE(answers->description.token_head.has_value());
+  EXPECT_THAT(answers->warnings,
+              Contains(HasSubstr("the head of T5ForQuestionAnswering is ignored")));
 }
 
 TEST(TokenHeadTest, ModernBertHasALayerAndANormBefore) {
@@ -386,6 +395,19 @@ TEST(ClassifierConfigTest, HeadsThatLookAtAllLayersAreLeftOut) {
       Make(head, "Wav2Vec2ForSequenceClassification"), "\"use_weighted_layer_sum\": true"));
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_FALSE(checkpoint->description.classifier.has_value());
+  EXPECT_THAT(checkpoint->warnings,
+              Contains(HasSubstr("the head of Wav2Vec2ForSequenceClassification is ignored")));
+}
+
+TEST(ClassifierConfigTest, OtherHeadsAreLeftOutWithAWarning) {
+  for (const auto& [family, architecture] : {std::pair{"wav2vec2", "Wav2Vec2ForCTC"},
+                                             {"vit", "DeiTForImageClassificationWithTeacher"}}) {
+    const Head head = {family, "", "cls_classifier", "", Activation::kIdentity};
+    const absl::StatusOr<Checkpoint> checkpoint = Open(Make(head, architecture));
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    EXPECT_THAT(checkpoint->warnings,
+                Contains(HasSubstr(absl::StrCat("the head of ", architecture, " is ignored"))));
+  }
 }
 
 }  // namespace classifier_test
