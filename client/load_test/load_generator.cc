@@ -16,6 +16,7 @@ LoadGenerator::LoadGenerator(LoadPlan plan, LoadContext context)
 void LoadGenerator::Run() {
   const absl::Time start = context_.clock.Now();
   measured_from_ = start + plan_.warmup;
+  measured_until_ = measured_from_;
   end_ = measured_from_ + plan_.duration;
   context_.recorder.Begin(measured_from_);
   if (plan_.schedule) {
@@ -33,17 +34,18 @@ void LoadGenerator::RunOpenLoop() {
   const absl::Time start = context_.clock.Now();
   absl::Time due = start + plan_.schedule->Next();
   absl::Time next_tick = start + kTick;
-  while (!stopped() && due < absl::InfiniteFuture()) {
+  while (!complete() && due < absl::InfiniteFuture()) {
     const absl::Time now = context_.clock.Now();
     if (now >= next_tick) {
       Tick();
       next_tick = now + kTick;
     }
-    if (now < due) {
-      context_.clock.WaitUntil(std::min(due, next_tick));
+    if (now < std::min(due, end_)) {
+      context_.clock.WaitUntil(std::min({due, end_, next_tick}));
     } else if (SendOne(due)) {
       due = start + plan_.schedule->Next();
     } else {
+      if (due >= end_) measured_until_ = end_;
       return;
     }
   }
@@ -104,9 +106,9 @@ void LoadGenerator::Tick() {
   stopped_ = true;
 }
 
-bool LoadGenerator::stopped() const {
+bool LoadGenerator::complete() const {
   absl::MutexLock lock(&mutex_);
-  return stopped_;
+  return stopped_ || measured_ >= plan_.requests;
 }
 
 int64_t LoadGenerator::in_flight() const {

@@ -58,6 +58,9 @@ class LoadGenerator {
 
   // Returns when the measurement began. To be called after Run.
   absl::Time measured_from() const { return measured_from_; }
+  // Returns the end of an open loop that ran for its whole duration, although its last request may
+  // be due and answered long before; otherwise measured_from().
+  absl::Time measured_until() const { return measured_until_; }
 
  private:
   // The index of a request, and whether it is measured.
@@ -75,12 +78,13 @@ class LoadGenerator {
   void Log(const Ticket& ticket, const RequestTimes& times,
            const absl::StatusOr<Execution>& answer) const;
   void Tick();
-  bool stopped() const;
+  bool complete() const;
   int64_t in_flight() const;
 
   LoadPlan plan_;
   LoadContext context_;
   absl::Time measured_from_;
+  absl::Time measured_until_;
   absl::Time end_;
   mutable absl::Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -39,7 +39,7 @@ struct StepResult {
   int64_t warmup_requests = 0;
   // Deadline of each call; later responses do not count as goodput.
   absl::Duration deadline = absl::InfiniteDuration();
-  // From the start of the measurement to the last response.
+  // From the start of the measurement to the last response; in an open loop at least --duration.
   absl::Duration elapsed = absl::ZeroDuration();
   std::vector<SecondOfLoad> seconds = {};
   // Responses that --verify found to differ; they count as errors (DATA_LOSS).

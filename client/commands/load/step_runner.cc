@@ -116,7 +116,7 @@ StepResult StepRunner::Run(const LoadStep& step) {
   if (options_.verifier != nullptr) result.mismatches = options_.verifier->TakeMismatches();
   result.warmup_requests = recorder.warmup_requests();
   result.elapsed =
-      std::max(absl::ZeroDuration(), result.measured.last_answer - generator.measured_from());
+      std::max(result.measured.last_answer, generator.measured_until()) - generator.measured_from();
   return result;
 }
 

@@ -80,6 +80,7 @@ class LoadGeneratorTest : public testing::Test {
          .log = log_});
     generator.Run();
     measured_from_ = generator.measured_from();
+    measured_until_ = generator.measured_until();
     return recorder_.Total();
   }
 
@@ -88,6 +89,7 @@ class LoadGeneratorTest : public testing::Test {
   Recorder recorder_;
   absl::Time interrupt_at_ = absl::InfiniteFuture();
   absl::Time measured_from_;
+  absl::Time measured_until_;
   RequestLog* log_ = nullptr;
 };
 
@@ -191,6 +193,19 @@ TEST_F(LoadGeneratorTest, OpenLoopEndsByDuration) {
                                 .duration = absl::Seconds(2)});
   EXPECT_EQ(recorder_.warmup_requests(), 50);
   EXPECT_EQ(total.ok, 100);
+}
+
+// The next request would be due after 1000 s.
+TEST_F(LoadGeneratorTest, OpenLoopDoesNotWaitForARequestAfterItsEnd) {
+  EXPECT_EQ(
+      Run({.schedule = ArrivalSchedule(Arrival::kConstant, 1e-3, 1), .duration = absl::Seconds(3)})
+          .ok,
+      1);
+  EXPECT_EQ(simulation_.Now(), absl::UnixEpoch() + absl::Seconds(3));
+  EXPECT_EQ(measured_until_, simulation_.Now());
+  Run({.schedule = ArrivalSchedule(Arrival::kConstant, 1e-3, 1), .requests = 1});
+  EXPECT_LT(simulation_.Now(), absl::UnixEpoch() + absl::Seconds(4));
+  EXPECT_EQ(measured_until_, measured_from_);
 }
 
 TEST_F(LoadGeneratorTest, AReplayEndsWithItsLastTime) {
