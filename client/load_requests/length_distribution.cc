@@ -26,16 +26,17 @@ LengthDistribution::LengthDistribution(int64_t shortest, int64_t longest)
 
 absl::StatusOr<LengthDistribution> LengthDistribution::Parse(const std::string& text) {
   LengthDistribution lengths(1, kDefaultLongest);
-  const absl::Status error = absl::InvalidArgumentError(
-      absl::StrCat("expected N, MIN..MAX or lognormal:MEDIAN:SIGMA[:MAX], with lengths of 1..",
-                   kMaxLength, "; got \"", text, "\""));
+  const absl::Status error = absl::InvalidArgumentError(absl::StrCat(
+      "expected N, MIN..MAX or lognormal:MEDIAN:SIGMA[:MAX], with lengths of 1..", kMaxLength,
+      " and MEDIAN at most MAX (", kDefaultLongest, " if omitted); got \"", text, "\""));
   const std::vector<std::string> parts = absl::StrSplit(text, ':');
   if (parts[0] == kLognormal) {
-    const bool sound =
-        (parts.size() == 3 || parts.size() == 4) && absl::SimpleAtod(parts[1], &lengths.median_) &&
-        absl::SimpleAtod(parts[2], &lengths.sigma_) && lengths.median_ >= 1 &&
-        lengths.median_ <= kMaxLength && lengths.sigma_ >= 0 && lengths.sigma_ <= 10 &&
-        (parts.size() == 3 || ParseLength(parts[3], lengths.longest_));
+    const bool sound = (parts.size() == 3 || parts.size() == 4) &&
+                       absl::SimpleAtod(parts[1], &lengths.median_) &&
+                       absl::SimpleAtod(parts[2], &lengths.sigma_) && lengths.median_ >= 1 &&
+                       lengths.sigma_ >= 0 && lengths.sigma_ <= 10 &&
+                       (parts.size() == 3 || ParseLength(parts[3], lengths.longest_)) &&
+                       lengths.median_ <= static_cast<double>(lengths.longest_);
     if (!sound) return error;
     return lengths;
   }

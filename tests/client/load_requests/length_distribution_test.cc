@@ -65,5 +65,11 @@ TEST(LengthDistributionTest, Refuses) {
   }
 }
 
+TEST(LengthDistributionTest, RefusesAMedianAboveTheLongest) {
+  EXPECT_FALSE(LengthDistribution::Parse("lognormal:24:1:23").ok());
+  EXPECT_FALSE(LengthDistribution::Parse("lognormal:513:1").ok());
+  EXPECT_TRUE(LengthDistribution::Parse("lognormal:513:1:513").ok());
+}
+
 }  // namespace length_distribution_test
 }  // namespace attendant::client
