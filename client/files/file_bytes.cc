@@ -42,6 +42,11 @@ absl::Status InputFile::Error(const std::string& what) const {
   return absl::InvalidArgumentError(absl::StrCat(path_, ": ", what));
 }
 
+absl::Status CheckWritable(const std::string& path) {
+  if (std::ofstream(path, std::ios::binary | std::ios::app)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be written"));
+}
+
 absl::Status WriteFile(const std::string& path, const std::string& head, const std::string& body) {
   std::ofstream stream(path, std::ios::binary | std::ios::trunc);
   stream.write(head.data(), static_cast<std::streamsize>(head.size()));

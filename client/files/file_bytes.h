@@ -37,6 +37,10 @@ class InputFile {
   std::ifstream stream_;
 };
 
+// Returns INVALID_ARGUMENT unless the file can be opened for writing. Keeps its contents; creates
+// it if it does not exist.
+absl::Status CheckWritable(const std::string& path);
+
 // Writes `head` and then `body`, and replaces the file if it exists.
 absl::Status WriteFile(const std::string& path, const std::string& head, const std::string& body);
 

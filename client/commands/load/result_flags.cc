@@ -65,7 +65,7 @@ absl::Status ResultFlags::Read() {
   }
   // Whether they can be written is found out before the test, not after it.
   for (const auto& [flag, path] : {std::pair("--html", &html_), {"--json-out", &json_out_}}) {
-    const absl::Status writable = path->empty() ? absl::OkStatus() : WriteFile(*path, "", "");
+    const absl::Status writable = path->empty() ? absl::OkStatus() : CheckWritable(*path);
     if (!writable.ok()) return Named(flag, writable);
   }
   return absl::OkStatus();
