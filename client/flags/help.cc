@@ -26,8 +26,9 @@ constexpr char kExitCodes[] =
     "  1  the server refused the request or returned an error\n"
     "  2  bad usage, or a file that cannot be read or written\n"
     "  3  the server cannot be reached or is not serving\n"
-    "  4  the load test had errors, missed --require, or found no\n"
-    "     rate for --find-rate\n";
+    "  4  the load test had errors, missed --require, measured\n"
+    "     nothing, was interrupted, or found no rate for\n"
+    "     --find-rate\n";
 
 bool IsArgument(const Flag& flag) { return !absl::StartsWith(flag.name, "-"); }
 

@@ -42,6 +42,7 @@ struct LoadReport {
   // The settings of the test, in the order in which they are printed: {"method", "encode"}, …
   std::vector<std::pair<std::string, std::string>> plan = {};
   std::vector<StepResult> steps = {};  // in the order in which they ran
+  bool interrupted = false;  // by Ctrl-C: the last step is shorter, later ones are missing
   std::optional<FoundRate> search = {};
   std::optional<JsonValue> metrics = {};  // the server's, as MetricsJson returns them
 };

@@ -94,6 +94,7 @@ Json StepJson(const StepResult& step) {
             {"requests_per_s", step.goodput()},
             {"share", step.in_time_share()}}},
           {"latency_ms", Object(LatencyRow(measured.latency))},
+          {"ok_mean_ms", Mean(Milliseconds(measured.ok_latency), measured.ok)},
           {"histogram_ms", HistogramJson(measured.latency)},
           {"send_lag_ms",
            {{"p50", Milliseconds(measured.send_lag.Percentile(50))},
@@ -122,7 +123,9 @@ Json SearchJson(const FoundRate& search) {
 }  // namespace
 
 JsonValue ReportJson(const LoadReport& report) {
-  Json document = {{"run", RunJson(report.run)}, {"plan", Object(report.plan)}};
+  Json document = {{"run", RunJson(report.run)},
+                   {"plan", Object(report.plan)},
+                   {"interrupted", report.interrupted}};
   if (report.search) document["search"] = SearchJson(*report.search);
   document["steps"] = Json::array();
   for (const StepResult& step : report.steps) document["steps"].push_back(StepJson(step));

@@ -24,6 +24,12 @@ size_t Append(const char* bytes, size_t, size_t count, void* text) {
   return count;
 }
 
+void SetPem(CURL* curl, CURLoption option, const std::string& pem) {
+  if (pem.empty()) return;
+  curl_blob blob = {const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_COPY};
+  curl_easy_setopt(curl, option, &blob);
+}
+
 absl::StatusOr<std::string> Get(const MetricsSource& source, absl::Duration timeout) {
   const std::string& url = source.url;
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(),
@@ -40,10 +46,9 @@ absl::StatusOr<std::string> Get(const MetricsSource& source, absl::Duration time
   curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, why);
   curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, Append);
   curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &body);
-  if (!source.ca.empty()) {
-    curl_blob blob = {const_cast<char*>(source.ca.data()), source.ca.size(), CURL_BLOB_COPY};
-    curl_easy_setopt(curl.get(), CURLOPT_CAINFO_BLOB, &blob);
-  }
+  SetPem(curl.get(), CURLOPT_CAINFO_BLOB, source.ca);
+  SetPem(curl.get(), CURLOPT_SSLCERT_BLOB, source.certificate);
+  SetPem(curl.get(), CURLOPT_SSLKEY_BLOB, source.key);
   if (!source.token.empty()) {
     curl_easy_setopt(curl.get(), CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
     curl_easy_setopt(curl.get(), CURLOPT_XOAUTH2_BEARER, source.token.c_str());
@@ -137,7 +142,9 @@ JsonValue MetricsJson(const std::string& url, const MetricsSample& before,
   };
   std::vector<std::pair<std::string, JsonValue>> counters, gauges;
   for (const auto& [series, count] : after.counters) {
-    counters.emplace_back(series, count - value(before.counters, series));
+    const double earlier = value(before.counters, series);
+    // A server that has restarted counts from 0 again, which is how Prometheus reads it as well.
+    counters.emplace_back(series, count < earlier ? count : count - earlier);
   }
   for (const auto& [series, now] : after.gauges) {
     gauges.emplace_back(series, std::vector<double>{value(before.gauges, series), now});

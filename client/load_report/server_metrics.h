@@ -24,7 +24,9 @@ absl::StatusOr<MetricsSample> ParseMetrics(const std::string& text);
 struct MetricsSource {
   std::string url;      // http or https
   std::string ca = {};  // PEM certificates that may have signed the server's; empty: the system's
-  std::string token = {};  // the bearer token to send; empty: none
+  std::string certificate = {};  // client certificate, in PEM; empty: none
+  std::string key = {};          // its private key
+  std::string token = {};        // the bearer token to send; empty: none
 };
 
 // UNAVAILABLE: there is no answer in time, or it is no 200. INVALID_ARGUMENT: it has no metrics.

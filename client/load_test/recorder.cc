@@ -19,6 +19,7 @@ void Statistics::Merge(const Statistics& other) {
   tokens += other.tokens;
   latency.Merge(other.latency);
   send_lag.Merge(other.send_lag);
+  ok_latency += other.ok_latency;
   queue += other.queue;
   copy += other.copy;
   compute += other.compute;
@@ -48,6 +49,7 @@ void Recorder::Record(const RequestTimes& times, int64_t tokens,
   ++interval_.ok;
   interval_.in_time += latency <= deadline_ ? 1 : 0;
   interval_.tokens += tokens;
+  interval_.ok_latency += latency;
   interval_.queue += answer->queue;
   interval_.copy += answer->copy;
   interval_.compute += answer->compute;

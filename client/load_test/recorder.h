@@ -30,6 +30,7 @@ struct Statistics {
   Histogram latency;
   Histogram send_lag;  // from the intended time to the sending, of all requests
   // Sums over the ok ones.
+  absl::Duration ok_latency;
   absl::Duration queue;
   absl::Duration copy;
   absl::Duration compute;

@@ -345,8 +345,10 @@ TEST_F(TlsTest, TheLoadTestTalksTls) {
                                          "--requests", "20",        "--warmup",
                                          "0",          "--lengths", "4"};
   std::vector<std::string> with_tls = load;
-  with_tls.insert(with_tls.end(), {"--tls-ca", Path("ca"), "--tls-cert", Path("own_cert"),
-                                   "--tls-key", Path("own_key"), "--connections", "2"});
+  with_tls.insert(with_tls.end(),
+                  {"--tls-ca", Path("ca"), "--tls-cert", Path("own_cert"), "--tls-key",
+                   Path("own_key"), "--connections", "2", "--metrics-url",
+                   absl::StrCat("https://localhost:", server.http_port(), "/metrics")});
   const client::Outcome outcome = client::RunWith(with_tls);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("20 ok, 0 errors"));

@@ -31,6 +31,7 @@ class LoadTestCommand : public Command {
   void Measure(StepRunner& runner, LoadReport& report) const;
   void Search(StepRunner& runner, LoadReport& report) const;
   ExitCode Emit(Session& session, const LoadReport& report) const;
+  void PrintProblems(const LoadReport& report, std::ostream& err) const;
   bool Succeeded(const LoadReport& report) const;
 
   LoopFlags loop_flags_;
@@ -83,6 +84,7 @@ ExitCode LoadTestCommand::Run(Session& session) {
                      .verifier = verifier.get(),
                      .progress = results_.progress()});
   loop_.search ? Search(runner, report) : Measure(runner, report);
+  report.interrupted = runner.interrupted();
   const absl::StatusOr<MetricsSample> after = FetchServerMetrics(session);
   if (!after.ok()) {
     // The measurements matter more than this.
@@ -113,9 +115,13 @@ decltype(LoadContext::send) LoadTestCommand::Open(const Session& session,
 absl::StatusOr<MetricsSample> LoadTestCommand::FetchServerMetrics(const Session& session) const {
   const std::string& url = results_.metrics_url();
   if (url.empty()) return MetricsSample();
-  const std::string ca = session.connection.tls ? session.connection.tls->ca : "";
-  absl::StatusOr<MetricsSample> metrics =
-      FetchMetrics({.url = url, .ca = ca, .token = results_.metrics_token()}, kSetUpTimeout);
+  const TlsOptions tls = session.connection.tls.value_or(TlsOptions());
+  absl::StatusOr<MetricsSample> metrics = FetchMetrics({.url = url,
+                                                        .ca = tls.ca,
+                                                        .certificate = tls.certificate,
+                                                        .key = tls.key,
+                                                        .token = results_.metrics_token()},
+                                                       kSetUpTimeout);
   if (metrics.ok()) return metrics;
   return absl::InvalidArgumentError(absl::StrCat("--metrics-url: ", metrics.status().message()));
 }
@@ -160,18 +166,7 @@ ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const
   } else {
     session.out << ReportTable(report);
   }
-  for (const StepResult& step : report.steps) {
-    if (step.mismatches > 0) {
-      session.err << "attendant-client: at " << Name(step.load) << ": " << step.mismatches
-                  << " responses differ from the responses to the same requests by themselves\n";
-    }
-    if (report.search) continue;  // a search misses bounds on purpose
-    for (const std::string& missed : step.missed) {
-      session.err << "attendant-client: ";
-      if (report.steps.size() > 1) session.err << "at " << Name(step.load) << ": ";
-      session.err << "--require " << missed << "\n";
-    }
-  }
+  PrintProblems(report, session.err);
   if (absl::Status status = results_.Write(document); !status.ok()) {
     session.err << "attendant-client: " << status.message() << "\n";
     return kBadUsage;
@@ -187,10 +182,31 @@ ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const
   return kLoadTestFailed;
 }
 
+void LoadTestCommand::PrintProblems(const LoadReport& report, std::ostream& err) const {
+  if (report.interrupted) {
+    err << "attendant-client: interrupted: the last step is shorter, and later steps are missing\n";
+  }
+  for (const StepResult& step : report.steps) {
+    if (step.mismatches > 0) {
+      err << "attendant-client: at " << Name(step.load) << ": " << step.mismatches
+          << " responses differ from the responses to the same requests by themselves\n";
+    }
+    if (step.measured.latency.count() == 0) {
+      err << "attendant-client: at " << Name(step.load) << ": no request was measured\n";
+    }
+    if (report.search) continue;  // a search misses bounds on purpose
+    for (const std::string& missed : step.missed) {
+      err << "attendant-client: ";
+      if (report.steps.size() > 1) err << "at " << Name(step.load) << ": ";
+      err << "--require " << missed << "\n";
+    }
+  }
+}
+
 bool LoadTestCommand::Succeeded(const LoadReport& report) const {
   const bool differ = std::any_of(report.steps.begin(), report.steps.end(),
                                   [](const StepResult& step) { return step.mismatches > 0; });
-  if (differ) return false;
+  if (differ || report.interrupted) return false;
   if (report.search) return report.search->found > 0;
   const bool bounds_errors = std::any_of(results_.required().begin(), results_.required().end(),
                                          [](const Objective& one) { return one.is_errors(); });

@@ -20,6 +20,9 @@ function showHeader() {
     `${report.document.run.server_version} at ${report.document.run.address}`).join("; ");
   reports.forEach((report, at) => {
     const prefix = compared ? `${LETTERS[at]}: ` : "";
+    if (report.document.interrupted) {
+      element("p", byId("verdict"), `${prefix}interrupted: the last step is shorter, and later steps are missing`, {class: "bad"});
+    }
     const search = report.document.search;
     if (search) {
       const found = search.rate > 0 ? `${short(search.rate)} requests/s meets ${search.objectives.join(", ")}`
@@ -58,14 +61,17 @@ function showChange() {
     ["p50, ms", step => step.latency_ms.p50, -1], ["p99, ms", step => step.latency_ms.p99, -1],
     ["compute, ms", step => step.server_ms.compute, -1]];
   const rows = [["load", "figure", "A", "B", "B to A"]];
+  const seen = {};  // a list of steps may repeat a load
   for (const {step: before} of steps.filter(one => one.report === 0)) {
-    const other = steps.find(one => one.report === 1 && loadOf(one.step) === loadOf(before));
+    const load = loadOf(before);
+    seen[load] = (seen[load] ?? -1) + 1;
+    const other = steps.filter(one => one.report === 1 && loadOf(one.step) === load)[seen[load]];
     if (!other) continue;
     for (const [name, value, better] of figures) {
       const [a, b] = [value(before), value(other.step)];
       const ratio = a > 0 ? b / a : 1;
       const kind = Math.abs(ratio - 1) < 0.02 ? "" : (ratio > 1) === (better > 0) ? "good" : "bad";
-      rows.push([loadOf(before), name, short(a), short(b), {text: a > 0 ? `× ${ratio.toFixed(3)}` : "–", kind}]);
+      rows.push([load, name, short(a), short(b), {text: a > 0 ? `× ${ratio.toFixed(3)}` : "–", kind}]);
     }
   }
   if (rows.length > 1) table(byId("change"), rows);
@@ -164,11 +170,12 @@ function showTime() {
     element("i", item, null, {style: `border-color:${colour(at)}`});
     item.append(name);
   }
-  const longest = Math.max(1e-6, ...told.map(({step}) => step.latency_ms.mean));
-  const made = table(byId("time"), [["load", "queue", "copy", "compute", "rest", "tokens in a batch", "requests in it", ""]]);
+  const mean = step => step.ok_mean_ms ?? step.latency_ms.mean;  // for reports of older versions
+  const longest = Math.max(1e-6, ...told.map(({step}) => mean(step)));
+  const made = table(byId("time"), [["load", "queue", "copy", "compute", "rest", "tokens in its batch", "requests in it", ""]]);
   for (const {step, name} of told) {
     const times = {...step.server_ms};
-    times.rest = Math.max(0, step.latency_ms.mean - times.queue - times.copy - times.compute);
+    times.rest = Math.max(0, mean(step) - times.queue - times.copy - times.compute);
     const row = element("tr", made);
     element("td", row, name);
     for (const [part] of parts) element("td", row, short(times[part]));

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <atomic>
 #include <nlohmann/json.hpp>
@@ -94,6 +95,37 @@ TEST_F(LoadTestCommandTest, AMissedObjectiveExitsWith4AndIsNamed) {
   EXPECT_THAT(missed.err, Not(HasSubstr("max<1h")));
   EXPECT_EQ(json::parse(missed.out)["steps"][0]["missed"].size(), 2u);
   EXPECT_EQ(Run({"--requests", "5", "--require", "p99<1h"}).exit_code, 0);
+}
+
+TEST_F(LoadTestCommandTest, AnInterruptedTestMeetsNothing) {
+  std::atomic<int> calls = 0;
+  server_.set_before_answer([&](grpc::ServerContext&) {
+    if (++calls == 3) raise(SIGINT);
+  });
+  const Outcome outcome =
+      Run({"--concurrency", "1,2", "--duration", "1h", "--require", "p99<1h", "--json"});
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_EQ(
+      outcome.err,
+      "attendant-client: interrupted: the last step is shorter, and later steps are missing\n");
+  EXPECT_EQ(json::parse(outcome.out)["interrupted"], true);
+  EXPECT_EQ(json::parse(outcome.out)["steps"].size(), 1u);
+}
+
+TEST_F(LoadTestCommandTest, SaysThatNothingWasMeasured) {
+  const Outcome outcome = Run({"--duration", "0"});
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_EQ(outcome.err, "attendant-client: at 4 in flight: no request was measured\n");
+}
+
+// One request is due at the start, the next one after the end.
+TEST_F(LoadTestCommandTest, ASlowRateIsMeasuredForTheWholeDuration) {
+  const Outcome outcome = Run({"--rate", "0.001", "--duration", "100ms", "--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json step = json::parse(outcome.out)["steps"][0];
+  EXPECT_EQ(step["ok"], 1);
+  EXPECT_GE(step["elapsed_s"], 0.1);
+  EXPECT_LE(step["requests_per_s"], 10.0);
 }
 
 TEST_F(LoadTestCommandTest, AnObjectiveForErrorsAllowsThem) {
@@ -202,6 +234,12 @@ TEST_F(LoadTestCommandTest, AFullDiskDoesNotLoseTheReport) {
     EXPECT_THAT(outcome.err, HasSubstr("/dev/full")) << flag;
     EXPECT_THAT(outcome.out, HasSubstr("4 ok, 0 errors")) << flag;
   }
+}
+
+TEST_F(LoadTestCommandTest, ATestThatCannotStartKeepsTheReportBefore) {
+  const std::string saved = ScratchFile("before.json", "{}");
+  EXPECT_EQ(RunWith({"load-test", "--address", DeadAddress(), "--json-out", saved}).exit_code, 3);
+  EXPECT_EQ(FileBytes(saved), "{}");
 }
 
 TEST_F(LoadTestCommandTest, LoadReportNamesTheFileThatIsWrong) {

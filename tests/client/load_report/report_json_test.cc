@@ -13,6 +13,7 @@ TEST(ReportJsonTest, HasEveryFigure) {
   const nlohmann::ordered_json document = ReportJson(SomeReport());
   EXPECT_EQ(document["plan"]["lengths"], "5..512");
   EXPECT_FALSE(document.contains("search"));
+  EXPECT_EQ(document["interrupted"], false);
   ASSERT_EQ(document["steps"].size(), 1u);
   const nlohmann::ordered_json& json = document["steps"][0];
   EXPECT_EQ(json["load"], nlohmann::ordered_json({{"concurrency", 8}}));
@@ -30,6 +31,7 @@ TEST(ReportJsonTest, HasEveryFigure) {
   EXPECT_NEAR(json["latency_ms"]["p50"].get<double>(), 102, 1);
   EXPECT_NEAR(json["latency_ms"]["p99"].get<double>(), 300, 3);
   EXPECT_EQ(json["latency_ms"]["max"], 300.0);
+  EXPECT_EQ(json["ok_mean_ms"], 100.5);
   EXPECT_EQ(json["send_lag_ms"]["max"], 0.0);
   EXPECT_EQ(json["late_share"], 0.0);
   EXPECT_EQ(json["server_ms"]["compute"], 3.0);

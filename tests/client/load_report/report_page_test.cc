@@ -37,6 +37,22 @@ TEST(LoadPageTest, DrawsRatesByTheLengthOfEachSecond) {
               HasSubstr("const length = second.length_s"));
 }
 
+TEST(LoadPageTest, ComparesStepsOfTheSameLoadInTheirOrder) {
+  EXPECT_THAT(LoadPage({{"", ReportJson(SomeReport())}}),
+              HasSubstr("loadOf(one.step) === load)[seen[load]]"));
+}
+
+// Failed calls have no times in the server, so that all of theirs would be network time.
+TEST(LoadPageTest, DividesTheTimeOfSuccessfulRequests) {
+  EXPECT_THAT(LoadPage({{"", ReportJson(SomeReport())}}),
+              HasSubstr("times.rest = Math.max(0, mean(step)"));
+}
+
+TEST(LoadPageTest, SaysThatTheTestWasInterrupted) {
+  EXPECT_THAT(LoadPage({{"", ReportJson(SomeReport())}}),
+              HasSubstr("if (report.document.interrupted)"));
+}
+
 TEST(LoadPageTest, NamesCannotLeaveTheData) {
   LoadReport report = SomeReport();
   report.plan[0].second = "</script><script>alert(\"&\")</script>\xff";

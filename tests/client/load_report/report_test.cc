@@ -18,7 +18,7 @@ TEST(ReportTableTest, HasEveryFigure) {
   EXPECT_THAT(table, HasSubstr("RESOURCE_EXHAUSTED: 4\n"));
   EXPECT_THAT(table, HasSubstr("1000.0 kept tokens/s, 100.00 requests/s\n"));
   EXPECT_THAT(table, HasSubstr("queue 1.000  copy 0.500  compute 3.000\n"));
-  EXPECT_THAT(table, HasSubstr("40.0 tokens, 2.00 requests\n"));
+  EXPECT_THAT(table, HasSubstr("batch of a request mean 40.0 tokens, 2.00 requests\n"));
   EXPECT_THAT(table, HasSubstr("goodput            75.00 requests/s: 150 answered within 150ms, "
                                "73.5 % of all\n"));
   for (const char* name : {"mean", "p50", "p90", "p95", "p99", "p99.9", "max", "300.000"}) {

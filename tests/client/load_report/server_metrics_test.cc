@@ -51,6 +51,12 @@ TEST(MetricsJsonTest, HasDifferencesOfCountersAndBothValuesOfGauges) {
   EXPECT_EQ(json["gauges"]["bytes"], nlohmann::ordered_json({10.0, 30.0}));
 }
 
+TEST(MetricsJsonTest, ACounterOfARestartedServerIsNotNegative) {
+  const nlohmann::ordered_json json =
+      MetricsJson("http://x", {{{"calls", 5}}, {}}, {{{"calls", 3}}, {}});
+  EXPECT_EQ(json["counters"]["calls"], 3.0);
+}
+
 TEST(FetchMetricsTest, SaysWhyThereAreNone) {
   const absl::Status scheme = FetchMetrics({"file:///etc/passwd"}, absl::Seconds(5)).status();
   EXPECT_EQ(scheme.code(), absl::StatusCode::kUnavailable);
