@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/names.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/json.h"
 
@@ -48,12 +49,19 @@ std::optional<ScoreFunction> ActivationAt(const std::string& key, ConfigReader& 
   return config.Choice<ScoreFunction>({key}, kScoreActivations);
 }
 
-// Returns the activation of a CrossEncoder, the newest place first.
-std::optional<ScoreFunction> ReadActivation(const std::string& folder, ConfigReader& config) {
+// Returns the activation of a CrossEncoder in the newest place, which counts with modules.json
+// only.
+absl::StatusOr<std::optional<ScoreFunction>> ReadNewestActivation(const std::string& folder) {
+  std::optional<ScoreFunction> found;
+  if (!PathExists(absl::StrCat(folder, "/modules.json"))) return found;
   const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
-  const Json own = ReadObjectOrEmpty(path);
-  ConfigReader newest(own, config.problems());
-  if (const auto found = ActivationAt("activation_fn", newest)) return found;
+  RETURN_IF_ERROR(ReadConfigOrDefaults(
+      path, [&](ConfigReader& config) { found = ActivationAt("activation_fn", config); }));
+  return found;
+}
+
+// Returns the activation in the older places, the newest first.
+std::optional<ScoreFunction> ReadActivation(ConfigReader& config) {
   if (const Json* older = config.Object({"sentence_transformers"}); older != nullptr) {
     ConfigReader reader(*older, config.problems());
     if (reader.Has({"activation_fn"})) return ActivationAt("activation_fn", reader);
@@ -65,12 +73,16 @@ std::optional<ScoreFunction> ReadActivation(const std::string& folder, ConfigRea
 
 absl::Status ReadClasses(const std::string& folder, const std::string& transformer,
                          const ClassCounts& classes, Tokenization& read) {
+  std::optional<ScoreFunction> newest;
+  if (classes.of_sequences > 0) {
+    ASSIGN_OR_RETURN(newest, ReadNewestActivation(folder));
+  }
   return ReadConfig(absl::StrCat(transformer, "/config.json"), [&](ConfigReader& config) {
     const int64_t count = classes.of_sequences > 0 ? classes.of_sequences : classes.of_tokens;
     read.labels = ReadLabels(config.Object({"id2label"}), count);
     if (classes.of_sequences == 0) return;
     const bool is_alone = classes.of_sequences == 1;
-    const std::optional<ScoreFunction> activation = ReadActivation(folder, config);
+    const std::optional<ScoreFunction> activation = newest ? newest : ReadActivation(config);
     // As the library's pipelines, and as CrossEncoder.
     const auto of_problem = config.Choice<ScoreFunction>(
         {"problem_type"}, kProblems, is_alone ? ScoreFunction::kSigmoid : ScoreFunction::kSoftmax);

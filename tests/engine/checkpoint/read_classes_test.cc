@@ -92,9 +92,20 @@ TEST_F(ReadClassesTest, TheActivationOfACrossEncoderComesFirst) {
   EXPECT_THAT(Refusal(R"({"sbert_ce_default_activation_function": "torch.nn.modules.Tanh"})"),
               HasSubstr("sbert_ce_default_activation_function: expected one of "
                         "torch.nn.modules.activation.Sigmoid, "));
+}
+
+TEST_F(ReadClassesTest, TheNewestActivationCountsWithModules) {
+  using enum ScoreFunction;
+  const std::string older =
+      R"({"sbert_ce_default_activation_function": "torch.nn.modules.activation.Sigmoid"})";
   folder_.Write("config_sentence_transformers.json",
                 R"({"activation_fn": "torch.nn.modules.activation.Softmax"})");
-  ExpectScores("{" + older + "}", 3, kSoftmax, kSoftmax);
+  ExpectScores(older, 3, kSigmoid, kSigmoid);
+  folder_.Write("modules.json", "[]");
+  ExpectScores(older, 3, kSoftmax, kSoftmax);
+  folder_.Write("config_sentence_transformers.json", R"({"activation_fn": "torch.nn.Tanh"})");
+  EXPECT_THAT(Refusal(older), HasSubstr("config_sentence_transformers.json: activation_fn: "
+                                        "expected one of torch.nn.modules.activation.Sigmoid, "));
 }
 
 }  // namespace read_classes_test
