@@ -186,8 +186,11 @@ void AddPrefixes(const std::vector<std::pair<std::string, std::string>>& prefixe
   if (file != read.files.end()) MakeSpecial(texts, file->second);
 }
 
-// Takes what one more file says of lengths.
+// Takes what one more file says of lengths. That of documents does not bound queries.
 void AddLengths(const TextLengths& own, Tokenization& read, TextLengths& lengths) {
+  if (own.document && read.max_sequence_length > 0) {
+    read.task_lengths["query"] = read.max_sequence_length;
+  }
   if (own.document) read.max_sequence_length = *own.document;
   lengths.FillFrom(own);
 }

@@ -81,6 +81,7 @@ PYLATES = {
     "pylate": {},
     "pylate-attended": {"attend_to_expansion_tokens": True, "skiplist_words": None},
     "pylate-unexpanded": {"do_query_expansion": False},
+    "pylate-long-queries": {"do_query_expansion": False, "query_length": None, "document_length": 9},
     "pylate-prompts": {"prompts": {"query": "w7 w8 ", "document": "[D] w9 "}},
 }
 STANFORDS = {"stanford": {}, "stanford-attended": {"attend_to_mask_tokens": True, "mask_punctuation": False}}

@@ -190,6 +190,10 @@ TEST_F(LateInteraction, PylateExpandsQueriesUnlessItsFileSaysOtherwise) {
   EXPECT_FALSE(plain.query_expansion.has_value());
   EXPECT_THAT(plain.task_lengths, UnorderedElementsAre(Pair("query", 5)));
   EXPECT_TRUE(plain.scores_take_mean);
+  folder_.Write("tokenizer_config.json", R"({"model_max_length": 5, "mask_token": "[MASK]"})");
+  WriteSentenceConfig(R"({"model_type": "ColBERT", "document_length": 4,
+                          "do_query_expansion": false})");
+  EXPECT_THAT(Read().task_lengths, UnorderedElementsAre(Pair("query", 5), Pair("document", 4)));
   // Its usual length is beyond this model's.
   WriteSentenceConfig(R"({"model_type": "ColBERT"})");
   EXPECT_THAT(Refusal(), HasSubstr("got 32"));
