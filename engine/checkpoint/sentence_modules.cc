@@ -60,7 +60,8 @@ std::string ModuleFolder(const std::string& folder, const std::string& path, Pro
 
 bool IsRouter(const Json& entry) {
   const std::string type = entry.is_object() ? TextAt(entry, "type") : "";
-  return absl::StartsWith(type, "sentence_transformers.") && absl::EndsWith(type, ".Router");
+  return absl::StartsWith(type, "sentence_transformers.") &&
+         (absl::EndsWith(type, ".Router") || absl::EndsWith(type, ".Asym"));  // before version 5
 }
 
 // Returns the modules of a route of the Router `entry`, as modules.json would list them.
@@ -68,8 +69,10 @@ Json ModulesOfRoute(const std::string& folder, const Json& entry, std::string ro
                     Problems& problems) {
   ConfigReader reader(entry, problems);
   const std::string path = reader.Text({"path"}, "");
-  const std::string file =
-      absl::StrCat(ModuleFolder(folder, path, problems), "/router_config.json");
+  const std::string own = ModuleFolder(folder, path, problems);
+  std::string file = absl::StrCat(own, "/router_config.json");
+  const std::string older = absl::StrCat(own, "/config.json");  // of Asym
+  if (!path.empty() && !PathExists(file) && PathExists(older)) file = older;
   Json modules = Json::array();
   const absl::StatusOr<Json> json = ReadJsonFile(file);
   problems.AddError(json.status());

@@ -499,6 +499,12 @@ TEST_F(SentenceTransformers, TakesARouteOfARouter) {
   const absl::StatusOr<Checkpoint> named = OpenCheckpoint(folder_.path(), options);
   ASSERT_TRUE(named.ok()) << named.status();
   EXPECT_EQ(named->description.pooling, expected);
+  std::filesystem::rename(folder_.File("0_Router/router_config.json"),
+                          folder_.File("0_Router/config.json"));
+  WriteModules({Module("Asym", "0_Router"), Module("Normalize", "3_Normalize")});
+  const absl::StatusOr<Checkpoint> older = OpenCheckpoint(folder_.path(), options);
+  ASSERT_TRUE(older.ok()) << older.status();
+  EXPECT_EQ(older->description.pooling, expected);
   config(R"x("query", "route_mappings": {"(None, 'text')": "document"})x");
   EXPECT_THAT(Refusal(), HasSubstr("router_config.json: route_mappings: not supported; name a "
                                    "route, route=NAME"));
