@@ -278,6 +278,18 @@ void SortOutTheRest(const FamilyTensors& tensors, std::vector<std::string>& unus
   }
 }
 
+// Without modules.json, the library renders texts by a chat template if there is one.
+void WarnOfChatTemplate(const FoundFiles& found, Checkpoint& checkpoint) {
+  const ModelDescription& model = checkpoint.description;
+  if (!model.embeddings || model.token_head || found.options.pooling == PoolingChoice::kYesNo ||
+      ReadChatTemplate(found.folder).empty()) {
+    return;
+  }
+  checkpoint.warnings.push_back(absl::StrCat(
+      found.folder, ": chat_template: not evaluated: texts are read as they are, as in the ",
+      "pipelines of transformers; sentence-transformers renders them by the template"));
+}
+
 absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, Checkpoint& checkpoint) {
   ModelDescription& model = checkpoint.description;
   WeightBinder& binder = found.tensors.binder;
@@ -306,6 +318,7 @@ absl::Status ReadHeads(const FoundFiles& found, ModelConfig& config, Checkpoint&
       AddM3Heads(found.folder, found.options, found.modules.has_value(), checkpoint, binder));
   if (!found.modules) {
     ChooseTextPooling(found.folder, found.options.pooling, *config.family, checkpoint);
+    WarnOfChatTemplate(found, checkpoint);
   }
   return SettleQueryExpansion(found.folder, model, found.modules && !found.modules->mask.empty(),
                               checkpoint.tokenization);

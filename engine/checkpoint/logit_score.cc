@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/tokenizer_json.h"
+#include "engine/checkpoint/read_tokenization.h"
 
 namespace attendant {
 namespace {
@@ -53,20 +53,19 @@ absl::StatusOr<RowsOfScore> FindRows(const std::string& folder, const Tokenizati
                          yes == ids.end() ? "'yes'" : "'no'", " is missing");
 }
 
-// Returns the folder's chat template; empty: it has none.
-std::string ReadChatTemplate(const std::string& folder) {
-  const std::string path = absl::StrCat(folder, "/chat_template.jinja");
-  if (PathExists(path)) {
-    const absl::StatusOr<std::string> text = ReadSmallFile(path, JsonLimits().max_bytes);
-    if (text.ok()) return *text;
-  }
-  return TextAt(ReadObjectOrEmpty(absl::StrCat(folder, "/tokenizer_config.json")), "chat_template");
+// Whether the library renders texts by a chat template. Older folders, which do not say, never do.
+bool TakesMessages(const Tokenization& tokenization) {
+  const auto file = tokenization.files.find("sentence_bert_config.json");
+  if (file == tokenization.files.end()) return false;
+  const absl::StatusOr<Json> config = ParseJson(file->second, JsonLimits(), file->first);
+  return config.ok() && config->is_object() &&
+         config->value("modality_config", Json()).contains("message");
 }
 
 void SetTemplate(const std::string& folder, bool is_default, Checkpoint& checkpoint) {
   Tokenization& tokenization = checkpoint.tokenization;
-  const std::string chat = ReadChatTemplate(folder);
-  if (!is_default && !chat.empty() && !absl::StrContains(chat, kJudge)) {
+  if (!is_default && !TakesMessages(tokenization)) return;
+  if (!is_default && !absl::StrContains(ReadChatTemplate(folder), kJudge)) {
     checkpoint.warnings.push_back(absl::StrCat(
         folder, ": chat_template: not evaluated: pairs of texts are read as the tokenizer joins ",
         "them; send each pair as one text, with the template's text around it"));

@@ -16,9 +16,9 @@ namespace attendant {
 // rows of the output embedding: lm_head.weight, or the table of words, which is in one of `words`.
 // `config` is the config.json of a LogitScore module, with the ids of both rows; if it is empty,
 // the tokens are "yes" and "no", the defaults of CrossEncoder. Messages begin with `folder`. Pairs
-// of texts get the template of Qwen3-Reranker if `folder` has it as its chat template or has none;
-// the template's instruction is the default prompt, or the published one. Does nothing else with a
-// chat template, and adds a warning.
+// of texts get the template of Qwen3-Reranker if `config` is empty, or if the library renders pairs
+// by the folder's chat template and that is this one; the template's instruction is the default
+// prompt, or the published one. Does nothing else with a chat template, and adds a warning.
 absl::Status AddLogitScore(const std::string& folder, const std::string& config,
                            absl::Span<const TensorPart> words, Checkpoint& checkpoint,
                            WeightBinder& binder);

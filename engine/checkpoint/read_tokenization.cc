@@ -282,4 +282,13 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   return read;
 }
 
+std::string ReadChatTemplate(const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/chat_template.jinja");
+  if (PathExists(path)) {
+    const absl::StatusOr<std::string> text = ReadSmallFile(path, JsonLimits().max_bytes);
+    if (text.ok()) return *text;
+  }
+  return TextAt(ReadObjectOrEmpty(absl::StrCat(folder, "/tokenizer_config.json")), "chat_template");
+}
+
 }  // namespace attendant

@@ -38,4 +38,7 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
                                               const std::string& transformer,
                                               std::vector<std::string>& warnings);
 
+// Returns the folder's chat template; empty: it has none.
+std::string ReadChatTemplate(const std::string& folder);
+
 }  // namespace attendant

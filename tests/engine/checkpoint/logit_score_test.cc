@@ -12,6 +12,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kModules[] = R"([
@@ -31,6 +32,8 @@ class LogitScoreTest : public ::testing::Test {
     folder_.Write("model.safetensors", MakeSafetensors(TinyBertTensors()));
     folder_.Write("tokenizer.json", kTokenizer);
     folder_.Write("1_LogitScore/config.json", R"({"true_token_id": 7, "false_token_id": 4})");
+    folder_.Write("sentence_bert_config.json",
+                  R"({"transformer_task": "text-generation", "modality_config": {"message": {}}})");
   }
 
   absl::StatusOr<Checkpoint> Open(const CheckpointOptions& options = {}) {
@@ -77,7 +80,7 @@ TEST_F(LogitScoreTest, TakesTheOutputEmbeddingIfItIsNotTied) {
   folder_.Write("model.safetensors", MakeSafetensors(tensors));
   Checkpoint checkpoint = OpenWithModules();
   EXPECT_EQ(ReadTensor(checkpoint, "classifier.dense.weight"), Difference("lm_head.weight"));
-  EXPECT_THAT(checkpoint.unused_tensors, ::testing::Not(Contains("lm_head.weight")));
+  EXPECT_THAT(checkpoint.unused_tensors, Not(Contains("lm_head.weight")));
 }
 
 TEST_F(LogitScoreTest, MayBeOneRow) {
@@ -120,6 +123,27 @@ TEST_F(LogitScoreTest, PairsGetTheTemplateOfTheFolder) {
   EXPECT_EQ(found.after_instruction, "\n<Query>: ");
   EXPECT_EQ(found.between, "\n<Document>: ");
   EXPECT_EQ(found.after, "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n");
+}
+
+TEST_F(LogitScoreTest, PairsOfAModelOfTextsAreNotRendered) {
+  folder_.Write("chat_template.jinja", "Judge whether the Document meets the requirements");
+  for (const char* texts : {R"(, "modality_config": {"text": {}}})", "}"}) {
+    folder_.Write("sentence_bert_config.json",
+                  std::string(R"({"transformer_task": "text-generation")") + texts);
+    const Checkpoint checkpoint = OpenWithModules();
+    EXPECT_FALSE(checkpoint.tokenization.pair_template.has_value());
+    EXPECT_THAT(checkpoint.warnings, Not(Contains(HasSubstr("chat_template"))));
+  }
+}
+
+TEST_F(LogitScoreTest, AChatTemplateWithoutModulesIsAWarning) {
+  const auto warning = Contains(HasSubstr("chat_template: not evaluated: texts are read as "));
+  EXPECT_THAT(Open()->warnings, Not(warning));
+  folder_.Write("tokenizer_config.json", R"({"chat_template": "{{ messages }}"})");
+  EXPECT_THAT(Open()->warnings, warning);
+  CheckpointOptions yes_no;
+  yes_no.pooling = PoolingChoice::kYesNo;
+  EXPECT_THAT(Open(yes_no)->warnings, Not(warning));
 }
 
 TEST_F(LogitScoreTest, AnotherChatTemplateIsAWarning) {
