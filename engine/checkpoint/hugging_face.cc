@@ -160,6 +160,7 @@ std::optional<PoolingDescription> DescribeHead(const std::string& name,
     if (tensors.Places(name + part).empty()) continue;
     const FileTensor* tensor = tensors.Find(name + part);
     if (tensor == nullptr || tensor->shape.size() != 2) return std::nullopt;
+    if (absl::c_linear_search(tensor->shape, 0)) return std::nullopt;
     *width = tensor->shape[0];
   }
   if (head.dense_width == 0) return std::nullopt;

@@ -43,14 +43,24 @@ absl::StatusOr<RowsOfScore> ReadRows(const std::string& path, int64_t vocabulary
   return rows;
 }
 
-absl::StatusOr<RowsOfScore> FindRows(const std::string& folder, const Tokenization& tokenization) {
+absl::StatusOr<RowsOfScore> FindRows(const std::string& folder, const Tokenization& tokenization,
+                                     int64_t vocabulary) {
   const std::map<std::string, int32_t> ids =
       ReadTokenIds(tokenization.tokenizer_json, {"yes", "no"});
-  const auto yes = ids.find("yes"), no = ids.find("no");
-  if (yes != ids.end() && no != ids.end()) return RowsOfScore{yes->second, no->second};
-  return InvalidArgument(folder,
-                         ": pooling=yes_no: requires the tokens 'yes' and 'no' in tokenizer.json; ",
-                         yes == ids.end() ? "'yes'" : "'no'", " is missing");
+  for (const char* token : {"yes", "no"}) {
+    const auto found = ids.find(token);
+    if (found == ids.end()) {
+      return InvalidArgument(
+          folder, ": pooling=yes_no: requires the tokens 'yes' and 'no' in tokenizer.json; '",
+          token, "' is missing");
+    }
+    if (found->second >= vocabulary) {
+      return InvalidArgument(folder, ": pooling=yes_no: expected the token '", token,
+                             "' of tokenizer.json to have an id in 0..", vocabulary - 1, "; got ",
+                             found->second);
+    }
+  }
+  return RowsOfScore{ids.at("yes"), ids.at("no")};
 }
 
 // Whether the library renders texts by a chat template. Older folders, which do not say, never do.
@@ -87,9 +97,9 @@ absl::Status AddLogitScore(const std::string& folder, const std::string& config,
         model.classifier ? "a classification head" : "a model without embeddings");
   }
   const int64_t vocabulary = model.embeddings->vocabulary;
-  ASSIGN_OR_RETURN(const RowsOfScore rows, config.empty()
-                                               ? FindRows(folder, checkpoint.tokenization)
-                                               : ReadRows(config, vocabulary));
+  ASSIGN_OR_RETURN(const RowsOfScore rows,
+                   config.empty() ? FindRows(folder, checkpoint.tokenization, vocabulary)
+                                  : ReadRows(config, vocabulary));
   std::vector<TensorPart> tables = {{"lm_head.weight"}};
   tables.insert(tables.end(), words.begin(), words.end());
   for (TensorPart& table : tables) table.rows = {rows.yes, vocabulary};

@@ -13,6 +13,10 @@
 namespace attendant {
 namespace {
 
+// Copies of a value recurse as deeply as it is nested. Tokenizers are not loaded if they are
+// deeper.
+constexpr int kMostDepth = 64;
+
 // The first byte of a value, and the byte after its last one.
 using JsonSpan = std::pair<size_t, size_t>;
 
@@ -61,6 +65,7 @@ std::string FirstWord(absl::string_view text) {
 Json ParseTokenizer(const std::string& tokenizer, const std::vector<std::string>& wanted) {
   std::string part;
   const Json::parser_callback_t keeps = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kMostDepth) return false;
     if (event != Json::parse_event_t::key) return true;
     const auto& key = parsed.get_ref<const std::string&>();
     if (depth == 1) part = key;

@@ -13,7 +13,8 @@ namespace attendant {
 
 // Parses the truncation, the added tokens and the model of a tokenizer.json. Of the model it keeps
 // only the vocabulary, if any words are `wanted`: these words of an object, which may be very
-// large, or all of a list. The result is_discarded() if the text is not valid JSON.
+// large, or all of a list. Values nested deeper than 64 are left out. The result is_discarded() if
+// the text is not valid JSON.
 Json ParseTokenizer(const std::string& tokenizer, const std::vector<std::string>& wanted = {});
 
 // Returns the ids of the added tokens and the words that were kept, by their texts.

@@ -142,6 +142,19 @@ TEST_P(ClassifierTest, IsNotThereInPart) {
                              HasSubstr(absl::StrCat("'", last, ".weight'")))));
 }
 
+// A file may hold a matrix without columns, and with any number of rows, in no bytes.
+TEST_P(ClassifierTest, HasColumns) {
+  const Head& head = GetParam();
+  Files files = Make(head, head.architecture);
+  const std::string last = head.output.empty() ? head.dense : head.output;
+  for (TestTensor& tensor : files.tensors) {
+    if (tensor.name == last + ".weight") tensor = {tensor.name, {int64_t{1} << 40, 0}};
+  }
+  const absl::StatusOr<Checkpoint> checkpoint = Open(files);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_FALSE(checkpoint->description.classifier.has_value());
+}
+
 const Head kHeads[] = {
     {"bert", "BertForSequenceClassification", "bert.pooler.dense", "classifier", Activation::kTanh,
      "bert."},

@@ -105,6 +105,10 @@ TEST_F(LogitScoreTest, AnOptionTakesYesAndNo) {
       std::string(Open(yes_no).status().message()),
       HasSubstr(
           "pooling=yes_no: requires the tokens 'yes' and 'no' in tokenizer.json; 'no' is missing"));
+  folder_.Write("tokenizer.json", R"({"model": {"vocab": {"no": 4, "yes": 10}}})");
+  EXPECT_THAT(std::string(Open(yes_no).status().message()),
+              HasSubstr("pooling=yes_no: expected the token 'yes' of tokenizer.json to have an id "
+                        "in 0..9; got 10"));
   folder_.Write("modules.json", kModules);
   EXPECT_THAT(std::string(Open(yes_no).status().message()),
               HasSubstr("pooling=yes_no: cannot be combined with modules.json"));

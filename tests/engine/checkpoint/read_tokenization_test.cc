@@ -218,6 +218,18 @@ TEST_F(ReadTokenizationTest, ATokenizerThatCannotBeReadIsNone) {
   }
 }
 
+// The tokenizer itself is not loaded then.
+TEST_F(ReadTokenizationTest, DeepValuesOfTheTokenizerAreLeftOut) {
+  const std::string deep = absl::StrCat(R"({"model": {}, "added_tokens": [)",
+                                        std::string(1 << 20, '['), std::string(1 << 20, ']'), "]}");
+  folder_.Write("tokenizer.json", deep);
+  EXPECT_TRUE(Read().tokenizer_json == deep);
+  EXPECT_THAT(ReadTokenIds(deep, {"a"}), IsEmpty());
+  std::string edited = deep;
+  MakeSpecial({"[D] "}, edited);
+  EXPECT_TRUE(edited == deep);
+}
+
 TEST_F(ReadTokenizationTest, SentencePieceModelsAreKeptOnlyWithoutATokenizer) {
   folder_.Write("spm.model", "pieces");
   folder_.Write("other.model", "of something else");
