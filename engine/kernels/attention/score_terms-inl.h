@@ -271,6 +271,9 @@ class ScoreTerms {
     }
     std::optional<WindowMask<kVectors>> mask;
     if (!is_plain) mask.emplace(block_, visible_, panel, block.first);
+    // Scores below the first are masked. If those above it were all below the second, the rounding
+    // errors of the exponents would be more than exponentials can hold.
+    const Floats masked = hn::Set(d, -2.4e38f), least = hn::Set(d, -1e9f);
     Floats largest[kVectors];
     ForEach<kVectors>(
         [&](int v) HWY_ATTR { largest[v] = hn::Set(d, -std::numeric_limits<float>::infinity()); });
@@ -283,6 +286,7 @@ class ScoreTerms {
         Floats score = hn::Load(d, at);
         if (has_bias_) {
           score = hn::MulAdd(score, scale, hn::Load(d, scratch_.bias + (at - scratch_.scores)));
+          score = hn::IfThenElse(hn::Gt(score, masked), hn::Max(score, least), score);
         } else if (scales_) {
           score = hn::Mul(score, scale);
         }

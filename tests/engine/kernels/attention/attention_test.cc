@@ -165,6 +165,29 @@ TEST_P(AttentionBiasTest, QueriesWithoutKeysGiveZerosAndAreCounted) {
   }
 }
 
+// A query still sees its keys if all have a large finite bias, which is not yet a mask.
+TEST_P(AttentionBiasTest, LargeFiniteBiasesLeaveQueriesTheirKeys) {
+  constexpr int64_t kHeads = 2, kWidth = 8, kLength = 40;
+  for (const float masked : {-1e4f, -1e9f, -1e10f, -3e10f, -1e12f, -1e30f, -2.3e38f}) {
+    std::vector<float> values(kLength * kLength, 0.0f);
+    std::fill_n(&values[kLength], kLength, masked);
+    std::fill_n(&values[2 * kLength], kLength - 1, masked);
+    const AttentionBias bias{values.data(), 0, kLength, 1};
+    PackedBatch batch(ShapeOf(kHeads, 8, kWidth), {kLength});
+    std::vector<float> probabilities(kHeads * kLength * kLength);
+    batch.sequences[0].bias = &bias;
+    batch.sequences[0].probabilities = probabilities.data();
+    int64_t fully_masked = 0;
+    const std::vector<float> context = batch.Run(2, &fully_masked);
+    EXPECT_EQ(fully_masked, 0) << masked;
+    for (const float value : context) ASSERT_TRUE(std::isfinite(value)) << masked;
+    float sum = 0.0f;
+    for (int64_t key = 0; key < kLength; ++key) sum += probabilities[kLength + key];
+    EXPECT_NEAR(sum, 1.0f, 1e-2f) << masked;
+    EXPECT_NEAR(probabilities[3 * kLength - 1], 1.0f, 1e-6f) << masked;
+  }
+}
+
 TEST_P(AttentionBiasTest, MatchesFloat64WithASecondBias) {
   constexpr int64_t kLength = 530;
   const std::vector<float> values = RandomValues(kLength * kLength, 9);
