@@ -119,6 +119,11 @@ absl::StatusOr<LoopOptions> LoopFlags::Read(uint64_t seed) const {
 
 absl::Status LoopFlags::ReadSteps(LoopOptions& options) const {
   const bool open = !rate_.empty();
+  if (!open && !options.search && arrival_ == Arrival::kPoisson) {
+    return absl::InvalidArgumentError(
+        "--arrival: poisson requires --rate or --find-rate: in a closed loop, responses determine "
+        "when requests are sent");
+  }
   options.step_text = open ? rate_ : concurrency_;
   if (options.step_text.empty()) {
     options.step_text = absl::StrCat(options.search ? kProbeConcurrency : kUsualConcurrency);

@@ -307,6 +307,8 @@ TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
       {{"--requests", "-3"}, "--requests: expected an integer of at least 1"},
       {{"--duration", "long"}, "--duration: expected a duration"},
       {{"--arrival", "bursty"}, "--arrival: expected one of constant, poisson"},
+      {{"--arrival", "poisson"}, "--arrival: poisson requires --rate or --find-rate"},
+      {{"--concurrency", "2", "--arrival", "poisson"}, "--arrival: poisson requires --rate"},
       {{"--method", "attend", "--token-ids"}, "attend: expected hidden states; got token ids"},
       {{"--method", "attend", "--stream"}, "--stream: cannot be combined with --method attend"},
       {{"--rate", "5,x"}, "--rate: expected a value, a list (50,100) or a ramp"},
