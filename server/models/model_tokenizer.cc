@@ -51,6 +51,7 @@ std::shared_ptr<const ModelTokenizer> LoadModelTokenizer(
   made->why_none.clear();
   made->bytes_per_second = TimeTokenizer(*loaded->tokenizer, clock);
   made->has_types = loaded->has_types;
+  made->unknown_id = loaded->unknown_id;
   made->tokenizer = std::move(loaded->tokenizer);
   return made;
 }

@@ -1,8 +1,10 @@
 // The tokenizer of a served model.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +19,9 @@ namespace attendant::server {
 struct ModelTokenizer {
   std::unique_ptr<const text::Tokenizer> tokenizer;  // null: texts are refused
   std::string why_none = "it was not loaded from a directory with a tokenizer";
-  double bytes_per_second = 0;  // of text, on one core
-  bool has_types = true;        // the model reads the types of tokens, if it has any
+  double bytes_per_second = 0;              // of text, on one core
+  bool has_types = true;                    // the model reads the types of tokens, if it has any
+  std::optional<uint32_t> unknown_id = {};  // as transformers' unk_token_id
 };
 
 // Loads and times the tokenizer described by `files` (Tokenization::files). A model without a

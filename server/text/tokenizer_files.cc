@@ -204,6 +204,10 @@ absl::StatusOr<EffectiveTokenizer> LoadSource(const Source& source,
   }
   ASSIGN_OR_RETURN(effective.tokenizer,
                    Tokenizer::Load(file.json(), overrides, is_made ? nullptr : &effective.notes));
+  if (const auto unknown = SpecialTokenOf(settings, known, "unk_token")) {
+    const uint32_t id = effective.tokenizer->TokenId(unknown->content);
+    if (id != Tokenizer::kNoId) effective.unknown_id = id;
+  }
   return effective;
 }
 

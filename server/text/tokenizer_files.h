@@ -2,8 +2,10 @@
 // changes from other settings files.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@ struct EffectiveTokenizer {
   // Whether transformers gives models the types of tokens (Encoding::type_ids); otherwise all are
   // 0.
   bool has_types = false;
+  std::optional<uint32_t> unknown_id = {};  // of the class or the settings, not of the model
   // Changes that settings made to tokenizer.json, for the log: one sentence each.
   std::vector<std::string> notes;
 };

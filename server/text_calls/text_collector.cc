@@ -85,10 +85,7 @@ TextCollector::TextCollector(const TextTask& task, const ServedModel& model,
   result_.model = name;
   result_.width = WidthOf(task, model);
   result_.labels = LabelsOf(task, model, result_.width);
-  const auto unknown = model.tokenization->special_tokens.find("unk");
-  if (unknown != model.tokenization->special_tokens.end()) {
-    result_.unknown_id = static_cast<uint32_t>(unknown->second);
-  }
+  result_.unknown_id = model.tokenizer->unknown_id;
   const auto inputs = static_cast<int64_t>(task.inputs.size());
   Grow(inputs * static_cast<int64_t>(sizeof(int64_t)), inputs * kInputBytes);
   if (task.wish == TextWish::kVectors || task.wish == TextWish::kScores) {

@@ -13,6 +13,8 @@ import sentence_transformers
 import sentencepiece
 import torch
 import transformers
+from sentence_transformers.base.modules import Transformer
+from sentence_transformers.cross_encoder.modules import LogitScore
 
 import tokenizer_files
 from library_families import FAMILIES
@@ -43,17 +45,41 @@ def sentence_folder(modules=(), pooling=None, settings=None, model=transformers.
     return sentence_transformers.SentenceTransformer, write
 
 
-def ranker(family="bert", settings=None, tokenizer=None, prompts=None, **config):
-    """A cross-encoder of one class. prompts: those with which the library saves it; the first one is the default."""
+def ranker(family="bert", settings=None, tokenizer=None, prompts=None, config_sentence_transformers=None, **config):
+    """A cross-encoder of one class. prompts: those with which the library saves it; the first one is the default.
+    config_sentence_transformers: that file, without a modules.json."""
     def write(folder: pathlib.Path) -> None:
         make(FAMILIES[family], {"model": FAMILIES[family].classifier, "num_labels": 1, "vocab_size": 400,
                                 "max_position_embeddings": 64, **config}, folder)
         tokenizer_files.write(folder, (family, tokenizer or tokenizer_files.bert(True),
                                        {"tokenizer_class": "BertTokenizer", "model_max_length": 32, **(settings or {})}))
+        if config_sentence_transformers is not None:
+            put(folder, "config_sentence_transformers", config_sentence_transformers)
         if prompts is not None:
             sentence_transformers.CrossEncoder(str(folder), device="cpu", prompts=prompts, default_prompt_name=next(iter(prompts))).save(
                 str(folder))
     return sentence_transformers.CrossEncoder, write
+
+
+def logit_ranker(chat_template=None, **prompts):
+    """A causal language model that ranks by the logits of two words, as the library saves it."""
+    def write(folder: pathlib.Path) -> None:
+        plain = folder.parent / f"{folder.name}-plain"
+        make(FAMILIES["qwen3"], {"model": transformers.Qwen3ForCausalLM, "vocab_size": 400, "max_position_embeddings": 400}, plain)
+        tokenizer_files.write(plain, ("qwen3", tokenizer_files.bert(True), {**PLAIN, "unk_token": "[UNK]", "model_max_length": 300}))
+        if chat_template:
+            (plain / "chat_template.jinja").write_text(chat_template)
+        modules = [Transformer(str(plain), transformer_task="text-generation"), LogitScore(9, 12)]
+        sentence_transformers.CrossEncoder(modules=modules, device="cpu", **prompts).save_pretrained(str(folder))
+    return sentence_transformers.CrossEncoder, write
+
+
+def tagger():
+    """A model that classifies tokens, with unknown words whose token only the class of the tokenizer knows."""
+    def write(folder: pathlib.Path) -> None:
+        make(FAMILIES["bert"], {"model": transformers.BertForTokenClassification, "num_labels": 3, "vocab_size": 400}, folder)
+        tokenizer_files.write(folder, ("bert", tokenizer_files.bert(True), {"tokenizer_class": "BertTokenizer", "model_max_length": 40}))
+    return transformers.TokenClassificationPipeline, write
 
 
 def pieces(name: str, file: str, settings=None, **options):
@@ -80,6 +106,16 @@ def words_that_end() -> dict:
 
 LEFT = {"direction": "Left", "max_length": 9, "strategy": "LongestFirst", "stride": 0}
 PLAIN = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]"}
+JUDGE = """{%- set text = namespace(query="", document="", instruct="Given a web search query, retrieve relevant passages that answer \
+the query") -%}
+{%- for message in messages -%}
+{%- if message.role == "query" -%}{%- set text.query = message.content -%}
+{%- elif message.role == "document" -%}{%- set text.document = message.content -%}
+{%- else -%}{%- set text.instruct = message.content -%}{%- endif -%}
+{%- endfor -%}
+{{- "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. Note that the \
+answer can only be \\"yes\\" or \\"no\\".<|im_end|>\n<|im_start|>user\n<Instruct>: " + text.instruct + "\n<Query>: " + text.query
+    + "\n<Document>: " + text.document + "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n" -}}"""
 # name -> (the class of the library, a function that writes the folder)
 CASES = {
     "plain": sentence_folder(),
@@ -118,8 +154,14 @@ CASES = {
     "pairs-left": ranker(settings={"truncation_side": "left"}),
     "pairs-no-types": ranker(settings={"model_input_names": ["input_ids", "attention_mask"]}),
     "pairs-prompts": ranker(prompts={"query": "a word "}),
+    "pairs-activation-without-modules": ranker(config_sentence_transformers={"activation_fn": "torch.nn.modules.linear.Identity"}),
     "pairs-plain-class": ranker(settings=PLAIN),
     "pairs-plain-class-types": ranker(settings={**PLAIN, "model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}),
+    "logits-of-texts": logit_ranker(),
+    "logits-of-texts-prompt": logit_ranker(prompts={"query": "a word "}, default_prompt_name="query"),
+    "logits-of-messages": logit_ranker(JUDGE),
+    "logits-of-messages-prompt": logit_ranker(JUDGE, prompts={"query": "a word"}, default_prompt_name="query"),
+    "tags": tagger(),
     "causal-padding": ranker("qwen3", PLAIN, words_that_end(), pad_token_id=0),
     "causal-other-padding": ranker("qwen3", PLAIN, words_that_end(), pad_token_id=5),
 }
@@ -145,9 +187,21 @@ def ask(port: str, path: str, body: dict):
         raise RuntimeError(f"{path}: {error.read().decode()}") from error
 
 
+def error_of_tags(port: str, name: str, folder: pathlib.Path) -> float:
+    """The largest error of any score; infinity if anything else differs."""
+    pipeline = transformers.pipeline("token-classification", str(folder), device="cpu")
+    expected = [one for row in pipeline(TEXTS, ignore_labels=[]) for one in row]
+    body = {"inputs": TEXTS, "aggregation_strategy": "none", "ignore_labels": []}
+    made = [one for row in ask(port, f"/models/{name}/entities", body) for one in row]
+    errors = [abs(one.pop("score") - float(other.pop("score"))) for one, other in zip(made, expected)]
+    return max(errors) if made == expected else np.inf
+
+
 def error_of(port: str, name: str, folder: pathlib.Path) -> float:
     """The largest error of any element. One text at a time: the library's padding on the left moves positions."""
     library, _ = CASES[name]
+    if library is transformers.TokenClassificationPipeline:
+        return error_of_tags(port, name, folder)
     model = library(str(folder), device="cpu")
     if library is sentence_transformers.SentenceTransformer:
         expected = model.encode(TEXTS, batch_size=1)

@@ -539,6 +539,17 @@ TEST(TokenizerFilesTest, ModelsGetTypesOfTokensIfTheSettingsOrTheClassSaySo) {
   EXPECT_TRUE(Load({.vocab_txt = kLines}).has_types);
 }
 
+// As unk_token_id of transformers 5.23, which does not read the model of tokenizer.json.
+TEST(TokenizerFilesTest, TheUnknownTokenIsThatOfTheSettingsOrTheClass) {
+  const auto unknown = [](const char* config) {
+    return Load({.tokenizer_json = CasedBert(), .tokenizer_config_json = config}).unknown_id;
+  };
+  EXPECT_EQ(unknown(R"({"tokenizer_class":"BertTokenizer"})"), 0u);
+  EXPECT_EQ(unknown(R"({"tokenizer_class":"BertTokenizer","unk_token":"A"})"), 3u);
+  EXPECT_EQ(unknown(R"({"tokenizer_class":"PreTrainedTokenizerFast","unk_token":"[UNK]"})"), 0u);
+  EXPECT_EQ(unknown(R"({"tokenizer_class":"PreTrainedTokenizerFast"})"), std::nullopt);
+}
+
 TEST(TokenizerFilesTest, RefusesLinesOfAnUnknownClass) {
   const absl::Status refusal =
       LoadFiles({.vocab_txt = kLines,

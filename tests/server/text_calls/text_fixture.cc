@@ -24,7 +24,9 @@ std::shared_ptr<const ModelTokenizer> WordsTokenizer() {
     for (int i = 5; i < 100; ++i) absl::StrAppend(&words, "w", i, "\n");
     auto tokenizer = std::make_shared<ModelTokenizer>();
     tokenizer->bytes_per_second = 1e6;
-    tokenizer->tokenizer = text::LoadTokenizerFiles({{"vocab.txt", words}}).value().tokenizer;
+    text::EffectiveTokenizer loaded = text::LoadTokenizerFiles({{"vocab.txt", words}}).value();
+    tokenizer->tokenizer = std::move(loaded.tokenizer);
+    tokenizer->unknown_id = loaded.unknown_id;
     return tokenizer;
   }();
   return made;

@@ -332,6 +332,10 @@ TEST_F(TextRoutesTest, Tokenize) {
 TEST_F(TextRoutesTest, Entities) {
   const Json answer = Good(rest_->Ask("/entities", {{"inputs", Words(20)}}));
   ASSERT_TRUE(answer.is_array() && !answer.empty()) << answer;
+  const Json unknown = Good(rest_->Ask(
+      "/entities",
+      {{"inputs", "w5 Çé"}, {"aggregation_strategy", "none"}, {"ignore_labels", Json::array()}}));
+  EXPECT_EQ(unknown.at(1).at("word"), "Çé");  // as the pipeline, not "[UNK]"
 }
 
 TEST_F(TextRoutesTest, ModelsAndInfo) {
