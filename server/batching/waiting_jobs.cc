@@ -18,6 +18,9 @@ namespace {
 // core, a factor of 1.1 made up to a tenth of the computed work late.
 constexpr double kWaitMargin = 1.25;
 
+// Known peers beyond which idle ones are forgotten whatever service they have received.
+constexpr size_t kMostPeers = 1024;
+
 absl::Status Full(Refusal reason, const char* unit, const absl::AlphaNum& held,
                   const absl::AlphaNum& bound, const absl::AlphaNum& asked) {
   return RefusedFull(reason, "queue", held, bound, unit,
@@ -344,10 +347,12 @@ QueueCounts WaitingJobs::OthersWaiting(const std::string& peer, const QueueCount
   return others;
 }
 
+// If clients do not come back, nothing moves the slowest clock on, and their number is not bounded.
 void WaitingJobs::ForgetIdlePeers() {
+  const bool too_many = peer_slots_.size() > kMostPeers;
   for (auto entry = peer_slots_.begin(); entry != peer_slots_.end();) {
     const size_t slot = entry->second;
-    if (peers_[slot].jobs > 0 || served_[slot] > virtual_time_) {
+    if (peers_[slot].jobs > 0 || (served_[slot] > virtual_time_ && !too_many)) {
       ++entry;
       continue;
     }

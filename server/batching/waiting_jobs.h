@@ -52,7 +52,8 @@ struct RemovedJob {
 //
 // Peers share the server by start-time fair queueing. Each peer's clock advances by the predicted
 // seconds of the service it receives, and the peer with the slowest clock is served next. A peer
-// that returns after a pause starts at the slowest clock, so that it cannot save up service.
+// that returns after a pause starts at the slowest clock, so that it cannot save up service. If
+// more than 1,024 peers are known, those without waiting jobs are forgotten.
 //
 // With these turns, the work of one peer delays another only for the other's own turn. Tokens and
 // predicted seconds are therefore bounded by turns: a job is refused if too much work of other

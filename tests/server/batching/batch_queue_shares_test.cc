@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "server/metrics/refusal.h"
 #include "tests/server/batching/batch_queue_fixture.h"
@@ -48,6 +50,23 @@ TEST_F(BatchQueueShareTest, OnePeerAloneLeavesTheReserve) {
   EXPECT_EQ(ReasonOf(Bring(queue, "a", 1, 0)), "peer_share");
   EXPECT_TRUE(Bring(queue, "b", 1, 0).ok());
   EXPECT_TRUE(Bring(queue, "", 1, 0).ok());
+}
+
+TEST_F(BatchQueueShareTest, OnlySoManyPeersAreRemembered) {
+  for (const auto& [others, first] : {std::pair(1000, "b"), std::pair(1100, "a")}) {
+    BatchQueue queue(clock_, QueueLimits(), {.max_batch_tokens = 1});
+    ASSERT_TRUE(Bring(queue, "a", 1, 100).ok());
+    queue.Take();
+    for (int i = 0; i < others; ++i) {
+      const auto job = std::make_shared<TestJob>(fates_[0], 0, 1);
+      job->peer = "other " + std::to_string(i);
+      job->slices = {{1, 1, 0.001}};
+      ASSERT_TRUE(queue.Submit(job).ok());
+      queue.Take();
+    }
+    for (const char* peer : {"a", "b"}) ASSERT_TRUE(Bring(queue, peer, 1, 1).ok());
+    EXPECT_EQ(JobsOf(queue.Take()).front()->peer, first) << others;
+  }
 }
 
 TEST_F(BatchQueueShareTest, ItsOwnBacklogIsNoReasonToRefuseAPeer) {
