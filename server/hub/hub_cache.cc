@@ -42,7 +42,8 @@ absl::Status MoveInto(const std::string& temporary, const std::string& path) {
 // Writes a small file as a whole or not at all.
 absl::Status WriteWhole(const std::string& path, absl::string_view content) {
   const std::string temporary = TemporaryName(path);
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  unlink(temporary.c_str());  // it may be another user's link to a file of this one
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) return WriteError(path, errno);
   const ssize_t written = write(file, content.data(), content.size());
   const int error = written < 0 ? errno : ENOSPC;

@@ -76,6 +76,19 @@ TEST_F(HubCacheTest, NotesRevisions) {
   EXPECT_EQ(cache_.ReadRef("bad").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(HubCacheTest, WritesThroughNoLinkOfAnotherUser) {
+  folder_.Write("victim", "precious");
+  std::filesystem::create_directories(In("refs"));
+  for (int i = 1; i < 1000; ++i) {
+    std::filesystem::create_symlink(
+        folder_.File("victim"),
+        In("refs/main." + std::to_string(getpid()) + "." + std::to_string(i) + ".tmp"));
+  }
+  ASSERT_TRUE(cache_.WriteRef("main", kCommit).ok());
+  EXPECT_EQ(cache_.ReadRef("main").value(), kCommit);
+  EXPECT_EQ(Content(folder_.File("victim")), "precious");
+}
+
 TEST_F(HubCacheTest, ListsASnapshot) {
   EXPECT_EQ(cache_.List(kCommit).status().code(), absl::StatusCode::kNotFound);
   folder_.Write("models--a--b/blobs/" + kEtag, "text");
