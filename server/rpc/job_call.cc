@@ -28,16 +28,18 @@ class JobCall final : public Call {
   absl::Status Begin() override {
     Budget& memory = context_.admission.memory();
     // Twice the largest body is enough for any request with a response of its size.
-    const int64_t most = std::min(2 * context_.limits.max_request_bytes, memory.total());
-    int64_t amount = std::min(recent_.bytes(), most);
+    int64_t amount = std::min(2 * context_.limits.max_request_bytes, recent_.bytes());
     // The size of other clients' requests does not matter to a client that holds nothing yet, and
     // need not make it wait.
     if (memory.held_by(peer_) == 0) amount = std::min(amount, RecentSize::kLeast);
-    pending_permit_ = memory.Await({peer_, amount, HeldFor::kReceiving},
-                                   [this, weak = weak_from_this()](Budget::Reservation permit) {
-                                     if (const auto self = weak.lock())
-                                       React([&] { Receive(std::move(permit)); });
-                                   });
+    while (pending_permit_ == nullptr) {  // again if the budget has become smaller meanwhile
+      amount = std::min(amount, memory.total());
+      pending_permit_ = memory.Await({peer_, amount, HeldFor::kReceiving},
+                                     [this, weak = weak_from_this()](Budget::Reservation permit) {
+                                       if (const auto self = weak.lock())
+                                         React([&] { Receive(std::move(permit)); });
+                                     });
+    }
     return absl::OkStatus();
   }
 

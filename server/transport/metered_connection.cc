@@ -187,7 +187,11 @@ void MeteredConnection::GiveBack() {
   Budget::Reservation spare;  // given back without the lock
   absl::MutexLock lock(&mutex_);
   gives_back_ = false;
-  held_.Give(held_.amount() - Excess(), spare);
+  // If there is no memory for that, the next event tries it again.
+  Guarded([&] {
+    mutex_.AssertHeld();
+    held_.Give(held_.amount() - Excess(), spare);
+  }).IgnoreError();
 }
 
 }  // namespace attendant::server
