@@ -13,7 +13,7 @@ bool FrameMeter::Receive(absl::string_view bytes, absl::Time now) {
     if (begins) cut_ = !AcceptFrame(frame);
     if (frame.type == kDataFrame) messages_.Receive(frame.stream, payload);
     // Only once the last frame is complete, because its message is not complete before.
-    if (frame.ends_stream() && received_frames_.complete()) messages_.Close(frame.stream);
+    if (frame.ends_stream() && received_frames_.complete()) messages_.EndByClient(frame.stream);
   }
   return !cut_;
 }
@@ -25,7 +25,7 @@ void FrameMeter::Send(absl::string_view bytes) {
     if (!sent_frames_.Read(bytes, payload)) continue;
     const FrameReader::Frame& frame = sent_frames_.frame();
     if (frame.type == kResetFrame) {
-      messages_.Close(frame.stream);  // a client sends nothing after a reset, not even its own
+      messages_.ResetByServer(frame.stream);
     } else if (frame.ends_stream()) {
       messages_.EndByServer(frame.stream);
     }

@@ -27,8 +27,9 @@ struct FrameLimits {
   double sent_bytes_per_frame = 32;
   double most_saved_frames = 2000;
 
-  // Calls that the client has not half-closed and neither end has reset, whether or not the server
-  // has ended them: twice HTTP/2's maximum of open streams.
+  // Calls that the client has neither half-closed nor reset, whether or not the server has ended
+  // them, except for those with a body that the server has reset: twice HTTP/2's maximum of open
+  // streams.
   int64_t half_open_calls = 256;
 };
 

@@ -19,7 +19,10 @@ bool UnfinishedMessages::Begin(uint32_t stream) {
 
 void UnfinishedMessages::Receive(uint32_t stream, absl::string_view data) {
   Stream* const found = Find(stream);
-  if (found == nullptr || found->ended_by_server) return;
+  if (found == nullptr) return;
+  found->body += static_cast<int64_t>(data.size());
+  if (found->reset_by_server) return ResetByServer(stream);
+  if (found->ended_by_server) return;
   Stream& of_data = *found;
   while (!data.empty()) {
     if (of_data.prefix_bytes < kPrefixBytes) {
@@ -39,9 +42,17 @@ void UnfinishedMessages::Receive(uint32_t stream, absl::string_view data) {
   }
 }
 
-void UnfinishedMessages::Close(uint32_t stream) {
+void UnfinishedMessages::EndByClient(uint32_t stream) {
   EndByServer(stream);
   if (Find(stream) != nullptr) streams_.erase(LowerBound(stream));
+}
+
+void UnfinishedMessages::ResetByServer(uint32_t stream) {
+  EndByServer(stream);
+  Stream* const found = Find(stream);
+  if (found == nullptr) return;
+  found->reset_by_server = true;
+  if (found->body >= kBody) streams_.erase(LowerBound(stream));
 }
 
 void UnfinishedMessages::EndByServer(uint32_t stream) {

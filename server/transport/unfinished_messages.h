@@ -18,6 +18,7 @@ class UnfinishedMessages {
   // Bytes that a client may send on a stream before the server reads: HTTP/2's initial window. When
   // the server reads a message, the window grows to its announced length.
   static constexpr int64_t kFirstWindow = int64_t{64} << 10;
+  static constexpr int64_t kBody = int64_t{1} << 10;
 
   // For at most this many open streams. Does not allocate afterwards, because reading must not
   // fail.
@@ -27,10 +28,14 @@ class UnfinishedMessages {
   bool Begin(uint32_t stream);
   // The client has sent more of the stream's messages, each with its five-byte prefix.
   void Receive(uint32_t stream, absl::string_view data);
-  // The client half-closes the stream, or either end resets it.
-  void Close(uint32_t stream);
+  // The client half-closes or resets the stream.
+  void EndByClient(uint32_t stream);
   // The server has ended the stream, so that gRPC drops its received bytes.
   void EndByServer(uint32_t stream);
+  // The server has reset the stream, for which a client then sends nothing more, not even a reset.
+  // The stream is closed once kBody bytes have arrived for it: calls with a body may be refused any
+  // number of times, but calls that cost the client nothing may not be left open so often.
+  void ResetByServer(uint32_t stream);
 
   // Returns the bytes received of unfinished messages, excluding each stream's first window.
   int64_t beyond_first_windows() const { return beyond_first_windows_; }
@@ -43,7 +48,9 @@ class UnfinishedMessages {
   struct Stream {
     uint32_t id = 0;
     bool ended_by_server = false;
-    int prefix_bytes = 0;  // received
+    bool reset_by_server = false;
+    int64_t body = 0;      // bytes received of all messages
+    int prefix_bytes = 0;  // received of the message
     uint32_t length = 0;   // of the message, once its prefix is complete
     int64_t received = 0;  // of the message
   };
@@ -52,7 +59,7 @@ class UnfinishedMessages {
   Stream* Find(uint32_t id);  // null if not open
   void SetReceived(Stream& stream, int64_t bytes);
 
-  std::vector<Stream> streams_;  // begun and not closed, by id
+  std::vector<Stream> streams_;  // begun and neither ended by the client nor closed, by id
   int64_t beyond_first_windows_ = 0;
 };
 

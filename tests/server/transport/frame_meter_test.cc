@@ -67,12 +67,22 @@ TEST_F(FrameMeterTest, FewCallsMayBeLeftHalfOpen) {
   EXPECT_FALSE(Accept(Frame(kHeaders, 4, 20, 15)));
 }
 
-TEST_F(FrameMeterTest, CallsThatTheServerResetsAreNotHalfOpen) {
+TEST_F(FrameMeterTest, CallsWithABodyThatTheServerResetsAreNotHalfOpen) {
   for (char stream = 1; stream < 100; stream += 2) {
-    ASSERT_TRUE(Accept(Frame(kHeaders, 4, 20, stream) + Frame(kData, 0, 50, stream)));
+    const bool before = stream % 4 == 1;  // the rest may be on its way before the reset
+    ASSERT_TRUE(
+        Accept(Frame(kHeaders, 4, 20, stream) + Frame(kData, 0, before ? 1024 : 1000, stream)));
     meter_.Send(Frame(kHeaders, kEndStream, 20, stream) + Frame(kReset, 0, 4, stream));
-    ASSERT_TRUE(Accept(Frame(kData, 0, 50, stream)));  // on its way before the reset
+    ASSERT_TRUE(Accept(Frame(kData, 0, 24, stream)));
   }
+}
+
+TEST_F(FrameMeterTest, OtherCallsThatTheServerResetsAreHalfOpen) {
+  for (char stream = 1; stream < 9; stream += 2) {
+    ASSERT_TRUE(Accept(Frame(kHeaders, 4, 20, stream) + Frame(kData, 0, 1023, stream)));
+    meter_.Send(Frame(kHeaders, kEndStream, 20, stream) + Frame(kReset, 0, 4, stream));
+  }
+  EXPECT_FALSE(Accept(Frame(kHeaders, 4, 20, 9)));
 }
 
 TEST_F(FrameMeterTest, CallsAllowWindowUpdatesBeforeAnyResponse) {

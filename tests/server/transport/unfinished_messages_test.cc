@@ -69,8 +69,8 @@ TEST(UnfinishedMessagesTest, StreamsThatAreNotOpenCountNothing) {
   messages.EndByServer(7);
   messages.Receive(1, std::string(400'000, 'x'));
   EXPECT_EQ(messages.largest(), 0);
-  messages.Close(1);
-  messages.Close(7);
+  messages.EndByClient(1);
+  messages.EndByClient(7);
   EXPECT_EQ(messages.beyond_first_windows(), 0);
 }
 
@@ -81,7 +81,7 @@ TEST(UnfinishedMessagesTest, AClientHasSoManyStreams) {
   EXPECT_FALSE(messages.Begin(9));
   messages.EndByServer(1);
   EXPECT_FALSE(messages.Begin(9));
-  messages.Close(1);
+  messages.EndByClient(1);
   EXPECT_TRUE(messages.Begin(9));
 }
 
@@ -91,7 +91,7 @@ TEST(UnfinishedMessagesTest, DoesNotAllocateOnceItIsMade) {
   const test_support::AllocationCounter counter;
   for (const uint32_t stream : {7, 1, 5}) messages.Begin(stream);
   messages.Receive(5, message);
-  messages.Close(1);
+  messages.EndByClient(1);
   messages.Begin(9);
   EXPECT_EQ(counter.count(), 0);
 }
