@@ -82,7 +82,8 @@ std::string BodyOf(ErrorStyle style, const KindRow& row, absl::string_view messa
       return absl::StrCat(
           "{\"error\":{\"message\":", quoted, ",\"type\":\"", row.openai_type,
           "\",\"param\":", MemberOf(message),
-          ",\"code\":", *row.openai_code == '\0' ? "null" : text::QuoteJson(row.openai_code), "}}");
+          ",\"code\":", *row.openai_code == '\0' ? "null" : text::QuoteJson(row.openai_code),
+          "},\"detail\":", quoted, "}");  // Jina's and Voyage's clients read `detail`
     case ErrorStyle::kTei:
       return absl::StrCat("{\"error\":", quoted, ",\"error_type\":\"", row.tei_type, "\"}");
     case ErrorStyle::kCohere:

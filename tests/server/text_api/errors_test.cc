@@ -27,7 +27,8 @@ TEST(TextErrorsTest, HaveTheFormOfEachApi) {
   EXPECT_EQ(error.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Answer(ErrorStyle::kOpenAi, error),
             R"(400 {"error":{"message":"input[2]: expected a string; got 7",)"
-            R"("type":"invalid_request_error","param":"input","code":null}})");
+            R"("type":"invalid_request_error","param":"input","code":null},)"
+            R"("detail":"input[2]: expected a string; got 7"})");
   EXPECT_EQ(Answer(ErrorStyle::kTei, error),
             R"(422 {"error":"input[2]: expected a string; got 7","error_type":"Validation"})");
   EXPECT_EQ(Answer(ErrorStyle::kCohere, error),
@@ -73,7 +74,7 @@ TEST(TextErrorsTest, HaveAStatusATypeAndACodeForEachKind) {
     EXPECT_EQ(Answer(ErrorStyle::kOpenAi, error),
               absl::StrCat(openai.substr(0, 4), R"({"error":{"message":"no.","type":")",
                            openai.substr(4, code - 4), R"(","param":null,"code":)",
-                           openai.substr(code + 1), "}}"));
+                           openai.substr(code + 1), R"(},"detail":"no."})"));
     EXPECT_EQ(
         Answer(ErrorStyle::kTei, error),
         absl::StrCat(tei.substr(0, 4), R"({"error":"no.","error_type":")", tei.substr(4), "\"}"));
