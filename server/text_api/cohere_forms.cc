@@ -91,15 +91,19 @@ TextWriter ReadFirstCohereEmbed(Members& members, TextTask& task) {
   return ReadEmbed("1", members.Has("embedding_types"), members, task);
 }
 
-// The answer has the members of Cohere's and Jina's APIs. Voyage's requests, recognized by `top_k`
-// or `truncation`, get the results a second time, in its `data`, where a document is a string.
-// Documents are cut where the model's longest sequence ends, whatever max_tokens_per_doc says.
+// The answer has the members of Cohere's and Jina's APIs. Requests that may be Voyage's, which have
+// no `top_n`, get the results a second time, in its `data`, where a document is a string.
+// Infinity's client, recognized by `raw_scores`, refuses other results than Infinity's. Documents
+// are cut where the model's longest sequence ends, whatever max_tokens_per_doc says.
 TextWriter ReadRerank(Members& members, TextTask& task) {
   task.wish = TextWish::kScores;
   task.field = "documents";
   task.query = members.Text("query", /*object=*/true);
   task.inputs = members.Texts("documents", true);
-  const bool voyage = members.Has("top_k") || members.Has(kVoyageTruncation);
+  const bool infinity = members.Has("raw_scores");
+  if (members.Flag("raw_scores", false)) task.scores = ScoreFunction::kPlain;
+  const bool voyage = members.Has("top_k") || members.Has(kVoyageTruncation) ||
+                      (!members.Has("top_n") && !infinity);
   task.truncation = members.Truncation(kVoyageTruncation);
   const auto top_n = members.Count("top_n"), top_k = members.Count("top_k");
   const int64_t most = top_n.value_or(top_k.value_or(std::numeric_limits<int64_t>::max()));
@@ -110,24 +114,24 @@ TextWriter ReadRerank(Members& members, TextTask& task) {
                    absl::StrCat("[", absl::StrJoin(*fields, ", "), "]"));
   }
   const bool with_documents = members.Flag("return_documents", false);
-  return [most, with_documents, voyage](const std::shared_ptr<const DoneText>& done) {
+  return [most, with_documents, voyage, infinity](const std::shared_ptr<const DoneText>& done) {
     const int64_t tokens = done->result.total_tokens();
     const std::string head = absl::StrCat(
-        "{\"id\":", NewId(), ",\"object\":\"list\",\"model\":", text::QuoteJson(done->result.model),
+        "{\"id\":", NewId(), ",\"object\":\"", infinity ? "rerank" : "list",
+        "\",\"model\":", text::QuoteJson(done->result.model),
         ",\"usage\":{\"prompt_tokens\":", tokens, ",\"total_tokens\":", tokens,
         "},\"meta\":{\"api_version\":{\"version\":\"2\"},\"billed_units\":{\"search_units\":1},",
         "\"tokens\":{\"input_tokens\":", tokens, "}},\"results\":[");
     const auto order = BestFirst(done->result.numbers, static_cast<size_t>(most));
-    const auto append = [done, order, with_documents](size_t at, std::string* to) {
+    const auto append = [done, order, with_documents, infinity](size_t at, std::string* to) {
       const size_t index = order[at % order.size()];
       if (at == order.size()) *to += "\"data\":[";
       absl::StrAppend(to, "{\"index\":", index, ",\"relevance_score\":");
       AppendNumber(done->result.numbers[index], to);
       if (with_documents) {
         const std::string text = text::QuoteJson(done->task.inputs[index].text);
-        const bool in_data = at >= order.size();
-        absl::StrAppend(to,
-                        ",\"document\":", in_data ? text : absl::StrCat("{\"text\":", text, "}"));
+        const bool plain = infinity || at >= order.size();
+        absl::StrAppend(to, ",\"document\":", plain ? text : absl::StrCat("{\"text\":", text, "}"));
       }
       *to += (at + 1) % order.size() == 0 ? "}]" : "}";
     };

@@ -113,6 +113,25 @@ TEST(TextAnswersTest, RerankOfVoyage) {
                 R"({"index":0,"relevance_score":0.25,"document":"a"}]})"));
 }
 
+TEST(TextAnswersTest, RerankForClientsThatDoNotSayTheirApi) {
+  const char kBody[] = R"({"query": "q", "documents": ["a"], "return_documents": true})";
+  EXPECT_THAT(FormCall("/v1/rerank", kBody).Answered(Vectors(1, {0.5f})),
+              HasSubstr(R"("results":[{"index":0,"relevance_score":0.5,"document":{"text":"a"}}],)"
+                        R"("data":[{"index":0,"relevance_score":0.5,"document":"a"}]})"));
+}
+
+TEST(TextAnswersTest, RerankOfInfinity) {
+  FormCall call("/rerank", R"({"model": "m", "query": "q", "documents": ["a"], "raw_scores": false,
+                               "return_documents": true})");
+  EXPECT_FALSE(call.Read()->scores.has_value());
+  const std::string answer = call.Answered(Vectors(1, {0.5f}));
+  EXPECT_THAT(answer, HasSubstr(R"("object":"rerank","model":"m",)"));
+  EXPECT_THAT(answer,
+              HasSubstr(R"("results":[{"index":0,"relevance_score":0.5,"document":"a"}]})"));
+  FormCall raw("/v1/rerank", R"({"query": "q", "documents": ["a"], "raw_scores": true})");
+  EXPECT_EQ(raw.Read()->scores, ScoreFunction::kPlain);
+}
+
 TEST(TextAnswersTest, Vectors) {
   EXPECT_EQ(FormCall("/embed", R"({"inputs": "a"})").Answered(Vectors(3, {1e-10f, 3e20f, 12345})),
             "[[1e-10,3e+20,12345]]");
