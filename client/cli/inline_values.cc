@@ -1,5 +1,7 @@
 #include "client/cli/inline_values.h"
 
+#include <cmath>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -9,6 +11,11 @@ namespace {
 
 absl::Status NoNumber(const std::string& item) {
   return absl::InvalidArgumentError(absl::StrCat("expected a number in range; got \"", item, "\""));
+}
+
+// Returns whether the value became infinite although its text, such as 1e39, is a finite number.
+bool IsTooLarge(const std::string& item, float value) {
+  return std::isinf(value) && item.find_first_of("iI") == std::string::npos;
 }
 
 std::vector<std::string> Rows(const std::string& text) { return absl::StrSplit(text, ';'); }
@@ -29,7 +36,7 @@ absl::StatusOr<Tensor> ParseFloatRows(const std::string& text) {
     }
     for (const std::string& item : items) {
       float value = 0;
-      if (!absl::SimpleAtof(item, &value)) return NoNumber(item);
+      if (!absl::SimpleAtof(item, &value) || IsTooLarge(item, value)) return NoNumber(item);
       values.push_back(value);
     }
   }
@@ -51,6 +58,11 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> ParseIntRows(const std::string
 
 bool LooksInline(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789-,; ") == std::string::npos;
+}
+
+bool LooksLikeFloats(const std::string& text) {
+  float first = 0;
+  return absl::SimpleAtof(text.substr(0, text.find_first_of(",;")), &first);
 }
 
 absl::StatusOr<std::vector<int64_t>> ParseDimensions(const std::string& text) {

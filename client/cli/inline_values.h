@@ -18,8 +18,11 @@ absl::StatusOr<Tensor> ParseFloatRows(const std::string& text);
 // Returns rows of integers, possibly of different lengths.
 absl::StatusOr<std::vector<std::vector<int64_t>>> ParseIntRows(const std::string& text);
 
-// Returns whether `text` can only be numbers, and not the name of a file.
+// Returns whether `text` can only be integers, and not the name of a file.
 bool LooksInline(const std::string& text);
+
+// Returns whether `text` begins with a whole number of any kind, as the name of a file does not.
+bool LooksLikeFloats(const std::string& text);
 
 // Parses "FIRST:COUNT". Errors name `flag`.
 absl::StatusOr<LayerSpan> ParseLayerSpan(const std::string& flag, const std::string& text);

@@ -195,8 +195,9 @@ absl::Status InputOptions::ReadTokens(RequestInput& input) const {
         token_ids_, "\"; use `encode --text` for texts, or `tokenize` to get their ids"));
   }
   absl::Status status = ReadIntegers("--token-ids", token_ids_, input.token_ids, &input.lengths);
-  status.Update(ReadIntegers("--token-type-ids", token_type_ids_, input.token_type_ids, nullptr));
-  status.Update(ReadIntegers("--position-ids", position_ids_, input.position_ids, nullptr));
+  status.Update(
+      ReadIntegers("--token-type-ids", token_type_ids_, input.token_type_ids, &input.lengths));
+  status.Update(ReadIntegers("--position-ids", position_ids_, input.position_ids, &input.lengths));
   return status;
 }
 

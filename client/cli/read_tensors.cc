@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/inline_values.h"
 #include "client/files/tensor_file.h"
 
@@ -18,7 +19,8 @@ void AddBatchDimension(size_t full_rank, Layout layout, Tensor& tensor) {
 }
 
 absl::StatusOr<Tensor> ReadFloats(const std::string& flag, const std::string& source) {
-  absl::StatusOr<Tensor> tensor = LooksInline(source) ? ParseFloatRows(source) : ReadTensor(source);
+  absl::StatusOr<Tensor> tensor =
+      LooksLikeFloats(source) ? ParseFloatRows(source) : ReadTensor(source);
   if (!tensor.ok()) return Named(flag, tensor.status());
   return tensor;
 }
@@ -42,10 +44,16 @@ absl::Status ReadIntegers(const std::string& flag, const std::string& source,
     row_lengths.push_back(static_cast<int64_t>(row.size()));
     ragged |= row.size() != rows->front().size();
   }
+  if (ragged && (lengths == nullptr || (!lengths->empty() && *lengths != row_lengths))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, ": expected rows of ",
+        lengths == nullptr ? "one length" : absl::StrCat("lengths ", absl::StrJoin(*lengths, ",")),
+        "; got rows of lengths ", absl::StrJoin(row_lengths, ",")));
+  }
   const auto count = static_cast<int64_t>(values.size());
   tensor = ragged ? Int64Tensor({count}, values)
                   : Int64Tensor({static_cast<int64_t>(rows->size()), row_lengths.front()}, values);
-  if (ragged && lengths != nullptr && lengths->empty()) *lengths = row_lengths;
+  if (ragged) *lengths = row_lengths;
   return absl::OkStatus();
 }
 

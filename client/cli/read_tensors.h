@@ -23,8 +23,9 @@ void AddBatchDimension(size_t full_rank, Layout layout, Tensor& tensor);
 // Reads floats from a file or the command line. Errors name the flag, here and below.
 absl::StatusOr<Tensor> ReadFloats(const std::string& flag, const std::string& source);
 
-// Reads integers from a file or the command line. Packs rows of different lengths and stores the
-// lengths in `lengths`, unless it is null or not empty. Reads nothing if `source` is empty.
+// Reads integers from a file or the command line. Packs rows of different lengths, which must be
+// `lengths`, or become `lengths` if it is empty; if it is null, all rows must have the same length.
+// Reads nothing if `source` is empty.
 absl::Status ReadIntegers(const std::string& flag, const std::string& source,
                           std::optional<Tensor>& tensor, std::vector<int64_t>* lengths);
 

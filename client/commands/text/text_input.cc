@@ -19,8 +19,10 @@ namespace {
 
 constexpr char kPairSeparator = '\t';
 
-// Empty lines are texts too, so that a row of the answer has the number of its line.
+// Empty lines are texts too, so that a row of the answer has the number of its line. A byte order
+// mark, which editors on Windows put before the first line, is not part of it.
 std::vector<std::string> Lines(absl::string_view bytes) {
+  absl::ConsumePrefix(&bytes, "\xEF\xBB\xBF");
   absl::ConsumeSuffix(&bytes, "\n");
   std::vector<std::string> lines;
   for (absl::string_view line : absl::StrSplit(bytes, '\n')) {

@@ -19,6 +19,8 @@ TEST(ParseFloatRowsTest, Refuses) {
   EXPECT_EQ(ParseFloatRows("1,2;3").status().message(),
             "expected rows of one length; got rows of 2 and of 1 values");
   EXPECT_EQ(ParseFloatRows("1,x").status().message(), "expected a number in range; got \"x\"");
+  EXPECT_EQ(ParseFloatRows("1e39").status().message(), "expected a number in range; got \"1e39\"");
+  EXPECT_TRUE(ParseFloatRows("-inf,3e38,Infinity").ok());
   EXPECT_EQ(ParseFloatRows("1,").status().message(), "expected a number in range; got \"\"");
 }
 
@@ -33,6 +35,15 @@ TEST(LooksInlineTest, TellsNumbersFromFiles) {
   EXPECT_TRUE(LooksInline("101,2023;102"));
   EXPECT_FALSE(LooksInline("ids.npy"));
   EXPECT_FALSE(LooksInline(""));
+}
+
+TEST(LooksLikeFloatsTest, TellsNumbersFromFiles) {
+  for (const char* text : {"1", "-0.5,1", "1e-3;2", " .5 , 1"}) {
+    EXPECT_TRUE(LooksLikeFloats(text)) << text;
+  }
+  for (const char* text : {"", "1.npy", "0.5x.safetensors:a,b", "memory.csv"}) {
+    EXPECT_FALSE(LooksLikeFloats(text)) << text;
+  }
 }
 
 TEST(ParseDimensionsTest, ReadsAndRefuses) {

@@ -1,3 +1,5 @@
+#include "client/commands/command_line.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/commands/command_line.h"
 #include "client/files/tensor_file.h"
 #include "client/service_config.h"
 #include "tests/client/commands/run_command_line.h"
@@ -134,6 +135,15 @@ TEST_F(CommandLineTest, AttendSendsAMemory) {
             0);
   EXPECT_THAT(server_.attended().at(1).memory().hidden_states().shape(), ElementsAre(3, 2));
   EXPECT_THAT(server_.attended().at(1).memory().lengths(), ElementsAre(3));
+}
+
+TEST_F(CommandLineTest, RowsOfAMemoryMayBeFractions) {
+  const Outcome outcome =
+      Run({"attend", "--values", "1,2", "--memory", "-0.5,2;3,4e-1", "--memory-values", "1.5;2"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const v1::Memory sent = server_.attended().at(0).memory();
+  EXPECT_EQ(sent.hidden_states().data(), FloatTensor({2, 2}, {-0.5f, 2.0f, 3.0f, 0.4f}).data);
+  EXPECT_EQ(sent.values().data(), FloatTensor({2, 1}, {1.5f, 2.0f}).data);
 }
 
 TEST_F(CommandLineTest, RegistersAMemoryForLater) {
@@ -311,6 +321,10 @@ TEST_F(CommandLineTest, RaggedTokenIdsArePacked) {
   const v1::EncodeRequest sent = server_.encoded().at(0);
   EXPECT_THAT(sent.token_ids().shape(), ElementsAre(5));
   EXPECT_THAT(sent.lengths(), ElementsAre(3, 2));
+  EXPECT_EQ(Run({"encode", "--token-ids", "1,2,3;1,2", "--token-type-ids", "0,0,1;0,1",
+                 "--position-ids", "2,1,0;1,0", "--lengths", "3,2"})
+                .exit_code,
+            0);
 }
 
 TEST_F(CommandLineTest, FeaturesTakeThePlaceOfHiddenStates) {
@@ -464,6 +478,14 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
       {{"encode", "--values", "1", "--token-ids", "1"},
        "--token-ids: cannot be combined with hidden states"},
       {{"encode", "--token-ids", "1,x"}, "--token-ids"},
+      {{"encode", "--token-ids", "1,2,3;1", "--lengths", "2,2"},
+       "--token-ids: expected rows of lengths 2,2; got rows of lengths 3,1"},
+      {{"encode", "--token-ids", "1,2,3;1", "--token-type-ids", "0;0,1,1"},
+       "--token-type-ids: expected rows of lengths 3,1; got rows of lengths 1,3"},
+      {{"encode", "--token-ids", "1,2,3;1", "--position-ids", "0;0,1,2"},
+       "--position-ids: expected rows of lengths 3,1; got rows of lengths 1,3"},
+      {{"attend", "--values", "1;2;3", "--mask", "1,1;1"},
+       "--mask: expected rows of one length; got rows of lengths 2,1"},
       {{"encode", "--token-ids", "1", "--features"},
        "--features: requires --input, --values or --generate"},
       {{"encode", "--token-ids", "1", "--layers", "3"},

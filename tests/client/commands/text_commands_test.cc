@@ -100,6 +100,10 @@ TEST_F(TextCommandsTest, TextsComeFromAFileOrStdinALineEach) {
     Run({"embed"});
     EXPECT_THAT(server_.encoded().at(1).texts(), ElementsAre("three", "four"));
   }
+  Run({"embed", "--file",
+       FileWith("\xEF\xBB\xBF"
+                "five\n")});
+  EXPECT_THAT(server_.encoded().at(2).texts(), ElementsAre("five"));
   const Stdin nothing("");
   const Outcome none = Run({"embed", "--file", "-"});
   EXPECT_EQ(none.exit_code, 2);
