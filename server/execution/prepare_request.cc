@@ -155,6 +155,9 @@ absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item, const std::s
                                             const ServiceContext& context) {
   const v1::EncodeStreamRequest& message = item.request;
   if (!message.has_request()) return InvalidField("request", "an EncodeRequest", "none");
+  if (sequence != nullptr) {
+    RETURN_IF_ERROR(sequence->model().status());
+  }
   RETURN_IF_ERROR(CheckPosition(message, sequence.get()));
   const RequestPayloads payloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});
   ASSIGN_OR_RETURN(

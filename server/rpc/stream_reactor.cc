@@ -128,11 +128,12 @@ void StreamReactor::GiveBack(const Pending& pending, bool over) {
   }
 }
 
-bool StreamReactor::EndSequence(const Pending& pending, bool computed) {
+bool StreamReactor::EndSequence(const Pending& pending, bool ends) {
   StreamSequence* const sequence = pending.sequence.get();
-  if (sequence == nullptr || (sequence->begun() && !(pending.ends && computed))) return false;
-  sequence->Release();
-  return true;
+  if (sequence == nullptr) return false;
+  const bool over = !sequence->begun() || ends;
+  if (over || !sequence->model().ok()) sequence->Release();
+  return over;
 }
 
 void StreamReactor::Work(std::optional<Taken> next, bool on_worker) {
@@ -171,7 +172,7 @@ bool StreamReactor::IsAlone() const {
 }
 
 std::optional<StreamReactor::Taken> StreamReactor::HoldBack(Taken taken, const Pending& pending) {
-  const bool over = EndSequence(pending, /*computed=*/false);
+  const bool over = EndSequence(pending, /*ends=*/false);
   absl::MutexLock lock(&mutex_);
   GiveBack(pending, over);
   taken.sequence = nullptr;
@@ -218,7 +219,8 @@ std::optional<StreamReactor::Taken> StreamReactor::Respond(Pending pending,
   }
   answer.held.memory.Change(static_cast<int64_t>(answer.message.Length()), HeldFor::kAnswer);
   // First, so that a client that has the response finds the memory free.
-  const bool over = EndSequence(pending, status.ok());
+  const bool over = EndSequence(
+      pending, pending.ends && (status.ok() || (sequence != nullptr && !sequence->model().ok())));
   std::optional<Taken> next;
   {
     absl::MutexLock lock(&mutex_);

@@ -78,8 +78,10 @@ class StreamReactor final : public Call {
 
   // Starts an item; returns nullopt if it is held back.
   std::optional<Taken> Take(Taken&& taken) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Releases the sequence if no chunk follows, and returns whether it did. Call without the mutex.
-  static bool EndSequence(const Pending& pending, bool computed);
+  // Releases the sequence if it has not begun, `ends`, or its model has been retired. Returns
+  // whether its number is free for another: not if chunks that the client sent for a retired model
+  // may follow. Call without the mutex.
+  static bool EndSequence(const Pending& pending, bool ends);
   // Returns the sequence to the stream for its next chunk, unless EndSequence has released it
   // (`over`).
   void GiveBack(const Pending& pending, bool over) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -201,6 +201,31 @@ TEST_F(SequenceChunksTest, KeepTheVersionThatBeganThem) {
   EXPECT_EQ(Ask(Chunk(4, request)).response().execution().model_version(), 2);
 }
 
+// Their memory is free after the first refusal, and their number after the item that ends them.
+// Until then, no chunk sent behind a refused one begins a new sequence.
+TEST_F(SequenceChunksTest, OfARetiredVersionMayStartAgain) {
+  Start();
+  const v1::EncodeRequest request = Ids(SomeIds(4));
+  Rows(Chunk(1, request));
+  ServedModels models = *server_->models().Snapshot();
+  const std::shared_ptr<const ServedModel> old = models.at("fast");
+  ServedModel next = *old;
+  next.version = 2;
+  next.retired = std::make_shared<std::atomic<bool>>(false);
+  models["fast"] = std::make_shared<ServedModel>(std::move(next));
+  server_->models().Replace(std::move(models));
+  old->retired->store(true);
+  EXPECT_EQ(server_->cross_kv().counts().sequences, 1);
+  Error(Chunk(1, request), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
+  v1::EncodeStreamRequest last = Chunk(1, request);
+  last.set_first_token(0);
+  Error(last, grpc::StatusCode::FAILED_PRECONDITION);
+  last.set_ends(true);
+  Error(last, grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Ask(Chunk(1, request)).response().execution().model_version(), 2);
+}
+
 TEST_F(SequenceChunksTest, OfFeaturesGetThePositionsBehindThoseBefore) {
   Start();
   const std::vector<float> values = SomeValues(12 * 5, 3);
