@@ -26,14 +26,16 @@ void PrintLayer(std::ostream& out, const LayerInspection& layer) {
   double confidence = 0, symmetry = 0, rank = 0, rare = 0;
   bool has_rare = false;
   std::vector<std::string> positional;
-  for (size_t h = 0; h < layer.heads.size(); ++h) {
-    const HeadStatistics& head = layer.heads[h].statistics;
+  for (const HeadInspection& inspected : layer.heads) {
+    const HeadStatistics& head = inspected.statistics;
     confidence += head.confidence;
     symmetry += head.symmetry;
     has_rare = has_rare || head.rare_share;
     rare += head.rare_share.value_or(0);
     rank += static_cast<double>(RankOfShare(head.cumulative_singular_values, kRankShare));
-    if (head.positional()) positional.push_back(absl::StrCat(h, head.neighbour < 0 ? "<" : ">"));
+    if (head.positional()) {
+      positional.push_back(absl::StrCat(inspected.number, head.neighbour < 0 ? "<" : ">"));
+    }
   }
   const auto heads = std::max<double>(1, static_cast<double>(layer.heads.size()));
   out << absl::StrFormat("%7d  %16.4g  %10.3f  %8.3f  %9.1f  %8s  %s\n", layer.layer,
@@ -84,7 +86,7 @@ CommandTable InspectCommand::Table() {
   CommandTable table = {
       "Look inside", "inspect", "Show statistics and maps of every attention head for an input",
       "Prints a table of confidence, symmetry, ranks and positional heads; with token ids, also "
-      "the number of queries that attend most to the least frequent ids of all sequences.",
+      "the share of queries that attend most to the least frequent ids of all sequences.",
       "attendant-client inspect --model minilm --text \"hello world\" --html a.html\n"
       "attendant-client inspect --model minilm --token-ids 101,7592,2088,102 \\\n"
       "  --tokens \"[CLS] hello world [SEP]\" --html attention.html"};

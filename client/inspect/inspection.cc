@@ -232,6 +232,15 @@ absl::Status Inspector::Add(const EncodeResult& result) {
   return absl::OkStatus();
 }
 
+int64_t Inspector::NumberOf(int64_t head, int64_t layer) const {
+  for (const v1::PrunedLayer& pruned : inspection_.model.pruned_layers()) {
+    if (pruned.layer() == layer && head < pruned.heads_size()) {
+      return pruned.heads(static_cast<int>(head));
+    }
+  }
+  return head;
+}
+
 absl::Status Inspector::AddHeads(const Tensor& probabilities, int64_t sequence,
                                  LayerInspection& layer) const {
   const std::vector<int64_t>& shape = probabilities.shape;
@@ -251,7 +260,8 @@ absl::Status Inspector::AddHeads(const Tensor& probabilities, int64_t sequence,
                   static_cast<size_t>(pairs * kFloatBytes));
     }
     const Matrix p = Gather(head.data(), length_, rows.positions, rows.positions);
-    layer.heads.push_back({MeasureHead(p, rows.rare), Coarsen(p, inspection_.cells)});
+    layer.heads.push_back(
+        {NumberOf(h, layer.layer), MeasureHead(p, rows.rare), Coarsen(p, inspection_.cells)});
   }
   return absl::OkStatus();
 }

@@ -17,6 +17,7 @@ namespace attendant::client {
 
 // The statistics of one head and its map.
 struct HeadInspection {
+  int64_t number = 0;  // in the checkpoint, as in head_gates; pruned heads are counted too
   HeadStatistics statistics;
   Matrix map;  // Coarsen(P, cells)
 };
@@ -86,6 +87,8 @@ class Inspector {
   absl::Status FindRows(const EncodeRequest& request, const Tensor& tokens, size_t packed_rank);
   absl::Status AddInput(const EncodeRequest& request);
   void FindRareIds();
+  // Returns the checkpoint's number of a head of the answers.
+  int64_t NumberOf(int64_t head, int64_t layer) const;
   absl::Status AddHeads(const Tensor& probabilities, int64_t sequence,
                         LayerInspection& layer) const;
 

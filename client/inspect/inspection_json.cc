@@ -51,6 +51,7 @@ Json BytesOf(const Matrix& map) {
 Json OfHead(const HeadInspection& head, MapFormat format) {
   const HeadStatistics& statistics = head.statistics;
   Json json = {
+      {"head", head.number},
       {"confidence", Rounded(statistics.confidence)},
       {"positional", statistics.positional()},
       {"neighbour", statistics.neighbour},

@@ -68,7 +68,7 @@ function showLayers() {
   };
   if (sequence.input_uniformity !== null) addRow("input", sequence.input_uniformity, ["", "", ""]);
   for (const layer of sequence.layers) {
-    const positional = layer.heads.flatMap((head, i) => head.positional ? [`${i}${head.neighbour < 0 ? "←" : "→"}`] : []);
+    const positional = layer.heads.flatMap(head => head.positional ? [`${head.head}${head.neighbour < 0 ? "←" : "→"}`] : []);
     addRow(layer.layer, layer.token_uniformity, [shown(mean(layer.heads.map(head => head.confidence)), 3),
       shown(mean(layer.heads.map(head => head.symmetry)), 2), positional.join(" ") || "none"]);
   }
@@ -83,28 +83,32 @@ function showHeads() {
   const table = element("table", null, null, {class: "heads"});
   const titles = element("tr", table);
   element("th", titles, "layer");
-  sequence.layers.length && sequence.layers[0].heads.forEach((head, i) => element("th", titles, i));
+  const numbers = [...new Set(sequence.layers.flatMap(layer => layer.heads.map(({head}) => head)))].sort((a, b) => a - b);
+  for (const number of numbers) element("th", titles, number);
   for (const layer of sequence.layers) {
     const row = element("tr", table);
     element("th", row, layer.layer);
-    layer.heads.forEach((head, i) => {
+    for (const number of numbers) {
+      const place = element("td", row);
+      const head = layer.heads.find(one => one.head === number);
+      if (!head) continue;  // pruned
       const value = chosen.of(head);
       const arrow = statistic === "neighbour" ? (head.neighbour < 0 ? "←" : "→") : "";
-      const button = element("button", element("td", row), shown(value, chosen.digits) + arrow,
-        {title: headName(layer.layer, i), type: "button"});
+      const button = element("button", place, shown(value, chosen.digits) + arrow,
+        {title: headName(layer.layer, number), type: "button"});
       const tint = colours(Math.min(Math.max((value || 0) / most, 0), 1));
       button.style.background = css(tint);
       button.style.color = readable(tint);
       if (statistic === "neighbour" && head.positional) button.style.outline = "2px solid var(--ink)";
-      button.addEventListener("click", () => enlarge(layer, i));
-    });
+      button.addEventListener("click", () => enlarge(layer, head));
+    }
   }
   byId("heads").replaceChildren(table);
 }
 
 function showRank() {
-  const curves = sequence.layers.flatMap((layer, l) => layer.heads.map((head, h) =>
-    ({values: head.cumulative_singular_values, layer: l, name: headName(layer.layer, h)}))).filter(each => each.values);
+  const curves = sequence.layers.flatMap((layer, l) => layer.heads.map(head =>
+    ({values: head.cumulative_singular_values, layer: l, name: headName(layer.layer, head.head)}))).filter(each => each.values);
   const place = byId("rank");
   if (curves.length === 0) {
     place.replaceChildren(element("p", null, "None: the sequence is too long, or its probabilities are not finite.", {class: "note"}));
@@ -197,9 +201,8 @@ function largeMap(place, head, name) {
   return labelledMap(place, labels, levelOf(head).level, name);
 }
 
-function enlarge(layer, index) {
-  const head = layer.heads[index];
-  const name = headName(layer.layer, index);
+function enlarge(layer, head) {
+  const name = headName(layer.layer, head.head);
   byId("enlarged-title").textContent = name;
   explain(largeMap(byId("enlarged-map"), head, name), head);
   byId("enlarged").append(byId("tip"));  // otherwise the dialog would cover it
@@ -221,13 +224,13 @@ function showMaps() {
   for (const layer of sequence.layers) {
     element("h3", place, `Layer ${layer.layer}`);
     const grid = element("div", place, null, {class: "maps"});
-    layer.heads.forEach((head, i) => {
+    layer.heads.forEach(head => {
       const figure = element("figure", grid);
-      const canvas = element("canvas", figure, null, {role: "img", "aria-label": headName(layer.layer, i)});
+      const canvas = element("canvas", figure, null, {role: "img", "aria-label": headName(layer.layer, head.head)});
       const most = paint(canvas, head);
       explain(canvas, head);
-      canvas.addEventListener("click", () => enlarge(layer, i));
-      element("figcaption", figure, `head ${i}, up to ${small(most)}${head.positional ? ", positional" : ""}`);
+      canvas.addEventListener("click", () => enlarge(layer, head));
+      element("figcaption", figure, `head ${head.head}, up to ${small(most)}${head.positional ? ", positional" : ""}`);
     });
   }
 }

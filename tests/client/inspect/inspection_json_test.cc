@@ -24,6 +24,7 @@ Inspection Small() {
   layer.layer = 3;
   layer.token_uniformity = 1e-16;
   HeadInspection& head = layer.heads.emplace_back();
+  head.number = 5;
   head.map = Matrix{{1, 0}, {0.25, 0.75}};
   head.statistics = MeasureHead(head.map, {false, true});
   return inspection;
@@ -44,6 +45,7 @@ TEST(InspectionJsonTest, HoldsTheStatistics) {
   EXPECT_EQ(sequence["layers"][0]["layer"], 3);
   EXPECT_EQ(sequence["layers"][0]["token_uniformity"], 1e-16);
   const Json& head = sequence["layers"][0]["heads"][0];
+  EXPECT_EQ(head["head"], 5);
   EXPECT_EQ(head["confidence"], 0.875);
   EXPECT_EQ(head["positional"], false);
   EXPECT_EQ(head["rare_share"], 0.5);

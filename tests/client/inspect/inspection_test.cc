@@ -103,6 +103,25 @@ TEST(InspectorTest, TakesTheKeptTokensOfAPaddedRequest) {
 }
 
 // Ids are counted over all sequences, without padding.
+TEST(InspectorTest, NumbersTheHeadsAsTheCheckpointDoes) {
+  ModelInfo model = TwoHeads();
+  model.mutable_layer()->set_heads(4);
+  v1::PrunedLayer& pruned = *model.add_pruned_layers();
+  pruned.set_layer(1);
+  pruned.add_heads(0);
+  pruned.add_heads(3);
+  EncodeRequest request;
+  request.token_ids = Int64Tensor({1, 2}, {7, 8});
+  absl::StatusOr<Inspector> inspector = Inspector::Create(request, model, 128);
+  ASSERT_TRUE(inspector.ok()) << inspector.status();
+  ASSERT_TRUE(inspector->Add(Answer(1, 1, 2, {1, 2, 2})).ok());
+  ASSERT_TRUE(inspector->Add(Answer(2, 1, 2, {1, 2, 2})).ok());
+  const std::vector<LayerInspection>& layers = inspector->inspection().sequences[0].layers;
+  EXPECT_EQ(layers[0].heads[0].number, 0);
+  EXPECT_EQ(layers[0].heads[1].number, 3);
+  EXPECT_EQ(layers[1].heads[1].number, 1);
+}
+
 TEST(InspectorTest, KnowsTheRareIdsOfASequence) {
   EncodeRequest request;
   request.token_ids = Int64Tensor({3, 3}, {7, 8, 7, 7, 9, 8, 5, 5, 6});
