@@ -35,14 +35,22 @@ absl::StatusOr<absl::Duration> TimeoutOf(const HttpRequest& request) {
   return timeout;
 }
 
-// Returns the API of a path that belongs to the text APIs even if it is unknown.
-std::optional<ErrorStyle> ApiOf(std::string_view path) {
+// Returns the API of an unknown path that belongs to the text APIs, or that ends like one of their
+// paths because the client's base URL is wrong: /base/v2/embed.
+std::optional<ErrorStyle> ApiOf(const HttpRequest& request) {
+  const std::string_view path = request.path;
   if (path == "/v1" || path.starts_with("/v1/") || path.starts_with("/v3/") ||
       path.starts_with("/openai/")) {
     return ErrorStyle::kOpenAi;
   }
   if (path.starts_with("/api/")) return ErrorStyle::kOllama;
-  return std::nullopt;
+  if (request.method != "POST" || path.starts_with("/v2/models/")) return std::nullopt;
+  const auto unserved = [](const std::string&) { return false; };
+  const auto read = ParseTextPath(std::string("/models").append(path), unserved);
+  if (!read || read->route == nullptr || read->route->path == std::string_view("/")) {
+    return std::nullopt;
+  }
+  return read->errors;
 }
 
 // Like Authorize, but the token may be in Azure's header.
@@ -101,7 +109,7 @@ HttpStart StartHttpCall(const HttpRequest& request, const std::shared_ptr<HttpRe
         return context != nullptr && FindModel(context->service.models, name).ok();
       });
   if (!path) {
-    const std::optional<ErrorStyle> api = ApiOf(request.path);
+    const std::optional<ErrorStyle> api = ApiOf(request);
     if (!api) return StartRestCall(request, reply, secrets, context);
     return Refuse(TextErrorAnswer(*api, UnknownPath(request.path)), request);
   }

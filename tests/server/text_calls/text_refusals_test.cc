@@ -61,6 +61,23 @@ TEST_F(TextRefusalsTest, PathsThatAreNoneOfOpenAis) {
   }
 }
 
+TEST_F(TextRefusalsTest, PathsOfAWrongBaseUrlHaveErrorsOfTheirApi) {
+  const std::string why = "path: not found (\\\"";
+  for (const char* path : {"/v2/v2/embed", "/base/v2/rerank"}) {
+    Expect(rest_->Ask(path, Json::object()), 404, absl::StrCat(R"({"message":")", why, path));
+  }
+  Expect(
+      rest_->Ask("/base/v1/embeddings", Json::object()), 404,
+      absl::StrCat(R"({"error":{"message":")", why, R"(/base/v1/embeddings\"); check the base)"));
+  Expect(rest_->Ask("/tiny/embed", Json::object()), 404,
+         absl::StrCat(R"({"error":")", why, "/tiny/embed"));
+  Expect(rest_->Ask("/base/api/embeddings", Json::object()), 404,
+         absl::StrCat(R"({"error":")", why, "/base/api/embeddings"));
+  EXPECT_EQ(rest_->Get("/base/v1/embeddings").body, "not found\n");
+  EXPECT_EQ(rest_->Ask("/base", Json::object()).body, "not found\n");
+  EXPECT_EQ(rest_->Ask("/v2/models/tiny/embed", Json::object()).status, 405);  // a name
+}
+
 TEST_F(TextRefusalsTest, WhatOllamaHasAndThisServerHasNot) {
   const RestResult path = rest_->Ask("/api/chat", {{"model", "tiny"}});
   Expect(path, 404, R"({"error":"path: not found (\"/api/chat\"); check the base URL, or see)");
