@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -34,6 +37,11 @@ std::vector<std::string> Lines(absl::string_view bytes) {
 
 absl::StatusOr<std::string> ReadAll(const std::string& path) {
   if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  std::error_code error;
+  if (std::filesystem::is_fifo(path, error)) {  // such as <(command) of a shell
+    std::ifstream stream(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  }
   absl::StatusOr<InputFile> file = InputFile::Open(path);
   if (!file.ok()) return file.status();
   return file->Read(0, file->size());

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iostream>
@@ -110,6 +111,17 @@ TEST_F(TextCommandsTest, TextsComeFromAFileOrStdinALineEach) {
   EXPECT_EQ(none.err, "attendant-client: stdin: expected texts, one per line; got none\n");
   EXPECT_EQ(Run({"embed", "x", "--file", "-"}).exit_code, 2);
   EXPECT_EQ(Run({"embed", "--file", "/no/such/file"}).exit_code, 2);
+}
+
+TEST_F(TextCommandsTest, TextsMayComeFromAPipe) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], "one\ntwo\n", 8), 8);
+  close(ends[1]);
+  const Outcome outcome = Run({"embed", "--file", "/dev/fd/" + std::to_string(ends[0])});
+  close(ends[0]);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(server_.encoded().at(0).texts(), ElementsAre("one", "two"));
 }
 
 TEST_F(TextCommandsTest, EmbedWritesAFile) {
