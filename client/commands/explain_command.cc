@@ -10,6 +10,7 @@
 #include "client/cli/input_options.h"
 #include "client/cli/shared_flags.h"
 #include "client/commands/commands.h"
+#include "client/inspect/inspection.h"
 
 namespace attendant::client {
 namespace {
@@ -24,6 +25,7 @@ struct Attention {
   int64_t value_width = 0;
   std::vector<float> probabilities;
   std::vector<float> values;
+  std::vector<int64_t> head_numbers;  // in the checkpoint
 };
 
 // The steps of one query of one head.
@@ -72,6 +74,8 @@ Tensor OnlyThemselves(int64_t length) {
 
 absl::StatusOr<Attention> Ask(const Session& session, AttendRequest request) {
   Attention attention;
+  const std::string name = request.model;
+  const uint32_t layer = request.layer;
   const Client client = session.Connect();
   request.return_attention_probabilities = true;
   const absl::StatusOr<AttendResult> attended = client.Attend(request, session.call);
@@ -84,6 +88,11 @@ absl::StatusOr<Attention> Ask(const Session& session, AttendRequest request) {
   if (!alone.ok()) return alone.status();
   status = TakeValues(*alone, attention);
   if (!status.ok()) return status;
+  const absl::StatusOr<ModelInfo> model = client.GetModel(name, session.call);
+  if (!model.ok()) return model.status();
+  for (int64_t h = 0; h < attention.heads; ++h) {
+    attention.head_numbers.push_back(HeadNumber(*model, layer, h));
+  }
   return attention;
 }
 
@@ -140,7 +149,7 @@ std::string Text(const std::vector<double>& numbers) {
 
 void Print(std::ostream& out, const Attention& attention, int64_t matrix, int digits) {
   const int64_t b = matrix / attention.heads, h = matrix % attention.heads;
-  out << absl::StrCat("sequence ", b, ", head ", h, "\n");
+  out << absl::StrCat("sequence ", b, ", head ", attention.head_numbers[h], "\n");
   for (int64_t query = 0; query < attention.length; ++query) {
     const Step step = Explain(attention, matrix, query, digits);
     out << absl::StrCat("  query ", query, ": probabilities ", Text(step.probabilities), "\n");
@@ -163,7 +172,10 @@ JsonValue AttentionJson(const Attention& attention, int64_t matrix, int digits) 
                        {"weighted_values", step.weighted},
                        {"output", step.output}});
   }
-  return {{"sequence", b}, {"head", h}, {"values", values}, {"queries", queries}};
+  return {{"sequence", b},
+          {"head", attention.head_numbers[h]},
+          {"values", values},
+          {"queries", queries}};
 }
 
 class ExplainCommand : public Command {

@@ -24,7 +24,7 @@ constexpr double kRankShare = 0.9;
 
 void PrintLayer(std::ostream& out, const LayerInspection& layer) {
   double confidence = 0, symmetry = 0, rank = 0, rare = 0;
-  bool has_rare = false;
+  bool has_rare = false, has_rank = false;
   std::vector<std::string> positional;
   for (const HeadInspection& inspected : layer.heads) {
     const HeadStatistics& head = inspected.statistics;
@@ -32,14 +32,16 @@ void PrintLayer(std::ostream& out, const LayerInspection& layer) {
     symmetry += head.symmetry;
     has_rare = has_rare || head.rare_share;
     rare += head.rare_share.value_or(0);
+    has_rank = has_rank || !head.cumulative_singular_values.empty();
     rank += static_cast<double>(RankOfShare(head.cumulative_singular_values, kRankShare));
     if (head.positional()) {
       positional.push_back(absl::StrCat(inspected.number, head.neighbour < 0 ? "<" : ">"));
     }
   }
   const auto heads = std::max<double>(1, static_cast<double>(layer.heads.size()));
-  out << absl::StrFormat("%7d  %16.4g  %10.3f  %8.3f  %9.1f  %8s  %s\n", layer.layer,
-                         layer.token_uniformity, confidence / heads, symmetry / heads, rank / heads,
+  out << absl::StrFormat("%7d  %16.4g  %10.3f  %8.3f  %9s  %8s  %s\n", layer.layer,
+                         layer.token_uniformity, confidence / heads, symmetry / heads,
+                         has_rank ? absl::StrFormat("%.1f", rank / heads) : "-",
                          has_rare ? absl::StrFormat("%.3f", rare / heads) : "-",
                          positional.empty() ? "none" : absl::StrJoin(positional, " "));
 }

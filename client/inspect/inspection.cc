@@ -53,6 +53,15 @@ const LayerTensor* Find(const std::vector<LayerTensor>& tensors, uint32_t layer)
 
 }  // namespace
 
+int64_t HeadNumber(const ModelInfo& model, int64_t layer, int64_t head) {
+  for (const v1::PrunedLayer& pruned : model.pruned_layers()) {
+    if (pruned.layer() == layer && head < pruned.heads_size()) {
+      return pruned.heads(static_cast<int>(head));
+    }
+  }
+  return head;
+}
+
 absl::StatusOr<Inspector> Inspector::Create(const EncodeRequest& request, const ModelInfo& model,
                                             int64_t cells) {
   Inspector inspector;
@@ -232,15 +241,6 @@ absl::Status Inspector::Add(const EncodeResult& result) {
   return absl::OkStatus();
 }
 
-int64_t Inspector::NumberOf(int64_t head, int64_t layer) const {
-  for (const v1::PrunedLayer& pruned : inspection_.model.pruned_layers()) {
-    if (pruned.layer() == layer && head < pruned.heads_size()) {
-      return pruned.heads(static_cast<int>(head));
-    }
-  }
-  return head;
-}
-
 absl::Status Inspector::AddHeads(const Tensor& probabilities, int64_t sequence,
                                  LayerInspection& layer) const {
   const std::vector<int64_t>& shape = probabilities.shape;
@@ -260,8 +260,8 @@ absl::Status Inspector::AddHeads(const Tensor& probabilities, int64_t sequence,
                   static_cast<size_t>(pairs * kFloatBytes));
     }
     const Matrix p = Gather(head.data(), length_, rows.positions, rows.positions);
-    layer.heads.push_back(
-        {NumberOf(h, layer.layer), MeasureHead(p, rows.rare), Coarsen(p, inspection_.cells)});
+    layer.heads.push_back({HeadNumber(inspection_.model, layer.layer, h), MeasureHead(p, rows.rare),
+                           Coarsen(p, inspection_.cells)});
   }
   return absl::OkStatus();
 }

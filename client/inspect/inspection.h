@@ -15,6 +15,9 @@
 
 namespace attendant::client {
 
+// Returns the checkpoint's number of a head of an answer, which has no pruned heads.
+int64_t HeadNumber(const ModelInfo& model, int64_t layer, int64_t head);
+
 // The statistics of one head and its map.
 struct HeadInspection {
   int64_t number = 0;  // in the checkpoint, as in head_gates; pruned heads are counted too
@@ -87,8 +90,6 @@ class Inspector {
   absl::Status FindRows(const EncodeRequest& request, const Tensor& tokens, size_t packed_rank);
   absl::Status AddInput(const EncodeRequest& request);
   void FindRareIds();
-  // Returns the checkpoint's number of a head of the answers.
-  int64_t NumberOf(int64_t head, int64_t layer) const;
   absl::Status AddHeads(const Tensor& probabilities, int64_t sequence,
                         LayerInspection& layer) const;
 

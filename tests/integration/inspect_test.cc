@@ -97,6 +97,33 @@ TEST(InspectTest, AsksInPartsForWhatOneAnswerDoesNotHold) {
   EXPECT_EQ(InspectJson(small, flags), whole);
 }
 
+// Singular values are of up to 1024 tokens.
+TEST(InspectTest, ALongSequenceHasNoRank) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  const Outcome outcome = Inspect(server, {"--generate", "1x1025", "--layers", "0:1"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("        -         -  none\n"));
+}
+
+TEST(InspectTest, PrunedHeadsKeepTheirNumbersFree) {
+  const TempFolder folder;
+  std::ofstream(folder.path() + "/prune.json") << R"({"0": [0, 2]})";
+  ReadyServer server({"--model=t=synthetic:tiny,prune=" + folder.path() + "/prune.json"});
+  const json document = InspectJson(server, {"--token-ids", "1,2,3"});
+  const json& layers = document["sequences"][0]["layers"];
+  ASSERT_EQ(layers[0]["heads"].size(), 2u);
+  EXPECT_EQ(layers[0]["heads"][0]["head"], 1);
+  EXPECT_EQ(layers[0]["heads"][1]["head"], 3);
+  EXPECT_EQ(layers[1]["heads"][3]["head"], 3);
+  const Outcome explained =
+      RunWith({"explain", "--address", server.address(), "--generate", "1x2", "--json"});
+  ASSERT_EQ(explained.exit_code, 0) << explained.err;
+  const json heads = json::parse(explained.out)["heads"];
+  ASSERT_EQ(heads.size(), 2u);
+  EXPECT_EQ(heads[0]["head"], 1);
+  EXPECT_EQ(heads[1]["head"], 3);
+}
+
 // 1 comes three times, 2 twice, and 3 and 4 once each.
 TEST(InspectTest, WhoLooksAtRareTokens) {
   ReadyServer server({"--model=t=synthetic:tiny"});
