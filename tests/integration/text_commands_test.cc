@@ -123,6 +123,13 @@ TEST_F(TextCommandsAndServerTest, ManyTextsAreSeveralRequests) {
   EXPECT_EQ(vectors["shape"], (json{2500, 4}));
   EXPECT_EQ(vectors["values"][2499], vectors["values"][1]);
   EXPECT_NE(vectors["values"][2499], vectors["values"][0]);
+  // The index is that of the line, not of a place in one of the requests.
+  folder_.Write("texts.txt", lines + "hello\xFF\nhello\n");
+  for (const char* command : {"embed", "tokenize"}) {
+    const Outcome wrong = Run({command, "--model", "m", "--file", folder_.File("texts.txt")});
+    EXPECT_EQ(wrong.exit_code, 1);
+    EXPECT_THAT(wrong.err, HasSubstr("INVALID_ARGUMENT: texts[2500]: expected UTF-8; got"));
+  }
 }
 
 TEST_F(TextCommandsAndServerTest, EncodeTakesTexts) {

@@ -7,7 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "client/cli/answer_output.h"
@@ -59,8 +63,18 @@ Request WithTexts(const Request& request, const Texts& texts, const TextSpan& sp
   return part;
 }
 
+// Returns the error of a request with these texts. An index in it counts all texts.
 absl::Status OfTexts(const absl::Status& status, const TextSpan& span, size_t spans) {
   if (spans == 1) return status;
+  for (const char* field : {"texts[", "text_pairs["}) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(status.message(), absl::MaxSplits(']', 1));
+    size_t index = 0;
+    if (parts.size() == 2 && absl::StartsWith(parts[0], field) &&
+        absl::SimpleAtoi(absl::StripPrefix(parts[0], field), &index)) {
+      return absl::Status(status.code(), absl::StrCat(field, span.first + index, "]", parts[1]));
+    }
+  }
   return absl::Status(status.code(), absl::StrCat("texts ", span.first, "..", span.last - 1, ": ",
                                                   status.message()));
 }

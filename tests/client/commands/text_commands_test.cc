@@ -144,7 +144,10 @@ TEST_F(TextCommandsTest, ManyTextsAreSentInSeveralRequests) {
   EXPECT_THAT(server_.tokenized(), SizeIs(3));
   server_.set_status({grpc::StatusCode::INVALID_ARGUMENT, "texts[3]: too long"});
   EXPECT_THAT(Run({"embed", "--file", file, "--prompt", ""}).err,
-              HasSubstr("INVALID_ARGUMENT: texts 0..1023: texts[3]: too long\n"));
+              HasSubstr("INVALID_ARGUMENT: texts[3]: too long\n"));
+  server_.set_status({grpc::StatusCode::INVALID_ARGUMENT, "texts: too many"});
+  EXPECT_THAT(Run({"embed", "--file", file, "--prompt", ""}).err,
+              HasSubstr("INVALID_ARGUMENT: texts 0..1023: texts: too many\n"));
 }
 
 TEST_F(TextCommandsTest, RerankPrintsTheBestTextFirst) {
